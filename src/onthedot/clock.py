@@ -1,0 +1,119 @@
+"""The only module that reads time or sleeps.
+
+Wall time is whole milliseconds since the Unix epoch, UTC, everywhere in On the Dot. Monotonic time is in float
+seconds and serves for waiting and for leases, never for a date.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+__all__ = ["Clock", "FakeClock", "SystemClock"]
+
+
+class Clock(Protocol):
+    """What the engine knows of time."""
+
+    def now_ms(self) -> int:
+        """Wall time, UTC, in whole milliseconds since the epoch (rounded down: never ahead of the truth)."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never jumps."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+    def timeout(self, seconds: float | None) -> _TimeoutScope:
+        """`async with clock.timeout(3):` raises TimeoutError inside when the time is up. None: never."""
+        ...
+
+
+class _TimeoutScope(Protocol):
+    async def __aenter__(self) -> object: ...
+    async def __aexit__(self, *exc: object) -> bool | None: ...
+
+
+class SystemClock:
+    """The machine's clocks and the running event loop's timers."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    def timeout(self, seconds: float | None) -> _TimeoutScope:
+        return asyncio.timeout(seconds)
+
+
+class FakeClock:
+    """A clock that a test turns by hand: `await clock.advance(1.5)` wakes every sleeper whose time has come, in order."""
+
+    def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
+        self._start_ms = now_ms
+        self._elapsed = 0.0
+        self._wall_shift_ms = 0
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._order = itertools.count()
+
+    def now_ms(self) -> int:
+        return self._start_ms + self._wall_shift_ms + int(round(self._elapsed * 1000, 6))
+
+    def monotonic(self) -> float:
+        return self._elapsed
+
+    def step_wall(self, delta_ms: int) -> None:
+        """Somebody set the machine's date: wall time jumps, monotonic time does not."""
+        self._wall_shift_ms += delta_ms
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._order), woken))
+        await woken
+
+    @asynccontextmanager
+    async def timeout(self, seconds: float | None) -> AsyncIterator[None]:
+        async with asyncio.timeout(None) as scope:
+            alarm = None
+            if seconds is not None:
+                alarm = asyncio.ensure_future(self._expire(scope, seconds))
+            try:
+                yield
+            finally:
+                if alarm is not None:
+                    alarm.cancel()
+
+    async def _expire(self, scope: asyncio.Timeout, seconds: float) -> None:
+        await self.sleep(seconds)
+        scope.reschedule(asyncio.get_running_loop().time())
+
+    async def advance(self, seconds: float) -> None:
+        """Let `seconds` pass, waking sleepers one by one and letting everything that they start settle."""
+        target = self._elapsed + seconds
+        await self.settle()
+        while self._sleepers and self._sleepers[0][0] <= target:
+            when, _, woken = heapq.heappop(self._sleepers)
+            self._elapsed = max(self._elapsed, when)
+            if not woken.done():
+                woken.set_result(None)
+                await self.settle()
+        self._elapsed = target
+        await self.settle()
+
+    async def settle(self, rounds: int = 20) -> None:
+        """Run what is ready to run. Bounded: a task that never waits can't hang a test."""
+        for _ in range(rounds):
+            await asyncio.sleep(0)

@@ -1,0 +1,80 @@
+"""Durations: `90` (seconds), "200ms", "1.5s", "5m", "1h30m", "2d", "PT90S". Kept as whole milliseconds."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+__all__ = ["ACCEPTED_DURATIONS", "DAY", "HOUR", "MINUTE", "SECOND", "Duration"]
+
+SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
+ACCEPTED_DURATIONS = 'seconds as a number, or text such as "200ms", "1.5s", "90s", "5m", "1h30m", "2d", "PT90S"'
+
+_UNITS = {"d": DAY, "h": HOUR, "m": MINUTE, "s": SECOND, "ms": 1}
+_PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)", re.ASCII)
+_ISO = re.compile(
+    r"P(?:(\d+(?:\.\d+)?)W)?(?:(\d+(?:\.\d+)?)D)?"
+    r"(?:T(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?",
+    re.ASCII,
+)
+_ISO_UNITS = (7 * DAY, DAY, HOUR, MINUTE, SECOND)
+_LONGEST = 100 * 366 * DAY
+
+
+class Duration(int):
+    """Whole milliseconds that print as "1h30m". Never negative; "0s" is a value, whether it makes sense is the field's rule."""
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, given: object) -> Duration:
+        """Read a duration as a person writes it. Raises ValueError that says what is accepted."""
+        if isinstance(given, Duration):
+            return given
+        ms: Decimal | None = None
+        if isinstance(given, str):
+            ms = _parse_text(given.strip())
+        elif isinstance(given, (int, float)) and not isinstance(given, bool):
+            ms = Decimal(str(given)) * SECOND
+        if ms is None or not ms.is_finite():
+            raise ValueError(f"not a duration: expected {ACCEPTED_DURATIONS}")
+        if ms < 0:
+            raise ValueError("a duration can't be negative")
+        if ms > _LONGEST:
+            raise ValueError("a duration can't be longer than 100 years")
+        if ms != ms.to_integral_value():
+            raise ValueError("a duration is a whole number of milliseconds")
+        return cls(int(ms))
+
+    @property
+    def seconds(self) -> float:
+        return self / SECOND
+
+    def __str__(self) -> str:
+        rest, parts = int(self), []
+        for unit, size in _UNITS.items():
+            amount, rest = divmod(rest, size)
+            if amount:
+                parts.append(f"{amount}{unit}")
+        return "".join(parts) or "0s"
+
+    def __repr__(self) -> str:
+        return f"Duration({str(self)!r})"
+
+
+def _parse_text(text: str) -> Decimal | None:
+    if re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII):
+        return Decimal(text) * SECOND
+    if text.startswith("P"):
+        match = _ISO.fullmatch(text)
+        if match is None or not any(match.groups()) or text.endswith("T"):
+            return None
+        return sum((Decimal(n) * unit for n, unit in zip(match.groups(), _ISO_UNITS, strict=True) if n), Decimal(0))
+    total, end, left = Decimal(0), 0, list(_UNITS)
+    for match in _PARTS.finditer(text):
+        amount, unit = match.groups()
+        if match.start() != end or unit not in left:  # "1m1h" and "1h1h" are slips of the pen
+            return None
+        left = left[left.index(unit) + 1 :]
+        total, end = total + Decimal(amount) * _UNITS[unit], match.end()
+    return total if end == len(text) and end else None

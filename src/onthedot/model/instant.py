@@ -1,0 +1,46 @@
+"""Instants: whole milliseconds since the epoch inside, RFC 3339 UTC with milliseconds outside."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+__all__ = ["NEVER", "format_instant", "parse_local", "parse_rfc3339"]
+
+NEVER = 2**63 - 1
+"""The instant of parked runs: later than any claim. The same number on both stores."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SHAPE = re.compile(
+    r"(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)([Zz]|[+-]\d{2}:\d{2})?)?", re.ASCII
+)
+
+
+def format_instant(ms: int) -> str:
+    """1763234567890 → "2025-11-15T19:22:47.890Z"."""
+    return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def parse_rfc3339(text: str) -> int | None:
+    """Milliseconds, or None if `text` has no offset (or is no date at all)."""
+    moment, has_offset = parse_local(text)
+    if moment is None or not has_offset:
+        return None
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def parse_local(text: str) -> tuple[datetime | None, bool]:
+    """The date and time written, and whether it names its offset. A date alone is its midnight."""
+    match = _SHAPE.fullmatch(text)
+    if match is None:
+        return None, False
+    day, clock, offset = match.groups()
+    fraction = ""
+    if clock and "." in clock:
+        clock, fraction = clock.split(".")
+        fraction = "." + fraction[:6].ljust(6, "0")
+    offset = {"Z": "+00:00", "z": "+00:00"}.get(offset, offset) or ""
+    try:
+        return datetime.fromisoformat(f"{day}T{clock or '00:00'}{fraction}{offset}"), bool(offset)
+    except ValueError:
+        return None, False

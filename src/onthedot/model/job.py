@@ -1,0 +1,81 @@
+"""Jobs: as a user writes them (JobSpec), as the store keeps them (JobRecord), as the API shows them (JobView)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from onthedot.model.policy import Policy
+from onthedot.model.schedule import Schedule
+from onthedot.model.struct import Strict
+from onthedot.model.target import Target
+
+__all__ = ["KEY_PATTERN", "JobRecord", "JobSpec", "JobState", "JobStats", "JobView"]
+
+KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}\Z"
+JobState = Literal["active", "paused", "ended", "quarantined"]
+Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+
+
+class JobSpec(Strict, kw_only=True):
+    """What to do and when, as written. Equal specs mean: nothing changed."""
+
+    key: Annotated[str, msgspec.Meta(pattern=KEY_PATTERN)] | None = None
+    name: Annotated[str, msgspec.Meta(max_length=500)] | None = None
+    schedule: Schedule
+    target: Target
+    policy: Policy = Policy()
+    params: dict[str, Any] = msgspec.field(default_factory=dict)
+    tags: Annotated[list[Tag], msgspec.Meta(max_length=50)] = msgspec.field(default_factory=list)
+    paused: bool = False
+
+
+class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A job as the store keeps it. All times in ms."""
+
+    id: int
+    tenant: int
+    spec: JobSpec
+    version: int
+    state: JobState
+    anchor_at: int  # when the present schedule was given: `every` and `in` count from here
+    claimed_slot: int | None  # the newest scheduled slot ever claimed; survives pause and retention
+    slots_used: int  # for `count`: slots consumed so far, fired or not
+    created_at: int
+    updated_at: int
+    source: str | None = None  # the jobs file that owns it
+    reason: str | None = None  # why it is quarantined
+    paused_at: int | None = None
+
+
+class JobStats(msgspec.Struct, frozen=True, kw_only=True):
+    runs: int = 0
+    failures: int = 0
+    avg_duration_ms: float | None = None
+    last_duration_ms: int | None = None
+    last_lateness_ms: int | None = None
+    last_status: str | None = None
+    last_run_id: str | None = None
+
+
+class JobView(msgspec.Struct, frozen=True, kw_only=True):
+    """A job as the API shows it. All times RFC 3339."""
+
+    id: int
+    key: str | None
+    name: str | None
+    schedule: Schedule
+    target: Target
+    policy: Policy
+    params: dict[str, Any]
+    tags: list[str]
+    paused: bool
+    version: int
+    state: JobState
+    reason: str | None
+    next_run: str | None
+    last_run: str | None
+    created_at: str
+    updated_at: str
+    stats: JobStats

@@ -1,0 +1,38 @@
+"""API keys: shown once, stored hashed, scoped, belonging to a tenant."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from onthedot.model.duration import Duration
+from onthedot.model.struct import Strict
+
+__all__ = ["SCOPES", "ApiKey", "ApiKeyCreated", "ApiKeySpec", "Scope"]
+
+Scope = Literal["read", "write", "admin"]
+SCOPES: tuple[Scope, ...] = ("read", "write", "admin")  # each includes those before it
+
+
+class ApiKeySpec(Strict, kw_only=True):
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    scope: Scope = "read"
+    expires: Duration | None = None
+    tenant: str = "default"
+
+
+class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    name: str
+    scope: Scope
+    tenant: str
+    prefix: str  # the first characters, so that a person can tell keys apart
+    created_at: str
+    expires_at: str | None
+    revoked_at: str | None
+
+
+class ApiKeyCreated(msgspec.Struct, frozen=True, kw_only=True):
+    key: str  # shown this once
+    info: ApiKey

@@ -1,0 +1,48 @@
+"""Nodes: one process incarnation each. The id is minted at every start; the name may repeat."""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["NodeInfo", "NodeLoad", "NodeView"]
+
+
+class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node says of itself when it registers."""
+
+    id: str
+    name: str
+    host: str
+    pid: int
+    version: str
+    level: int
+    roles: list[str]
+    offers: list[str]  # what it can run: "webhook", "function:module", "command:name"
+    capacity: int
+
+
+class NodeLoad(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node says of itself with every beat."""
+
+    held: int = 0
+    running: int = 0
+    lateness_ms: int | None = None
+    draining: bool = False
+
+
+class NodeView(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    name: str
+    host: str
+    pid: int
+    version: str
+    roles: list[str]
+    offers: list[str]
+    started_at: str
+    beat_at: str
+    state: str  # alive | draining | lost
+    leader: bool
+    held: int
+    running: int
+    capacity: int
+    lateness_ms: int | None

@@ -1,0 +1,114 @@
+"""Runs: the firing of one slot, from pending to its entry in the ledger."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from onthedot.model.job import JobSpec
+
+__all__ = [
+    "Attempt",
+    "ClaimedRun",
+    "Outcome",
+    "RunKind",
+    "RunStatus",
+    "RunView",
+    "SkipReason",
+    "run_id",
+]
+
+RunStatus = Literal["PENDING", "EXECUTING", "DONE", "FAILED", "CANCELLED", "SKIPPED"]
+RunKind = Literal["scheduled", "manual", "backfill", "redrive"]
+SkipReason = Literal["coalesced", "overlap", "late", "paused", "excluded"]
+_SUFFIX = {"scheduled": "", "manual": "-m", "backfill": "-b", "redrive": "-r"}
+
+
+def run_id(job_id: int, slot: int, kind: RunKind = "scheduled", n: int = 0) -> str:
+    """(job, slot) names a firing for ever: the id is made of it, never of chance."""
+    suffix = _SUFFIX[kind]
+    return f"{job_id}-{slot}{suffix}{n}" if suffix else f"{job_id}-{slot}"
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How one attempt ended, as the target saw it.
+
+    kind: ok | error | timeout | refused (egress or not registered) | cancelled | interrupted (given back, no try
+    counted) | lost (its node died) | unknown (at-most-once, its node died after the send began) | expired
+    """
+
+    kind: Literal["ok", "error", "timeout", "refused", "cancelled", "interrupted", "lost", "unknown", "expired"]
+    retryable: bool = False
+    error: str | None = None
+    retry_after_ms: int | None = None
+    detail: dict[str, Any] = msgspec.field(default_factory=dict)  # status_code, response, exit_code, result …
+
+    @property
+    def ok(self) -> bool:
+        return self.kind == "ok"
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One ended attempt; the last 20 stay with the run. Times in ms inside the store, RFC 3339 in a RunView."""
+
+    attempt: int
+    node: str
+    started_at: int | None
+    finished_at: int
+    outcome: str
+    error: str | None = None
+
+
+class ClaimedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that this node owns: the fence is (id, node, token)."""
+
+    id: str
+    tenant: int
+    job_id: int
+    version: int  # of the job whose spec this is
+    spec: JobSpec
+    kind: RunKind
+    slot: int
+    due_at: int
+    token: int
+    tries: int
+    losses: int
+    first_claimed_at: int
+    recurring: bool  # False: a one-off job's run; its finish ends the job
+    attempts: list[Attempt] = msgspec.field(default_factory=list)
+
+
+class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
+    attempt: int
+    node: str
+    started_at: str | None
+    finished_at: str
+    outcome: str
+    error: str | None = None
+
+
+class RunView(msgspec.Struct, frozen=True, kw_only=True):
+    """A run as the API shows it. A SKIPPED run may stand for a range: `until` and `slots` say which and how many."""
+
+    id: str
+    job_id: int
+    key: str | None
+    kind: RunKind
+    scheduled_for: str
+    due_at: str
+    status: RunStatus
+    reason: str | None
+    attempt: int
+    tries: int
+    losses: int
+    node: str | None
+    started_at: str | None
+    finished_at: str | None
+    lateness_ms: int | None
+    duration_ms: int | None
+    outcome: dict[str, Any] | None
+    error: str | None
+    attempts: list[AttemptView]
+    until: str | None = None
+    slots: int | None = None
