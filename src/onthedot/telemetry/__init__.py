@@ -1,0 +1,34 @@
+"""What happens, said once: `emit(event, **fields)`; log, metrics and server-sent events subscribe.
+
+The emitter never knows who listens, and pays one `if` when nobody does. The events and their fields:
+
+| event | fields |
+|---|---|
+| run.claimed | n |
+| run.started | tenant, job_id, run_id, lateness_ms |
+| run.finished | tenant, job_id, run_id, status, kind, duration_ms, lateness_ms, error |
+| run.retried | tenant, job_id, run_id, tries, error |
+| run.skipped | tenant, job_id, reason, n |
+| run.refused | run_id: a finish whose fence no longer matched |
+| run.lost | tenant, job_id, run_id, node |
+| dead.letter | tenant, job_id, run_id, reason |
+| ledger.conflict | run_id: a slot already in the ledger, the alarm of promise P1 |
+| job.created, job.changed, job.deleted, job.quarantined | tenant, job_id, (reason) |
+| node.registered, node.lost, node.left | node, (by) |
+| store.unavailable, store.back | error |
+
+Events about jobs and runs carry `tenant`: without it no server-sent event is delivered, so that none can reach
+another tenant.
+"""
+
+from __future__ import annotations
+
+from onthedot.telemetry.bus import Event, Subscriber, Telemetry
+
+__all__ = ["Event", "Subscriber", "Telemetry", "emit", "subscribe", "telemetry"]
+
+telemetry = Telemetry()
+"""The process's own; tests that need quiet make another."""
+
+emit = telemetry.emit
+subscribe = telemetry.subscribe

@@ -1,0 +1,81 @@
+"""Events as log lines, and the one place where logging is set up."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any, TextIO
+
+import structlog
+
+from onthedot.telemetry.bus import Event, Telemetry
+
+__all__ = ["configure_logging", "log_events"]
+
+# Ordinary firings are DEBUG: at thousands a second a line each would cost more than the firing itself.
+_LEVELS = {
+    "run.refused": "warning",
+    "run.lost": "warning",
+    "run.retried": "info",
+    "run.skipped": "info",
+    "dead.letter": "error",
+    "ledger.conflict": "critical",
+    "job.quarantined": "error",
+    "node.registered": "info",
+    "node.left": "info",
+    "node.lost": "warning",
+    "store.unavailable": "error",
+    "store.back": "info",
+}
+_QUIETER = {"uvicorn.access": logging.WARNING, "asyncio": logging.WARNING, "aiohttp.access": logging.WARNING}
+
+
+def level_of(event: Event) -> str:
+    if event.name == "run.finished":
+        return "warning" if event.fields.get("status") == "FAILED" else "debug"
+    return _LEVELS.get(event.name, "debug")
+
+
+def log_events(telemetry: Telemetry) -> Callable[[], None]:
+    """Write what happens to the log, each event at the level it deserves; call what is returned to stop."""
+    logger = structlog.stdlib.get_logger("onthedot")
+
+    def write(event: Event) -> None:
+        level = level_of(event)
+        if level != "debug" or logging.getLogger("onthedot").isEnabledFor(logging.DEBUG):
+            getattr(logger, level)(event.name, **event.fields)
+
+    return telemetry.subscribe(write)
+
+
+def configure_logging(level: str = "INFO", *, as_json: bool | None = None, stream: TextIO | None = None) -> None:
+    """One handler for our own lines and those of libraries: coloured for a person, JSON for a collector.
+
+    as_json None: by whether the stream is a terminal.
+    """
+    stream = stream or sys.stderr
+    as_json = not stream.isatty() if as_json is None else as_json
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+    renderer: Any = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=stream.isatty())
+    tail: list[Any] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
+    if as_json:
+        tail.append(structlog.processors.format_exc_info)
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[*tail, renderer]))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for name, floor in _QUIETER.items():
+        logging.getLogger(name).setLevel(max(floor, root.level))
