@@ -1,0 +1,18 @@
+"""Code levels: which jobs an older node must leave alone during an upgrade.
+
+`LEVEL` rises by one when a release teaches jobs something that older code would get wrong (a new kind, a new field that
+changes meaning). A job carries the lowest level that understands its whole spec; a node claims `level <= LEVEL` only.
+"""
+
+from __future__ import annotations
+
+from onthedot.model.job import JobSpec
+
+__all__ = ["LEVEL", "level_of"]
+
+LEVEL = 1
+
+
+def level_of(spec: JobSpec) -> int:
+    """The lowest level of the code that understands all of `spec`. So far there is only the first."""
+    return 1

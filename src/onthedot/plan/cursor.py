@@ -1,0 +1,188 @@
+"""Where a job's cursor stands after a user's verb: create, edit, pause, resume.
+
+The cursor is the one pending run that is the job's next slot. It stays in `runs` while the job is paused or quarantined
+(parked), so that its slot says from where on nothing is covered yet: that is where the range row of a resume begins.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from onthedot.model.job import JobRecord, JobSpec, JobState
+from onthedot.model.run import SkipReason
+from onthedot.plan.slots import Skipped, remaining, span
+from onthedot.plan.times import seed_of, timetable_of
+
+__all__ = ["Change", "Opening", "on_edit", "on_pause", "on_resume", "opening", "same_times"]
+
+_BEFORE_TIME = -(2**62)
+
+
+class Opening(msgspec.Struct, frozen=True, kw_only=True):
+    """How a new job starts. A paused one has its cursor too, parked."""
+
+    state: JobState
+    anchor_at: int
+    cursor_slot: int | None
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verb makes of a job and its cursor.
+
+    moved False: the pending cursor row, if there is one, is the right one (only its parking may change).
+    moved True: delete it; insert one at `cursor_slot` unless that is None.
+    parked: the job's pending runs wait for a resume (`ready_at` = NEVER, `parked` = 'paused'); runs made by hand don't.
+    skipped: the range row to write in the same transaction.
+    Runs that were claimed ahead and given back are pending without being the cursor: those not yet tried whose slot the
+    new schedule lacks (`timetable_of(spec, change.anchor_at).is_slot`) are cancelled by the edit.
+    """
+
+    state: JobState
+    anchor_at: int
+    claimed_slot: int | None
+    slots_used: int
+    cursor_slot: int | None
+    moved: bool = False
+    parked: bool = False
+    skipped: Skipped | None = None
+
+
+def opening(spec: JobSpec, now: int) -> Opening:
+    """A new job: first slot after now; a one-off has its slot even if that passed while the request was on its way."""
+    times = timetable_of(spec, now)
+    slot = times.next_after(_BEFORE_TIME if spec.schedule.one_off else now)
+    state: JobState = "ended" if slot is None else "paused" if spec.paused else "active"
+    return Opening(state=state, anchor_at=now, cursor_slot=slot)
+
+
+def same_times(old: JobSpec, new: JobSpec) -> bool:
+    """Whether both have the same slots: the schedule as written, and what `H` hashes."""
+    return old.schedule == new.schedule and ("H" not in (new.schedule.cron or "") or seed_of(old) == seed_of(new))
+
+
+def on_edit(job: JobRecord, cursor_slot: int | None, spec: JobSpec, now: int) -> Change:
+    """An update. The same schedule keeps its cursor, its anchor and its count; another one starts anew after
+    max(now, claimed_slot). Ended and quarantined jobs live again if there is a slot to come."""
+    paused = spec.paused or (job.state == "paused" and not job.spec.paused)
+    if not same_times(job.spec, spec):
+        return _new_times(job, cursor_slot, spec, now, paused=paused)
+    edited = msgspec.structs.replace(job, spec=spec)
+    if job.state in ("ended", "quarantined"):
+        return _revived(edited, cursor_slot, now, paused=paused)
+    if paused:
+        return on_pause(edited, cursor_slot)
+    return on_resume(edited, cursor_slot, now)
+
+
+def on_pause(job: JobRecord, cursor_slot: int | None) -> Change:
+    """Everything that waits is parked where it is. An ended or quarantined job has nothing to pause."""
+    if job.state in ("ended", "quarantined"):
+        return _unchanged(job, cursor_slot)
+    return _unchanged(job, cursor_slot, state="paused", parked=True)
+
+
+def on_resume(job: JobRecord, cursor_slot: int | None, now: int) -> Change:
+    """Slots that passed while paused become one range row; a one-off still fires, however late."""
+    if job.state != "paused":
+        return _unchanged(job, cursor_slot)
+    if job.spec.schedule.one_off or (cursor_slot is not None and cursor_slot > now):
+        return _unchanged(job, cursor_slot, state="active")
+    return _after_gap(job, cursor_slot, now, reason="paused")
+
+
+def _unchanged(
+    job: JobRecord, cursor_slot: int | None, *, state: JobState | None = None, parked: bool | None = None
+) -> Change:
+    after = state or job.state
+    return Change(
+        state=after,
+        anchor_at=job.anchor_at,
+        claimed_slot=job.claimed_slot,
+        slots_used=job.slots_used,
+        cursor_slot=cursor_slot,
+        parked=after == "paused" if parked is None else parked,
+    )
+
+
+def _revived(job: JobRecord, cursor_slot: int | None, now: int, *, paused: bool) -> Change:
+    """Same schedule, but it had ended or could not be computed: see whether it has a slot to come after all."""
+    if job.spec.schedule.one_off:
+        if cursor_slot is None:
+            return _unchanged(job, None)
+        return _unchanged(job, cursor_slot, state="paused" if paused else "active")  # quarantined before it fired
+    change = _after_gap(job, cursor_slot, now, reason="late")
+    if paused and change.state == "active":
+        return msgspec.structs.replace(change, state="paused", parked=True)
+    return change
+
+
+def _after_gap(job: JobRecord, cursor_slot: int | None, now: int, *, reason: SkipReason) -> Change:
+    """The slots from the old cursor up to now are given up; the next one is the first after that."""
+    times = timetable_of(job.spec, job.anchor_at)
+    skipped, claimed, used = None, job.claimed_slot, job.slots_used
+    if cursor_slot is not None and cursor_slot <= now:
+        gap = span(times, cursor_slot, now, remaining(job.spec.schedule.count, used))
+        skipped = Skipped(first=gap.first, last=gap.last, slots=gap.slots, reason=reason)
+        claimed, used = _newest(claimed, gap.last), used + gap.used
+    slot = None
+    if remaining(job.spec.schedule.count, used) != 0:
+        slot = times.next_after(_newest(claimed, now))
+    return Change(
+        state="active" if slot is not None else "ended",
+        anchor_at=job.anchor_at,
+        claimed_slot=claimed,
+        slots_used=used,
+        cursor_slot=slot,
+        moved=True,
+        skipped=skipped,
+    )
+
+
+def _new_times(job: JobRecord, cursor_slot: int | None, spec: JobSpec, now: int, *, paused: bool) -> Change:
+    """Another schedule: it counts from now. Slots of the old one that were due but not yet claimed get their row."""
+    skipped, claimed = _left_behind(job, cursor_slot, now), _claimed(job, cursor_slot)
+    if skipped is not None:
+        claimed = _newest(claimed, skipped.last)
+    times = timetable_of(spec, now)
+    state: JobState = "paused" if paused else "active"
+    if spec.schedule.one_off:
+        slot = times.next_after(_BEFORE_TIME)
+        if slot is not None and slot == claimed:  # that very firing is under way, or over: never twice
+            slot, state = None, "ended" if job.state == "ended" else state
+    else:
+        slot = times.next_after(_newest(claimed, now))
+        state = state if slot is not None else "ended"
+    return Change(
+        state=state,
+        anchor_at=now,
+        claimed_slot=claimed,
+        slots_used=0,
+        cursor_slot=slot,
+        moved=True,
+        parked=state == "paused",
+        skipped=skipped,
+    )
+
+
+def _claimed(job: JobRecord, cursor_slot: int | None) -> int | None:
+    """The newest slot ever claimed. A one-off's claim does not touch its job: that its cursor is gone says so."""
+    if not job.spec.schedule.one_off or cursor_slot is not None:
+        return job.claimed_slot
+    slot = timetable_of(job.spec, job.anchor_at).next_after(_BEFORE_TIME)
+    return job.claimed_slot if slot is None else _newest(job.claimed_slot, slot)
+
+
+def _left_behind(job: JobRecord, cursor_slot: int | None, now: int) -> Skipped | None:
+    if cursor_slot is None or cursor_slot > now or job.spec.schedule.one_off:
+        return None
+    reason: SkipReason = "paused" if job.state == "paused" else "late"
+    try:
+        times = timetable_of(job.spec, job.anchor_at)
+        gap = span(times, cursor_slot, now, remaining(job.spec.schedule.count, job.slots_used))
+    except Exception:  # quarantined: the old schedule can't be computed, its one known slot can be named
+        return Skipped(first=cursor_slot, last=cursor_slot, slots=1, reason=reason)
+    return Skipped(first=gap.first, last=gap.last, slots=gap.slots, reason=reason)
+
+
+def _newest(slot: int | None, other: int) -> int:
+    return other if slot is None else max(slot, other)
