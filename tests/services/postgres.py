@@ -175,7 +175,19 @@ def running_postgres() -> Iterator[PostgresServer]:
             binaries = _reachable(binaries, home)
         data = home / "data"
         subprocess.run(
-            [binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-locale", "-E", "UTF8", "--no-sync"],
+            [
+                binaries / "initdb",
+                "-D",
+                data,
+                "-U",
+                "postgres",
+                "-A",
+                "trust",
+                "--no-locale",
+                "-E",
+                "UTF8",
+                "--no-sync",
+            ],
             check=True,
             capture_output=True,
             **_other_user(),

@@ -1,0 +1,150 @@
+"""What every test may ask for: databases, a clock turned by hand, real processes; and the check that nothing is left.
+
+postgres_server     one PostgreSQL per pytest process
+postgres_url        a database of its own for this test, migrated; gone afterwards
+empty_postgres_url  the same without any table, for tests of migrations
+sqlite_url          a file of its own
+store_url           both, one after the other: the test runs as [sqlite] and as [postgres]
+store               an open Store on each of them, on `fake_clock` where the store asks a clock
+fake_clock          time stands still until the test moves it
+launch              `node = await launch("--store", url)`: `onthedot serve` as a real process, killed at the end
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+from onthedot.clock import FakeClock
+from tests.services.leaks import children, outlived, sessions_left, tasks_left
+from tests.services.ports import free_port as find_free_port
+from tests.services.postgres import PostgresMissing, PostgresServer, in_own_loop, running_postgres
+from tests.services.process import NodeProcess
+
+Launch = Callable[..., Awaitable[NodeProcess]]
+
+# A machine under load is slow, not wrong: pytest's own time-out bounds a test. CI draws the same examples each time.
+hypothesis.settings.register_profile("local", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    try:
+        with running_postgres() as server:
+            yield server
+    except PostgresMissing as missing:
+        if os.environ.get("CI"):
+            pytest.fail(str(missing))
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def migrated_template(postgres_server: PostgresServer) -> str:
+    """A database with the newest schema, copied for each test: copying takes a third of the time of migrating."""
+    from onthedot.store import open_store
+
+    name = "onthedot_template"
+    url = postgres_server.create_database(name)
+
+    async def migrate() -> None:
+        store = await open_store(url)
+        await store.close()
+
+    in_own_loop(migrate)
+    return name
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer, migrated_template: str) -> Iterator[str]:
+    yield from _database(postgres_server, migrated_template)
+
+
+@pytest.fixture
+def empty_postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    yield from _database(postgres_server, None)
+
+
+def _database(server: PostgresServer, template: str | None) -> Iterator[str]:
+    name = f"test_{next(_numbers)}"
+    yield server.create_database(name, template=template)
+    left = sessions_left(server, name) if server.process else []
+    server.drop_database(name)
+    assert not left, f"connections to PostgreSQL left open: {left}"
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'onthedot.db'}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_url(request: pytest.FixtureRequest) -> str:
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture
+def fake_clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def store(store_url: str, fake_clock: FakeClock) -> AsyncIterator[Any]:
+    from onthedot.store import open_store
+
+    opened = await open_store(store_url, clock=fake_clock)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def free_port() -> Callable[[], int]:
+    return find_free_port
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Iterator[Launch]:
+    """Start nodes; each may be given its own environment with `env=`, and its own `port=`."""
+    started: list[NodeProcess] = []
+
+    async def serve(*args: str, port: int | None = None, env: dict[str, str] | None = None) -> NodeProcess:
+        node = await NodeProcess.serve(*args, directory=tmp_path, port=port or find_free_port(), env=env)
+        started.append(node)
+        return node
+
+    yield serve
+    for node in started:
+        node.kill()
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Set up first, so torn down last: by then the test and all its fixtures have had their chance to clean up."""
+    if "postgres_url" in request.fixturenames or "store_url" in request.fixturenames:
+        request.getfixturevalue("postgres_server")  # a child of the session, not of this test
+    before = children()
+    if inspect.iscoroutinefunction(inspect.unwrap(request.function)):
+        request.getfixturevalue("no_tasks_left")
+    yield
+    if request.node.get_closest_marker("leaves_children"):
+        return
+    left = outlived(before)
+    assert not left, f"child processes left running: {left}"
+
+
+@pytest.fixture
+async def no_tasks_left() -> AsyncIterator[None]:
+    yield
+    left = await tasks_left()
+    assert not left, f"tasks left on the loop: {left}"

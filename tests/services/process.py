@@ -1,0 +1,99 @@
+"""`onthedot` as a real process, for the tests of a cluster and of the whole product."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+__all__ = ["COMMAND", "NodeProcess"]
+
+COMMAND = Path(sys.executable).with_name("onthedot")
+
+
+class NodeProcess:
+    """One `onthedot` command in its own process group and directory, with an environment of its own."""
+
+    def __init__(self, *args: str, directory: Path, port: int, env: Mapping[str, str] | None = None) -> None:
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+        self.directory = directory
+        self._log = directory / f"onthedot-{port}.out"
+        environ = {"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONUNBUFFERED": "1", **(env or {})}
+        with self._log.open("ab") as out:
+            self._process = subprocess.Popen(
+                [COMMAND, *args],
+                cwd=directory,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @classmethod
+    async def serve(cls, *args: str, directory: Path, port: int, env: Mapping[str, str] | None = None) -> Self:
+        """`onthedot serve` on `port`, returned when it says that it is ready."""
+        node = cls("serve", "--port", str(port), *args, directory=directory, port=port, env=env)
+        try:
+            await node.ready()
+        except BaseException:
+            node.kill()
+            raise
+        return node
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.poll()
+
+    def output(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    async def ready(self, within: float = 30.0) -> None:
+        """Wait until /readyz answers 200."""
+        deadline = time.monotonic() + within
+        while not await asyncio.to_thread(self._answers):
+            if self.exit_code is not None:
+                raise AssertionError(f"onthedot ended with {self.exit_code}:\n{self.output()[-4000:]}")
+            if time.monotonic() > deadline:
+                raise AssertionError(f"onthedot was not ready within {within:.0f} s:\n{self.output()[-4000:]}")
+            await asyncio.sleep(0.05)
+
+    def signal(self, number: signal.Signals) -> None:
+        """To this process alone: SIGTERM stops it in order, SIGSTOP freezes it, SIGKILL is the crash."""
+        self._process.send_signal(number)
+
+    async def exited(self, within: float = 20.0) -> int:
+        """Wait for the end and give the exit code."""
+        return await asyncio.to_thread(self._process.wait, within)
+
+    async def stop(self, within: float = 20.0) -> int:
+        """The orderly stop: SIGTERM, then wait."""
+        self.signal(signal.SIGTERM)
+        return await self.exited(within)
+
+    def kill(self) -> None:
+        """kill -9 of the whole process group, the workers it started included. Harmless when it has ended."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/readyz", timeout=2) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False

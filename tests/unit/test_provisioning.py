@@ -1,0 +1,71 @@
+"""The provisioning itself: what the other tests stand on has to work, and the leak checks have to find leaks."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+
+import asyncpg
+import pytest
+
+from tests.services.leaks import children, outlived, sessions_left, tasks_left
+from tests.services.ports import free_port
+from tests.services.postgres import PostgresMissing, PostgresServer, find_binaries
+
+
+async def test_a_test_gets_an_empty_database_that_promises_durability(empty_postgres_url: str) -> None:
+    connection = await asyncpg.connect(empty_postgres_url)
+    try:
+        assert await connection.fetchval("SHOW fsync") == "on"
+        assert await connection.fetchval("SHOW synchronous_commit") == "on"
+        assert await connection.fetchval("SELECT count(*) FROM pg_stat_user_tables") == 0
+    finally:
+        await connection.close()
+
+
+async def test_the_server_never_runs_as_root(postgres_server: PostgresServer) -> None:
+    assert postgres_server.process is not None
+    with open(f"/proc/{postgres_server.process.pid}/status") as status:
+        uids = next(line for line in status if line.startswith("Uid:")).split()[1:]
+    assert "0" not in uids
+
+
+def test_binaries_can_be_chosen_and_a_wrong_choice_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PG_BIN", "/nowhere/bin")
+    with pytest.raises(PostgresMissing, match="PG_BIN=/nowhere/bin"):
+        find_binaries()
+
+
+async def test_an_open_connection_is_found(postgres_server: PostgresServer, empty_postgres_url: str) -> None:
+    database = empty_postgres_url.rsplit("/", 1)[1]
+    connection = await asyncpg.connect(empty_postgres_url)
+    assert len(postgres_server.sessions(database)) == 1
+    await connection.close()
+    assert sessions_left(postgres_server, database) == []
+
+
+async def test_a_forgotten_task_is_found_and_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.services.leaks.PATIENCE", 0.01)
+    forgotten = asyncio.create_task(asyncio.Event().wait(), name="forgotten")
+    left = await tasks_left()
+    assert len(left) == 1
+    assert "forgotten" in left[0]
+    with pytest.raises(asyncio.CancelledError):
+        await forgotten
+
+
+def test_a_forgotten_process_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.services.leaks.PATIENCE", 0.01)
+    before = children()
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        left = outlived(before)
+        assert [line for line in left if line.startswith(f"{process.pid} ")]
+    finally:
+        process.communicate(b"\n")
+    assert outlived(before) == []
+
+
+def test_ports_are_never_given_twice() -> None:
+    assert len({free_port() for _ in range(50)}) == 50
