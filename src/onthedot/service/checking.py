@@ -1,0 +1,65 @@
+"""Everything that can be known to be wrong with a job before it is stored, all of it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from onthedot.errors import FieldProblem, Invalid, NotAvailable
+from onthedot.model.checks import check_spec
+from onthedot.model.job import JobSpec
+from onthedot.model.target import MASK, Target, WebhookTarget
+from onthedot.timing import check_schedule
+
+__all__ = ["TargetRules", "check_job", "gather", "keep_secret"]
+
+
+class TargetRules(Protocol):
+    """The part of the targets that creating needs: what may be called at all."""
+
+    def check(self, target: Target) -> None: ...
+
+
+def check_job(spec: JobSpec, targets: TargetRules, *, now: int, before: JobSpec | None = None) -> None:
+    """Invalid with every problem. `before` is the spec it replaces: a past `at` that did not change is no mistake."""
+    changed = before is None or before.schedule != spec.schedule
+    gather(
+        lambda: check_spec(spec),
+        lambda: check_schedule(spec.schedule, now=now, changed=changed),
+        lambda: targets.check(spec.target),
+        lambda: _check_secret(spec.target),
+    )
+
+
+def gather(*checks: Callable[[], None], path: str = "") -> None:
+    """Run all the checks and raise one Invalid with the problems of all of them."""
+    problems: dict[tuple[str, str], FieldProblem] = {}
+    for check in checks:
+        try:
+            check()
+        except Invalid as invalid:
+            for problem in invalid.problems:
+                problems.setdefault((problem.path, problem.message), problem)
+    if problems:
+        found = [_below(path, problem) for problem in problems.values()]
+        every_one_not_available = all(problem.message.startswith("not available") for problem in found)
+        raise NotAvailable(found) if every_one_not_available else Invalid(found)
+
+
+def _below(path: str, problem: FieldProblem) -> FieldProblem:
+    return msgspec.structs.replace(problem, path=f"{path}.{problem.path}") if path else problem
+
+
+def keep_secret(new: JobSpec, old: JobSpec) -> JobSpec:
+    """A secret reads back masked; the mask sent back means the secret there is."""
+    target, before = new.target, old.target
+    if not isinstance(target, WebhookTarget) or target.secret != MASK or not isinstance(before, WebhookTarget):
+        return new
+    return msgspec.structs.replace(new, target=msgspec.structs.replace(target, secret=before.secret))
+
+
+def _check_secret(target: Target) -> None:
+    if isinstance(target, WebhookTarget) and target.secret == MASK:
+        raise Invalid.one("target.secret", "this is the mask, not a secret", accepted='the signing secret, "whsec_…"')

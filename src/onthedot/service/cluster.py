@@ -1,0 +1,41 @@
+"""How the whole is: nodes, numbers, health."""
+
+from __future__ import annotations
+
+import msgspec
+
+from onthedot.errors import OnTheDotError
+from onthedot.model.node import NodeView
+from onthedot.service.wired import Wired
+from onthedot.store import Backlog, StoreStats
+
+__all__ = ["ClusterVerbs", "Health"]
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """`ok`: the store answers. `executors`: nodes that are alive and run things; none is worth an alarm, not a failure."""
+
+    ok: bool
+    store: str
+    executors: int = 0
+    error: str | None = None
+
+
+class ClusterVerbs(Wired):
+    async def list_nodes(self) -> list[NodeView]:
+        return list(await self.store.list_nodes())
+
+    async def stats(self, tenant: int) -> StoreStats:
+        return await self.store.stats(tenant)
+
+    async def backlog(self) -> Backlog:
+        return await self.store.backlog()
+
+    async def health(self) -> Health:
+        kind = "sqlite" if self.settings.is_sqlite else "postgresql"
+        try:
+            nodes = await self.store.list_nodes()
+        except OnTheDotError as error:
+            return Health(ok=False, store=kind, error=str(error))
+        alive = sum(1 for node in nodes if node.state == "alive" and "executor" in node.roles)
+        return Health(ok=True, store=kind, executors=alive)

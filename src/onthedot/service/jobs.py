@@ -1,0 +1,137 @@
+"""Verbs on jobs: create, read, list, change, remove, and sync with a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from onthedot.errors import FieldProblem, Invalid, OnTheDotError, TooLarge
+from onthedot.model.decoding import convert, to_builtins
+from onthedot.model.job import JobSpec, JobView
+from onthedot.service.checking import check_job, gather, keep_secret
+from onthedot.service.merge_patch import patched
+from onthedot.service.wired import Wired, idempotency
+from onthedot.store import Idempotency, JobFilter, NewJob, Page, SyncReport
+
+__all__ = ["BATCH_LIMIT", "JobVerbs"]
+
+BATCH_LIMIT = 5000
+
+
+class JobVerbs(Wired):
+    async def create_job(self, tenant: int, spec: JobSpec, idempotency_key: str | None = None) -> JobView:
+        check_job(spec, self.targets, now=await self.time.now())
+        return await self.create_checked(tenant, spec, idempotency("jobs", idempotency_key, spec))
+
+    async def create_checked(self, tenant: int, spec: JobSpec, repeat: Idempotency | None) -> JobView:
+        """Into the group, and a hint if it is due soon."""
+        (answer,) = await self.creates.create([NewJob(tenant=tenant, spec=spec, idempotency=repeat)])
+        if isinstance(answer, OnTheDotError):
+            raise answer
+        await self.hint(answer)
+        return answer
+
+    async def create_many(self, tenant: int, specs: Sequence[JobSpec | OnTheDotError]) -> list[JobView | OnTheDotError]:
+        """One durable answer per item, in order; a wrong item does not stop the others. An item that could not even be
+        decoded may be given as its error, so that it keeps its place."""
+        if len(specs) > BATCH_LIMIT:
+            raise TooLarge(f"a batch has at most {BATCH_LIMIT} jobs, this one has {len(specs)}")
+        now = await self.time.now()
+        answers: list[JobView | OnTheDotError | None] = [self._objection(spec, now) for spec in specs]
+        good = [(place, spec) for place, spec in enumerate(specs) if isinstance(spec, JobSpec) and answers[place] is None]
+        written = await self.creates.create([NewJob(tenant=tenant, spec=spec, idempotency=None) for _, spec in good])
+        for (place, _), answer in zip(good, written, strict=True):
+            answers[place] = answer
+        await self.hint(*(answer for answer in written if isinstance(answer, JobView)))
+        return [answer for answer in answers if answer is not None]
+
+    def _objection(self, spec: JobSpec | OnTheDotError, now: int) -> OnTheDotError | None:
+        if isinstance(spec, OnTheDotError):
+            return spec
+        try:
+            check_job(spec, self.targets, now=now)
+        except Invalid as invalid:
+            return invalid
+        return None
+
+    async def get_job(self, tenant: int, job_id: int) -> JobView:
+        return await self.store.get_job(tenant, job_id)
+
+    async def get_job_by_key(self, tenant: int, key: str) -> JobView:
+        return await self.store.get_job_by_key(tenant, key)
+
+    async def list_jobs(self, tenant: int, filter: JobFilter) -> Page[JobView]:
+        return await self.store.list_jobs(tenant, filter)
+
+    async def replace_job(self, tenant: int, job_id: int, spec: JobSpec, if_match: int | None = None) -> JobView:
+        """PUT: the whole spec anew. Equal to what there is: nothing changes, not even the version."""
+        now = await self.time.now()
+
+        def change(old: JobSpec) -> JobSpec:
+            return self._checked(keep_secret(spec, old), old, now)
+
+        return await self._update(tenant, job_id, change, if_match)
+
+    async def patch_job(
+        self, tenant: int, job_id: int, patch: dict[str, Any], if_match: int | None = None
+    ) -> JobView:
+        """A JSON merge patch (RFC 7396) on the spec as written."""
+        now = await self.time.now()
+
+        def change(old: JobSpec) -> JobSpec:
+            merged = patched(to_builtins(old), patch)
+            return self._checked(keep_secret(convert(merged, JobSpec), old), old, now)
+
+        return await self._update(tenant, job_id, change, if_match)
+
+    async def put_job_by_key(
+        self, tenant: int, key: str, spec: JobSpec, if_match: int | None = None
+    ) -> tuple[JobView, bool]:
+        """Creates or replaces the job of that key; True if it is new."""
+        if spec.key is None:
+            spec = msgspec.structs.replace(spec, key=key)
+        if spec.key != key:
+            raise Invalid.one("key", "differs from the key in the address", given=spec.key, accepted=key)
+        now = await self.time.now()
+
+        def change(old: JobSpec | None) -> JobSpec:
+            return self._checked(spec if old is None else keep_secret(spec, old), old, now)
+
+        job, created = await self.store.put_job(tenant, key, change, if_match=if_match)
+        await self.hint(job)
+        return job, created
+
+    async def delete_job(self, tenant: int, job_id: int, if_match: int | None = None) -> None:
+        await self.store.delete_job(tenant, job_id, if_match=if_match)
+        await self.hint_orders()
+
+    async def sync(
+        self, tenant: int, source: str, specs: Sequence[JobSpec], prune: bool = False, dry_run: bool = False
+    ) -> SyncReport:
+        """Make the jobs of `source` what the file says. One wrong job and nothing is applied."""
+        problems: list[FieldProblem] = []
+        now = await self.time.now()
+        for place, spec in enumerate(specs):
+            try:
+                # whether an `at` is past is judged by the store's sync, which alone knows if the schedule is new
+                gather(lambda spec=spec: check_job(spec, self.targets, now=now, before=spec), path=f"jobs[{place}]")
+            except Invalid as invalid:
+                problems.extend(invalid.problems)
+        if problems:
+            raise Invalid(problems)
+        report = await self.store.sync_jobs(tenant, source, specs, prune=prune, dry_run=dry_run)
+        if not dry_run and (report.created or report.updated):
+            await self.hint_now()
+        return report
+
+    async def _update(self, tenant: int, job_id: int, change: Any, if_match: int | None) -> JobView:
+        job = await self.store.update_job(tenant, job_id, change, if_match=if_match)
+        await self.hint(job)
+        await self.hint_orders()
+        return job
+
+    def _checked(self, spec: JobSpec, old: JobSpec | None, now: int) -> JobSpec:
+        check_job(spec, self.targets, now=now, before=old)
+        return spec

@@ -1,0 +1,116 @@
+"""What a schedule will do, and why a job did or did not fire at an instant."""
+
+from __future__ import annotations
+
+import msgspec
+
+from onthedot.errors import Invalid
+from onthedot.model.instant import format_instant, parse_rfc3339
+from onthedot.model.job import JobRecord
+from onthedot.model.run import RunView
+from onthedot.model.schedule import Schedule
+from onthedot.plan import timetable_of
+from onthedot.service.wired import Wired
+from onthedot.store import RunFilter
+from onthedot.timing import check_schedule, compile_schedule, describe, remarks
+
+__all__ = ["Explanation", "Preview", "PreviewVerbs", "preview_schedule"]
+
+MOST = 1000
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    fires: list[str]
+    description: str
+    remarks: list[str]
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """`slot`: is `at` an instant of the schedule? `run`: its entry, if there is one. `because` says it in words."""
+
+    at: str
+    slot: bool
+    because: str
+    previous: str | None
+    next: str | None
+    run: RunView | None
+
+
+def preview_schedule(schedule: Schedule, *, now: int, after: str | None = None, count: int = 10) -> Preview:
+    """Pure: the command line previews without a server."""
+    if not 1 <= count <= MOST:
+        raise Invalid.one("count", "out of range", given=count, accepted=f"1 to {MOST}")
+    start = now
+    if after is not None:
+        parsed = parse_rfc3339(after)
+        if parsed is None:
+            raise Invalid.one("after", "not an instant", given=after, accepted="RFC 3339, such as 2026-03-28T00:00:00Z")
+        start = parsed
+    check_schedule(schedule, now=start, changed=True)
+    times = compile_schedule(schedule, anchor=start)
+    fires: list[int] = []
+    upcoming = times.next_after(start)
+    most = count if schedule.count is None else min(count, schedule.count)
+    while upcoming is not None and len(fires) < most:
+        fires.append(upcoming)
+        upcoming = times.next_after(upcoming)
+    return Preview(
+        fires=[format_instant(fire) for fire in fires],
+        description=describe(schedule),
+        remarks=list(remarks(schedule, fires)),
+    )
+
+
+class PreviewVerbs(Wired):
+    async def preview(self, schedule: Schedule, after: str | None = None, count: int = 10) -> Preview:
+        return preview_schedule(schedule, now=await self.time.now(), after=after, count=count)
+
+    async def explain(self, tenant: int, job_id: int, at: str) -> Explanation:
+        """Why the job fired, did not fire, or will fire at `at`."""
+        moment = parse_rfc3339(at)
+        if moment is None:
+            raise Invalid.one("at", "not an instant", given=at, accepted="RFC 3339, such as 2026-03-28T03:00:00Z")
+        job = await self.store.get_record(tenant, job_id)
+        times = timetable_of(job.spec, job.anchor_at)
+        run = await self._covering(tenant, job_id, moment)
+        before, after = times.latest_until(moment - 1), times.next_after(moment)
+        return Explanation(
+            at=format_instant(moment),
+            slot=times.is_slot(moment),
+            because=_because(job, run, slot=times.is_slot(moment), moment=moment, now=await self.time.now()),
+            previous=None if before is None else format_instant(before),
+            next=None if after is None else format_instant(after),
+            run=run,
+        )
+
+    async def _covering(self, tenant: int, job_id: int, moment: int) -> RunView | None:
+        """The ledger's entry for the instant: a run of its own, or the range row of slots not fired."""
+        at = format_instant(moment)
+        page = await self.store.list_runs(tenant, RunFilter(job_id=job_id, until=moment, limit=1))
+        for run in page.items:
+            if run.scheduled_for == at or (run.until is not None and run.until >= at):
+                return run
+        return None
+
+
+def _because(job: JobRecord, run: RunView | None, *, slot: bool, moment: int, now: int) -> str:
+    if run is not None and run.status == "SKIPPED":
+        return f"not fired: {SKIPPED.get(run.reason or '', run.reason)}"
+    if run is not None:
+        return f"it has a run, {run.id}: {run.status}"
+    if not slot:
+        return f"the schedule has no such instant ({describe(job.spec.schedule)})"
+    if moment > now:
+        return "it will fire then" if job.state == "active" else f"it would fire then, but the job is {job.state}"
+    if moment < job.anchor_at:
+        return "the present schedule was given later; slots before that are not owed"
+    return "no entry: it is older than the retention, or waits to be claimed"
+
+
+SKIPPED = {
+    "coalesced": "several slots were missed, and catch_up fires the newest only",
+    "overlap": "the run before it had not ended, and overlap says skip",
+    "late": "it was too late for the catch-up policy",
+    "paused": "the job was paused",
+    "excluded": "the schedule excludes it",
+}

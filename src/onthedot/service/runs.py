@@ -1,0 +1,87 @@
+"""Verbs on runs: start one, fill a gap, look, stop, try again; and the dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onthedot.errors import Invalid
+from onthedot.model.instant import parse_rfc3339
+from onthedot.model.job import JobView
+from onthedot.model.run import RunView
+from onthedot.service.wired import Wired, idempotency
+from onthedot.store import Page, RunFilter
+
+__all__ = ["RunVerbs"]
+
+BACKFILL_LIMIT = 1000
+
+
+class RunVerbs(Wired):
+    async def pause_job(self, tenant: int, job_id: int) -> JobView:
+        job = await self.store.pause_job(tenant, job_id)
+        await self.hint_orders()
+        return job
+
+    async def resume_job(self, tenant: int, job_id: int) -> JobView:
+        job = await self.store.resume_job(tenant, job_id)
+        await self.hint(job)
+        return job
+
+    async def run_job(self, tenant: int, job_id: int, idempotency_key: str | None = None) -> RunView:
+        """One run now, beside the schedule; also of a paused or ended job."""
+        run = await self.store.run_job(tenant, job_id, idempotency=idempotency("run", idempotency_key, job_id))
+        await self.hint_now()
+        return run
+
+    async def backfill_job(
+        self, tenant: int, job_id: int, start: str, end: str, force: bool = False, limit: int = BACKFILL_LIMIT
+    ) -> list[str]:
+        """Run the slots from `start` to `end` (RFC 3339) that were not done. Answers the ids of the new runs."""
+        first, last = _instant("start", start), _instant("end", end)
+        if last < first:
+            raise Invalid.one("end", "is before start", given=end, accepted=f"an instant after {start}")
+        ids = await self.store.backfill_job(tenant, job_id, start=first, end=last, force=force, limit=limit)
+        if ids:
+            await self.hint_now()
+        return ids
+
+    async def list_runs(self, tenant: int, filter: RunFilter) -> Page[RunView]:
+        return await self.store.list_runs(tenant, filter)
+
+    async def get_run(self, tenant: int, run_id: str) -> RunView:
+        return await self.store.get_run(tenant, run_id)
+
+    async def run_logs(self, tenant: int, run_id: str) -> str | None:
+        return await self.store.run_logs(tenant, run_id)
+
+    async def cancel_run(self, tenant: int, run_id: str) -> RunView:
+        run = await self.store.cancel_run(tenant, run_id)
+        await self.hint_orders()
+        return run
+
+    async def retry_run(self, tenant: int, run_id: str) -> RunView:
+        """A new run of the same slot: a terminal run never changes."""
+        run = await self.store.retry_run(tenant, run_id)
+        await self.hint_now()
+        return run
+
+    async def list_dead(
+        self, tenant: int, job_id: int | None = None, limit: int = 50, cursor: str | None = None
+    ) -> Page[RunView]:
+        return await self.store.list_dead(tenant, job_id=job_id, limit=limit, cursor=cursor)
+
+    async def redrive(
+        self, tenant: int, ids: Sequence[str] | None = None, job_id: int | None = None, limit: int = 1000
+    ) -> list[str]:
+        """New runs for the named dead letters, those of one job, or all of them. Answers the ids of the new runs."""
+        new = await self.store.redrive(tenant, ids=ids, job_id=job_id, limit=limit)
+        if new:
+            await self.hint_now()
+        return new
+
+
+def _instant(name: str, text: str) -> int:
+    ms = parse_rfc3339(text)
+    if ms is None:
+        raise Invalid.one(name, "not an instant", given=text, accepted="RFC 3339, such as 2026-03-01T00:00:00Z")
+    return ms

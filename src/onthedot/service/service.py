@@ -1,0 +1,19 @@
+"""Every verb a user has. The API, the page, the embedded scheduler and the start of a node all speak to this one object."""
+
+from __future__ import annotations
+
+from onthedot.service.cluster import ClusterVerbs
+from onthedot.service.keys import KeyVerbs
+from onthedot.service.previews import PreviewVerbs
+from onthedot.service.runs import RunVerbs
+from onthedot.service.timers import TimerVerbs
+
+__all__ = ["Service"]
+
+
+class Service(TimerVerbs, RunVerbs, PreviewVerbs, KeyVerbs, ClusterVerbs):
+    """Each verb: validate, one store call, a hint if something is due soon. No verb waits for anything else."""
+
+    async def close(self) -> None:
+        """Wait for creates that are being written: what was accepted gets its answer."""
+        await self.creates.drain()

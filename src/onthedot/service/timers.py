@@ -1,0 +1,55 @@
+"""Timers: shorthand for a job that POSTs to one URL once. The timer's id is the job's."""
+
+from __future__ import annotations
+
+import msgspec
+
+from onthedot.errors import Invalid
+from onthedot.model.duration import DAY, HOUR, MINUTE, SECOND, Duration
+from onthedot.model.instant import parse_rfc3339
+from onthedot.model.job import JobSpec
+from onthedot.model.schedule import Schedule
+from onthedot.model.target import WebhookTarget
+from onthedot.model.timer import TimerSpec, TimerView
+from onthedot.service.checking import check_job
+from onthedot.service.jobs import JobVerbs
+from onthedot.service.wired import idempotency
+
+__all__ = ["TimerVerbs", "job_of_timer"]
+
+LONGEST = 100 * 365 * DAY
+WRITTEN_AS = {"target.url": "url", "schedule.in": "seconds"}  # a timer's user knows the timer's fields, not the job's
+
+
+class TimerVerbs(JobVerbs):
+    async def create_timer(self, tenant: int, timer: TimerSpec, idempotency_key: str | None = None) -> TimerView:
+        spec = job_of_timer(timer)
+        try:
+            check_job(spec, self.targets, now=await self.time.now())
+        except Invalid as invalid:
+            raise Invalid([
+                msgspec.structs.replace(problem, path=WRITTEN_AS.get(problem.path, problem.path))
+                for problem in invalid.problems
+            ]) from None
+        job = await self.create_checked(tenant, spec, idempotency("timers", idempotency_key, timer))
+        due = parse_rfc3339(job.next_run) if job.next_run is not None else None
+        left = 0 if due is None else min(due - await self.time.now(), int(spec.schedule.in_ or 0))
+        return TimerView(id=job.id, time_left=_whole_seconds(left))
+
+    async def get_timer(self, tenant: int, timer_id: int) -> TimerView:
+        return TimerView(id=timer_id, time_left=_whole_seconds(await self.store.timer_left(tenant, timer_id)))
+
+
+def _whole_seconds(left: int) -> int:
+    """Rounded up: 0 means due, never "nearly"."""
+    return max(0, -(-left // SECOND))
+
+
+def job_of_timer(timer: TimerSpec) -> JobSpec:
+    total = timer.hours * HOUR + timer.minutes * MINUTE + timer.seconds * SECOND
+    accepted = "hours, minutes and seconds with a sum above 0 and up to 100 years"
+    if total == 0:
+        raise Invalid.one("seconds", "the timer would be over before it began", given=0, accepted=accepted)
+    if total > LONGEST:
+        raise Invalid.one("hours", "the timer is too long", given=timer.hours, accepted=accepted)
+    return JobSpec(schedule=Schedule(in_=Duration(total)), target=WebhookTarget(url=timer.url))

@@ -1,0 +1,52 @@
+"""What all verbs have in common: the store, the targets' rules, the time, and the hint that something is due soon."""
+
+from __future__ import annotations
+
+import hashlib
+
+from onthedot.clock import Clock
+from onthedot.model.decoding import encode_json
+from onthedot.model.instant import parse_rfc3339
+from onthedot.model.job import JobView
+from onthedot.service.checking import TargetRules
+from onthedot.service.database_time import DatabaseTime
+from onthedot.service.group import CreateGroup
+from onthedot.settings import Settings
+from onthedot.store import Idempotency, Store
+
+__all__ = ["Wired", "idempotency"]
+
+
+class Wired:
+    def __init__(self, store: Store, targets: TargetRules, clock: Clock, settings: Settings) -> None:
+        self.store = store
+        self.targets = targets
+        self.clock = clock
+        self.settings = settings
+        self.time = DatabaseTime(store.now, clock)
+        self.creates = CreateGroup(store.create_jobs)
+
+    async def hint(self, *jobs: JobView) -> None:
+        """Wake the nodes only for what is due before they would have looked by themselves: a poll gap is randomised up
+        to twice the interval, and a node claims LOOKAHEAD before the instant."""
+        soonest = min((job.next_run for job in jobs if job.next_run is not None), default=None)
+        if soonest is None:
+            return
+        due = parse_rfc3339(soonest)
+        if due is not None and due - await self.time.now() < 2 * self.settings.poll_interval + self.settings.lookahead:
+            await self.hint_now()
+
+    async def hint_now(self) -> None:
+        """There is a run to claim."""
+        await self.store.notify("due")
+
+    async def hint_orders(self) -> None:
+        """There is something for the owner of a run to read: a cancel or a recall."""
+        await self.store.notify("orders")
+
+
+def idempotency(verb: str, key: str | None, body: object) -> Idempotency | None:
+    """What a repeated request is recognised by. The verb is part of it: one key can't answer for two kinds of request."""
+    if key is None:
+        return None
+    return Idempotency(key, hashlib.sha256(verb.encode() + b"\x00" + encode_json(body)).hexdigest())
