@@ -13,7 +13,7 @@ __all__ = ["ClusterVerbs", "Health"]
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """`ok`: the store answers. `executors`: nodes that are alive and run things; none is worth an alarm, not a failure."""
+    """`ok`: the store answers. `executors`: live nodes that run things; none is worth an alarm, but is no failure."""
 
     ok: bool
     store: str

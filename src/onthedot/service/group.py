@@ -1,7 +1,7 @@
 """Group commit for creates: take one, take whatever else waits, write, answer all.
 
-One commit costs the same for one job as for five hundred, so the busier it is, the bigger the groups grow by themselves;
-there is no timer that a lonely create would have to wait for.
+One commit costs the same for one job as for five hundred, so the busier it is, the bigger the groups grow by
+themselves; there is no timer that a lonely create would have to wait for.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Waiting = tuple[NewJob, asyncio.Future[Answer]]
 
 
 class CreateGroup:
-    """Callers wait in line; the first one that finds nobody writing starts the writer, which ends when the line is empty."""
+    """Callers wait in line; who finds nobody writing starts the writer, which ends when the line is empty."""
 
     def __init__(self, write: Write, limit: int = GROUP_LIMIT) -> None:
         self._write = write
@@ -34,7 +34,7 @@ class CreateGroup:
         self._writer: asyncio.Task[None] | None = None
 
     async def create(self, items: Sequence[NewJob]) -> list[Answer]:
-        """One answer per item, in order: the job as stored, or why not. A caller that gives up does not undo the write."""
+        """One answer per item, in order: the job as stored, or why not. A caller that gives up undoes nothing."""
         loop = asyncio.get_running_loop()
         answers = [loop.create_future() for _ in items]
         self._line.extend(zip(items, answers, strict=True))

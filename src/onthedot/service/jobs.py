@@ -40,9 +40,9 @@ class JobVerbs(Wired):
             raise TooLarge(f"a batch has at most {BATCH_LIMIT} jobs, this one has {len(specs)}")
         now = await self.time.now()
         answers: list[JobView | OnTheDotError | None] = [self._objection(spec, now) for spec in specs]
-        good = [(place, spec) for place, spec in enumerate(specs) if isinstance(spec, JobSpec) and answers[place] is None]
-        written = await self.creates.create([NewJob(tenant=tenant, spec=spec, idempotency=None) for _, spec in good])
-        for (place, _), answer in zip(good, written, strict=True):
+        good = {place: spec for place, spec in enumerate(specs) if isinstance(spec, JobSpec) and answers[place] is None}
+        written = await self.creates.create([NewJob(tenant=tenant, spec=spec) for spec in good.values()])
+        for place, answer in zip(good, written, strict=True):
             answers[place] = answer
         await self.hint(*(answer for answer in written if isinstance(answer, JobView)))
         return [answer for answer in answers if answer is not None]
@@ -62,8 +62,8 @@ class JobVerbs(Wired):
     async def get_job_by_key(self, tenant: int, key: str) -> JobView:
         return await self.store.get_job_by_key(tenant, key)
 
-    async def list_jobs(self, tenant: int, filter: JobFilter) -> Page[JobView]:
-        return await self.store.list_jobs(tenant, filter)
+    async def list_jobs(self, tenant: int, wanted: JobFilter) -> Page[JobView]:
+        return await self.store.list_jobs(tenant, wanted)
 
     async def replace_job(self, tenant: int, job_id: int, spec: JobSpec, if_match: int | None = None) -> JobView:
         """PUT: the whole spec anew. Equal to what there is: nothing changes, not even the version."""
@@ -74,9 +74,7 @@ class JobVerbs(Wired):
 
         return await self._update(tenant, job_id, change, if_match)
 
-    async def patch_job(
-        self, tenant: int, job_id: int, patch: dict[str, Any], if_match: int | None = None
-    ) -> JobView:
+    async def patch_job(self, tenant: int, job_id: int, patch: dict[str, Any], if_match: int | None = None) -> JobView:
         """A JSON merge patch (RFC 7396) on the spec as written."""
         now = await self.time.now()
 

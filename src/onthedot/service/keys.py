@@ -64,7 +64,7 @@ class KeyVerbs(Wired):
         if bearer is None:
             if await self.is_open():
                 return Principal(tenant=DEFAULT_TENANT, scope="admin")
-            raise Unauthorized("an API key is needed: send `Authorization: Bearer otd_…`. `onthedot keys create` makes one")
+            raise Unauthorized("an API key is needed: `Authorization: Bearer otd_…` (`onthedot keys create` makes one)")
         hashed = hash_key(bearer)
         known = self._known.get(hashed)
         if known is None or known[0] <= self.clock.monotonic():

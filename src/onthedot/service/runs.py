@@ -45,8 +45,8 @@ class RunVerbs(Wired):
             await self.hint_now()
         return ids
 
-    async def list_runs(self, tenant: int, filter: RunFilter) -> Page[RunView]:
-        return await self.store.list_runs(tenant, filter)
+    async def list_runs(self, tenant: int, wanted: RunFilter) -> Page[RunView]:
+        return await self.store.list_runs(tenant, wanted)
 
     async def get_run(self, tenant: int, run_id: str) -> RunView:
         return await self.store.get_run(tenant, run_id)

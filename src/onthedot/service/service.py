@@ -1,4 +1,4 @@
-"""Every verb a user has. The API, the page, the embedded scheduler and the start of a node all speak to this one object."""
+"""Every verb a user has: the API, the page, the embedded scheduler and the start of a node speak to this one object."""
 
 from __future__ import annotations
 

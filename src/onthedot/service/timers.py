@@ -27,10 +27,12 @@ class TimerVerbs(JobVerbs):
         try:
             check_job(spec, self.targets, now=await self.time.now())
         except Invalid as invalid:
-            raise Invalid([
-                msgspec.structs.replace(problem, path=WRITTEN_AS.get(problem.path, problem.path))
-                for problem in invalid.problems
-            ]) from None
+            raise Invalid(
+                [
+                    msgspec.structs.replace(problem, path=WRITTEN_AS.get(problem.path, problem.path))
+                    for problem in invalid.problems
+                ]
+            ) from None
         job = await self.create_checked(tenant, spec, idempotency("timers", idempotency_key, timer))
         due = parse_rfc3339(job.next_run) if job.next_run is not None else None
         left = 0 if due is None else min(due - await self.time.now(), int(spec.schedule.in_ or 0))

@@ -46,7 +46,7 @@ class Wired:
 
 
 def idempotency(verb: str, key: str | None, body: object) -> Idempotency | None:
-    """What a repeated request is recognised by. The verb is part of it: one key can't answer for two kinds of request."""
+    """What a repeat is recognised by. The verb is part of it: one key can't answer for two kinds of request."""
     if key is None:
         return None
     return Idempotency(key, hashlib.sha256(verb.encode() + b"\x00" + encode_json(body)).hexdigest())
