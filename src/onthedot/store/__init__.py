@@ -1,0 +1,52 @@
+"""The store is the truth: jobs, runs, history, on SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+from onthedot.clock import Clock, SystemClock
+from onthedot.errors import SettingsError, StoreError
+from onthedot.store.driver import Driver
+from onthedot.store.migrate import check_version, migrate
+from onthedot.store.postgres.driver import PostgresDriver
+from onthedot.store.sqlite.driver import SqliteDriver
+from onthedot.store.store import Store
+
+__all__ = ["Store", "open_driver", "open_store"]
+
+_ACCEPTED = "sqlite:///path/to/file.db, sqlite:///:memory: or postgresql://user:password@host/database"
+
+
+async def open_store(
+    url: str,
+    clock: Clock | None = None,
+    *,
+    migrated: bool = True,
+    threads: bool = True,
+    now: str | None = None,
+) -> Store:
+    """Open the store at `url` and bring its tables up to date.
+
+    migrated=False: do not change tables, refuse a database that needs it (`onthedot migrate` does it by hand).
+    clock: whose time SQLite lives by; PostgreSQL lives by its own (`now`: another SQL expression for it, in tests).
+    threads=False: SQLite works on the event loop itself, for a simulation that must repeat exactly.
+    """
+    driver = await open_driver(url, clock, threads=threads, now=now)
+    try:
+        if migrated:
+            await migrate(driver)
+        elif missing := await check_version(driver):
+            names = ", ".join(migration.name for migration in missing)
+            raise StoreError(f"the database lacks migrations ({names}): run `onthedot migrate --store …` first")
+    except BaseException:
+        await driver.close()
+        raise
+    return Store(driver)
+
+
+async def open_driver(url: str, clock: Clock | None = None, *, threads: bool = True, now: str | None = None) -> Driver:
+    """The driver for an address, without looking at its tables."""
+    scheme, _, rest = url.partition("://")
+    if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
+        return SqliteDriver(rest[1:], clock or SystemClock(), threads=threads)
+    if scheme in ("postgresql", "postgres"):
+        return await PostgresDriver.open(url, now=now)
+    raise SettingsError(f"{url.partition('@')[2] or url!r} is no address of a store. Accepted: {_ACCEPTED}")

@@ -1,0 +1,103 @@
+"""What a database must be able to do for us: run named statements in transactions, and pass on hints.
+
+The two drivers differ in SQL dialect and in nothing else that the rest of the store can see. Statements live by name in
+`sqlite/queries/*.sql` and `postgres/queries/*.sql`; no other module holds SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, TypeVar
+
+from onthedot.store.queries import Queries
+
+__all__ = ["HINTS", "Driver", "Row", "Rows", "Transaction"]
+
+T = TypeVar("T")
+
+HINTS = ("due", "orders")
+"""The topics there are. After a listener reconnects, it gets one of each: whatever was said meanwhile is lost."""
+
+
+class Row(Protocol):
+    """`row["column"]`. Booleans are 0/1 on SQLite: take `bool(row["one_off"])`."""
+
+    def __getitem__(self, column: str, /) -> Any: ...
+
+
+class Rows:
+    """Many rows as one argument: one round trip for a whole group, however large.
+
+    PostgreSQL gets one array per column (`unnest($1::bigint[], $2::text[])`: as many parameters as columns), SQLite one
+    JSON text (`json_each(?1)`, columns by `json_extract(value, '$[0]')`: one parameter).
+    """
+
+    __slots__ = ("rows", "width")
+
+    def __init__(self, rows: Sequence[Sequence[Any]], width: int | None = None) -> None:
+        if width is None:
+            if not rows:
+                raise ValueError("Rows without rows needs its width")
+            width = len(rows[0])
+        self.rows = rows
+        self.width = width
+
+    def columns(self) -> list[list[Any]]:
+        return (
+            [list(column) for column in zip(*self.rows, strict=True)] if self.rows else [[] for _ in range(self.width)]
+        )
+
+
+class Transaction(Protocol):
+    """Statements by name. `"list_jobs+by_tag"` is a statement with a fragment put into it (see `queries`)."""
+
+    async def rows(self, name: str, *args: Any) -> Sequence[Row]: ...
+
+    async def row(self, name: str, *args: Any) -> Row | None: ...
+
+    async def execute(self, name: str, *args: Any) -> int:
+        """The number of rows touched."""
+        ...
+
+    async def now(self) -> int:
+        """The database's clock, in ms. Ask after a lock was waited for, not before."""
+        ...
+
+    async def sql(self, text: str, *args: Any) -> Sequence[Row]:
+        """Any statement. For migrations and tests: everything else has a name."""
+        ...
+
+    async def script(self, text: str) -> None:
+        """Several statements without arguments: a migration."""
+        ...
+
+
+class Driver(Protocol):
+    """One database."""
+
+    dialect: str  # "sqlite" | "postgres": names the folder of queries and migrations
+    queries: Queries
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction that writes: committed at the end, rolled back on any exception. Connection trouble comes out
+        as StoreUnavailable; deadlocks come out as they are (`write` repeats them)."""
+        ...
+
+    async def write(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run `body` in a transaction; deadlocks and serialization failures run it again, so it must start afresh."""
+        ...
+
+    async def read(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run `body`, which only reads, without standing in the way of those who write."""
+        ...
+
+    def listen(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Call back with the topic of every hint. Returns what ends it."""
+        ...
+
+    async def notify(self, topic: str) -> None:
+        """Hint to all nodes, soon and perhaps never; never waits for the database."""
+        ...
+
+    async def close(self) -> None: ...

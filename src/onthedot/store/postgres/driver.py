@@ -1,0 +1,211 @@
+"""PostgreSQL through asyncpg: prepared statements, a deadline on each call, trouble told apart from mistakes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import asyncpg
+
+from onthedot.clock import SystemClock
+from onthedot.errors import StoreError, StoreUnsafe
+from onthedot.store.driver import Row, Rows, Transaction
+from onthedot.store.postgres.address import Address, parse_address
+from onthedot.store.postgres.hints import CHANNEL, Listener, Notifier
+from onthedot.store.postgres.trouble import AWAY, is_again, unavailable
+from onthedot.store.queries import Queries
+
+__all__ = ["NOW", "PostgresDriver"]
+
+T = TypeVar("T")
+NOW = "(extract(epoch from clock_timestamp()) * 1000)::bigint"
+REPEATS = 8
+
+
+class PostgresTransaction:
+    """Named statements on one connection."""
+
+    def __init__(self, connection: Any, queries: Queries, timeout: float) -> None:
+        self.connection = connection
+        self._queries = queries
+        self._timeout = timeout
+
+    async def rows(self, name: str, *args: Any) -> Sequence[Row]:
+        return await self.sql(self._queries[name], *args)
+
+    async def row(self, name: str, *args: Any) -> Row | None:
+        found: Row | None = await self.connection.fetchrow(self._queries[name], *_flat(args), timeout=self._timeout)
+        return found
+
+    async def execute(self, name: str, *args: Any) -> int:
+        status = await self.connection.execute(self._queries[name], *_flat(args), timeout=self._timeout)
+        count = status.rpartition(" ")[2]
+        return int(count) if count.isdigit() else 0
+
+    async def now(self) -> int:
+        row = await self.row("now")
+        assert row is not None
+        return int(row["now"])
+
+    async def sql(self, text: str, *args: Any) -> Sequence[Row]:
+        found: Sequence[Row] = await self.connection.fetch(text, *_flat(args), timeout=self._timeout)
+        return found
+
+    async def script(self, text: str) -> None:
+        await self.connection.execute(text, timeout=None)
+
+
+def _flat(args: tuple[Any, ...]) -> list[Any]:
+    flat: list[Any] = []
+    for arg in args:
+        if isinstance(arg, Rows):
+            flat.extend(arg.columns())
+        else:
+            flat.append(arg)
+    return flat
+
+
+class PostgresDriver:
+    """A pool of connections to one database; hints over one connection more."""
+
+    dialect = "postgres"
+
+    def __init__(self, address: Address, pool: Any, now: str) -> None:
+        self.address = address
+        self.queries = Queries("postgres", now)
+        self._pool = pool
+        self._notifier = Notifier(self._send)
+        self._listeners: list[Listener] = []
+        self._ending: set[asyncio.Future[None]] = set()
+
+    @classmethod
+    async def open(cls, url: str, *, now: str | None = None) -> PostgresDriver:
+        """`now`: another SQL expression for the database's clock, so that tests can turn it."""
+        address = parse_address(url)
+        try:
+            pool = await asyncpg.create_pool(
+                address.dsn,
+                min_size=1,
+                max_size=address.pool,
+                timeout=address.timeout,
+                command_timeout=address.timeout,
+                statement_cache_size=0 if address.pooled else 500,
+                max_cached_statement_lifetime=0,
+                reset=_keep,
+            )
+        except AWAY as error:
+            raise unavailable(error) from error
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
+            raise StoreError(f"the PostgreSQL store {address.shown()} can't be opened: {error}") from error
+        driver = cls(address, pool, now or NOW)
+        try:
+            await driver._check_durable()
+        except BaseException:
+            await driver.close()
+            raise
+        return driver
+
+    async def _check_durable(self) -> None:
+        if self.address.unsafe:
+            return
+        async with self._connection() as connection:
+            row = await connection.fetchrow(
+                "SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit"
+            )
+        off = [name for name in ("fsync", "synchronous_commit") if row[name] == "off"]
+        if off:
+            raise StoreUnsafe(
+                f"PostgreSQL runs with {' and '.join(off)} off: what was acknowledged could be lost in a crash. "
+                "Switch it on, or add ?unsafe=allow to the store's address if losing jobs is fine"
+            )
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Any]:
+        try:
+            async with self._pool.acquire(timeout=self.address.timeout) as connection:
+                try:
+                    yield connection
+                except asyncpg.InterfaceError as error:  # a slip of ours, unless the connection went away
+                    if connection.is_closed():
+                        raise unavailable(error) from error
+                    raise
+        except AWAY as error:
+            raise unavailable(error) from error
+        except asyncpg.InterfaceError as error:
+            if self._pool.is_closing():
+                raise unavailable(error) from error
+            raise
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        async with self._connection() as connection, connection.transaction():
+            yield PostgresTransaction(connection, self.queries, self.address.timeout)
+
+    async def write(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+        for left in reversed(range(REPEATS)):
+            try:
+                async with self.transaction() as transaction:
+                    return await body(transaction)
+            except asyncpg.PostgresError as error:
+                if not is_again(error):
+                    raise
+                if not left:
+                    raise unavailable(error) from error
+                await SystemClock().sleep(random.uniform(0, 0.02 * (REPEATS - left)))
+        raise AssertionError("unreachable")
+
+    async def read(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+        if self.address.pooled:  # prepare and execute must reach the same server: only a transaction promises it
+            return await self.write(body)
+        try:
+            async with self._connection() as connection:
+                return await body(PostgresTransaction(connection, self.queries, self.address.timeout))
+        except asyncpg.PostgresError as error:
+            if not is_again(error):
+                raise
+            return await self.write(body)
+
+    def listen(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        if self.address.pooled:
+            return lambda: None
+        listener = Listener(self._connect_listener, callback)
+        self._listeners.append(listener)
+
+        def end() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+                self._ending.add(task := asyncio.ensure_future(listener.close()))
+                task.add_done_callback(self._ending.discard)
+
+        return end
+
+    async def _connect_listener(self) -> Any:
+        return await asyncpg.connect(self.address.dsn, timeout=self.address.timeout, statement_cache_size=0)
+
+    async def notify(self, topic: str) -> None:
+        self._notifier.notify(topic)
+
+    async def _send(self, topic: str) -> None:
+        try:
+            async with self.transaction() as transaction:
+                await transaction.sql("SELECT pg_notify($1, $2)", CHANNEL, topic)
+        except (StoreError, asyncpg.PostgresError):
+            pass  # a hint may be lost: everybody polls
+
+    async def close(self) -> None:
+        await self._notifier.close()
+        for listener in self._listeners:
+            await listener.close()
+        self._listeners.clear()
+        await asyncio.gather(*self._ending)
+        try:
+            await asyncio.wait_for(self._pool.close(), 5)
+        except TimeoutError:
+            self._pool.terminate()
+
+
+async def _keep(connection: Any) -> None:
+    """Nothing to reset: we leave no session state behind, and the default would cost a round trip per transaction."""

@@ -1,0 +1,84 @@
+"""Named statements: `-- name: lock_job` starts one, in any `.sql` file of a dialect's `queries` folder.
+
+`{now}` stands for the database's clock. A statement may hold `{where}`, `{order}` … places, and a fragment is a statement
+named `place.name` (`where.tag`): asking for `list_jobs+where.tag+where.state` puts the fragments into their places (several
+in `where` are joined with AND). Each part counts its own parameters from 1; the arguments of all parts follow each other in
+the order of the parts. So a list with any set of filters is built of fixed text, and no value is ever formatted into SQL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from importlib import resources
+
+__all__ = ["Queries"]
+
+_NAME = re.compile(r"^-- name: *([a-z0-9_.]+)\s*$", re.MULTILINE)
+_PLACE = re.compile(r"\{([a-z_]+)\}")
+_PARAMETER = {"sqlite": re.compile(r"\?(\d+)"), "postgres": re.compile(r"\$(\d+)")}
+
+
+class Queries:
+    """The statements of one dialect, by name."""
+
+    def __init__(self, dialect: str, now: str, texts: Iterable[str] | None = None) -> None:
+        self.dialect = dialect
+        self._now = now
+        self._parameter = _PARAMETER[dialect]
+        self._statements: dict[str, str] = {}
+        for text in texts if texts is not None else _files(dialect):
+            self._add(text)
+
+    def _add(self, text: str) -> None:
+        pieces = _NAME.split(text)
+        for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
+            if name in self._statements:
+                raise ValueError(f"{self.dialect}: statement {name!r} is defined twice")
+            self._statements[name] = self.render(body.strip().removesuffix(";"))
+
+    def render(self, text: str) -> str:
+        """Text with `{now}` filled in."""
+        return text.replace("{now}", self._now)
+
+    def names(self) -> set[str]:
+        """What the files define; compositions are not listed."""
+        return {name for name in self._statements if "+" not in name}
+
+    def __getitem__(self, name: str) -> str:
+        try:
+            return self._statements[name]
+        except KeyError:
+            pass
+        if "+" not in name:
+            raise KeyError(f"{self.dialect}: there is no statement {name!r}")
+        self._statements[name] = composed = self._compose(*name.split("+"))
+        return composed
+
+    def _compose(self, main: str, *fragments: str) -> str:
+        places: dict[str, list[str]] = {}
+        text = self[main]
+        shift = self._parameters(text)
+        for fragment in fragments:
+            piece = self[fragment]
+            places.setdefault(fragment.partition(".")[0], []).append(self._shifted(piece, shift))
+            shift += self._parameters(piece)
+        for place, pieces in places.items():
+            if f"{{{place}}}" not in text:
+                raise KeyError(f"{self.dialect}: statement {main!r} has no place {{{place}}}")
+            text = text.replace(f"{{{place}}}", " AND ".join(pieces))
+        text = text.replace("{where}", "true" if self.dialect == "postgres" else "1")
+        return _PLACE.sub("", text)
+
+    def _parameters(self, text: str) -> int:
+        return max((int(number) for number in self._parameter.findall(text)), default=0)
+
+    def _shifted(self, text: str, by: int) -> str:
+        return self._parameter.sub(lambda match: f"{match[0][0]}{int(match[1]) + by}", text)
+
+
+def _files(dialect: str) -> Iterable[str]:
+    folder = resources.files("onthedot.store") / dialect / "queries"
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".sql"):
+            yield file.read_text("utf-8")

@@ -1,0 +1,1 @@
+"""The SQLite store: one process, one file."""

@@ -1,0 +1,138 @@
+"""One SQLite connection and the one thread it lives in. What is asked of it happens in the order it was asked."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import msgspec
+
+from onthedot.errors import StoreError, StoreUnavailable
+from onthedot.store.driver import Row, Rows
+from onthedot.store.queries import Queries
+
+__all__ = ["Connection", "SqliteTransaction"]
+
+T = TypeVar("T")
+
+_AWAY = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PROTOCOL,
+}
+
+
+class Connection:
+    """`run` does something with the connection in its thread; without threads, at once (simulation, fake clock)."""
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection], *, name: str, threads: bool) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"onthedot-{name}") if threads else None
+        self._raw = self._thread.submit(connect).result() if self._thread else connect()
+
+    async def run(self, act: Callable[[sqlite3.Connection], T]) -> T:
+        if self._thread is None:
+            return self._guarded(act)
+        return await asyncio.wrap_future(self._thread.submit(self._guarded, act))
+
+    def send(self, act: Callable[[sqlite3.Connection], object]) -> None:
+        """Do it after all that was asked before, without waiting: for what must happen even if we are cancelled."""
+        if self._thread is None:
+            self._guarded(act)
+        else:
+            self._thread.submit(self._guarded, act)
+
+    def _guarded(self, act: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            return act(self._raw)
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _AWAY:
+                raise StoreUnavailable(f"the SQLite store can't be used right now: {error}") from error
+            raise
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+                raise StoreError(f"the SQLite file can't be read: {error}. Restore it from a backup") from error
+            raise
+
+    def close(self) -> None:
+        if self._thread is None:
+            self._raw.close()
+        else:
+            closing: Future[None] = self._thread.submit(self._raw.close)
+            closing.result()
+            self._thread.shutdown()
+
+
+class SqliteTransaction:
+    """Named statements on one connection. BEGIN travels with the first of them: one hop between threads less."""
+
+    def __init__(self, connection: Connection, queries: Queries, begin: str) -> None:
+        self._connection = connection
+        self._queries = queries
+        self._begin = begin
+        self.begun = False
+
+    async def _run(self, act: Callable[[sqlite3.Connection], T]) -> T:
+        if self.begun:
+            return await self._connection.run(act)
+        self.begun = True
+
+        def first(raw: sqlite3.Connection) -> T:
+            raw.execute(self._begin)
+            return act(raw)
+
+        return await self._connection.run(first)
+
+    async def rows(self, name: str, *args: Any) -> Sequence[Row]:
+        return await self.sql(self._queries[name], *args)
+
+    async def row(self, name: str, *args: Any) -> Row | None:
+        found = await self.sql(self._queries[name], *args)
+        return found[0] if found else None
+
+    async def execute(self, name: str, *args: Any) -> int:
+        statement, values = self._queries[name], _values(args)
+        return await self._run(lambda raw: max(raw.execute(statement, values).rowcount, 0))
+
+    async def now(self) -> int:
+        row = await self.row("now")
+        assert row is not None
+        return int(row["now"])
+
+    async def sql(self, text: str, *args: Any) -> Sequence[Row]:
+        values = _values(args)
+        return await self._run(lambda raw: raw.execute(text, values).fetchall())
+
+    async def script(self, text: str) -> None:
+        for statement in _statements(text):
+            await self.sql(statement)
+
+
+def _values(args: tuple[Any, ...]) -> list[Any]:
+    return [_value(arg) for arg in args]
+
+
+def _value(arg: Any) -> Any:
+    if isinstance(arg, Rows):
+        return msgspec.json.encode(arg.rows).decode()
+    if isinstance(arg, (list, tuple)):
+        return msgspec.json.encode(arg).decode()
+    return arg
+
+
+def _statements(script: str) -> list[str]:
+    """sqlite3's own executescript would commit what the transaction did so far."""
+    statements, current = [], ""
+    for line in script.splitlines(keepends=True):
+        current += line
+        if sqlite3.complete_statement(current):
+            statements.append(current)
+            current = ""
+    return statements

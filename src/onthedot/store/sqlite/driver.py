@@ -1,0 +1,144 @@
+"""SQLite through the standard library: one connection that writes (and checkpoints), a few that only read."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from onthedot.clock import Clock
+from onthedot.errors import StoreError
+from onthedot.store.driver import Transaction
+from onthedot.store.queries import Queries
+from onthedot.store.sqlite.connection import Connection, SqliteTransaction
+from onthedot.store.sqlite.lockfile import LockFile
+
+__all__ = ["SqliteDriver"]
+
+T = TypeVar("T")
+READERS = 3
+OLDEST = (3, 35, 0)  # RETURNING
+
+_PRAGMAS = (
+    "PRAGMA busy_timeout = 5000",
+    "PRAGMA synchronous = FULL",  # an acknowledged job survives a power cut
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -32768",
+    "PRAGMA trusted_schema = OFF",
+)
+
+
+class SqliteDriver:
+    """One file (or `:memory:`), one process, one writer at a time."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: str, clock: Clock, *, threads: bool = True) -> None:
+        if sqlite3.sqlite_version_info < OLDEST:
+            raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or later is needed")
+        self.queries = Queries("sqlite", "now_ms()")
+        self._clock = clock
+        self._memory = path == ":memory:"
+        self._path = Path(path).expanduser()
+        self._turn = asyncio.Lock()
+        self._listeners: list[Callable[[str], None]] = []
+        self._free: asyncio.LifoQueue[Connection] = asyncio.LifoQueue()
+        self._readers: list[Connection] = []
+        self._lock = None if self._memory else self._prepare_file()
+        try:
+            self._writer = Connection(self._connect_writer, name="writer", threads=threads)
+        except sqlite3.DatabaseError as error:
+            if self._lock:
+                self._lock.close()
+            raise StoreError(f"{path} is not a SQLite store that can be opened: {error}") from error
+        for number in range(0 if self._memory else READERS if threads else 1):
+            reader = Connection(self._connect_reader, name=f"reader-{number}", threads=threads)
+            self._readers.append(reader)
+            self._free.put_nowait(reader)
+
+    def _prepare_file(self) -> LockFile:
+        folder = self._path.absolute().parent
+        if not folder.is_dir():
+            raise StoreError(
+                f"the folder {folder} of the SQLite store does not exist: create it, or choose another --store"
+            )
+        if self._path.is_dir():
+            raise StoreError(f"the SQLite store {self._path} is a folder: name a file in it")
+        if not os.access(folder, os.W_OK | os.X_OK) or (self._path.exists() and not os.access(self._path, os.W_OK)):
+            raise StoreError(f"the SQLite store {self._path} can't be written: check who owns the file and its folder")
+        lock = LockFile(self._path)
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # it holds webhook secrets
+        return lock
+
+    def _connect_writer(self) -> sqlite3.Connection:
+        raw = self._configured(
+            sqlite3.connect(":memory:" if self._memory else self._path, isolation_level=None, cached_statements=512)
+        )
+        raw.execute("PRAGMA journal_mode = WAL")
+        raw.execute("PRAGMA journal_size_limit = 67108864")
+        return raw
+
+    def _connect_reader(self) -> sqlite3.Connection:
+        """Read-only, so that it never checkpoints: before SQLite 3.51.3 two that do can corrupt the file."""
+        uri = self._path.absolute().as_uri() + "?mode=ro"
+        return self._configured(sqlite3.connect(uri, uri=True, isolation_level=None, cached_statements=512))
+
+    def _configured(self, raw: sqlite3.Connection) -> sqlite3.Connection:
+        raw.row_factory = sqlite3.Row
+        raw.create_function("now_ms", 0, self._clock.now_ms)
+        for pragma in _PRAGMAS:
+            raw.execute(pragma)
+        return raw
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        async with self._turn:
+            transaction = SqliteTransaction(self._writer, self.queries, "BEGIN IMMEDIATE")
+            try:
+                yield transaction
+                if transaction.begun:
+                    await self._writer.run(lambda raw: raw.execute("COMMIT"))
+            except BaseException:
+                if transaction.begun:
+                    self._writer.send(_roll_back)  # not awaited: being cancelled again could not stop it
+                raise
+
+    async def write(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+        async with self.transaction() as transaction:
+            return await body(transaction)
+
+    async def read(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+        if self._memory:
+            return await self.write(body)
+        connection = await self._free.get()
+        transaction = SqliteTransaction(connection, self.queries, "BEGIN")
+        try:
+            return await body(transaction)
+        finally:
+            if transaction.begun:
+                connection.send(_roll_back)
+            self._free.put_nowait(connection)
+
+    def listen(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        self._listeners.append(callback)
+        return lambda: self._listeners.remove(callback) if callback in self._listeners else None
+
+    async def notify(self, topic: str) -> None:
+        for callback in list(self._listeners):
+            asyncio.get_running_loop().call_soon(callback, topic)
+
+    async def close(self) -> None:
+        """Readers first: the last one to close checkpoints, and that must be the writer."""
+        for connection in (*self._readers, self._writer):
+            connection.close()
+        if self._lock:
+            self._lock.close()
+
+
+def _roll_back(raw: sqlite3.Connection) -> None:
+    if raw.in_transaction:
+        raw.execute("ROLLBACK")

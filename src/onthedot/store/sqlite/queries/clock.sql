@@ -1,0 +1,2 @@
+-- name: now
+SELECT {now} AS now;

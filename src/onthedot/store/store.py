@@ -1,0 +1,30 @@
+"""The store: everything On the Dot keeps, as one object made of small topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from onthedot.store.topic import Topic
+
+__all__ = ["Store"]
+
+
+class Store(
+    Topic,
+):
+    """One public method = one transaction = one sentence of the product. The same meaning on every driver."""
+
+    async def now(self) -> int:
+        """The database's clock, in ms: the one that decides what is due."""
+        return await self.driver.read(lambda tx: tx.now())
+
+    def listen(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Call back with "due" or "orders" when another node hints at it. Returns what ends it."""
+        return self.driver.listen(callback)
+
+    async def hint(self, topic: str) -> None:
+        """Tell all nodes to look, soon; the hint may be lost."""
+        await self.driver.notify(topic)
+
+    async def close(self) -> None:
+        await self.driver.close()

@@ -1,0 +1,84 @@
+"""What both drivers promise."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from onthedot.store import Store
+from onthedot.store.driver import Rows, Transaction
+from tests.store.conftest import START, Times
+
+
+async def count(store: Store) -> int:
+    async def body(tx: Transaction) -> int:
+        return int((await tx.sql("SELECT count(*) AS n FROM idempotency"))[0]["n"])
+
+    return await store.driver.read(body)
+
+
+async def insert(tx: Transaction, key: str) -> None:
+    await tx.sql(f"INSERT INTO idempotency VALUES (1, '{key}', '', '', 0)")
+
+
+async def test_time_is_what_the_test_says(store: Store, times: Times) -> None:
+    assert await store.now() == START
+    await times.advance(1234)
+    assert await store.now() == START + 1234
+
+
+async def test_a_transaction_that_ends_is_kept(store: Store) -> None:
+    await store.driver.write(lambda tx: insert(tx, "a"))
+    assert await count(store) == 1
+
+
+async def test_a_transaction_that_raises_leaves_nothing(store: Store) -> None:
+    async def body(tx: Transaction) -> None:
+        await insert(tx, "a")
+        raise LookupError("stop")
+
+    with pytest.raises(LookupError):
+        await store.driver.write(body)
+    assert await count(store) == 0
+
+
+async def test_a_cancelled_transaction_leaves_nothing_and_blocks_nobody(store: Store) -> None:
+    inserted = asyncio.Event()
+
+    async def body(tx: Transaction) -> None:
+        await insert(tx, "a")
+        inserted.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.ensure_future(store.driver.write(body))
+    await inserted.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await store.driver.write(lambda tx: insert(tx, "a"))
+    assert await count(store) == 1
+
+
+async def test_readers_do_not_see_what_is_not_committed(store: Store) -> None:
+    async with store.driver.transaction() as tx:
+        await insert(tx, "a")
+        assert await count(store) == 0
+    assert await count(store) == 1
+
+
+async def test_numbers_are_given_once(store: Store) -> None:
+    from onthedot.store.numbers import take_run_numbers
+
+    first = await store.driver.write(lambda tx: take_run_numbers(tx, 3))
+    second = await store.driver.write(lambda tx: take_run_numbers(tx, 2))
+    assert await store.driver.write(lambda tx: take_run_numbers(tx, 0)) == []
+    assert first == sorted(first)
+    assert len(set(first + second)) == 5
+
+
+def test_rows_know_their_width() -> None:
+    assert Rows([(1, "a"), (2, "b")]).columns() == [[1, 2], ["a", "b"]]
+    assert Rows([], 2).columns() == [[], []]
+    with pytest.raises(ValueError):
+        Rows([])
