@@ -18,7 +18,7 @@ JobState = Literal["active", "paused", "ended", "quarantined"]
 Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
 
-class JobSpec(Strict, kw_only=True):
+class JobSpec(Strict, frozen=True, kw_only=True):
     """What to do and when, as written. Equal specs mean: nothing changed."""
 
     key: Annotated[str, msgspec.Meta(pattern=KEY_PATTERN)] | None = None

@@ -15,7 +15,7 @@ Scope = Literal["read", "write", "admin"]
 SCOPES: tuple[Scope, ...] = ("read", "write", "admin")  # each includes those before it
 
 
-class ApiKeySpec(Strict, kw_only=True):
+class ApiKeySpec(Strict, frozen=True, kw_only=True):
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     scope: Scope = "read"
     expires: Duration | None = None

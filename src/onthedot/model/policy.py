@@ -16,7 +16,7 @@ CatchUp = Literal["latest", "skip", "all"]
 Delivery = Literal["at_least_once", "at_most_once"]
 
 
-class Retry(Strict, kw_only=True):
+class Retry(Strict, frozen=True, kw_only=True):
     """`attempts` counts sends begun, the first one included. Losses (the node died) are counted apart."""
 
     attempts: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 3
@@ -26,7 +26,7 @@ class Retry(Strict, kw_only=True):
     max_age: Duration | None = None
 
 
-class Policy(Strict, kw_only=True):
+class Policy(Strict, frozen=True, kw_only=True):
     timeout: Duration | None = None  # None: 3 s for webhooks (the TIMEOUT_SECONDS setting), no limit for the rest
     retry: Retry = Retry()
     overlap: Overlap = "allow"

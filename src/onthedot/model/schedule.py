@@ -14,7 +14,7 @@ __all__ = ["SCHEDULE_KINDS", "Schedule"]
 SCHEDULE_KINDS = ("cron", "every", "at", "in", "rrule")
 
 
-class Schedule(Strict, kw_only=True, omit_defaults=True):
+class Schedule(Strict, frozen=True, kw_only=True, omit_defaults=True):
     """A schedule as written. What it means is decided in `timing`."""
 
     cron: str | None = None

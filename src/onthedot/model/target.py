@@ -27,7 +27,7 @@ NOT_BUILT = ("script", "container", "kubernetes", "queue", "lambda", "workflow")
 TARGET_TYPES = ("webhook", "function", "command", *NOT_BUILT)
 
 
-class WebhookTarget(Strict, kw_only=True, tag_field="type", tag="webhook", omit_defaults=True):
+class WebhookTarget(Strict, frozen=True, kw_only=True, tag_field="type", tag="webhook", omit_defaults=True):
     url: Annotated[str, msgspec.Meta(max_length=8192)]
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] = "POST"
     headers: dict[str, str] = msgspec.field(default_factory=dict)
@@ -35,7 +35,7 @@ class WebhookTarget(Strict, kw_only=True, tag_field="type", tag="webhook", omit_
     secret: str | None = None  # Standard Webhooks signing secret, "whsec_…"
 
 
-class FunctionTarget(Strict, kw_only=True, tag_field="type", tag="function", omit_defaults=True):
+class FunctionTarget(Strict, frozen=True, kw_only=True, tag_field="type", tag="function", omit_defaults=True):
     function: Annotated[str, msgspec.Meta(max_length=500)]  # "package.module:function"
 
     @property
@@ -43,7 +43,7 @@ class FunctionTarget(Strict, kw_only=True, tag_field="type", tag="function", omi
         return self.function.partition(":")[0]
 
 
-class CommandTarget(Strict, kw_only=True, tag_field="type", tag="command", omit_defaults=True):
+class CommandTarget(Strict, frozen=True, kw_only=True, tag_field="type", tag="command", omit_defaults=True):
     command: Annotated[str, msgspec.Meta(max_length=200)]  # the name the operator registered it under
 
 

@@ -13,7 +13,7 @@ __all__ = ["TimerSpec", "TimerView"]
 Amount = Annotated[int, msgspec.Meta(ge=0, le=3_000_000_000)]
 
 
-class TimerSpec(Strict, kw_only=True):
+class TimerSpec(Strict, frozen=True, kw_only=True):
     hours: Amount = 0
     minutes: Amount = 0
     seconds: Amount = 0

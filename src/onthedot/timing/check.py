@@ -1,0 +1,81 @@
+"""Is this schedule one that can ever fire? Every problem at once, for the person who wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from onthedot.errors import FieldProblem, Invalid, NotAvailable
+from onthedot.model.instant import format_instant
+from onthedot.model.schedule import Schedule
+from onthedot.timing.compile import compile_schedule, read_time, refuse_unknown_zone, shape_problems
+from onthedot.timing.cron import cron_timetable
+from onthedot.timing.zones import is_zone
+
+__all__ = ["check_schedule"]
+
+T = TypeVar("T")
+
+
+def check_schedule(schedule: Schedule, *, now: int, changed: bool = True) -> None:
+    """Raises Invalid (or NotAvailable, if nothing else is wrong) with all that makes this schedule impossible.
+
+    `changed` False: the schedule is the one the job already had. Then its time may have passed: loading the same file
+    twice must change nothing.
+    """
+    problems: list[FieldProblem] = []
+    zone = schedule.tz if is_zone(schedule.tz) else "UTC"
+
+    def gather(step: Callable[[], T]) -> T | None:
+        try:
+            return step()
+        except Invalid as invalid:
+            problems.extend(invalid.problems)
+            return None
+
+    problems += gather(lambda: shape_problems(schedule)) or ()
+    gather(lambda: refuse_unknown_zone(schedule.tz))
+    for name, duration in (("every", schedule.every), ("in", schedule.in_)):
+        if duration is not None and duration <= 0:
+            problems.append(_zero(name, str(duration)))
+    if (cron := schedule.cron) is not None:
+        gather(lambda: cron_timetable(cron, zone))
+    at = gather(lambda: read_time("schedule.at", schedule.at, zone))
+    start = gather(lambda: read_time("schedule.start", schedule.start, zone))
+    end = gather(lambda: read_time("schedule.end", schedule.end, zone))
+    if at is not None and at <= now and changed:
+        problems.append(_past(schedule, now))
+    if start is not None and end is not None and end <= start:
+        problems.append(
+            FieldProblem(
+                path="schedule.end",
+                message="is not after start",
+                given=schedule.end,
+                accepted=f"after {schedule.start}",
+            )
+        )
+    if not problems:
+        table = gather(lambda: compile_schedule(schedule, anchor=now))
+        if table is not None and changed and table.next_after(now) is None:
+            problems.append(
+                FieldProblem(
+                    path="schedule",
+                    message="never fires: no slot is left after now, within start and end",
+                    accepted=f"a schedule with a slot after {format_instant(now)}",
+                )
+            )
+    if problems:
+        kind = NotAvailable if all(p.message.startswith("not available") for p in problems) else Invalid
+        raise kind(problems)
+
+
+def _zero(name: str, given: str) -> FieldProblem:
+    return FieldProblem(
+        path=f"schedule.{name}", message="must be more than zero", given=given, accepted='a duration such as "90s"'
+    )
+
+
+def _past(schedule: Schedule, now: int) -> FieldProblem:
+    return FieldProblem(
+        path="schedule.at", message="is in the past", given=schedule.at, accepted=f"a time after {format_instant(now)}"
+    )

@@ -1,0 +1,98 @@
+"""A schedule as written → a timetable."""
+
+from __future__ import annotations
+
+from onthedot.errors import FieldProblem, Invalid, NotAvailable
+from onthedot.model.instant import parse_local, parse_rfc3339
+from onthedot.model.schedule import SCHEDULE_KINDS, Schedule
+from onthedot.timing.cron import cron_timetable
+from onthedot.timing.timetable import Bounded, Every, Once, Timetable
+from onthedot.timing.zones import EARLIEST, LATEST, close_names, from_local, is_zone
+
+__all__ = ["ACCEPTED_TIMES", "compile_schedule", "read_time", "refuse_unknown_zone", "shape_problems"]
+
+ACCEPTED_TIMES = 'RFC 3339 such as "2026-03-29T02:30:00Z", or local time without an offset, read in `tz`'
+
+
+def compile_schedule(schedule: Schedule, *, anchor: int, seed: str = "") -> Timetable:
+    """What `schedule` means for a job whose schedule was given at `anchor`.
+
+    `in` is anchor + in. `every` counts from `start` (itself a slot), or from the anchor (the first slot is one step
+    later). The seed (the job's key or id) decides what `H` stands for. Raises Invalid. The costly part, cron, is cached
+    for all jobs that say the same.
+    """
+    problems = shape_problems(schedule)
+    if problems:
+        raise Invalid(problems)
+    refuse_unknown_zone(schedule.tz)
+    start = read_time("schedule.start", schedule.start, schedule.tz)
+    end = read_time("schedule.end", schedule.end, schedule.tz)
+    inner = _inner(schedule, anchor, seed, start)
+    if start is None and end is None:
+        return inner
+    return Bounded(inner, EARLIEST if start is None else start, LATEST if end is None else end)
+
+
+def _inner(schedule: Schedule, anchor: int, seed: str, start: int | None) -> Timetable:
+    if schedule.cron is not None:
+        return cron_timetable(schedule.cron, schedule.tz, seed)
+    if schedule.every is not None:
+        step = _positive("schedule.every", schedule.every)
+        return Every(anchor + step if start is None else start, step, LATEST)
+    if schedule.in_ is not None:
+        return Once(_representable("schedule.in", anchor + _positive("schedule.in", schedule.in_), schedule.in_))
+    at = read_time("schedule.at", schedule.at, schedule.tz)
+    assert at is not None  # shape_problems saw that one kind is given
+    return Once(at)
+
+
+def shape_problems(schedule: Schedule) -> list[FieldProblem]:
+    """Exactly one kind, and none that is not built. Raises NotAvailable when that is all there is to say."""
+    given = [name for name in SCHEDULE_KINDS if getattr(schedule, "in_" if name == "in" else name) is not None]
+    missing = [
+        FieldProblem(path=f"schedule.{name}", message=f"not available: {name!r} is not built into this version")
+        for name, value in (("rrule", schedule.rrule), ("exclude", schedule.exclude))
+        if value is not None
+    ]
+    if len(given) == 1:
+        if missing:
+            raise NotAvailable(missing)
+        return []
+    message = "says no time" if not given else f"says more than one time: {', '.join(given)}"
+    accepted = f"exactly one of {', '.join(SCHEDULE_KINDS)}"
+    return [FieldProblem(path="schedule", message=message, given=given or None, accepted=accepted), *missing]
+
+
+def refuse_unknown_zone(name: str) -> None:
+    if not is_zone(name):
+        close = close_names(name)
+        hint = f"; did you mean {' or '.join(close)}?" if close else ""
+        raise Invalid.one(
+            "schedule.tz",
+            f"unknown time zone{hint}",
+            given=name[:200],
+            accepted='an IANA name such as "Europe/Berlin" or "UTC"',
+        )
+
+
+def read_time(path: str, text: str | None, zone: str) -> int | None:
+    """RFC 3339, or local time in `zone`: in a gap the first valid instant after it, in a fold the first pass."""
+    if text is None:
+        return None
+    local, has_offset = parse_local(text)
+    if local is None:
+        raise Invalid.one(path, "not a date and time", given=text[:200], accepted=ACCEPTED_TIMES)
+    instant = parse_rfc3339(text) if has_offset else from_local(zone, local)
+    return _representable(path, LATEST if instant is None else instant, text)
+
+
+def _representable(path: str, instant: int, given: object) -> int:
+    if not EARLIEST <= instant < LATEST:
+        raise Invalid.one(path, "out of range", given=str(given), accepted="a time in the years 2 to 9998")
+    return instant
+
+
+def _positive(path: str, duration: int) -> int:
+    if duration <= 0:
+        raise Invalid.one(path, "must be more than zero", given=str(duration), accepted='a duration such as "90s"')
+    return int(duration)
