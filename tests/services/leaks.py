@@ -47,7 +47,7 @@ async def tasks_left() -> list[str]:
     _, pending = await asyncio.wait(others, timeout=PATIENCE)
     for task in pending:
         task.cancel()
-    return [repr(task) for task in pending if task is not None]
+    return [repr(task) for task in pending]
 
 
 def _describe(pid: int) -> str | None:

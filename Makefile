@@ -1,0 +1,37 @@
+# On the Dot. `make help` lists the doors; each is one line of shell, the work is done by the tools it names.
+
+VENV ?= .venv
+# How many processes share the tests. Each has its own PostgreSQL; two is right for two cores.
+WORKERS ?= 2
+export VENV PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help run test venv check fix lock
+
+help: ## show this list
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+run: ## start API, dashboard and engine on SQLite with the sample jobs, at http://127.0.0.1:8000 (PORT=9000 changes it)
+	@scripts/venv.sh run
+	@exec $(VENV)/bin/onthedot serve --jobs examples/jobs.json $(if $(PORT),--port $(PORT))
+
+test: check ## run every test, on SQLite and on a PostgreSQL of its own, after `make check`
+	$(VENV)/bin/pytest -n $(WORKERS) --dist loadgroup -m "not alone" --durations 10
+	$(VENV)/bin/pytest -m alone --durations 5 || [ $$? -eq 5 ] # 5: there is none
+
+venv: ## make the environment with all development tools in .venv
+	@scripts/venv.sh dev
+
+check: venv ## format, lint, types, import rules, nothing of one machine in the files
+	$(VENV)/bin/ruff format --check --quiet .
+	$(VENV)/bin/ruff check --quiet .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-logo
+	$(VENV)/bin/python scripts/check_tracked.py
+
+fix: venv ## format, and mend what the linter can mend by itself
+	$(VENV)/bin/ruff check --fix --quiet .
+	$(VENV)/bin/ruff format --quiet .
+
+lock: ## pin the requirements anew (UPGRADE=--upgrade takes the newest versions)
+	@UPGRADE="$(UPGRADE)" scripts/lock.sh
