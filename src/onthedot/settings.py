@@ -1,7 +1,7 @@
 """Flags > environment > `onthedot.toml` > defaults, read once into one frozen Settings.
 
-A setting nobody knows is an error that names the nearest known one: a typo that is silently ignored costs a night. Every
-wrong value is named with what was given and what is accepted, all of them at once.
+A setting nobody knows is an error that names the nearest known one: a typo that is silently ignored costs a night.
+Every wrong value is named with what was given and what is accepted, all of them at once.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ __all__ = ["CommandSetting", "Settings", "load_settings", "read_commands"]
 PREFIX = "ONTHEDOT_"
 BARE_NAMES = ("JOBS_FILE_PATH", "SUPPORTED_EXTENSIONS", "GRANULARITY", "LOG_LEVEL", "LOGS_BASE_DIRECTORY")
 CLIENT_NAMES = ("URL", "KEY")  # the client commands' own variables
+RUN_NAMES = ("RUN_ID", "JOB_ID", "JOB_KEY", "SCHEDULED_FOR", "ATTEMPT", "PARAMS")  # what a job's command is told
 NOT_YET = ("OBJECT_STORE", "ALERTS")
 ROLES = ("api", "executor")
 AUTHS = ("auto", "keys")
@@ -109,6 +110,8 @@ def load_settings(
             problems.append(f"{name} ({origin}): not available yet in this version. Remove it")
     if problems:
         raise SettingsError("\n".join(problems))
+    for name in NOT_YET:
+        values.pop(name.lower(), None)
     return Settings(**values, given=frozenset(values))
 
 
@@ -138,7 +141,7 @@ def _from_environment(environ: Mapping[str, str], problems: list[str]) -> dict[s
             found[name] = (f"${name}", environ[name])
     for variable, value in environ.items():
         name = variable.removeprefix(PREFIX)
-        if not variable.startswith(PREFIX) or name in CLIENT_NAMES:
+        if not variable.startswith(PREFIX) or name in (*CLIENT_NAMES, *RUN_NAMES):
             continue
         if name not in _PARSERS or name == "COMMANDS":
             problems.append(f"${variable}: unknown setting{_nearest(name, PREFIX)}")
@@ -322,7 +325,8 @@ def _commands(value: Any) -> dict[str, CommandSetting]:
 
 
 def _not_yet(value: Any) -> None:
-    raise _NotYet
+    if value not in ("", [], {}, False):
+        raise _NotYet
 
 
 _PARSERS: dict[str, Parser] = {

@@ -1,0 +1,193 @@
+"""A jobs file (.json, .yaml, .toml) → job specs, or every problem it has with file, line and field.
+
+Two forms of a job may be mixed: the short one (`identifier`, `path`, `function_name`, `periodicity` …) and the full
+one, as in the API. Nothing of a file with a mistake is applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from onthedot.clock import SystemClock
+from onthedot.errors import FieldProblem, Invalid, SettingsError, Unreadable
+from onthedot.jobsfile.positions import line_of, lines_of
+from onthedot.jobsfile.reading import loose
+from onthedot.jobsfile.short_form import WRITTEN_AS, from_short_form, is_short_form
+from onthedot.model.checks import check_spec
+from onthedot.model.decoding import convert
+from onthedot.model.job import JobSpec
+from onthedot.model.target import FunctionTarget
+from onthedot.settings import EXTENSIONS, CommandSetting, read_commands
+from onthedot.timing import check_schedule
+
+__all__ = ["JobsFile", "parse_jobs", "read_jobs_file"]
+
+TOP_LEVEL = ("jobs", "commands")
+
+
+class JobsFile(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file says. `source` is the name that its jobs are kept in sync under."""
+
+    source: str
+    directory: Path
+    specs: list[JobSpec]
+    commands: dict[str, CommandSetting]
+    text: str
+    extension: str
+    short: frozenset[int] = frozenset()  # the places of jobs in short form
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules whose functions its jobs call: giving the file to the node registers them."""
+        return tuple(sorted({spec.target.module for spec in self.specs if isinstance(spec.target, FunctionTarget)}))
+
+    def located(self, invalid: Invalid) -> Invalid:
+        """The same problems with file and line, in the words of the file; for what is found wrong after reading."""
+        return _located(invalid.problems, self.source, self.text, self.extension, self.short)
+
+
+def read_jobs_file(path: Path | str, extensions: Sequence[str] = EXTENSIONS) -> JobsFile:
+    """Read and check a file. Unreadable, or Invalid with every problem at once."""
+    path = Path(path)
+    extension = path.suffix.lower().lstrip(".")
+    if extension not in extensions:
+        accepted = ", ".join(f".{name}" for name in extensions)
+        raise Unreadable(f"{path}: a jobs file ends in one of {accepted} (setting SUPPORTED_EXTENSIONS)")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
+    except OSError as error:
+        raise Unreadable(f"{path}: can't be read: {error.strerror}") from None
+    return parse_jobs(text, extension, path)
+
+
+def parse_jobs(text: str, extension: str, path: Path | str = "jobs") -> JobsFile:
+    path = Path(path)
+    problems: list[FieldProblem] = []
+    document = loose(text, extension, path.name)
+    items = _items(document, problems)
+    specs = [spec for place, item in enumerate(items) if (spec := _spec(item, f"jobs[{place}]", problems)) is not None]
+    short = frozenset(place for place, item in enumerate(items) if is_short_form(item))
+    problems.extend(_repeated(items))
+    commands = _commands(document, problems)
+    if extension != "toml":
+        problems.extend(_written_twice(text, extension))
+    if problems:
+        raise _located(problems, path.name, text, extension, short)
+    directory = path.parent.resolve()
+    return JobsFile(
+        source=path.name,
+        directory=directory,
+        specs=specs,
+        commands=commands,
+        text=text,
+        extension=extension,
+        short=short,
+    )
+
+
+def _items(document: Any, problems: list[FieldProblem]) -> list[Any]:
+    """`{"jobs": [...]}`, or the list alone."""
+    if isinstance(document, list):
+        return document
+    if not isinstance(document, dict):
+        problems.append(FieldProblem(path="jobs", message="required field is missing", accepted='{"jobs": [...]}'))
+        return []
+    problems.extend(
+        FieldProblem(path=str(name), message="unknown field", accepted=", ".join(TOP_LEVEL))
+        for name in document
+        if name not in TOP_LEVEL
+    )
+    items = document.get("jobs")
+    if isinstance(items, list):
+        return items
+    message = "required field is missing" if items is None else "must be a list"
+    problems.append(FieldProblem(path="jobs", message=message, accepted="a list of jobs"))
+    return []
+
+
+def _spec(item: Any, path: str, problems: list[FieldProblem]) -> JobSpec | None:
+    try:
+        spec = from_short_form(item, path) if is_short_form(item) else convert(item, JobSpec, path=path)
+    except Invalid as invalid:
+        problems.extend(invalid.problems)
+        return None
+    if spec.key is None:
+        accepted = "a name of its own, so that loading the file again finds the job"
+        problems.append(FieldProblem(path=f"{path}.key", message="required in a jobs file", accepted=accepted))
+    for check in (
+        lambda: check_spec(spec),
+        # whether a time is past matters only for what changed, and only the store knows that
+        lambda: check_schedule(spec.schedule, now=SystemClock().now_ms(), changed=False),
+    ):
+        try:
+            check()
+        except Invalid as invalid:
+            problems.extend(msgspec.structs.replace(p, path=f"{path}.{p.path}") for p in invalid.problems)
+    return spec
+
+
+def _repeated(items: list[Any]) -> list[FieldProblem]:
+    problems: list[FieldProblem] = []
+    first: dict[str, int] = {}
+    for place, item in enumerate(items):
+        name = "identifier" if is_short_form(item) else "key"
+        key = item.get(name) if isinstance(item, dict) else None
+        if not isinstance(key, str):
+            continue
+        if key in first:
+            message = f"the same as in jobs[{first[key]}]"
+            problems.append(
+                FieldProblem(path=f"jobs[{place}].{name}", message=message, given=key, accepted="another one")
+            )
+        first.setdefault(key, place)
+    return problems
+
+
+def _commands(document: Any, problems: list[FieldProblem]) -> dict[str, CommandSetting]:
+    if not isinstance(document, dict) or "commands" not in document:
+        return {}
+    try:
+        return read_commands(document["commands"])
+    except SettingsError as error:
+        problems.append(FieldProblem(path="commands", message=str(error).removeprefix("commands: ")))
+        return {}
+
+
+def _written_twice(text: str, extension: str) -> list[FieldProblem]:
+    """JSON and YAML parsers silently take the last of two equal names; the first one was meant by somebody."""
+    seen: set[str] = set()
+    problems = []
+    for path, _ in lines_of(text, extension):
+        if path in seen:
+            problems.append(FieldProblem(path=path, message="written twice"))
+        seen.add(path)
+    return problems
+
+
+def _located(problems: Sequence[FieldProblem], name: str, text: str, extension: str, short: frozenset[int]) -> Invalid:
+    lines: dict[str, int] = {}
+    for path, number in lines_of(text, extension):
+        lines.setdefault(path, number)
+    found = []
+    for problem in problems:
+        path = _as_written(problem.path, short)
+        where = path if "jobs" in lines or not path.startswith("jobs") else path.removeprefix("jobs")
+        number = line_of(where, lines)
+        place = name if number is None else f"{name}:{number}"
+        found.append(msgspec.structs.replace(problem, path=f"{place}: {path}"))
+    return Invalid(found)
+
+
+def _as_written(path: str, short: frozenset[int]) -> str:
+    """`jobs[0].schedule.every` of a short job stands in the file as `jobs[0].periodicity`."""
+    item, _, field = path.partition("].")
+    place = item.removeprefix("jobs[")
+    if field and place.isdigit() and int(place) in short:
+        return f"{item}].{WRITTEN_AS.get(field, field)}"
+    return path

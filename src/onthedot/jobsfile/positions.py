@@ -1,0 +1,122 @@
+"""On which line of a file a field stands: for error messages that a person can act on.
+
+No parser keeps both values and positions, so the text is walked a second time. Paths are written as in problems:
+`jobs[2].key`.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from json.decoder import scanstring  # type: ignore[attr-defined]  # the json module's own scanner, not in its stubs
+
+import yaml
+
+__all__ = ["line_of", "lines_of"]
+
+_BLANK = re.compile(r"[\s,:]*")
+_SCALAR = re.compile(r"[^\s,:\[\]{}\"]+")
+_TOML_HEAD = re.compile(r"\s*\[\[\s*jobs\s*\]\]")
+_TOML_FIELD = re.compile(r"""\s*(?:\[+\s*)?([A-Za-z0-9_.\-"']+)\s*(?:=|\])""")
+
+Entry = tuple[str, int]
+
+
+def lines_of(text: str, extension: str) -> list[Entry]:
+    """(path, line) of every field in the order of the file; a path that stands there twice was written twice."""
+    scan = {"json": _json, "toml": _toml}.get(extension, _yaml)
+    return list(scan(text))
+
+
+def line_of(path: str, lines: dict[str, int]) -> int | None:
+    """The line of the field, or of the nearest thing around it that is in the file."""
+    while path:
+        if path in lines:
+            return lines[path]
+        path = re.sub(r"(?:\.?[^.\[\]]+|\[\d+\])$", "", path)
+    return None
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _json(text: str) -> Iterator[Entry]:
+    """Walks JSON that is known to be valid, so that all there is to do is to count."""
+    newlines = [match.start() for match in re.finditer("\n", text)]
+
+    def line(position: int) -> int:
+        return bisect_left(newlines, position) + 1
+
+    stack: list[tuple[str, int | None]] = []  # (path of the container, next index of a list or None for an object)
+    name: str | None = None
+    position = 0
+    while position < len(text):
+        gap = _BLANK.match(text, position)
+        position = gap.end() if gap else position
+        if position >= len(text):
+            return
+        character, start = text[position], position
+        if character in "]}":
+            stack.pop()
+            position += 1
+            continue
+        value: str | None = None
+        if character == '"':
+            value, position = scanstring(text, position + 1, True)
+        elif character in "[{":
+            position += 1
+        else:
+            scalar = _SCALAR.match(text, position)
+            position = scalar.end() if scalar else position + 1
+        if stack and stack[-1][1] is None and name is None:
+            name = value
+            yield _join(stack[-1][0], str(name)), line(start)
+            continue
+        path = ""
+        if stack:
+            container, index = stack[-1]
+            path = _join(container, str(name)) if index is None else f"{container}[{index}]"
+            if index is not None:
+                stack[-1] = (container, index + 1)
+                yield path, line(start)
+        name = None
+        if character in "[{":
+            stack.append((path, 0 if character == "[" else None))
+
+
+def _yaml(text: str) -> Iterator[Entry]:
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    if root is not None:
+        yield from _yaml_node(root, "", frozenset())
+
+
+def _yaml_node(node: yaml.Node, path: str, above: frozenset[int]) -> Iterator[Entry]:
+    if id(node) in above:  # an alias to something around it
+        return
+    above |= {id(node)}
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            inner = _join(path, str(key.value))
+            yield inner, key.start_mark.line + 1
+            yield from _yaml_node(value, inner, above)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield f"{path}[{index}]", item.start_mark.line + 1
+            yield from _yaml_node(item, f"{path}[{index}]", above)
+
+
+def _toml(text: str) -> Iterator[Entry]:
+    """TOML's parser keeps no positions: good enough are the `[[jobs]]` headers and the names at the start of lines."""
+    index, seen = -1, set[str]()
+    for number, line in enumerate(text.splitlines(), 1):
+        if _TOML_HEAD.match(line):
+            index += 1
+            yield f"jobs[{index}]", number
+        elif field := _TOML_FIELD.match(line):
+            name = field[1].replace('"', "").replace("'", "").removeprefix("jobs.")
+            path = f"jobs[{index}].{name}" if index >= 0 else name
+            if path not in seen:  # the parser itself refuses what is written twice
+                seen.add(path)
+                yield path, number

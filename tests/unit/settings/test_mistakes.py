@@ -1,0 +1,168 @@
+"""A mistake in the settings is named: the setting, what was given, what is accepted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from onthedot.errors import SettingsError
+from onthedot.settings import load_settings, read_commands
+
+
+@pytest.fixture
+def nothing(tmp_path: Path) -> Path:
+    path = tmp_path / "onthedot.toml"
+    path.write_text("")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("ONTHEDOT_PROT", "ONTHEDOT_PORT"),
+        ("ONTHEDOT_STOER", "ONTHEDOT_STORE"),
+        ("ONTHEDOT_LOG_LEVELS", "ONTHEDOT_LOG_LEVEL"),
+        ("ONTHEDOT_ULR", "ONTHEDOT_URL"),
+    ],
+)
+def test_an_unknown_variable_names_the_nearest_known_one(variable, meant, nothing):
+    with pytest.raises(SettingsError) as caught:
+        load_settings({}, {variable: "1"}, nothing)
+    assert str(caught.value) == f"${variable}: unknown setting. Did you mean {meant}?"
+
+
+def test_a_name_like_nothing_we_know_lists_what_there_is(nothing):
+    with pytest.raises(SettingsError, match=r"unknown setting\. Known: ALERTS, AUTH, .*WORKERS"):
+        load_settings({}, {"ONTHEDOT_QQQQ": "1"}, nothing)
+
+
+def test_an_unknown_name_in_the_file_is_an_error(nothing):
+    nothing.write_text("[server]\nport = 1\n")
+    with pytest.raises(SettingsError, match=r"server \(.*onthedot\.toml\): unknown setting"):
+        load_settings({}, {}, nothing)
+
+
+def test_an_unknown_flag_is_an_error(nothing):
+    with pytest.raises(SettingsError, match=r"prot \(flag\): unknown setting\. Did you mean PORT\?"):
+        load_settings({"prot": 1}, {}, nothing)
+
+
+def test_the_client_s_variables_are_not_settings(nothing):
+    settings = load_settings({}, {"ONTHEDOT_URL": "http://x", "ONTHEDOT_KEY": "otd_x"}, nothing)
+    assert settings.given == frozenset()
+
+
+def test_what_a_command_s_run_is_told_is_no_mistake_either(nothing):
+    """A job's command may well start `onthedot` itself."""
+    told = {"ONTHEDOT_RUN_ID": "1-2", "ONTHEDOT_JOB_ID": "1", "ONTHEDOT_ATTEMPT": "1", "ONTHEDOT_PARAMS": "{}"}
+    assert load_settings({}, told, nothing).given == frozenset()
+
+
+def test_commands_can_not_come_from_the_environment(nothing):
+    with pytest.raises(SettingsError, match=r"\$ONTHEDOT_COMMANDS: unknown setting"):
+        load_settings({}, {"ONTHEDOT_COMMANDS": "x"}, nothing)
+
+
+WRONG = [
+    ("STORE", "mysql://x", "sqlite:///PATH"),
+    ("STORE", "onthedot.db", "sqlite:///PATH"),
+    ("STORE", "sqlite:///", "sqlite:///PATH"),
+    ("HOST", "bad host", "an address or host name"),
+    ("PORT", "70000", "a whole number from 0 to 65535"),
+    ("PORT", "-1", "a whole number"),
+    ("PORT", "8000.5", "a whole number"),
+    ("PORT", "eighty", "a whole number"),
+    ("ROLES", "api,boss", "api, executor"),
+    ("ROLES", ",", "api, executor"),
+    ("WORKERS", "0", "a whole number from 1"),
+    ("SUPPORTED_EXTENSIONS", "json,exe", "json, yaml, yml, toml"),
+    ("GRANULARITY", "fortnight", "second, minute, hour, day"),
+    ("GRANULARITY", "0s", "second, minute, hour, day"),
+    ("LOG_LEVEL", "LOUD", "DEBUG, INFO, WARNING, ERROR, CRITICAL"),
+    ("NEXT_JOB_COUNT", "0", "a whole number from 1"),
+    ("LOOKAHEAD", "-2s", "seconds as a number"),
+    ("LOOKAHEAD", "2 hours", "seconds as a number"),
+    ("POLL_INTERVAL", "0", "from 10ms to 1h"),
+    ("LEASE", "1s", "from 2s to 1h"),
+    ("GRACE", "soon", "seconds as a number"),
+    ("CONCURRENCY", "many", "a whole number from 1"),
+    ("FUNCTION_PROCESSES", "0", "a whole number from 1"),
+    ("TIMEOUT_SECONDS", "0", "from 1ms to 1d"),
+    ("RETENTION", "1s", "from 1m"),
+    ("AUTH", "none", "auto"),
+    ("AUTH", "oidc", "oidc is not available yet"),
+    ("EGRESS_ALLOW", "10.0.0.0/99", "addresses and networks"),
+    ("EGRESS_ALLOW", "example.com", "addresses and networks"),
+    ("FUNCTIONS", "not a module", "names of Python modules"),
+    ("FUNCTIONS", "a.b:c", "names of Python modules"),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "accepted"), WRONG)
+def test_a_wrong_value_is_named_with_what_is_accepted(name, given, accepted, nothing):
+    with pytest.raises(SettingsError) as caught:
+        load_settings({}, {f"ONTHEDOT_{name}": given}, nothing)
+    message = str(caught.value)
+    assert message.startswith(f"{name} ($ONTHEDOT_{name}): {given!r} is wrong. Accepted: ")
+    assert accepted in message
+
+
+@pytest.mark.parametrize("written", ["port = true", "port = 1.5", "store = 7", "roles = [1]", "jobs_file_path = ''"])
+def test_a_wrong_type_in_the_file_is_refused(written, nothing):
+    nothing.write_text(written)
+    with pytest.raises(SettingsError, match="is wrong"):
+        load_settings({}, {}, nothing)
+
+
+@pytest.mark.parametrize("name", ["OBJECT_STORE", "ALERTS"])
+def test_what_is_reserved_says_so(name, nothing):
+    with pytest.raises(SettingsError, match=rf"{name} \(\$ONTHEDOT_{name}\): not available yet"):
+        load_settings({}, {f"ONTHEDOT_{name}": "s3://x"}, nothing)
+    nothing.write_text(f'{name.lower()} = ""')
+    assert load_settings({}, {f"ONTHEDOT_{name}": ""}, nothing).given == frozenset()
+
+
+def test_all_mistakes_are_told_at_once(nothing):
+    nothing.write_text('lease = "1s"\ncolour = "red"\n')
+    with pytest.raises(SettingsError) as caught:
+        load_settings({"port": "x"}, {"ONTHEDOT_LOG_LEVEL": "LOUD", "ONTHEDOT_PROT": "1"}, nothing)
+    told = str(caught.value).splitlines()
+    assert sorted(line.split(" ")[0].rstrip(":") for line in told) == [
+        "$ONTHEDOT_PROT",
+        "LEASE",
+        "LOG_LEVEL",
+        "PORT",
+        "colour",
+    ]
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        "backup",
+        {"backup": "pg_dump"},
+        {"backup": {}},
+        {"backup": {"argv": []}},
+        {"backup": {"argv": [""]}},
+        {"backup": {"argv": "pg_dump otd"}},
+        {"backup": {"argv": ["x"], "shell": True}},
+        {"backup": {"argv": ["x"], "env": {"A": 1}}},
+        {"no good name": {"argv": ["x"]}},
+    ],
+)
+def test_a_wrong_command_says_what_a_command_is(tables):
+    with pytest.raises(SettingsError, match=r"tables \[commands\.NAME\] with argv"):
+        read_commands(tables)
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [("second", 1), ("minutes", 60), ("HOUR", 3600), ("day", 86400), ("250ms", 0.25), ("5", 5)]
+)
+def test_granularity_is_a_word_or_a_duration(written, seconds, nothing):
+    assert load_settings({}, {"GRANULARITY": written}, nothing).granularity.seconds == seconds
+
+
+@pytest.mark.parametrize(("written", "seconds"), [("3", 3.0), ("0.5", 0.5), ("10s", 10.0), ("1m", 60.0)])
+def test_timeout_seconds_is_in_seconds(written, seconds, nothing):
+    assert load_settings({}, {"ONTHEDOT_TIMEOUT_SECONDS": written}, nothing).timeout_seconds == seconds
