@@ -1,0 +1,39 @@
+"""What is done when a run is due: one kind, one small module. Targets act outside on behalf of a run and never see the
+store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from onthedot.clock import Clock
+from onthedot.targets.call import Call, Kind
+from onthedot.targets.callables import Callables
+from onthedot.targets.command import CommandDef, Commands
+from onthedot.targets.egress import EgressRule
+from onthedot.targets.function import Functions
+from onthedot.targets.registry import Targets
+from onthedot.targets.webhook import Webhooks
+
+__all__ = ["Call", "Callables", "CommandDef", "EgressRule", "Kind", "Targets", "build_targets"]
+
+
+def build_targets(
+    *,
+    version: str,
+    egress: EgressRule | None = None,
+    functions: Iterable[str] = (),
+    commands: Mapping[str, CommandDef] | None = None,
+    function_processes: int | None = None,
+    import_paths: Sequence[str] = (),
+    callables: Callables | None = None,
+    clock: Clock | None = None,
+) -> Targets:
+    """All that one node offers. `callables` (an embedded Scheduler's own) take the place of functions in workers."""
+    processes = function_processes or 2 * (os.cpu_count() or 1)
+    kinds: dict[str, Kind] = {
+        "webhook": Webhooks(egress or EgressRule(), version=version, clock=clock),
+        "function": callables or Functions(functions, processes=processes, import_paths=import_paths),
+        "command": Commands(commands or {}),
+    }
+    return Targets(kinds, capacity={} if callables is not None else {"function": processes})

@@ -1,0 +1,67 @@
+"""One send, as a target sees it: everything about the run that the outside may know, and nothing of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, Self
+
+import msgspec
+
+from onthedot.model.instant import format_instant
+from onthedot.model.run import Outcome
+from onthedot.model.target import Target
+
+__all__ = ["Call", "Kind", "run_environment"]
+
+
+def _nowhere(text: str) -> None:
+    """Output that nobody asked for."""
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be done once. `attempt` is the run's token: it rises with every claim."""
+
+    run_id: str
+    job_id: int
+    slot: int
+    attempt: int
+    target: Target
+    key: str | None = None
+    tenant: int = 1
+    params: dict[str, Any] = msgspec.field(default_factory=dict)
+    timeout: float | None = None  # seconds; the engine enforces it by cancelling, a target may only tell others of it
+    log: Callable[[str], None] = _nowhere  # text as it comes, in any portions
+
+
+class Kind(Protocol):
+    """One kind of target. Entered once per node, on the loop that sends."""
+
+    @property
+    def offers(self) -> list[str]:
+        """What a run may require of this node, as `model.target.requires` writes it."""
+        ...
+
+    def check(self, target: Any) -> None:
+        """Raise Invalid, with paths that begin with "target.", for what can never work here."""
+        ...
+
+    async def send(self, call: Call) -> Outcome:
+        """Do it. Cancelling this kills what it started."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(self, *exc: object) -> None: ...
+
+
+def run_environment(call: Call) -> dict[str, str]:
+    """The variables by which a command or a function knows which run it is."""
+    environment = {
+        "ONTHEDOT_RUN_ID": call.run_id,
+        "ONTHEDOT_JOB_ID": str(call.job_id),
+        "ONTHEDOT_SCHEDULED_FOR": format_instant(call.slot),
+        "ONTHEDOT_ATTEMPT": str(call.attempt),
+        "ONTHEDOT_PARAMS": msgspec.json.encode(call.params).decode(),
+    }
+    if call.key is not None:
+        environment["ONTHEDOT_JOB_KEY"] = call.key
+    return environment

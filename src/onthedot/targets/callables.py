@@ -1,0 +1,142 @@
+"""Callables of a program that embeds On the Dot: they run in its process, but never on the loop that beats.
+
+Async ones run on a loop of their own in another thread, sync ones in threads. What they log through `logging` is the
+run's log too; what they print is the program's own. Cancelling is best effort: a coroutine is cancelled, a thread can
+only be left to its end, unheard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import logging
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
+
+import msgspec
+
+from onthedot.errors import Invalid
+from onthedot.model.run import Outcome
+from onthedot.model.target import FunctionTarget
+from onthedot.targets.call import Call
+from onthedot.targets.registry import names
+
+__all__ = ["Callables"]
+
+_log: contextvars.ContextVar[Callable[[str], None] | None] = contextvars.ContextVar("onthedot_log", default=None)
+
+
+class _RunLog(logging.Handler):
+    """Passes what is logged inside a call on to that call's run."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        write = _log.get()
+        if write is not None:
+            write(self.format(record) + "\n")
+
+
+class Callables:
+    """The kind `function` of an embedded Scheduler: what was registered by name, offered as "function:<name>"."""
+
+    def __init__(self, *, threads: int = 32) -> None:
+        self._functions: dict[str, Callable[..., Any]] = {}
+        self._threads = threads
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._handler = _RunLog()
+        self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+
+    def register(self, name: str, function: Callable[..., Any]) -> None:
+        """Also while running. A name without ":" (it would read as a module and its function)."""
+        if ":" in name or not name:
+            raise ValueError(f"{name!r} can't be the name of a callable: it must be non-empty and without ':'")
+        known = self._functions.setdefault(name, function)
+        if known is not function:
+            raise ValueError(f"{name!r} is registered already, for another callable")
+
+    @property
+    def offers(self) -> list[str]:
+        return [f"function:{name}" for name in self._functions]
+
+    def check(self, target: FunctionTarget) -> None:
+        if target.function not in self._functions:
+            accepted = names(list(self._functions))
+            raise Invalid.one("target.function", "is not registered", given=target.function, accepted=accepted)
+
+    async def send(self, call: Call) -> Outcome:
+        assert isinstance(call.target, FunctionTarget) and self._loop is not None
+        function = self._functions.get(call.target.function)
+        if function is None:
+            return Outcome(kind="refused", error=f"{call.target.function} is not registered in this program")
+        try:
+            inspect.signature(function).bind(**call.params)
+        except TypeError as error:
+            return Outcome(kind="error", error=f"the params do not fit {call.target.function}: {error}")
+        except ValueError:
+            pass  # no readable signature: the call will tell
+        home = asyncio.get_running_loop()
+        heard = _from_thread(home, call.log)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._call(function, call, heard), self._loop))
+
+    async def _call(self, function: Callable[..., Any], call: Call, log: Callable[[str], None]) -> Outcome:
+        _log.set(log)  # this task's context only, and that of what it starts
+        try:
+            if inspect.iscoroutinefunction(function):
+                result = await function(**call.params)
+            else:
+                context = contextvars.copy_context()
+                loop = asyncio.get_running_loop()
+                result = await loop.run_in_executor(self._pool, lambda: context.run(function, **call.params))
+                if inspect.isawaitable(result):
+                    result = await result
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            log("".join(traceback.format_exception(error)))
+            return Outcome(kind="error", retryable=True, error=f"{type(error).__name__}: {error}")
+        return Outcome(kind="ok", detail={} if result is None else {"result": _json_or_repr(result)})
+
+    async def __aenter__(self) -> Self:
+        self._loop = asyncio.new_event_loop()
+        self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="onthedot-callable")
+        self._thread = threading.Thread(target=self._loop.run_forever, name="onthedot-callables", daemon=True)
+        self._thread.start()
+        logging.getLogger().addHandler(self._handler)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        assert self._loop is not None and self._thread is not None and self._pool is not None
+        logging.getLogger().removeHandler(self._handler)
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_cancel_rest(), self._loop))
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        await asyncio.to_thread(self._thread.join)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._loop.close()
+        self._loop = None
+
+
+async def _cancel_rest() -> None:
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
+
+
+def _from_thread(home: asyncio.AbstractEventLoop, log: Callable[[str], None]) -> Callable[[str], None]:
+    def write(text: str) -> None:
+        if not home.is_closed():
+            home.call_soon_threadsafe(log, text)
+
+    return write
+
+
+def _json_or_repr(result: Any) -> Any:
+    try:
+        return msgspec.json.decode(msgspec.json.encode(result))
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        return repr(result)[:10_000]

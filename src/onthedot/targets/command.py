@@ -1,0 +1,153 @@
+"""Commands: programs that the operator registered by name, with their arguments. No shell, no words from the API.
+
+A command learns which run it is from ONTHEDOT_RUN_ID, _JOB_ID, _JOB_KEY, _SCHEDULED_FOR, _ATTEMPT and _PARAMS (JSON).
+Exit code 0 is done, everything else an error that is tried again. Cancelled, its whole process group gets SIGTERM, two
+seconds to tidy up, and SIGKILL. It sees only the environment it was given and a few variables every program needs: the
+node's own holds the store's password.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping
+from typing import Self
+
+import msgspec
+
+from onthedot.errors import Invalid
+from onthedot.model.run import Outcome
+from onthedot.model.struct import Strict
+from onthedot.model.target import CommandTarget
+from onthedot.targets.call import Call, run_environment
+from onthedot.targets.output import Output
+from onthedot.targets.registry import names
+
+__all__ = ["CommandDef", "Commands"]
+
+GRACE = 2.0
+_INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER")
+
+
+class CommandDef(Strict, kw_only=True):
+    """A command as the operator writes it into the settings file."""
+
+    argv: list[str]
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+    cwd: str | None = None
+    inherit_env: list[str] = msgspec.field(default_factory=list)  # further variables of the node's own environment
+
+    def __post_init__(self) -> None:
+        if not self.argv or not self.argv[0]:
+            raise ValueError("argv names no program")
+
+
+class Commands:
+    """The kind `command`."""
+
+    def __init__(self, commands: Mapping[str, CommandDef], *, grace: float = GRACE) -> None:
+        self._commands, self._grace = dict(commands), grace
+
+    @property
+    def offers(self) -> list[str]:
+        return [f"command:{name}" for name in self._commands]
+
+    def check(self, target: CommandTarget) -> None:
+        if target.command not in self._commands:
+            raise Invalid.one(
+                "target.command",
+                "is not registered by the operator",
+                given=target.command,
+                accepted=names(list(self._commands)),
+            )
+
+    async def send(self, call: Call) -> Outcome:
+        assert isinstance(call.target, CommandTarget)
+        command = self._commands.get(call.target.command)
+        if command is None:
+            return Outcome(kind="refused", error=f"the command {call.target.command!r} is not registered on this node")
+        output = Output(call.log)
+        try:
+            process = await _start(command, call, output)
+        except (OSError, ValueError) as error:
+            output.finish()
+            return _not_started(command, error)
+        except BaseException:
+            output.finish()
+            raise
+        try:
+            code = await process.wait()
+        except asyncio.CancelledError:
+            await self._end(process)
+            raise
+        finally:
+            output.finish()
+        return _ended(code)
+
+    async def _end(self, process: asyncio.subprocess.Process) -> None:
+        """Ask the group to go; when the time is up, or on a second cancel, it is killed."""
+        try:
+            _signal_group(process.pid, signal.SIGTERM)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._grace):
+                    await process.wait()
+        finally:
+            _signal_group(process.pid, signal.SIGKILL)  # also what the leader left behind
+            await process.wait()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        return None
+
+
+async def _start(command: CommandDef, call: Call, output: Output) -> asyncio.subprocess.Process:
+    inherited = {name: os.environ[name] for name in (*_INHERITED, *command.inherit_env) if name in os.environ}
+    process = await asyncio.create_subprocess_exec(
+        *command.argv,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=output.write_fd,
+        stderr=output.write_fd,
+        env=inherited | command.env | run_environment(call),
+        cwd=command.cwd,
+        start_new_session=True,
+    )
+    output.close_write()
+    return process
+
+
+def _signal_group(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, number)
+
+
+def _not_started(command: CommandDef, error: OSError | ValueError) -> Outcome:
+    program = command.argv[0]
+    match error:
+        case FileNotFoundError() if command.cwd is not None and not os.path.isdir(command.cwd):
+            why = f"the working directory {command.cwd} does not exist"
+        case FileNotFoundError():
+            why = f"the program {program} was not found"
+        case PermissionError():
+            why = f"{program} may not be executed"
+        case OSError(errno=7):  # E2BIG
+            return Outcome(kind="error", error="the params are too long for the environment of a process (128 KB)")
+        case _:
+            why = f"{program} can't be started: {error}"
+    return Outcome(kind="error", retryable=True, error=why)
+
+
+_SHELL_CODES = {126: " (found, but can't be executed)", 127: " (a program was not found)"}
+
+
+def _ended(code: int) -> Outcome:
+    detail = {"exit_code": code}
+    if code == 0:
+        return Outcome(kind="ok", detail=detail)
+    if code > 0:
+        return Outcome(kind="error", retryable=True, error=f"exit code {code}{_SHELL_CODES.get(code, '')}", detail=detail)
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    return Outcome(kind="error", retryable=True, error=f"killed by {name}", detail=detail)

@@ -1,0 +1,65 @@
+"""The registry: what this node can do, and the one door through which the engine does it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Self
+
+from onthedot.errors import Invalid
+from onthedot.model.run import Outcome
+from onthedot.model.target import Target, target_type
+from onthedot.targets.call import Call, Kind
+
+__all__ = ["Targets"]
+
+
+class Targets:
+    """Every kind of target of one node, by `type`. `async with targets:` around the engine."""
+
+    def __init__(self, kinds: Mapping[str, Kind], *, capacity: Mapping[str, int] | None = None) -> None:
+        self._kinds = dict(kinds)
+        self.capacity: dict[str, int] = dict(capacity or {})
+        """How many sends of a type run at once here, where there is a limit; what is over it waits inside `send`."""
+        self._open = AsyncExitStack()
+
+    @property
+    def offers(self) -> list[str]:
+        return [offer for kind in self._kinds.values() for offer in kind.offers]
+
+    def check(self, target: Target) -> None:
+        """Refuse at creation what can be known to be impossible."""
+        kind = self._kinds.get(target_type(target))
+        if kind is None:
+            raise Invalid.one(
+                "target.type", "this kind of target is not offered here", given=target_type(target), accepted=", ".join(self._kinds)
+            )
+        kind.check(target)
+
+    async def send(self, call: Call) -> Outcome:
+        """Send once. Never raises but CancelledError: a target that fails in a way nobody thought of is a failed try."""
+        kind = self._kinds.get(target_type(call.target))
+        if kind is None:
+            return Outcome(kind="refused", error=f"this node has no {target_type(call.target)} targets")
+        try:
+            return await kind.send(call)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            return Outcome(kind="error", retryable=True, error=f"{type(error).__name__}: {error}")
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as opening:
+            for kind in self._kinds.values():
+                await opening.enter_async_context(kind)
+            self._open = opening.pop_all()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._open.aclose()
+
+
+def names(registered: Sequence[str]) -> str:
+    """What is accepted, for an error message."""
+    return ", ".join(sorted(registered)) or "nothing is registered on this node"
