@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -95,6 +96,9 @@ def environment() -> dict[str, str]:
         "PIP_ROOT_USER_ACTION": "ignore",
     }
     environ.pop("PYTHONPATH", None)
+    if ssl.create_default_context().cert_store_stats()["x509_ca"]:
+        # Trust what the machine trusts, as pip does: a company's proxy is known to the machine, not to uv.
+        environ |= {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true"}  # one setting, the second is its older name
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.environ.get("HOME") or "/nonexistent") / ".cache")
     if not any(os.access(place, os.W_OK) for place in (home, home.parent)) and "UV_CACHE_DIR" not in environ:
         # An account without a home: a cache that lasts as long as this call is better than a refusal.
