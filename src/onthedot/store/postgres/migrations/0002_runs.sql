@@ -41,6 +41,7 @@ CREATE INDEX runs_cursors ON runs (requires, backlog, ready_at)
 CREATE INDEX runs_lanes ON runs (requires, backlog, ready_at) WHERE state = 'pending' AND lane IS NOT NULL;
 
 CREATE UNIQUE INDEX runs_one_cursor ON runs (job_id) WHERE cursor;
+CREATE INDEX runs_next ON runs (tenant, due_at, job_id) WHERE cursor AND parked IS NULL;  -- jobs by their next run
 CREATE INDEX runs_of_job ON runs (job_id, slot);
 CREATE INDEX runs_listed ON runs (tenant, slot, id) WHERE state = 'pending';
 CREATE INDEX runs_of_node ON runs (node) WHERE state = 'running';
