@@ -11,6 +11,8 @@
     ├── Conflict                 the state does not allow it, or the key is taken    HTTP 409
     ├── VersionMismatch          If-Match names another version                      HTTP 412
     ├── TooLarge                 the body or batch is over its limit                 HTTP 413
+    ├── Unreachable              client: no server answers at that address
+    ├── ServerFailed             client: the server answered with an error of its own
     ├── SettingsError            a setting that is unknown or impossible
     └── StoreError
         ├── StoreUnavailable     the database is away: try again                     HTTP 503
@@ -35,6 +37,7 @@ __all__ = [
     "NotAvailable",
     "NotFound",
     "OnTheDotError",
+    "ServerFailed",
     "SettingsError",
     "StoreAhead",
     "StoreError",
@@ -43,6 +46,7 @@ __all__ = [
     "StoreUnsafe",
     "TooLarge",
     "Unauthorized",
+    "Unreachable",
     "Unreadable",
     "VersionMismatch",
 ]
@@ -107,6 +111,14 @@ class VersionMismatch(OnTheDotError):
 
 class TooLarge(OnTheDotError):
     """The body or the batch is over its limit."""
+
+
+class Unreachable(OnTheDotError):
+    """No server answers at that address."""
+
+
+class ServerFailed(OnTheDotError):
+    """The server answered with an error of its own, or in a way that nobody expects."""
 
 
 class SettingsError(OnTheDotError):
