@@ -22,9 +22,7 @@ PATTERNS = {
         r"|https?://[^\s\"'<>]+[/+]simple(?:/|\b)"
         r"|\"resolved\"\s*:"
     ),
-    "path of one machine": re.compile(
-        r"(?<![\w.~])/(?:work|farm|root|Users/\w+|home/\w+)/[\w.]|\bsite-packages/\w|(?<![\w.])/opt/pypi"
-    ),
+    "path of one machine": re.compile(r"(?<![\w.~])/(?:work|farm|root|Users/\w+|home/\w+)/[\w.]|\bsite-packages/\w"),
 }
 
 

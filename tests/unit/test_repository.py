@@ -44,7 +44,7 @@ def test_nothing_tracked_belongs_to_one_machine() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "--index-url" + " https://mirror.example/simple",
+        "--index-url" + " https://mirror.example/" + "simple",
         "extra-index-url" + " = file:///srv/pypi",
         "url = https://mirror.example/root/pypi/+" + "simple/x",
         '"resolved"' + ': "https://mirror.example/x.tgz"',
