@@ -77,9 +77,9 @@ def _printable(body: bytes) -> str:
 
 
 class EchoServer:
-    """The receiver as an object: `async with EchoServer() as echo:` listens on `echo.url`; `echo.received` is what came.
+    """The receiver as an object: `async with EchoServer() as echo:` listens on `echo.url`; see `echo.received`.
 
-    `delay` in seconds; `fail` and `drop` are rates from 0 to 1: answered with `status`, or hung up on without an answer.
+    `delay` in seconds; `fail` and `drop` are rates from 0 to 1: answered with `status`, or dropped without an answer.
     A test sets `answer` to decide by itself: given the arrival, it returns status, headers and body.
     """
 
@@ -107,8 +107,7 @@ class EchoServer:
         self.connected = 0
         self._keep, self._on_arrival, self._rng = keep, on_arrival, rng or random.Random()
         self._server: asyncio.Server | None = None
-        self._more = asyncio.Condition()
-        self._waiting = 0
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     @property
     def url(self) -> str:
@@ -126,23 +125,23 @@ class EchoServer:
             self.received.append(arrival)
         if self._on_arrival is not None:
             self._on_arrival(arrival)
-        if self._waiting:
-            asyncio.ensure_future(self._tell())
-
-    async def _tell(self) -> None:
-        async with self._more:
-            self._more.notify_all()
+        for n, reached in self._waiting:
+            if self.count >= n and not reached.done():
+                reached.set_result(None)
 
     async def wait_for(self, n: int, timeout: float = 10.0) -> list[Arrival]:
         """Until at least `n` arrived; returns all. TimeoutError says how many there were."""
-        self._waiting += 1
+        if self.count >= n:
+            return self.received
+        waiter = (n, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiter)
         try:
-            async with self.clock.timeout(timeout), self._more:
-                await self._more.wait_for(lambda: self.count >= n)
+            async with self.clock.timeout(timeout):
+                await waiter[1]
         except TimeoutError:
             raise TimeoutError(f"{self.count} of {n} requests arrived in {timeout} s") from None
         finally:
-            self._waiting -= 1
+            self._waiting.remove(waiter)
         return self.received
 
     async def __aenter__(self) -> Self:
@@ -171,7 +170,7 @@ class _Connection(asyncio.Protocol):
         self._free_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # uvloop's is one by behaviour, not by class
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's is one by behaviour, not by class
         self._echo.connections.add(self)
         self._echo.connected += 1
 
@@ -257,7 +256,14 @@ def run_echo(
         sys.stdout.flush()
 
     echo = EchoServer(
-        host=host, port=port, delay=delay, fail=fail, status=status, drop=drop, keep=False, on_arrival=None if quiet else show
+        host=host,
+        port=port,
+        delay=delay,
+        fail=fail,
+        status=status,
+        drop=drop,
+        keep=False,
+        on_arrival=None if quiet else show,
     )
     with asyncio.Runner(loop_factory=_fast_loop()) as runner:
         runner.run(_serve(echo))

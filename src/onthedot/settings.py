@@ -41,6 +41,7 @@ class CommandSetting(msgspec.Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     env: dict[str, str] = msgspec.field(default_factory=dict)
     cwd: str | None = None
+    inherit_env: tuple[str, ...] = ()  # names of further variables it gets from the node's own environment
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -313,7 +314,7 @@ def _commands(value: Any) -> dict[str, CommandSetting]:
         if isinstance(table, CommandSetting):
             commands[name] = table
             continue
-        fits = isinstance(table, Mapping) and not set(table) - {"argv", "env", "cwd"}
+        fits = isinstance(table, Mapping) and not set(table) - {"argv", "env", "cwd", "inherit_env"}
         try:
             command = msgspec.convert(dict(table) if fits else None, CommandSetting)
         except msgspec.ValidationError as error:

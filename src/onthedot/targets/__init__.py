@@ -7,15 +7,16 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from onthedot.clock import Clock
+from onthedot.settings import CommandSetting
 from onthedot.targets.call import Call, Kind
 from onthedot.targets.callables import Callables
-from onthedot.targets.command import CommandDef, Commands
+from onthedot.targets.command import Commands
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.function import Functions
 from onthedot.targets.registry import Targets
 from onthedot.targets.webhook import Webhooks
 
-__all__ = ["Call", "Callables", "CommandDef", "EgressRule", "Kind", "Targets", "build_targets"]
+__all__ = ["Call", "Callables", "EgressRule", "Kind", "Targets", "build_targets"]
 
 
 def build_targets(
@@ -23,7 +24,7 @@ def build_targets(
     version: str,
     egress: EgressRule | None = None,
     functions: Iterable[str] = (),
-    commands: Mapping[str, CommandDef] | None = None,
+    commands: Mapping[str, CommandSetting] | None = None,
     function_processes: int | None = None,
     import_paths: Sequence[str] = (),
     callables: Callables | None = None,

@@ -119,11 +119,11 @@ def _inet_aton(text: str) -> IPv4Address:
 
 
 def _number(part: str, whole: str) -> int:
-    try:
-        if not part.isascii() or not part.isalnum():
-            raise ValueError
-        if part.startswith("0x"):
-            return int(part[2:] or "0", 16)
-        return int(part, 8) if part.startswith("0") and part != "0" else int(part, 10)
-    except ValueError:
-        raise ValueError(f"{whole!r} is not an address") from None
+    digits, base = part, 10
+    if part.startswith("0x"):
+        digits, base = part[2:] or "0", 16
+    elif part.startswith("0") and part != "0":
+        base = 8
+    if not digits or any(c not in "0123456789abcdef"[:base] for c in digits):  # int() takes "1_0" and " 1"
+        raise ValueError(f"{whole!r} is not an address")
+    return int(digits, base)

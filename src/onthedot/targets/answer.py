@@ -20,7 +20,9 @@ SNIPPET = 2048
 _RETRYABLE = frozenset({408, 425, 429})
 
 
-def judge(status: int, response: str, *, retry_after: str | None = None, location: str | None = None, now_ms: int = 0) -> Outcome:
+def judge(
+    status: int, response: str, *, retry_after: str | None = None, location: str | None = None, now_ms: int = 0
+) -> Outcome:
     detail: dict[str, Any] = {"status_code": status}
     if response:
         detail["response"] = response

@@ -69,7 +69,8 @@ class Callables:
             raise Invalid.one("target.function", "is not registered", given=target.function, accepted=accepted)
 
     async def send(self, call: Call) -> Outcome:
-        assert isinstance(call.target, FunctionTarget) and self._loop is not None
+        assert isinstance(call.target, FunctionTarget)
+        assert self._loop is not None, "not entered"
         function = self._functions.get(call.target.function)
         if function is None:
             return Outcome(kind="refused", error=f"{call.target.function} is not registered in this program")
@@ -79,9 +80,9 @@ class Callables:
             return Outcome(kind="error", error=f"the params do not fit {call.target.function}: {error}")
         except ValueError:
             pass  # no readable signature: the call will tell
-        home = asyncio.get_running_loop()
-        heard = _from_thread(home, call.log)
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._call(function, call, heard), self._loop))
+        heard = _from_thread(asyncio.get_running_loop(), call.log)
+        running = asyncio.run_coroutine_threadsafe(self._call(function, call, heard), self._loop)
+        return await asyncio.wrap_future(running)
 
     async def _call(self, function: Callable[..., Any], call: Call, log: Callable[[str], None]) -> Outcome:
         _log.set(log)  # this task's context only, and that of what it starts
@@ -110,7 +111,8 @@ class Callables:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        assert self._loop is not None and self._thread is not None and self._pool is not None
+        if self._loop is None or self._thread is None or self._pool is None:
+            return
         logging.getLogger().removeHandler(self._handler)
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_cancel_rest(), self._loop))
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -13,41 +13,27 @@ import contextlib
 import os
 import signal
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Self
-
-import msgspec
 
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
-from onthedot.model.struct import Strict
 from onthedot.model.target import CommandTarget
+from onthedot.settings import CommandSetting
 from onthedot.targets.call import Call, run_environment
 from onthedot.targets.output import Output
 from onthedot.targets.registry import names
 
-__all__ = ["CommandDef", "Commands"]
+__all__ = ["Commands"]
 
 GRACE = 2.0
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER")
 
 
-class CommandDef(Strict, kw_only=True):
-    """A command as the operator writes it into the settings file."""
-
-    argv: list[str]
-    env: dict[str, str] = msgspec.field(default_factory=dict)
-    cwd: str | None = None
-    inherit_env: list[str] = msgspec.field(default_factory=list)  # further variables of the node's own environment
-
-    def __post_init__(self) -> None:
-        if not self.argv or not self.argv[0]:
-            raise ValueError("argv names no program")
-
-
 class Commands:
     """The kind `command`."""
 
-    def __init__(self, commands: Mapping[str, CommandDef], *, grace: float = GRACE) -> None:
+    def __init__(self, commands: Mapping[str, CommandSetting], *, grace: float = GRACE) -> None:
         self._commands, self._grace = dict(commands), grace
 
     @property
@@ -104,7 +90,7 @@ class Commands:
         return None
 
 
-async def _start(command: CommandDef, call: Call, output: Output) -> asyncio.subprocess.Process:
+async def _start(command: CommandSetting, call: Call, output: Output) -> asyncio.subprocess.Process:
     inherited = {name: os.environ[name] for name in (*_INHERITED, *command.inherit_env) if name in os.environ}
     process = await asyncio.create_subprocess_exec(
         *command.argv,
@@ -124,10 +110,10 @@ def _signal_group(pid: int, number: signal.Signals) -> None:
         os.killpg(pid, number)
 
 
-def _not_started(command: CommandDef, error: OSError | ValueError) -> Outcome:
+def _not_started(command: CommandSetting, error: OSError | ValueError) -> Outcome:
     program = command.argv[0]
     match error:
-        case FileNotFoundError() if command.cwd is not None and not os.path.isdir(command.cwd):
+        case FileNotFoundError() if command.cwd is not None and not Path(command.cwd).is_dir():
             why = f"the working directory {command.cwd} does not exist"
         case FileNotFoundError():
             why = f"the program {program} was not found"
@@ -148,6 +134,7 @@ def _ended(code: int) -> Outcome:
     if code == 0:
         return Outcome(kind="ok", detail=detail)
     if code > 0:
-        return Outcome(kind="error", retryable=True, error=f"exit code {code}{_SHELL_CODES.get(code, '')}", detail=detail)
+        error = f"exit code {code}{_SHELL_CODES.get(code, '')}"
+        return Outcome(kind="error", retryable=True, error=error, detail=detail)
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
     return Outcome(kind="error", retryable=True, error=f"killed by {name}", detail=detail)

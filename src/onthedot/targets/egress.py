@@ -1,8 +1,8 @@
 """Where a webhook may go. Pure: the rule judges addresses, `gate.py` makes sure that only judged ones are connected to.
 
 Public addresses: always. Loopback and private ones: when the node itself is bound to loopback (one person, one machine)
-or when EGRESS_ALLOW lists them. Link-local, cloud metadata, carrier-grade NAT and special-purpose ranges: only when their
-address or network is listed. Multicast, reserved and unspecified: never, not even when listed.
+or when EGRESS_ALLOW lists them. Link-local, cloud metadata, carrier-grade NAT and special-purpose ranges: only when
+their address or network is listed. Multicast, reserved and unspecified: never, not even when listed.
 
 A listed name ("hooks.internal", "*.corp.example") opens the private addresses it resolves to, and nothing more: who
 controls a name must not reach the metadata service with it.

@@ -47,11 +47,11 @@ class Functions:
     def check(self, target: FunctionTarget) -> None:
         match = _SHAPE.fullmatch(target.function)
         if match is None:
-            raise Invalid.one("target.function", "is not the name of a function", given=target.function, accepted=ACCEPTED)
+            problem = "is not the name of a function"
+            raise Invalid.one("target.function", problem, given=target.function, accepted=ACCEPTED)
         if not self._knows(*match.groups()):
-            raise Invalid.one(
-                "target.function", "is not registered by the operator", given=target.function, accepted=names(self._entries())
-            )
+            problem = "is not registered by the operator"
+            raise Invalid.one("target.function", problem, given=target.function, accepted=names(self._entries()))
 
     def _knows(self, module: str, name: str) -> bool:
         if module not in self._registered:

@@ -1,8 +1,8 @@
 """The gate: only addresses that the egress rule has judged are connected to.
 
-A name is resolved once, every address it gives is judged, and aiohttp connects to exactly those that passed: there is no
-second look-up that could answer differently (DNS rebinding). The socket factory sees the very address that is connected
-to and judges it again, so that no path through aiohttp can avoid the rule.
+A name is resolved once, every address it gives is judged, and aiohttp connects to exactly those that passed: there is
+no second look-up that could answer differently (DNS rebinding). The socket factory sees the very address that is
+connected to and judges it again, so that no path through aiohttp can avoid the rule.
 """
 
 from __future__ import annotations
@@ -77,7 +77,6 @@ def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[Resolve
     return [
         ResolveResult(hostname=host, host=_spelled(where), port=port, family=kind, proto=protocol, flags=flags)
         for kind, _, protocol, _, where in socket.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
-        if kind in (socket.AF_INET, socket.AF_INET6)
     ]
 
 

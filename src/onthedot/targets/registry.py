@@ -32,13 +32,12 @@ class Targets:
         """Refuse at creation what can be known to be impossible."""
         kind = self._kinds.get(target_type(target))
         if kind is None:
-            raise Invalid.one(
-                "target.type", "this kind of target is not offered here", given=target_type(target), accepted=", ".join(self._kinds)
-            )
+            problem = "this kind of target is not offered here"
+            raise Invalid.one("target.type", problem, given=target_type(target), accepted=", ".join(self._kinds))
         kind.check(target)
 
     async def send(self, call: Call) -> Outcome:
-        """Send once. Never raises but CancelledError: a target that fails in a way nobody thought of is a failed try."""
+        """Send once. Never raises but CancelledError: a target that fails in a way nobody foresaw is a failed try."""
         kind = self._kinds.get(target_type(call.target))
         if kind is None:
             return Outcome(kind="refused", error=f"this node has no {target_type(call.target)} targets")

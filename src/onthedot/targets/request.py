@@ -1,7 +1,8 @@
 """What a webhook sends: body and headers of contract section 6. Pure.
 
-The body is the job's: an object, list, number or boolean goes out as JSON, text as text (`text/plain`), no body as an
-empty one (a timer POSTs nothing: all there is to know is in the headers). A `content-type` among the job's headers wins.
+The body is the job's: an object, list, number or boolean goes out as JSON, text as text (`text/plain`), no body as
+an empty one (a timer POSTs nothing: all there is to know is in the headers). A `content-type` among the job's headers
+wins.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ __all__ = ["body_of", "header_problem", "headers_of"]
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
 _OURS = ("webhook-id", "webhook-timestamp", "webhook-signature", "traceparent")
 _FRAMING = frozenset(
-    ["connection", "content-length", "expect", "host", "keep-alive", "proxy-authorization", "proxy-connection"]
-    + ["te", "trailer", "transfer-encoding", "upgrade"]
+    [
+        *("connection", "content-length", "expect", "host", "keep-alive", "proxy-authorization", "proxy-connection"),
+        *("te", "trailer", "transfer-encoding", "upgrade"),
+    ]
 )
 
 
@@ -34,7 +37,9 @@ def body_of(body: Any) -> tuple[bytes, str | None]:
     return msgspec.json.encode(body), "application/json"
 
 
-def headers_of(call: Call, target: WebhookTarget, body: bytes, content_type: str | None, *, agent: str, now_ms: int) -> dict[str, str]:
+def headers_of(
+    call: Call, target: WebhookTarget, body: bytes, content_type: str | None, *, agent: str, now_ms: int
+) -> dict[str, str]:
     """The job's headers over the defaults, ours over the job's."""
     headers = {"user-agent": agent, "accept": "*/*", "accept-encoding": "identity"}
     if content_type is not None:

@@ -33,7 +33,7 @@ def read_url(text: str) -> tuple[URL, Address | None]:
         raise ValueError("names no host")
     if url.port == 0:
         raise ValueError("names port 0")
-    if ":" not in host and any(c in "%\\^|<>\"`{}@" for c in host):
+    if ":" not in host and any(c in '%\\^|<>"`{}@' for c in host):
         raise ValueError("has a host with characters that no host has")
     raw = host if ":" in host else str(url.raw_host)
     address = literal(raw)

@@ -73,11 +73,14 @@ class Webhooks:
         except ValueError as error:
             return [FieldProblem(path="target.url", message=str(error), given=text[:200], accepted=ACCEPTED)]
         why = None if address is None else self._rule.refusal(address)
-        return [] if why is None else [FieldProblem(path="target.url", message=f"may not be called: {why}", given=text[:200])]
+        if why is None:
+            return []
+        return [FieldProblem(path="target.url", message=f"may not be called: {why}", given=text[:200])]
 
     async def send(self, call: Call) -> Outcome:
         target = call.target
-        assert isinstance(target, WebhookTarget) and self._session is not None
+        assert isinstance(target, WebhookTarget)
+        assert self._session is not None, "not entered"
         try:
             url, address = read_url(target.url)
         except ValueError as error:
@@ -160,4 +163,4 @@ def _failed(error: Exception) -> Outcome:
             what = "the answer is not HTTP"
         case _:
             what = "the connection broke"
-    return Outcome(kind="error", retryable=True, error=f"{what}: {error or type(error).__name__}"[:1000])
+    return Outcome(kind="error", retryable=True, error=f"{what}: {str(error) or type(error).__name__}"[:1000])

@@ -92,10 +92,7 @@ class Worker:
         size = int.from_bytes(await self._exactly(4), "big")
         if size > _ANSWER_LIMIT:
             raise ValueError("its answer makes no sense")
-        answer = json.loads(await self._exactly(size))
-        if not isinstance(answer, dict):
-            raise ValueError("its answer makes no sense")
-        return answer
+        return dict(json.loads(await self._exactly(size)))
 
     async def _exactly(self, size: int) -> bytes:
         parts = b""

@@ -1,9 +1,9 @@
 """The inside of a worker process: import what is asked for, call it, say how it went. Standard library only.
 
 Started as `python -P worker_main.py <fd>`; the fd is a socket to the node. A request is 4 bytes of length, which carry
-the write end of this call's output pipe, then JSON; the answer is 4 bytes of length, then JSON. What the function prints
-goes to the pipe on file descriptors 1 and 2, so that C code and child processes are heard too, and nothing that is
-printed can be taken for an answer.
+the write end of this call's output pipe, then JSON; the answer is 4 bytes of length, then JSON. What the function
+prints goes to the pipe on file descriptors 1 and 2, so that C code and child processes are heard too, and nothing that
+is printed can be taken for an answer.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import importlib
 import inspect
+import io
 import json
 import logging
 import os
@@ -95,7 +96,8 @@ def _send(node: socket.socket, answer: dict[str, Any]) -> None:
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
-    sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
     for name in [name for name in os.environ if name.startswith("ONTHEDOT_")]:
         del os.environ[name]  # of the call before
     os.environ.update(request["environment"])
@@ -142,14 +144,16 @@ def find(module_name: str, name: str) -> Callable[..., Any]:
         if error.name is not None and (module_name + ".").startswith(error.name + "."):
             raise Wrong(f"there is no module {error.name!r} on the import path") from None
         raise
-    function = getattr(module, name, None)
+    function: Any = getattr(module, name, None)
     if function is None:
         raise Wrong(f"there is no function {name!r} in the module {module_name!r}")
     if not callable(function) or inspect.isclass(function):
         raise Wrong(f"{name!r} in the module {module_name!r} is not a function")
-    if getattr(function, "__module__", None) != module.__name__ and name not in getattr(module, "__all__", ()):
+    defined_here = getattr(function, "__module__", None) == module.__name__
+    if not defined_here and name not in getattr(module, "__all__", ()):
         raise Wrong(f"{name!r} is not defined in the module {module_name!r}: it was imported there")
-    return function
+    found: Callable[..., Any] = function
+    return found
 
 
 def _kept(result: Any) -> dict[str, Any]:
