@@ -1,8 +1,8 @@
 """Cron text, as people write it → six plain fields that cronsim reads.
 
-Five fields (minute first) or six (second first); `*`, lists, ranges, steps, names; `L` and `LW` as the day of the month,
-`5L` and `MON#2` as the day of the week; `?` as either day; `@daily` and its kin; and `H`, a value that is the same for a
-job for ever but differs between jobs, so that a thousand "every night" jobs do not start in the same second.
+Five fields (minute first) or six (second first); `*`, lists, ranges, steps, names; `L` and `LW` as the day of the
+month, `5L` and `MON#2` as the day of the week; `?` as either day; `@daily` and its kin; and `H`, a value that is the
+same for a job for ever but differs between jobs, so that a thousand "every night" jobs do not start in the same second.
 
 Day-of-month and day-of-week together mean either, as in every cron since the seventies: `0 0 13 * FRI` is each 13th and
 each Friday. If one of them begins with `*`, both must match (`0 0 */2 * MON`: Mondays that are odd days).
@@ -55,7 +55,7 @@ _LAST = {3: re.compile(r"L|LW"), 5: re.compile(r"\dL|\d#\d")}
 
 
 def parse_cron(text: str, seed: str = "") -> CronSim:
-    """The parsed expression; its `parts` are six plain fields, no names and no `H`. Raises Invalid at `schedule.cron`."""
+    """The parsed expression; its `parts` are six plain fields, no names, no `H`. Raises Invalid at `schedule.cron`."""
     raw = _fields(text)
     problems: list[FieldProblem] = []
     plain = []
@@ -100,7 +100,14 @@ def _plain_term(term: str, index: int, seed: str) -> str:
     last = _LAST.get(index)
     if _RANGE.fullmatch(term) is None and (last is None or last.fullmatch(term) is None):
         raise ValueError(term)
-    return term
+    return _closed(term)
+
+
+def _closed(term: str) -> str:
+    """ "5-5/2" → "5-5": cronsim takes a range of one value with a step for the open "5/2"."""
+    span, _, _ = term.partition("/")
+    low, dash, high = span.partition("-")
+    return span if dash and int(low) == int(high) else term
 
 
 def _plain_hash(match: re.Match[str], index: int, seed: str) -> str:
@@ -115,7 +122,7 @@ def _plain_hash(match: re.Match[str], index: int, seed: str) -> str:
     step = int(match[3])
     if step == 0:
         raise ValueError(match[0])
-    return f"{low + spread(seed, index, min(step, high - low + 1))}-{high}/{step}"
+    return _closed(f"{low + spread(seed, index, min(step, high - low + 1))}-{high}/{step}")
 
 
 def spread(seed: str, index: int, size: int) -> int:

@@ -1,0 +1,142 @@
+"""What cron means, written a second time and as plainly as possible: no cron library, no zone arithmetic.
+
+A field is a predicate. A wall clock is walked tick by tick, asking `zoneinfo` what it shows at each instant. The rule for
+gap and fold falls out of looking at which readings were skipped and which were seen before.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from calendar import monthrange
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DAY_NAMES = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
+MONTH_NAMES = ["", "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
+MACROS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * SUN",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 JAN *",
+    "@annually": "0 0 1 JAN *",
+}
+
+
+def fields_of(text: str) -> list[str]:
+    fields = MACROS.get(text, text).upper().split()
+    return fields if len(fields) == 6 else ["0", *fields]
+
+
+def is_fixed_time(text: str) -> bool:
+    return not any(sign in field for field in fields_of(text)[:3] for sign in "*-/")
+
+
+def numbers(term: str, low: int, high: int, names: list[str]) -> set[int]:
+    """`*`, `3`, `MON`, `3-7`, `3/2`, `*/2`, `3-7/2` → the numbers meant."""
+    span, _, step = term.partition("/")
+
+    def number(text: str) -> int:
+        return names.index(text) if text in names else int(text)
+
+    if span == "*":
+        first, last = low, high
+    elif "-" in span:
+        left, right = span.split("-")
+        first, last = number(left), number(right)
+    else:
+        first = number(span)
+        last = high if step else first
+    return {n for n in range(low, high + 1) if first <= n <= last and (n - first) % int(step or 1) == 0}
+
+
+def matcher(text: str) -> Callable[[datetime], bool]:
+    second, minute, hour, dom, month, dow = fields_of(text)
+    plain = [
+        set().union(*(numbers(term, low, high, names) for term in field.split(",")))
+        for field, low, high, names in (
+            (second, 0, 59, []),
+            (minute, 0, 59, []),
+            (hour, 0, 23, []),
+            (month, 1, 12, MONTH_NAMES),
+        )
+    ]
+    both = dom.startswith("*") or dow.startswith("*")
+
+    def day_of_month(wall: datetime) -> bool:
+        last = monthrange(wall.year, wall.month)[1]
+        for term in dom.split(","):
+            if term == "L":
+                hit = wall.day == last
+            elif term == "LW":
+                weekdays = [d for d in range(1, last + 1) if wall.replace(day=d).isoweekday() <= 5]
+                hit = wall.day == weekdays[-1]
+            else:
+                hit = wall.day in numbers(term, 1, 31, [])
+            if hit:
+                return True
+        return False
+
+    def day_of_week(wall: datetime) -> bool:
+        last = monthrange(wall.year, wall.month)[1]
+        today = {wall.isoweekday() % 7, wall.isoweekday()}  # Sunday is 0 and 7
+        for term in dow.split(","):
+            if match := re.fullmatch(r"(\w+?)L", term):
+                hit = numbers(match[1], 0, 7, DAY_NAMES) & today and wall.day > last - 7
+            elif match := re.fullmatch(r"(\w+)#(\d)", term):
+                hit = numbers(match[1], 0, 7, DAY_NAMES) & today and (wall.day - 1) // 7 + 1 == int(match[2])
+            else:
+                hit = numbers(term, 0, 7, DAY_NAMES) & today
+            if hit:
+                return True
+        return False
+
+    @functools.lru_cache(maxsize=1000)
+    def day_matches(midnight: datetime) -> bool:
+        if midnight.month not in plain[3]:
+            return False
+        if both:
+            return day_of_month(midnight) and day_of_week(midnight)
+        return day_of_month(midnight) or day_of_week(midnight)
+
+    def matches(wall: datetime) -> bool:
+        return (
+            wall.second in plain[0]
+            and wall.minute in plain[1]
+            and wall.hour in plain[2]
+            and day_matches(wall.replace(hour=0, minute=0, second=0))
+        )
+
+    return matches
+
+
+@functools.lru_cache(maxsize=64)
+def readings(zone: str, begin: int, end: int, tick: int) -> list[tuple[int, datetime]]:
+    """(instant in ms, what the wall clock shows) for each tick in [begin, end)."""
+    info = ZoneInfo(zone)
+    instants = range(begin, end, tick)
+    return [(u, (EPOCH + timedelta(milliseconds=u)).astimezone(info).replace(tzinfo=None, fold=0)) for u in instants]
+
+
+def slots(text: str, zone: str, begin: int, end: int, tick: int = 60_000) -> list[int]:
+    """All slots in [begin, end), by looking at every tick."""
+    matches, fixed = matcher(text), is_fixed_time(text)
+    if not fixed:
+        return [u for u, wall in readings(zone, begin, end, tick) if matches(wall)]
+    step = timedelta(milliseconds=tick)
+    earlier = readings(zone, begin - 30 * 3_600_000, begin, 60_000)
+    newest = max(wall for _, wall in earlier) + timedelta(minutes=1) - step
+    found = []
+    for u, wall in readings(zone, begin, end, tick):
+        fires, expected = False, newest + step
+        while expected <= wall:  # more than one round: the clocks skipped the readings before `wall`
+            fires = fires or matches(expected)
+            expected += step
+        newest = max(newest, wall)
+        if fires:
+            found.append(u)
+    return found
