@@ -1,8 +1,21 @@
-"""Pure decisions: what a verb, a claim, an outcome, a lost node do. Data in, data out; no clock, no store, no chance."""
+"""Pure decisions: what a verb, a claim, an outcome, a lost node do. Data in, data out; no clock, no store, no chance.
+
+cursor    where a job's cursor stands after create, edit, pause, resume
+claim     which slots a first claim fires, gives up, puts into the backlog
+lane      overlap
+outcome   done, retry, dead letter; lost and interrupted attempts
+slots     ranges of slots, and `count`
+times     due_at, ready_at
+shares    who gets how many of the free slots
+"""
 
 from __future__ import annotations
 
+from onthedot.plan.claim import ClaimPlan, expired, on_claim
 from onthedot.plan.cursor import Change, Opening, on_edit, on_pause, on_resume, opening, same_times
+from onthedot.plan.lane import LaneMove, on_lane
+from onthedot.plan.outcome import Dead, Decision, Done, Lost, Retry, backoff, on_interrupted, on_lost, on_outcome
+from onthedot.plan.shares import on_time_share, shares
 from onthedot.plan.slots import EXACT, Skipped
 from onthedot.plan.times import LOOKAHEAD_MS, due_at, laned, ready_at, timetable_of
 
@@ -10,15 +23,31 @@ __all__ = [
     "EXACT",
     "LOOKAHEAD_MS",
     "Change",
+    "ClaimPlan",
+    "Dead",
+    "Decision",
+    "Done",
+    "LaneMove",
+    "Lost",
     "Opening",
+    "Retry",
     "Skipped",
+    "backoff",
     "due_at",
+    "expired",
     "laned",
+    "on_claim",
     "on_edit",
+    "on_interrupted",
+    "on_lane",
+    "on_lost",
+    "on_outcome",
     "on_pause",
     "on_resume",
+    "on_time_share",
     "opening",
     "ready_at",
     "same_times",
+    "shares",
     "timetable_of",
 ]

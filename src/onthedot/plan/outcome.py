@@ -1,0 +1,130 @@
+"""What an ended attempt does to its run: done, again later, or a dead letter."""
+
+from __future__ import annotations
+
+import random as chance
+from typing import Literal
+
+import msgspec
+
+from onthedot.model.duration import DAY
+from onthedot.model.policy import Policy
+from onthedot.model.policy import Retry as RetryPolicy
+from onthedot.model.run import ClaimedRun, Outcome
+
+__all__ = ["Dead", "Decision", "Done", "Lost", "Retry", "backoff", "on_interrupted", "on_lost", "on_outcome"]
+
+POISON = 3
+"""A run whose node died this often while it may have been the cause is not given to another one."""
+
+LONGEST_WAIT = DAY  # a Retry-After beyond this is a mistake of the receiver, or malice
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """Over, and nobody needs to look at it."""
+
+    status: Literal["done", "cancelled", "skipped"]
+    tries: int
+    losses: int
+    reason: str | None = None
+
+
+class Retry(msgspec.Struct, frozen=True, kw_only=True):
+    """Pending again, not to be claimed before `ready_at`."""
+
+    ready_at: int
+    tries: int
+    losses: int
+
+
+class Dead(msgspec.Struct, frozen=True, kw_only=True):
+    """Failed for good: a dead letter, kept until somebody redrives it."""
+
+    reason: Literal["attempts", "not_retryable", "max_age", "at_most_once", "poison", "unknown"]
+    tries: int
+    losses: int
+
+
+Decision = Done | Retry | Dead
+
+
+class Lost(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a run whose node died."""
+
+    due_at: int
+    tries: int
+    losses: int
+    at_most_once: bool
+    begun: bool  # recorded by `begin`; only at-most-once runs have it
+
+
+def on_outcome(run: ClaimedRun, outcome: Outcome, now: int, random: chance.Random) -> Decision:
+    """A target answered, failed, timed out, or was told to stop."""
+    if outcome.kind == "interrupted":
+        return on_interrupted(run, now)
+    if outcome.kind == "cancelled":
+        return Done(status="cancelled", tries=run.tries + 1, losses=run.losses)
+    if outcome.kind == "expired":
+        return Done(status="skipped", reason="late", tries=run.tries, losses=run.losses)
+    tries = run.tries + 1
+    if outcome.ok:
+        return Done(status="done", tries=tries, losses=run.losses)
+    return _failed(run, outcome, tries, now, random)
+
+
+def _failed(run: ClaimedRun, outcome: Outcome, tries: int, now: int, random: chance.Random) -> Decision:
+    policy = run.spec.policy
+    if outcome.kind == "unknown":
+        return Dead(reason="unknown", tries=tries, losses=run.losses)
+    if policy.delivery == "at_most_once":
+        return Dead(reason="at_most_once", tries=tries, losses=run.losses)
+    if not outcome.retryable:
+        return Dead(reason="not_retryable", tries=tries, losses=run.losses)
+    if tries >= policy.retry.attempts:
+        return Dead(reason="attempts", tries=tries, losses=run.losses)
+    wait = backoff(policy.retry, tries, random)
+    if outcome.retry_after_ms is not None:
+        wait = max(wait, min(outcome.retry_after_ms, LONGEST_WAIT))
+    if _too_old(policy, run, now + wait):
+        return Dead(reason="max_age", tries=tries, losses=run.losses)
+    return Retry(ready_at=now + wait, tries=tries, losses=run.losses)
+
+
+def on_lost(run: Lost, now: int) -> Decision:
+    """Its node died with it. At once again, but not for ever, and never what may have been sent at most once.
+
+    A run that was held ahead of its instant had not begun: that loss says nothing about the run and is not counted.
+    """
+    if run.at_most_once:
+        if run.begun:
+            return Dead(reason="unknown", tries=run.tries + 1, losses=run.losses + 1)
+        return Retry(ready_at=now, tries=run.tries, losses=run.losses)
+    losses = run.losses + (run.due_at <= now)
+    if losses >= POISON:
+        return Dead(reason="poison", tries=run.tries, losses=losses)
+    return Retry(ready_at=now, tries=run.tries, losses=losses)
+
+
+def on_interrupted(run: ClaimedRun, now: int) -> Decision:
+    """Its node stops and could not wait for it: no try is counted. What was sent at most once stays sent."""
+    if run.spec.policy.delivery == "at_most_once":
+        return Dead(reason="unknown", tries=run.tries + 1, losses=run.losses)
+    return Retry(ready_at=now, tries=run.tries, losses=run.losses)
+
+
+def backoff(retry: RetryPolicy, tries: int, random: chance.Random) -> int:
+    """How long to wait after the n-th try: backoff × factor^(n-1), spread by a quarter either way, never over `max`.
+
+    The spread keeps a thousand runs that failed together from coming back together.
+    """
+    wait = float(retry.backoff)
+    for _ in range(tries - 1):
+        if wait >= retry.max or retry.factor == 1:
+            break
+        wait *= retry.factor
+    return int(min(wait * random.uniform(0.75, 1.25), retry.max))
+
+
+def _too_old(policy: Policy, run: ClaimedRun, then: int) -> bool:
+    since = max(run.due_at, run.first_claimed_at)
+    return policy.retry.max_age is not None and then - since > policy.retry.max_age

@@ -1,0 +1,34 @@
+"""How a claim's free slots are divided, so that no kind of run starves another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["on_time_share", "shares"]
+
+
+def shares(limit: int, wanted: Sequence[int]) -> list[int]:
+    """Divide `limit` among several: nobody gets more than wanted while another lacks its fair part.
+
+    >>> shares(1000, [1000, 10, 0])
+    [990, 10, 0]
+    >>> shares(900, [1000, 1000, 1000])
+    [300, 300, 300]
+    """
+    given = [0] * len(wanted)
+    left = limit
+    hungry = [index for index, want in enumerate(wanted) if want > 0]
+    while left > 0 and hungry:
+        part = max(left // len(hungry), 1)
+        for index in list(hungry):
+            take = min(part, wanted[index] - given[index], left)
+            given[index] += take
+            left -= take
+            if given[index] >= wanted[index]:
+                hungry.remove(index)
+    return given
+
+
+def on_time_share(limit: int) -> int:
+    """How many of `limit` slots a backlog may take: half of them, rounded up so that it moves on even with one."""
+    return (limit + 1) // 2
