@@ -1,0 +1,9 @@
+"""The Python client: the API's verbs over HTTP, async and plain."""
+
+from __future__ import annotations
+
+from onthedot.client.answers import BatchAnswer, Explanation, Page, Preview, SyncReport
+from onthedot.client.async_client import AsyncClient
+from onthedot.client.sync_client import Client
+
+__all__ = ["AsyncClient", "BatchAnswer", "Client", "Explanation", "Page", "Preview", "SyncReport"]

@@ -1,0 +1,124 @@
+"""One HTTP exchange with the server: sent again only where that can't act twice."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import aiohttp
+import msgspec
+
+from onthedot import __version__
+from onthedot.client.problems import error_of
+from onthedot.clock import Clock, SystemClock
+from onthedot.errors import ServerFailed, Unreachable
+from onthedot.model.decoding import dec_hook, encode_json
+
+__all__ = ["Transport"]
+
+T = TypeVar("T")
+TRIES = 4
+FIRST_PAUSE = 0.2
+LONGEST_PAUSE = 5.0
+SENT_AGAIN = (429, 502, 503, 504)
+
+
+class Transport:
+    def __init__(
+        self, url: str, key: str | None = None, *, timeout: float = 30.0, tries: int = TRIES, clock: Clock | None = None
+    ) -> None:
+        self.url = url.rstrip("/")
+        self._headers = {"user-agent": f"onthedot-client/{__version__}"}
+        if key:
+            self._headers["authorization"] = f"Bearer {key}"
+        self._timeout = aiohttp.ClientTimeout(total=timeout, connect=min(timeout, 10.0))
+        self._tries = tries
+        self._clock = clock or SystemClock()
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        kind: type[T],
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+        media: str = "application/json",
+        repeatable: bool = False,
+    ) -> T:
+        """The answer as `kind`. `kind` str: the text as it is; `kind` NoneType: nothing is expected.
+
+        `repeatable`: doing it twice is the same as once, whatever the method says.
+        """
+        raw = None if body is None else body if isinstance(body, bytes) else encode_json(body)
+        sent = {**self._headers, **({"content-type": media} if raw is not None else {}), **(headers or {})}
+        again = repeatable or method in ("GET", "HEAD", "PUT", "DELETE") or "idempotency-key" in sent
+        wanted = {name: _as_text(value) for name, value in (query or {}).items() if value is not None}
+        status, answer = await self._exchange(method, path, wanted, raw, sent, self._tries if again else 1)
+        if status >= 400:
+            raise error_of(status, answer)
+        if kind is str:
+            return answer.decode("utf-8", "replace")  # type: ignore[return-value]
+        if kind is type(None):
+            return None
+        try:
+            return msgspec.json.decode(answer, type=kind, dec_hook=dec_hook)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ServerFailed(f"{self.url}{path} does not answer like On the Dot: {error}") from None
+
+    async def _exchange(
+        self, method: str, path: str, query: dict[str, str], raw: bytes | None, headers: dict[str, str], tries: int
+    ) -> tuple[int, bytes]:
+        pause = FIRST_PAUSE
+        for left in range(tries - 1, -1, -1):
+            try:
+                async with self._opened().request(
+                    method, self.url + path, params=query or None, data=raw, headers=headers, allow_redirects=False
+                ) as response:
+                    status, answer = response.status, await response.read()
+                    asked = _seconds(response.headers.get("retry-after"))
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                if not left:
+                    raise Unreachable(f"no answer from {self.url}: {_reason(error)}") from None
+                asked = None
+            except ValueError as error:
+                raise Unreachable(f"{self.url!r} is no address of a server: {error}") from None
+            else:
+                if status not in SENT_AGAIN or not left:
+                    return status, answer
+            await self._clock.sleep(min(LONGEST_PAUSE, asked if asked is not None else pause * random.uniform(0.5, 1)))
+            pause *= 2
+        raise AssertionError("the last try returns or raises")
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None or self._session.closed:
+            self._session = aiohttp.ClientSession(timeout=self._timeout, connector=aiohttp.TCPConnector(limit=100))
+        return self._session
+
+
+def _as_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _seconds(header: str | None) -> float | None:
+    try:
+        return max(0.0, float(header)) if header is not None else None
+    except ValueError:
+        return None
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, (TimeoutError, asyncio.TimeoutError)):
+        return "it took too long"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return str(error.os_error.strerror or error.os_error)
+    return str(error) or type(error).__name__
