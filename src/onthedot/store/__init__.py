@@ -33,13 +33,18 @@ async def open_store(
     try:
         if migrated:
             await migrate(driver)
-        elif missing := await check_version(driver):
-            names = ", ".join(migration.name for migration in missing)
-            raise StoreError(f"the database lacks migrations ({names}): run `onthedot migrate --store …` first")
+        else:
+            await _refuse_older(driver)
     except BaseException:
         await driver.close()
         raise
     return Store(driver)
+
+
+async def _refuse_older(driver: Driver) -> None:
+    if missing := await check_version(driver):
+        names = ", ".join(migration.name for migration in missing)
+        raise StoreError(f"the database lacks migrations ({names}): run `onthedot migrate --store …` first")
 
 
 async def open_driver(url: str, clock: Clock | None = None, *, threads: bool = True, now: str | None = None) -> Driver:

@@ -52,7 +52,7 @@ async def migrate(driver: Driver, migrations: list[Migration] | None = None) -> 
 
 
 async def check_version(driver: Driver, migrations: list[Migration] | None = None) -> list[Migration]:
-    """The migrations that the database still lacks. Raises StoreAhead if it has some that this version can't live with."""
+    """The migrations that the database still lacks. Raises StoreAhead for some that this version can't live with."""
     known = known_migrations(driver.dialect) if migrations is None else migrations
     there = {row["number"]: row for row in await driver.read(_versions)}
     ahead = [row for number, row in sorted(there.items()) if number > max((m.number for m in known), default=0)]

@@ -1,9 +1,10 @@
 """Named statements: `-- name: lock_job` starts one, in any `.sql` file of a dialect's `queries` folder.
 
-`{now}` stands for the database's clock. A statement may hold `{where}`, `{order}` … places, and a fragment is a statement
-named `place.name` (`where.tag`): asking for `list_jobs+where.tag+where.state` puts the fragments into their places (several
-in `where` are joined with AND). Each part counts its own parameters from 1; the arguments of all parts follow each other in
-the order of the parts. So a list with any set of filters is built of fixed text, and no value is ever formatted into SQL.
+`{now}` stands for the database's clock. A statement may hold `{where}`, `{order}` … places, and a fragment is a
+statement named `place.name` (`where.tag`): asking for `list_jobs+where.tag+where.state` puts the fragments into their
+places (several in `where` are joined with AND). Each part counts its own parameters from 1; the arguments of all parts
+follow each other in the order of the parts. So a list with any set of filters is built of fixed text, and no value is
+ever formatted into SQL.
 """
 
 from __future__ import annotations

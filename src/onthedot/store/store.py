@@ -22,7 +22,7 @@ class Store(
         """Call back with "due" or "orders" when another node hints at it. Returns what ends it."""
         return self.driver.listen(callback)
 
-    async def hint(self, topic: str) -> None:
+    async def notify(self, topic: str) -> None:
         """Tell all nodes to look, soon; the hint may be lost."""
         await self.driver.notify(topic)
 

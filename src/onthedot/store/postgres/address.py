@@ -1,4 +1,4 @@
-"""`postgresql://user@host/database?pooler=transaction`: our own options taken out of the address, the rest for asyncpg."""
+"""`postgresql://user@host/database?pooler=transaction`: our own options taken out, the rest for asyncpg."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     def shown(self) -> str:
         """For messages: without user and password."""
         parts = urlsplit(self.dsn)
-        return f"{parts.hostname or parts.path}{f':{parts.port}' if parts.port else ''}{parts.path if parts.hostname else ''}"
+        return parts.netloc.rpartition("@")[2] + parts.path
 
 
 _ACCEPTED = {"pooler": "transaction", "unsafe": "allow", "pool": "a number of connections", "timeout": "seconds"}
@@ -33,23 +33,26 @@ def parse_address(url: str) -> Address:
     ours = {name: options.pop(name) for name in _ACCEPTED if name in options}
     dsn = urlunsplit(parts._replace(scheme="postgresql", query=urlencode(options)))
     try:
-        _check_word(ours, "pooler", "transaction")
-        _check_word(ours, "unsafe", "allow")
-        address = Address(
+        return Address(
             dsn=dsn,
-            pooled="pooler" in ours,
-            unsafe="unsafe" in ours,
-            pool=int(ours.get("pool", 10)),
-            timeout=float(ours.get("timeout", 10)),
+            pooled=_word(ours, "pooler", "transaction"),
+            unsafe=_word(ours, "unsafe", "allow"),
+            pool=int(_number(ours, "pool", least=2)),
+            timeout=_number(ours, "timeout", least=0.1),
         )
-        if address.pool < 2 or not 0 < address.timeout < 3600:
-            raise ValueError("pool must be at least 2, timeout more than 0")
-        return address
     except ValueError as error:
         accepted = ", ".join(f"{name}={value}" for name, value in _ACCEPTED.items())
         raise SettingsError(f"the store's address has an option that can't be: {error}. Accepted: {accepted}") from None
 
 
-def _check_word(options: dict[str, str], name: str, word: str) -> None:
+def _word(options: dict[str, str], name: str, word: str) -> bool:
     if options.get(name, word) != word:
         raise ValueError(f"{name}={options[name]}")
+    return name in options
+
+
+def _number(options: dict[str, str], name: str, *, least: float) -> float:
+    number = float(options.get(name, 10))
+    if not least <= number <= 1000:
+        raise ValueError(f"{name}={options[name]}")
+    return number

@@ -1,7 +1,7 @@
 """Hints over NOTIFY: sent after the commit in a transaction of their own, at most one per topic per 50 ms.
 
-In the commit path NOTIFY cost 32 writers 71 % of their rate: it takes a lock for the whole database. Here a node sends at
-most 20 per second and topic, and nobody waits for it. A hint may be lost; polling finds what it would have told.
+In the commit path NOTIFY cost 32 writers 71 % of their rate: it takes a lock for the whole database. Here a node sends
+at most 20 per second and topic, and nobody waits for it. A hint may be lost; polling finds what it would have told.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Notifier:
 
 
 class Listener:
-    """One connection that LISTENs, and connects again by itself for ever; after each connect every topic is hinted once."""
+    """One connection that LISTENs and connects again by itself, for ever; each time every topic is hinted once."""
 
     def __init__(self, connect: Callable[[], Awaitable[asyncpg.Connection]], callback: Callable[[str], None]) -> None:
         self._connect = connect

@@ -24,7 +24,7 @@ CREATE INDEX api_keys_of_tenant ON api_keys (tenant, id);
 CREATE SEQUENCE job_ids;
 CREATE TABLE jobs (
     id            bigint PRIMARY KEY,  -- from job_ids, taken before the insert: run ids are made of it
-    tenant        bigint NOT NULL REFERENCES tenants (id),
+    tenant        bigint NOT NULL,
     key           text COLLATE "C",
     name          text,
     key_search    text COLLATE "C",  -- case-folded copies, cut to 200 characters, for the prefix filter `q`
@@ -43,7 +43,8 @@ CREATE TABLE jobs (
     paused_at     bigint,
     ended_at      bigint,
     reason        text,
-    source        text COLLATE "C",
+    source        text COLLATE "C",  -- the jobs file that owns it
+    source_paused boolean,  -- `paused` as that file last had it: a pause by hand outlives the next load
     created_at    bigint NOT NULL,
     updated_at    bigint NOT NULL
 );

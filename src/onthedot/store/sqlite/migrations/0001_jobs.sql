@@ -23,7 +23,7 @@ CREATE INDEX api_keys_of_tenant ON api_keys (tenant, id);
 
 CREATE TABLE jobs (
     id            INTEGER PRIMARY KEY,  -- from sequences, never used twice: run ids are made of it
-    tenant        INTEGER NOT NULL REFERENCES tenants (id),
+    tenant        INTEGER NOT NULL,
     key           TEXT,
     name          TEXT,
     key_search    TEXT,  -- case-folded copies, cut to 200 characters, for the prefix filter `q`
@@ -42,7 +42,8 @@ CREATE TABLE jobs (
     paused_at     INTEGER,
     ended_at      INTEGER,
     reason        TEXT,
-    source        TEXT,
+    source        TEXT,  -- the jobs file that owns it
+    source_paused INTEGER,  -- `paused` as that file last had it: a pause by hand outlives the next load
     created_at    INTEGER NOT NULL,
     updated_at    INTEGER NOT NULL
 );

@@ -1,0 +1,60 @@
+"""Pages by keyset: the cursor says after which row to go on, and which question it belongs to.
+
+A cursor is opaque to its users, but it comes back from outside: whatever it holds is checked, and one that belongs to
+another filter is refused instead of giving a page that looks right.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from onthedot.errors import Invalid
+
+__all__ = ["LONGEST_PAGE", "Page", "check_limit", "fingerprint", "open_cursor", "seal_cursor"]
+
+T = TypeVar("T")
+LONGEST_PAGE = 500
+
+
+class Page(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    items: list[T]
+    next: str | None  # the cursor of the page after this; None: this is the last
+
+
+def check_limit(limit: int) -> int:
+    if not 1 <= limit <= LONGEST_PAGE:
+        raise Invalid.one("limit", "out of range", given=limit, accepted=f"1 to {LONGEST_PAGE}")
+    return limit
+
+
+def fingerprint(*question: Any) -> str:
+    """What a list was asked, in 12 characters."""
+    return hashlib.sha256(msgspec.json.encode(question)).hexdigest()[:12]
+
+
+def seal_cursor(asked: str, *position: int | str) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode([asked, *position])).decode().rstrip("=")
+
+
+def open_cursor(cursor: str, asked: str, kinds: Sequence[type]) -> list[Any]:
+    """The position in a cursor that `seal_cursor(asked, …)` made, or Invalid."""
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        found = msgspec.json.decode(base64.b64decode(padded, altchars=b"-_", validate=True), type=list[int | str])
+    except (binascii.Error, msgspec.DecodeError, ValueError):
+        found = []
+    if len(found) != len(kinds) + 1 or any(type(part) is not kind for part, kind in zip(found[1:], kinds, strict=True)):
+        raise Invalid.one("cursor", "not a cursor", given=cursor[:100], accepted="the `next` of the page before")
+    if found[0] != asked:
+        raise Invalid.one(
+            "cursor", "belongs to another list", given=cursor[:100], accepted="the same filters as for the page before"
+        )
+    if any(type(part) is int and not -(2**63) <= part < 2**63 for part in found):
+        raise Invalid.one("cursor", "not a cursor", given=cursor[:100], accepted="the `next` of the page before")
+    return found[1:]

@@ -1,0 +1,161 @@
+"""Rows of `jobs` ↔ JobRecord and JobView. Booleans are 0/1 on SQLite: everything here goes through bool()."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from onthedot.errors import Invalid, StoreError
+from onthedot.model.decoding import convert, dec_hook, encode_json
+from onthedot.model.instant import format_instant
+from onthedot.model.job import JobRecord, JobSpec, JobState, JobStats, JobView
+from onthedot.model.level import level_of
+from onthedot.model.target import MASK, Target, WebhookTarget, requires, target_type
+from onthedot.store.driver import Row
+
+__all__ = ["SEARCHED", "decode_spec", "job_record", "job_view", "keep_secret", "search_text", "spec_columns", "view_of"]
+
+SEARCHED = 200
+"""How much of a key or name the prefix filter looks at: PostgreSQL's index rows end at 2,704 bytes."""
+
+_decoder = msgspec.json.Decoder(JobSpec, dec_hook=dec_hook)
+
+
+def decode_spec(text: str) -> JobSpec:
+    """Strict decoding is for the edges: here fields that only a newer release knows are dropped, not refused."""
+    try:
+        return _decoder.decode(text)
+    except msgspec.ValidationError:
+        return _older_view(msgspec.json.decode(text))
+
+
+def _older_view(loose: Any) -> JobSpec:
+    try:
+        return convert(loose, JobSpec)
+    except Invalid as invalid:
+        unknown = [problem.path for problem in invalid.problems if problem.message == "unknown field"]
+        if len(unknown) < len(invalid.problems):
+            raise StoreError(f"a job was written by a newer version of On the Dot: {invalid}") from None
+        for path in unknown:
+            _drop(loose, path.split("."))
+        return convert(loose, JobSpec)
+
+
+def _drop(loose: Any, path: list[str]) -> None:
+    for name in path[:-1]:
+        loose = loose[name]
+    loose.pop(path[-1], None)
+
+
+def search_text(text: str | None) -> str | None:
+    """What `q` is compared with: case-folded, cut."""
+    return None if text is None else text.casefold()[:SEARCHED]
+
+
+def spec_columns(spec: JobSpec) -> tuple[Any, ...]:
+    """key, name, key_search, name_search, spec, level, requires, target_type, schedule_kind, one_off: in this order."""
+    return (
+        spec.key,
+        spec.name,
+        search_text(spec.key),
+        search_text(spec.name),
+        encode_json(spec).decode(),
+        level_of(spec),
+        requires(spec.target),
+        target_type(spec.target),
+        spec.schedule.kind,
+        spec.schedule.one_off,
+    )
+
+
+def job_record(row: Row) -> JobRecord:
+    return JobRecord(
+        id=row["id"],
+        tenant=row["tenant"],
+        spec=decode_spec(row["spec"]),
+        version=row["version"],
+        state=row["state"],
+        anchor_at=row["anchor_at"],
+        claimed_slot=row["claimed_slot"],
+        slots_used=row["slots_used"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        source=row["source"],
+        reason=row["reason"],
+        paused_at=row["paused_at"],
+    )
+
+
+def job_view(row: Row) -> JobView:
+    """A row of the `job_view` columns: the job, its next run, its statistics."""
+    timed = row["timed"] or 0
+    return view_of(
+        decode_spec(row["spec"]),
+        job_id=row["id"],
+        version=row["version"],
+        state=row["state"],
+        reason=row["reason"],
+        next_run=row["next_run"],
+        last_run=row["last_run"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        stats=JobStats(
+            runs=row["runs"] or 0,
+            failures=row["failures"] or 0,
+            avg_duration_ms=round(float(row["duration_ms"]) / timed, 3) if timed else None,
+            last_duration_ms=row["last_duration_ms"],
+            last_lateness_ms=row["last_lateness_ms"],
+            last_status=None if row["last_status"] is None else row["last_status"].upper(),
+            last_run_id=row["last_run_id"],
+        ),
+    )
+
+
+def view_of(
+    spec: JobSpec,
+    *,
+    job_id: int,
+    version: int,
+    state: JobState,
+    next_run: int | None,
+    created_at: int,
+    updated_at: int,
+    reason: str | None = None,
+    last_run: int | None = None,
+    stats: JobStats = JobStats(),
+) -> JobView:
+    return JobView(
+        id=job_id,
+        key=spec.key,
+        name=spec.name,
+        schedule=spec.schedule,
+        target=_masked(spec.target),
+        policy=spec.policy,
+        params=spec.params,
+        tags=spec.tags,
+        paused=spec.paused,
+        version=version,
+        state=state,
+        reason=reason,
+        next_run=None if next_run is None else format_instant(next_run),
+        last_run=None if last_run is None else format_instant(last_run),
+        created_at=format_instant(created_at),
+        updated_at=format_instant(updated_at),
+        stats=stats,
+    )
+
+
+def _masked(target: Target) -> Target:
+    if isinstance(target, WebhookTarget) and target.secret is not None:
+        return msgspec.structs.replace(target, secret=MASK)
+    return target
+
+
+def keep_secret(new: JobSpec, old: JobSpec) -> JobSpec:
+    """A secret reads back masked; the mask sent back means the secret there is."""
+    if not isinstance(new.target, WebhookTarget) or new.target.secret != MASK:
+        return new
+    if not isinstance(old.target, WebhookTarget) or old.target.secret is None:
+        raise Invalid.one("target.secret", "this is the mask, not a secret", accepted='the signing secret, "whsec_…"')
+    return msgspec.structs.replace(new, target=msgspec.structs.replace(new.target, secret=old.target.secret))
