@@ -68,7 +68,9 @@ def configure_logging(level: str = "INFO", *, as_json: bool | None = None, strea
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
-    renderer: Any = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=stream.isatty())
+    renderer: Any = (
+        structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=stream.isatty())
+    )
     tail: list[Any] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
     if as_json:
         tail.append(structlog.processors.format_exc_info)

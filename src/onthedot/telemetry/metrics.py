@@ -27,15 +27,21 @@ class Metrics:
         registry = self.registry = CollectorRegistry()
         self.claimed = Counter("onthedot_runs_claimed", "Runs this node claimed", registry=registry)
         self.fired = Counter("onthedot_runs_fired", "Runs this node started", registry=registry)
-        self.finished = Counter("onthedot_runs_finished", "Runs that ended, by how", ["status", "kind"], registry=registry)
+        self.finished = Counter(
+            "onthedot_runs_finished", "Runs that ended, by how", ["status", "kind"], registry=registry
+        )
         self.failed = Counter("onthedot_runs_failed", "Runs that failed for good", registry=registry)
         self.retried = Counter("onthedot_runs_retried", "Attempts that will be made again", registry=registry)
         self.skipped = Counter("onthedot_runs_skipped", "Slots not fired, by reason", ["reason"], registry=registry)
         self.refused = Counter("onthedot_finishes_refused", "Finishes whose fence no longer matched", registry=registry)
         self.lost = Counter("onthedot_runs_lost", "Runs whose node was lost", registry=registry)
         self.dead = Counter("onthedot_dead_letters", "Runs that became dead letters", registry=registry)
-        self.conflicts = Counter("onthedot_ledger_conflicts", "Slots found twice in the ledger: must stay 0", registry=registry)
-        self.quarantined = Counter("onthedot_jobs_quarantined", "Jobs whose schedule could not be computed", registry=registry)
+        self.conflicts = Counter(
+            "onthedot_ledger_conflicts", "Slots found twice in the ledger: must stay 0", registry=registry
+        )
+        self.quarantined = Counter(
+            "onthedot_jobs_quarantined", "Jobs whose schedule could not be computed", registry=registry
+        )
         self.nodes_lost = Counter("onthedot_nodes_lost", "Nodes declared lost", registry=registry)
         self.store_errors = Counter("onthedot_store_unavailable", "Times the store was found away", registry=registry)
         self.lateness = Histogram(

@@ -1,0 +1,131 @@
+"""The application: all routes, one guard, one way to say what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from litestar import Litestar, Response
+from litestar.datastructures import State
+from litestar.handlers import HTTPRouteHandler
+from litestar.routes import HTTPRoute
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+import onthedot
+from onthedot.api import (
+    batch,
+    dead,
+    docs,
+    events,
+    health,
+    job_verbs,
+    jobs,
+    keys,
+    metrics,
+    nodes,
+    preview,
+    runs,
+    timers,
+)
+from onthedot.api.auth import guard
+from onthedot.api.context import Context
+from onthedot.api.edge import Edge
+from onthedot.api.openapi import openapi_document
+from onthedot.api.operations import Operation, Req, operation_of
+from onthedot.api.problems import PROBLEM_MEDIA, problem_of
+from onthedot.api.streams import EventStreams
+from onthedot.clock import Clock, SystemClock
+from onthedot.model.decoding import encode_json
+from onthedot.service import Service
+from onthedot.telemetry import Telemetry, telemetry
+from onthedot.telemetry.metrics import Metrics
+
+__all__ = ["App", "UndeclaredRoute", "check_declared", "create_app"]
+
+ROUTES: tuple[HTTPRouteHandler, ...] = (
+    *timers.routes,
+    *jobs.routes,
+    *job_verbs.routes,
+    *batch.routes,
+    *runs.routes,
+    *dead.routes,
+    *preview.routes,
+    *nodes.routes,
+    *events.routes,
+    *keys.routes,
+    *health.routes,
+    *metrics.routes,
+    *docs.routes,
+)
+
+
+class UndeclaredRoute(Exception):
+    """A route does not say who may call it. The app is not built: forgetting this must not open a door."""
+
+
+class App:
+    """The ASGI application: the router inside, the edge around it."""
+
+    def __init__(self, router: Litestar, context: Context) -> None:
+        self.router = router
+        self.context = context
+        self.operations = check_declared(router)
+        self.openapi = router.state["openapi"] = openapi_document(self.operations, context.version)
+        self._edge: ASGIApp = Edge(router, context.metrics, context.clock)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._edge(scope, receive, send)
+
+    def close_streams(self) -> None:
+        self.context.streams.close()
+
+
+def create_app(
+    service: Service,
+    *,
+    clock: Clock | None = None,
+    metrics: Metrics | None = None,
+    events: Telemetry | None = None,
+    ready: Callable[[], str | None] = lambda: None,
+    extra_routes: Sequence[HTTPRouteHandler] = (),
+) -> App:
+    """`ready` says why this node's engine is not ready (None: it is). `extra_routes`: the pages, declared like ours."""
+    clock = clock or SystemClock()
+    context = Context(
+        service=service,
+        streams=EventStreams(events or telemetry, clock),
+        metrics=metrics or Metrics(),
+        clock=clock,
+        ready=ready,
+        version=onthedot.__version__,
+    )
+    router = Litestar(
+        route_handlers=[*ROUTES, *extra_routes],
+        guards=[guard],
+        exception_handlers={Exception: _answer_exception},
+        state=State({"context": context}),
+        openapi_config=None,
+        logging_config=None,
+        debug=False,
+    )
+    return App(router, context)
+
+
+def check_declared(router: Litestar) -> tuple[Operation, ...]:
+    """Walk all routes; UndeclaredRoute if one does not say who may call it."""
+    found: list[Operation] = []
+    for route in router.routes:
+        if not isinstance(route, HTTPRoute):
+            raise UndeclaredRoute(f"{route.path}: only HTTP routes are known to the guard")
+        for method, (handler, _) in route.route_handler_map.items():
+            declared = operation_of(handler)
+            if declared is not None:
+                found.append(declared)
+            elif method != "OPTIONS":
+                raise UndeclaredRoute(f"{method} {route.path} names no scope and is not declared public")
+    order = {operation_of(handler): place for place, handler in enumerate(ROUTES)}
+    return tuple(sorted(found, key=lambda declared: order.get(declared, len(order))))
+
+
+def _answer_exception(_: Req, error: Exception) -> Response[bytes]:
+    problem, headers = problem_of(error)
+    return Response(encode_json(problem), status_code=problem.status, media_type=PROBLEM_MEDIA, headers=headers)

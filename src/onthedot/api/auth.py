@@ -1,0 +1,82 @@
+"""Who may do what. Every route is denied unless it declares itself public or names the scope it needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar.handlers.base import BaseRouteHandler
+
+from onthedot.api.context import Connection, service_of
+from onthedot.api.operations import operation_of
+from onthedot.api.origin import from_elsewhere, host_is_loopback
+from onthedot.api.problems import HttpProblem
+from onthedot.errors import Forbidden, Unauthorized
+from onthedot.model.key import SCOPES
+from onthedot.service import Principal
+
+__all__ = ["COOKIE", "guard", "identify"]
+
+COOKIE = "otd_session"
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+
+
+async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
+    """Litestar calls this before every handler."""
+    method = connection.scope["method"]  # type: ignore[typeddict-item]  # there are no websockets here
+    declared = operation_of(handler)
+    if declared is None:
+        if method == "OPTIONS":  # Litestar's own: names the methods, nothing else
+            return
+        raise Forbidden("this route does not say who may call it, so nobody may")
+    if declared.access == "public":
+        if method not in SAFE_METHODS:
+            refuse_elsewhere(connection)
+        return
+    try:
+        principal = await identify(connection)
+    except Unauthorized:
+        if declared.page:
+            raise HttpProblem(303, "log in first", {"location": "/login"}) from None
+        raise
+    if SCOPES.index(principal.scope) < SCOPES.index(declared.access):
+        raise Forbidden(f"this needs the scope {declared.access!r}; the key given has {principal.scope!r}")
+    scope: Any = connection.scope
+    scope["principal"] = principal
+
+
+async def identify(connection: Connection) -> Principal:
+    """The principal of a request: by its key, by the cookie the login page set, or nobody's while the server is open.
+
+    A browser attaches cookies, and reaches an open server, for any page it shows: those two ways in are for our own
+    pages only. A key in the header is sent by nobody who does not have it.
+    """
+    bearer = bearer_of(connection.headers.get("authorization"))
+    if bearer is not None:
+        return await service_of(connection).authenticate(bearer)
+    if connection.scope["method"] not in SAFE_METHODS:  # type: ignore[typeddict-item]
+        refuse_elsewhere(connection)
+    cookie = connection.cookies.get(COOKIE)
+    if cookie is not None and not await service_of(connection).is_open():
+        return await service_of(connection).authenticate(cookie)
+    principal = await service_of(connection).authenticate(None)
+    host = connection.headers.get("host", "localhost")
+    if not host_is_loopback(host):  # a name that somebody made point here (DNS rebinding), or a proxy in front
+        raise Forbidden(
+            f"open on this machine only, not under the name {host[:200]!r}; make a key: onthedot keys create"
+        )
+    return principal
+
+
+def bearer_of(header: str | None) -> str | None:
+    if header is None:
+        return None
+    scheme, _, key = header.strip().partition(" ")
+    if scheme.lower() != "bearer" or not key.strip():
+        raise Unauthorized("the Authorization header is not understood; it reads: Authorization: Bearer otd_…")
+    return key.strip()
+
+
+def refuse_elsewhere(connection: Connection) -> None:
+    headers = connection.headers
+    if from_elsewhere(headers.get("origin"), headers.get("host"), headers.get("sec-fetch-site")):
+        raise Forbidden("another site's page may not do this")

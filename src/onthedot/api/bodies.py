@@ -1,0 +1,95 @@
+"""Bodies: read within a limit and a deadline, whatever the headers promise; decoded strictly."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from onthedot.api.context import context_of
+from onthedot.api.operations import Operation, Req, operation_of
+from onthedot.api.problems import HttpProblem
+from onthedot.errors import Invalid, TooLarge, Unreadable
+from onthedot.model.decoding import decode_json
+
+__all__ = ["NDJSON_MEDIA", "media_of", "read_body", "read_json", "read_optional_json"]
+
+T = TypeVar("T")
+READ_SECONDS = 30.0
+NDJSON_MEDIA = ("application/x-ndjson", "application/jsonl", "application/x-jsonlines")
+# What tools send when nobody told them: curl -d says urlencoded, fetch() says text/plain. The body is JSON anyway.
+_UNSPOKEN = ("", "application/x-www-form-urlencoded", "text/plain", "application/octet-stream")
+
+
+async def read_json(request: Req, kind: type[T]) -> T:
+    return decode_json(await read_body(request), kind)
+
+
+async def read_optional_json(request: Req, kind: type[T]) -> T:
+    """The same, but no body at all means `{}`."""
+    return decode_json(await read_body(request) or b"{}", kind)
+
+
+async def read_body(request: Req) -> bytes:
+    """The whole body, or an error as soon as it is known to be too large, too slow or of a kind we can't read."""
+    declared = operation_of(request.route_handler)
+    assert declared is not None
+    headers = request.headers
+    _check_media(headers.get("content-type", ""), declared.media)
+    if headers.get("content-encoding", "identity").lower() not in ("", "identity"):
+        raise HttpProblem(415, "compressed bodies are not read; send it as it is", {"accept-encoding": "identity"})
+    length = headers.get("content-length", "")
+    if length.isdecimal() and (len(length) > 15 or int(length) > declared.limit):
+        raise _too_large(declared)
+    try:
+        async with context_of(request).clock.timeout(READ_SECONDS):
+            return await _collect(request, declared)
+    except TimeoutError:
+        raise HttpProblem(
+            408, f"the body did not arrive within {READ_SECONDS:.0f} s", {"connection": "close"}
+        ) from None
+
+
+async def _collect(request: Req, declared: Operation) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message: Any = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise Unreadable("the connection was closed before the body was complete")
+        part = message.get("body", b"")
+        size += len(part)
+        if size > declared.limit:
+            raise _too_large(declared)
+        parts.append(part)
+        if not message.get("more_body", False):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _too_large(declared: Operation) -> TooLarge:
+    return TooLarge(f"the body is over {declared.limit // 1024} KiB, the most that this takes")
+
+
+@lru_cache(256)
+def media_of(content_type: str) -> tuple[str, str]:
+    """("application/json", "utf-8"): the media type and the charset, lowercased; "" where not given."""
+    media, _, rest = content_type.partition(";")
+    charset = next(
+        (p.partition("=")[2] for p in rest.split(";") if p.partition("=")[0].strip().lower() == "charset"), ""
+    )
+    return media.strip().lower(), charset.strip().strip('"').lower()
+
+
+def _check_media(content_type: str, accepted: tuple[str, ...]) -> None:
+    media, charset = media_of(content_type[:500])
+    if media not in accepted and media not in _UNSPOKEN:
+        raise HttpProblem(
+            415, f"{media[:100]!r} is not read here; send {' or '.join(accepted)}", {"accept": ", ".join(accepted)}
+        )
+    if charset not in ("", "utf-8", "utf8", "us-ascii"):
+        raise HttpProblem(415, f"the charset {charset[:50]!r} is not read; JSON is UTF-8")
+
+
+def required_object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Invalid.one("$", "not an object", accepted="an object with the fields to change")
+    return value

@@ -1,0 +1,47 @@
+"""What handlers work with, found through the request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from litestar.connection import ASGIConnection
+
+from onthedot.api.streams import EventStreams
+from onthedot.clock import Clock
+from onthedot.service import Principal, Service
+from onthedot.telemetry.metrics import Metrics
+
+__all__ = ["Connection", "Context", "context_of", "principal_of", "service_of", "tenant_of"]
+
+Connection = ASGIConnection[Any, Any, Any, Any]
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    service: Service
+    streams: EventStreams
+    metrics: Metrics
+    clock: Clock
+    ready: Callable[[], str | None]  # why the engine of this node is not ready; None: it is
+    version: str
+
+
+def context_of(connection: Connection) -> Context:
+    context: Context = connection.app.state["context"]
+    return context
+
+
+def principal_of(connection: Connection) -> Principal:
+    """Set by the guard; a public route has none and may not ask."""
+    scope: Any = connection.scope
+    principal: Principal = scope["principal"]
+    return principal
+
+
+def tenant_of(connection: Connection) -> int:
+    return principal_of(connection).tenant
+
+
+def service_of(connection: Connection) -> Service:
+    return context_of(connection).service

@@ -1,0 +1,64 @@
+"""Dead letters: runs that failed for good, until somebody redrives them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from litestar.response.base import ASGIResponse
+
+from onthedot.api import answers
+from onthedot.api.bodies import read_optional_json
+from onthedot.api.context import service_of, tenant_of
+from onthedot.api.idempotency import idempotency_key
+from onthedot.api.identifiers import RUN_ID_PATTERN
+from onthedot.api.job_verbs import NewRuns
+from onthedot.api.operations import Req, operation
+from onthedot.api.paging import PAGING, RunList, page_answer
+from onthedot.api.queries import read_query
+from onthedot.api.runs import JOB_ID
+from onthedot.model.struct import Strict
+
+__all__ = ["routes"]
+
+FILTERS = (JOB_ID, *PAGING)
+RunId = Annotated[str, msgspec.Meta(pattern=f"^{RUN_ID_PATTERN}$")]
+
+
+class Redrive(Strict, kw_only=True):
+    """Which dead letters: those named, those of one job, or all of them, up to `limit`."""
+
+    ids: Annotated[list[RunId], msgspec.Meta(max_length=1000)] | None = None
+    job_id: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
+
+
+@operation("GET", "/v1/dead", "read", group="Dead letters", query=FILTERS, answers={200: RunList})
+async def list_dead(request: Req) -> ASGIResponse:
+    """List dead letters, newest first."""
+    asked = read_query(request.scope["query_string"], FILTERS)
+    return page_answer(request, await service_of(request).list_dead(tenant_of(request), **asked))
+
+
+@operation(
+    "POST",
+    "/v1/dead/redrive",
+    "write",
+    group="Dead letters",
+    body=Redrive,
+    body_required=False,
+    answers={201: NewRuns},
+    problems=(409,),
+    idempotent=True,
+    example={"job_id": 1},
+)
+async def redrive(request: Req) -> ASGIResponse:
+    """Run dead letters again, each as a new run."""
+    asked = await read_optional_json(request, Redrive)
+    made = await service_of(request).redrive(
+        tenant_of(request), asked.ids, asked.job_id, asked.limit, idempotency_key(request)
+    )
+    return answers.json(NewRuns(made), 201)
+
+
+routes = [list_dead, redrive]

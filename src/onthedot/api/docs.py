@@ -1,0 +1,112 @@
+"""The API's own description: /openapi.json for programs, /docs for people. Nothing is fetched from anywhere else."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from litestar.response.base import ASGIResponse
+
+from onthedot.api import answers
+from onthedot.api.operations import Req, operation
+
+__all__ = ["routes"]
+
+SAMPLE_IDS = {"job_id": "1", "timer_id": "1", "key_id": "1", "key": "nightly-report", "run_id": "1-1767225600000"}
+
+
+@operation("GET", "/openapi.json", "public", answers={200: "application/json"}, listed=False)
+async def openapi_json(request: Req) -> ASGIResponse:
+    """The OpenAPI 3.1 document."""
+    return answers.json(request.app.state["openapi"])
+
+
+@operation("GET", "/docs", "public", answers={200: "text/html"}, listed=False)
+async def docs(request: Req) -> ASGIResponse:
+    """The same for people."""
+    state = request.app.state
+    if "docs" not in state:
+        state["docs"] = render(state["openapi"])
+    return answers.html(state["docs"])
+
+
+@operation("GET", "/docs/style.css", "public", answers={200: "text/css"}, listed=False)
+async def docs_style(_request: Req) -> ASGIResponse:
+    """How it looks."""
+    return answers.plain(_style(), "text/css")
+
+
+@lru_cache(1)
+def _style() -> str:
+    return files("onthedot.api").joinpath("assets/docs.css").read_text("utf-8")
+
+
+def render(document: dict[str, Any]) -> str:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for path, methods in document["paths"].items():
+        for method, described in methods.items():
+            groups.setdefault(described["tags"][0], []).append(_entry(path, method.upper(), described))
+    source = files("onthedot.api").joinpath("templates/docs.html").read_text("utf-8")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters["words"] = _words
+    environment.filters["slug"] = lambda text: text.lower().replace(" ", "-")
+    return environment.from_string(source).render(
+        info=document["info"], groups=groups, schemas=document["components"]["schemas"]
+    )
+
+
+def _entry(path: str, method: str, described: dict[str, Any]) -> dict[str, Any]:
+    content = described.get("requestBody", {}).get("content", {})
+    body = next(iter(content.values()), {})
+    return {
+        **described,
+        "path": path,
+        "method": method,
+        "body": _words(body["schema"]) if body else None,
+        "curl": _curl(path, method, body.get("example")),
+        "answers": [
+            (status, answer["description"], [_words(c["schema"]) for c in answer.get("content", {}).values()])
+            for status, answer in described["responses"].items()
+            if status < "300"
+        ],
+        "problems": [status for status in described["responses"] if status >= "400"],
+    }
+
+
+def _curl(path: str, method: str, example: Any) -> str:
+    filled = re.sub(r"\{(\w+)\}", lambda match: SAMPLE_IDS[match[1]], path)
+    words = ["curl"]
+    if method != "GET":
+        words.append(f"-X {method}")
+    if path == "/v1/events":
+        words.append("-N")
+    words.append(f"http://127.0.0.1:8000{filled}")
+    if example is not None:
+        words.append("-H 'content-type: application/json'")
+        words.append(f"-d '{json.dumps(example)}'")
+    return " \\\n  ".join([" ".join(words[:3]), *words[3:]]) if len(" ".join(words)) > 90 else " ".join(words)
+
+
+def _words(schema: dict[str, Any]) -> str:
+    """A JSON schema in a few words: `JobSpec`, `list of string`, `integer or null`."""
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    for several in ("anyOf", "oneOf"):
+        if several in schema:
+            return " or ".join(_words(one) for one in schema[several])
+    if "enum" in schema:
+        return " | ".join(json.dumps(one) for one in schema["enum"])
+    if schema.get("type") == "array":
+        return f"list of {_words(schema.get('items', {}))}"
+    low, high = schema.get("minimum"), schema.get("maximum")
+    bounds = f" {low}…{high}" if low is not None and high is not None and high < 2**53 else ""
+    return f"{schema.get('format', schema.get('type', 'any value'))}{bounds}"
+
+
+routes = [openapi_json, docs, docs_style]

@@ -1,0 +1,90 @@
+"""The outermost layer: every answer passes here, the router's own 404 and 405 included.
+
+Adds the security headers, answers HEAD by what GET would say, counts requests, and turns whatever nobody caught into a
+problem document.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from onthedot.api.problems import answer_problem
+from onthedot.clock import Clock
+from onthedot.telemetry.metrics import Metrics
+
+__all__ = ["CONTENT_SECURITY_POLICY", "Edge"]
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+SECURITY_HEADERS: list[tuple[bytes, bytes]] = [
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+NO_STORE = (b"cache-control", b"no-store")
+METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+
+
+class Edge:
+    def __init__(self, app: ASGIApp, metrics: Metrics, clock: Clock) -> None:
+        self.app = app
+        self._metrics = metrics
+        self._clock = clock
+        self._series: dict[tuple[str, str, int], tuple[Any, Any]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._answer(dict(scope), receive, send)
+        else:  # a websocket, of which there are none
+            await send({"type": "websocket.close", "code": 1000, "reason": None})
+
+    async def _answer(self, scope: Any, receive: Receive, send: Send) -> None:
+        began = self._clock.monotonic()
+        method, status = scope["method"], 0
+        head = method == "HEAD"
+        if head:
+            scope["method"] = "GET"
+
+        async def send_on(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message = {**message, "headers": _with_security(message["headers"])}
+            elif head:
+                message = {**message, "body": b""}
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_on)
+        except Exception as error:
+            if status:  # too late to say anything; the server closes the connection
+                raise
+            await answer_problem(error)(scope, receive, send_on)
+        finally:
+            self._count(method, scope.get("path_template", "unmatched"), status, self._clock.monotonic() - began)
+
+    def _count(self, method: str, route: str, status: int, seconds: float) -> None:
+        known = (method if method in METHODS else "other", route, status)
+        series = self._series.get(known)
+        if series is None:
+            counter = self._metrics.requests.labels(known[0], route, str(status))
+            series = self._series[known] = (counter, self._metrics.request_seconds.labels(known[0], route))
+        series[0].inc()
+        if route != "/v1/events":  # how long somebody listens is not how long an answer takes
+            series[1].observe(seconds)
+
+
+def _with_security(headers: Any) -> list[tuple[bytes, bytes]]:
+    given = list(headers)
+    if not any(name == b"cache-control" for name, _ in given):
+        given.append(NO_STORE)
+    return given + SECURITY_HEADERS

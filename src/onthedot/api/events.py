@@ -1,0 +1,27 @@
+"""What happens, as it happens (server-sent events)."""
+
+from __future__ import annotations
+
+from litestar.response.base import ASGIResponse
+from litestar.response.streaming import ASGIStreamingResponse
+
+from onthedot.api.context import context_of, tenant_of
+from onthedot.api.operations import Req, operation
+from onthedot.api.problems import HttpProblem
+
+__all__ = ["routes"]
+
+
+@operation("GET", "/v1/events", "read", group="Cluster", answers={200: "text/event-stream"}, problems=(429,))
+async def events(request: Req) -> ASGIResponse:
+    """Listen to what this node does: runs started, finished, retried, skipped; nodes that come and go.
+
+    A hint, not a ledger: a listener that falls behind loses the oldest events and gets one named `dropped`.
+    """
+    streams = context_of(request).streams
+    if streams.full:
+        raise HttpProblem(429, "too many listeners on this node", {"retry-after": "5"})
+    return ASGIStreamingResponse(iterator=streams.listen(tenant_of(request)), media_type="text/event-stream")
+
+
+routes = [events]

@@ -1,0 +1,51 @@
+"""Is the process alive, is it ready: for load balancers and supervisors."""
+
+from __future__ import annotations
+
+import msgspec
+from litestar.response.base import ASGIResponse
+
+from onthedot.api import answers
+from onthedot.api.context import context_of, service_of
+from onthedot.api.operations import Req, operation
+
+__all__ = ["routes"]
+
+ANSWER_SECONDS = 2.0
+
+
+class Alive(msgspec.Struct, frozen=True, kw_only=True):
+    status: str
+    version: str
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """`status` is "ready" or "not ready"; each part says "ok" or what is wrong with it."""
+
+    status: str
+    store: str
+    engine: str
+
+
+@operation("GET", "/healthz", "public", group="Operations", answers={200: Alive})
+async def healthz(request: Req) -> ASGIResponse:
+    """Tell that the process answers. Looks at nothing else: a database that is away is no reason to kill the node."""
+    return answers.json(Alive(status="ok", version=context_of(request).version))
+
+
+@operation("GET", "/readyz", "public", group="Operations", answers={200: Ready, 503: Ready})
+async def readyz(request: Req) -> ASGIResponse:
+    """Tell whether this node can work now: the store is asked, the engine too."""
+    context = context_of(request)
+    try:
+        async with context.clock.timeout(ANSWER_SECONDS):
+            store = "ok" if (await service_of(request).health()).ok else "can't be reached"
+    except TimeoutError:
+        store = f"no answer within {ANSWER_SECONDS:.0f} s"
+    engine = context.ready() or "ok"
+    ready = store == engine == "ok"
+    body = Ready(status="ready" if ready else "not ready", store=store, engine=engine)
+    return answers.json(body, 200 if ready else 503, None if ready else {"retry-after": "1"})
+
+
+routes = [healthz, readyz]

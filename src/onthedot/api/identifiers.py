@@ -1,0 +1,40 @@
+"""Ids in addresses: what can't be an id names nothing, so it is 404 like any other id that is not there."""
+
+from __future__ import annotations
+
+import re
+
+from onthedot.api.operations import Req
+from onthedot.errors import Invalid, NotFound
+from onthedot.model.job import KEY_PATTERN
+
+__all__ = ["RUN_ID_PATTERN", "job_id_of", "job_key_of", "run_id_of", "whole_id"]
+
+RUN_ID_PATTERN = r"[0-9]{1,19}-[0-9]{1,15}(?:-[mbr][0-9]{1,19})?"
+_LARGEST = 2**63 - 1
+
+
+def whole_id(request: Req, name: str, what: str) -> int:
+    given: str = request.path_params[name]
+    number = int(given) if re.fullmatch(r"[1-9][0-9]{0,18}", given, re.ASCII) else 0
+    if not 1 <= number <= _LARGEST:
+        raise NotFound(f"there is no {what} {given[:100]!r}")
+    return number
+
+
+def job_id_of(request: Req) -> int:
+    return whole_id(request, "job_id", "job")
+
+
+def run_id_of(request: Req) -> str:
+    given: str = request.path_params["run_id"]
+    if not re.fullmatch(RUN_ID_PATTERN, given, re.ASCII):
+        raise NotFound(f"there is no run {given[:100]!r}")
+    return given
+
+
+def job_key_of(request: Req) -> str:
+    given: str = request.path_params["key"]
+    if not re.fullmatch(KEY_PATTERN, given):
+        raise Invalid.one("key", "not a job key", given=given[:200], accepted=KEY_PATTERN)
+    return given

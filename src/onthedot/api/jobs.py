@@ -1,0 +1,163 @@
+"""Jobs: create, list, read, replace, change, delete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from litestar.response.base import ASGIResponse
+
+from onthedot.api import answers
+from onthedot.api.bodies import read_json, required_object
+from onthedot.api.conditions import version_wanted
+from onthedot.api.context import service_of, tenant_of
+from onthedot.api.idempotency import idempotency_key
+from onthedot.api.identifiers import job_id_of, job_key_of
+from onthedot.api.operations import Req, operation
+from onthedot.api.paging import PAGING, JobList, page_answer
+from onthedot.api.queries import choice, instant, read_query, text
+from onthedot.model.job import JobSpec, JobState, JobView
+from onthedot.model.schedule import SCHEDULE_KINDS
+from onthedot.model.target import TARGET_TYPES
+from onthedot.store import JobFilter
+
+__all__ = ["routes"]
+
+FILTERS = (
+    text("q", "Prefix of the key or the name, in upper or lower case", longest=200),
+    text("tag", "Jobs that carry this tag", longest=100),
+    choice("status", "Jobs in this state", JobState.__args__),
+    choice("target", "Jobs of this kind of target", TARGET_TYPES),
+    choice("schedule", "Jobs of this kind of schedule", SCHEDULE_KINDS),
+    instant("next_before", "Jobs whose next run is before this"),
+    instant("next_after", "Jobs whose next run is at or after this"),
+    *PAGING,
+)
+EXAMPLE = {
+    "key": "nightly-report",
+    "schedule": {"cron": "0 3 * * *", "tz": "Europe/Berlin"},
+    "target": {"type": "webhook", "url": "https://example.com/hook", "body": {"a": 1}},
+}
+MERGE_PATCH = ("application/merge-patch+json", "application/json")
+
+
+@operation(
+    "POST",
+    "/v1/jobs",
+    "write",
+    group="Jobs",
+    body=JobSpec,
+    answers={201: JobView},
+    problems=(409,),
+    idempotent=True,
+    etag=True,
+    example=EXAMPLE,
+)
+async def create_job(request: Req) -> ASGIResponse:
+    """Create a job.
+
+    It is durable when the answer arrives. A `key` that is taken answers 409.
+    """
+    spec = await read_json(request, JobSpec)
+    job = await service_of(request).create_job(tenant_of(request), spec, idempotency_key(request))
+    return answers.job_answer(job, 201, {"location": f"/v1/jobs/{job.id}"})
+
+
+@operation("GET", "/v1/jobs", "read", group="Jobs", query=FILTERS, answers={200: JobList})
+async def list_jobs(request: Req) -> ASGIResponse:
+    """List jobs, a page at a time, oldest first."""
+    asked = read_query(request.scope["query_string"], FILTERS)
+    return page_answer(request, await service_of(request).list_jobs(tenant_of(request), JobFilter(**asked)))
+
+
+@operation("GET", "/v1/jobs/{job_id}", "read", group="Jobs", answers={200: JobView}, etag=True)
+async def get_job(request: Req) -> ASGIResponse:
+    """Read one job, with its next and last run and its numbers."""
+    return answers.job_answer(await service_of(request).get_job(tenant_of(request), job_id_of(request)))
+
+
+@operation("GET", "/v1/jobs/by-key/{key}", "read", group="Jobs", answers={200: JobView}, etag=True)
+async def get_job_by_key(request: Req) -> ASGIResponse:
+    """Read one job by its key."""
+    return answers.job_answer(await service_of(request).get_job_by_key(tenant_of(request), job_key_of(request)))
+
+
+@operation(
+    "PUT",
+    "/v1/jobs/{job_id}",
+    "write",
+    group="Jobs",
+    body=JobSpec,
+    answers={200: JobView},
+    problems=(409,),
+    conditional=True,
+    etag=True,
+    example=EXAMPLE,
+)
+async def replace_job(request: Req) -> ASGIResponse:
+    """Replace a job's specification.
+
+    Equal to what is there: nothing changes, not even the version. The mask that a secret reads back as keeps it.
+    """
+    service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
+    spec = await read_json(request, JobSpec)
+    if_match = await version_wanted(request.headers.get("if-match"), lambda: service.get_job(tenant, job_id))
+    return answers.job_answer(await service.replace_job(tenant, job_id, spec, if_match))
+
+
+@operation(
+    "PUT",
+    "/v1/jobs/by-key/{key}",
+    "write",
+    group="Jobs",
+    body=JobSpec,
+    answers={200: JobView, 201: JobView},
+    problems=(409,),
+    conditional=True,
+    etag=True,
+    example=EXAMPLE,
+)
+async def put_job_by_key(request: Req) -> ASGIResponse:
+    """Create the job of this key, or replace it."""
+    service, tenant, key = service_of(request), tenant_of(request), job_key_of(request)
+    spec = await read_json(request, JobSpec)
+    if_match = await version_wanted(request.headers.get("if-match"), lambda: service.get_job_by_key(tenant, key))
+    job, created = await service.put_job_by_key(tenant, key, spec, if_match)
+    return answers.job_answer(job, 201 if created else 200, {"location": f"/v1/jobs/{job.id}"} if created else None)
+
+
+class JobPatch(msgspec.Struct, frozen=True):
+    """A JSON merge patch (RFC 7396): the fields to change; null takes a field away."""
+
+
+@operation(
+    "PATCH",
+    "/v1/jobs/{job_id}",
+    "write",
+    group="Jobs",
+    body=JobPatch,
+    media=MERGE_PATCH,
+    answers={200: JobView},
+    problems=(409,),
+    conditional=True,
+    etag=True,
+    example={"schedule": {"cron": "30 3 * * *"}},
+)
+async def patch_job(request: Req) -> ASGIResponse:
+    """Change some fields of a job (JSON merge patch, RFC 7396)."""
+    service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
+    patch = required_object(await read_json(request, Any))
+    if_match = await version_wanted(request.headers.get("if-match"), lambda: service.get_job(tenant, job_id))
+    return answers.job_answer(await service.patch_job(tenant, job_id, patch, if_match))
+
+
+@operation("DELETE", "/v1/jobs/{job_id}", "write", group="Jobs", answers={204: None}, conditional=True)
+async def delete_job(request: Req) -> ASGIResponse:
+    """Delete a job. What it did stays in the history."""
+    service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
+    if_match = await version_wanted(request.headers.get("if-match"), lambda: service.get_job(tenant, job_id))
+    await service.delete_job(tenant, job_id, if_match)
+    return answers.no_content()
+
+
+routes = [create_job, list_jobs, get_job, get_job_by_key, replace_job, put_job_by_key, patch_job, delete_job]

@@ -1,0 +1,56 @@
+"""API keys: shown once, stored hashed. For admins."""
+
+from __future__ import annotations
+
+import msgspec
+from litestar.response.base import ASGIResponse
+
+from onthedot.api import answers
+from onthedot.api.bodies import read_json
+from onthedot.api.context import service_of, tenant_of
+from onthedot.api.identifiers import whole_id
+from onthedot.api.operations import Req, operation
+from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
+
+__all__ = ["routes"]
+
+
+class KeyList(msgspec.Struct, frozen=True):
+    items: list[ApiKey]
+
+
+@operation(
+    "POST",
+    "/v1/keys",
+    "admin",
+    group="Keys",
+    body=ApiKeySpec,
+    answers={201: ApiKeyCreated},
+    problems=(409,),
+    example={"name": "ci", "scope": "write", "expires": "90d"},
+)
+async def create_key(request: Req) -> ASGIResponse:
+    """Make an API key. It is shown this once.
+
+    After the first one, every request needs a key. Idempotency-Key is not honoured here: to repeat the answer the key
+    would have to be stored.
+    """
+    spec = await read_json(request, ApiKeySpec)
+    created = await service_of(request).create_key(spec)
+    return answers.json(created, 201, {"location": f"/v1/keys/{created.info.id}"})
+
+
+@operation("GET", "/v1/keys", "admin", group="Keys", answers={200: KeyList})
+async def list_keys(request: Req) -> ASGIResponse:
+    """List the API keys; of each only its first characters."""
+    return answers.json(KeyList(await service_of(request).list_keys(tenant_of(request))))
+
+
+@operation("DELETE", "/v1/keys/{key_id}", "admin", group="Keys", answers={204: None})
+async def revoke_key(request: Req) -> ASGIResponse:
+    """Revoke an API key. Other nodes believe it for two more seconds at most."""
+    await service_of(request).revoke_key(tenant_of(request), whole_id(request, "key_id", "key"))
+    return answers.no_content()
+
+
+routes = [create_key, list_keys, revoke_key]

@@ -1,0 +1,45 @@
+"""Prometheus metrics: this node's counters, and what the store says of the whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from litestar.response.base import ASGIResponse
+
+from onthedot.api import answers
+from onthedot.api.context import Context, context_of
+from onthedot.api.operations import Req, operation
+from onthedot.errors import OnTheDotError
+from onthedot.telemetry.metrics import CONTENT_TYPE
+
+__all__ = ["routes"]
+
+STATES = ("alive", "draining", "lost")
+
+
+@operation("GET", "/metrics", "read", group="Operations", answers={200: "text/plain"})
+async def metrics(request: Req) -> ASGIResponse:
+    """Read the metrics in Prometheus' text format. Needs a key once one was made."""
+    context = context_of(request)
+    try:
+        async with context.clock.timeout(5):
+            await _look(context)
+        context.metrics.store_up.set(1)
+    except (OnTheDotError, TimeoutError):  # an alarm must get through when the store does not
+        context.metrics.store_up.set(0)
+    return answers.plain(context.metrics.text(), CONTENT_TYPE)
+
+
+async def _look(context: Context) -> None:
+    backlog = await context.service.backlog()
+    nodes = Counter(node.state for node in await context.service.list_nodes())
+    gauges = context.metrics
+    gauges.due.set(backlog.due)
+    gauges.running.set(backlog.running)
+    gauges.oldest.set((backlog.oldest_ms or 0) / 1000)
+    gauges.unoffered.set(sum(backlog.unoffered.values()))
+    for state in STATES:
+        gauges.nodes.labels(state).set(nodes.get(state, 0))
+
+
+routes = [metrics]

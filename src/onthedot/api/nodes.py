@@ -1,0 +1,33 @@
+"""The cluster: its nodes and its numbers."""
+
+from __future__ import annotations
+
+import msgspec
+from litestar.response.base import ASGIResponse
+
+from onthedot.api import answers
+from onthedot.api.context import service_of, tenant_of
+from onthedot.api.operations import Req, operation
+from onthedot.model.node import NodeView
+from onthedot.store import StoreStats
+
+__all__ = ["routes"]
+
+
+class NodeList(msgspec.Struct, frozen=True):
+    items: list[NodeView]
+
+
+@operation("GET", "/v1/nodes", "read", group="Cluster", answers={200: NodeList})
+async def list_nodes(request: Req) -> ASGIResponse:
+    """List the nodes: one entry per process that runs now, or was lost of late."""
+    return answers.json(NodeList(await service_of(request).list_nodes()))
+
+
+@operation("GET", "/v1/stats", "read", group="Cluster", answers={200: StoreStats})
+async def stats(request: Req) -> ASGIResponse:
+    """Read the totals: jobs by state, runs by status, what is due, the dead letters."""
+    return answers.json(await service_of(request).stats(tenant_of(request)))
+
+
+routes = [list_nodes, stats]

@@ -1,0 +1,172 @@
+"""The OpenAPI 3.1 document, made of what the routes declare and of the model's own types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from onthedot.api.bodies import NDJSON_MEDIA
+from onthedot.api.idempotency import LONGEST_KEY
+from onthedot.api.identifiers import RUN_ID_PATTERN
+from onthedot.api.operations import Operation
+from onthedot.api.problems import PROBLEM_MEDIA, Problem
+from onthedot.model.decoding import schema_hook
+from onthedot.model.job import KEY_PATTERN
+
+__all__ = ["openapi_document"]
+
+INTRODUCTION = (
+    "Times are RFC 3339 in UTC with milliseconds. Errors are problem documents (RFC 9457). Lists are pages: follow "
+    "`next`. POSTs that create honour `Idempotency-Key` for 24 hours; updates honour `If-Match` with the job's ETag."
+)
+PATH_PARAMS: dict[str, dict[str, Any]] = {
+    "job_id": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1},
+    "timer_id": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1},
+    "key_id": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1},
+    "run_id": {"type": "string", "pattern": f"^{RUN_ID_PATTERN}$"},
+    "key": {"type": "string", "pattern": KEY_PATTERN},
+}
+HEADER_ETAG = {"ETag": {"description": "The job's version", "schema": {"type": "string"}}}
+HEADER_RETRY = {"Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer"}}}
+HEADER_AUTH = {"WWW-Authenticate": {"description": "How to say who you are", "schema": {"type": "string"}}}
+IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "The same key with the same body acts once and answers the same, for 24 hours",
+    "schema": {"type": "string", "pattern": f"^[!-~]{{1,{LONGEST_KEY}}}$"},
+}
+IF_MATCH = {
+    "name": "If-Match",
+    "in": "header",
+    "description": "Change it only if it still has this ETag; otherwise 412",
+    "schema": {"type": "string", "pattern": r'^(\*|"[0-9]{1,18}")$'},
+}
+
+
+def openapi_document(operations: Iterable[Operation], version: str) -> dict[str, Any]:
+    listed = [declared for declared in operations if declared.listed]
+    types = [Problem, *(kind for declared in listed for kind in _types(declared))]
+    schemas, components = msgspec.json.schema_components(
+        types, schema_hook=schema_hook, ref_template="#/components/schemas/{name}"
+    )
+    refs = {_name(kind): schema for kind, schema in zip(types, schemas, strict=True)}
+    paths: dict[str, dict[str, Any]] = {}
+    for declared in listed:
+        paths.setdefault(declared.path, {})[declared.method.lower()] = _operation(declared, refs)
+    document = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "On the Dot",
+            "version": version,
+            "description": INTRODUCTION,
+            "license": {"name": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": group} for group in dict.fromkeys(declared.group for declared in listed)],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "An API key: otd_…"}},
+        },
+    }
+    return _portable(document)
+
+
+def _types(declared: Operation) -> list[Any]:
+    kinds = [declared.body, *declared.answers.values()]
+    return [kind for kind in kinds if kind is not None and not isinstance(kind, str)]
+
+
+def _name(kind: Any) -> str:
+    return str(kind)
+
+
+def _operation(declared: Operation, refs: dict[str, Any]) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": declared.name,
+        "summary": declared.summary,
+        "tags": [declared.group],
+        "security": [] if declared.access == "public" else [{}, {"key": []}],
+        "parameters": _parameters(declared),
+        "responses": _responses(declared, refs),
+    }
+    needs = "" if declared.access == "public" else f"Needs the scope `{declared.access}`."
+    described["description"] = " ".join(part for part in (declared.description, needs) if part)
+    if declared.body is not None:
+        content: dict[str, Any] = {"schema": refs[_name(declared.body)]}
+        if declared.example is not None:
+            content["example"] = declared.example
+        lines = {media: {"schema": {"type": "string"}} for media in declared.media if media == NDJSON_MEDIA[0]}
+        plain = {media: content for media in declared.media if media.endswith(("/json", "+json"))}
+        described["requestBody"] = {"required": declared.body_required, "content": {**plain, **lines}}
+    return {name: value for name, value in described.items() if value != "" or name == "security"}
+
+
+def _parameters(declared: Operation) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": PATH_PARAMS[name]}
+        for name in re.findall(r"\{(\w+)\}", declared.path)
+    ]
+    found += [
+        {"name": p.name, "in": "query", "required": p.required, "description": p.description, "schema": p.schema}
+        for p in declared.query
+    ]
+    if declared.idempotent:
+        found.append(IDEMPOTENCY_KEY)
+    if declared.conditional:
+        found.append(IF_MATCH)
+    return found
+
+
+def _responses(declared: Operation, refs: dict[str, Any]) -> dict[str, Any]:
+    responses: dict[str, Any] = {}
+    for status, kind in declared.answers.items():
+        responses[str(status)] = answer = {"description": HTTPStatus(status).phrase}
+        if declared.etag:
+            answer["headers"] = HEADER_ETAG  # type: ignore[assignment]
+        if isinstance(kind, str):
+            answer["content"] = {kind: {"schema": {"type": "string"}}}  # type: ignore[assignment]
+        elif kind is not None:
+            answer["content"] = {"application/json": {"schema": refs[_name(kind)]}}  # type: ignore[assignment]
+    for status in sorted(_problem_statuses(declared)):
+        responses.setdefault(str(status), _problem_response(status, refs))
+    return responses
+
+
+def _problem_statuses(declared: Operation) -> set[int]:
+    """What any operation of this form may answer besides its own answers."""
+    statuses = {*declared.problems, 400}
+    if declared.access != "public":
+        statuses |= {401, 403, 503}
+    if "{" in declared.path:
+        statuses.add(404)
+    if declared.body is not None:
+        statuses |= {404, 408, 413, 415, 422}
+    if declared.query or declared.idempotent or declared.conditional or "{key}" in declared.path:
+        statuses.add(422)
+    if declared.conditional:
+        statuses.add(412)
+    return statuses
+
+
+def _problem_response(status: int, refs: dict[str, Any]) -> dict[str, Any]:
+    response: dict[str, Any] = {
+        "description": HTTPStatus(status).phrase,
+        "content": {PROBLEM_MEDIA: {"schema": refs[_name(Problem)]}},
+    }
+    headers = {401: HEADER_AUTH, 429: HEADER_RETRY, 503: HEADER_RETRY}.get(status)
+    return response if headers is None else {**response, "headers": headers}
+
+
+def _portable(value: Any) -> Any:
+    r"""Patterns in the dialect of JSON Schema, which knows `$` where Python needs `\Z`."""
+    if isinstance(value, dict):
+        return {
+            name: item.replace(r"\Z", "$") if name == "pattern" and isinstance(item, str) else _portable(item)
+            for name, item in value.items()
+        }
+    return [_portable(item) for item in value] if isinstance(value, list) else value

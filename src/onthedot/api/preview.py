@@ -1,0 +1,42 @@
+"""What a schedule will do, before anybody relies on it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from litestar.response.base import ASGIResponse
+
+from onthedot.api import answers
+from onthedot.api.bodies import read_json
+from onthedot.api.context import service_of
+from onthedot.api.operations import Req, operation
+from onthedot.model.schedule import Schedule
+from onthedot.model.struct import Strict
+from onthedot.service import Preview
+
+__all__ = ["routes"]
+
+
+class PreviewRequest(Strict, kw_only=True):
+    schedule: Schedule
+    after: str | None = None
+    count: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 10
+
+
+@operation(
+    "POST",
+    "/v1/preview",
+    "read",
+    group="Schedules",
+    body=PreviewRequest,
+    answers={200: Preview},
+    example={"schedule": {"cron": "0 3 * * *", "tz": "Europe/Berlin"}, "count": 5},
+)
+async def preview(request: Req) -> ASGIResponse:
+    """Show the next fire times of a schedule, what it means in words, and notes on daylight saving."""
+    asked = await read_json(request, PreviewRequest)
+    return answers.json(await service_of(request).preview(asked.schedule, asked.after, asked.count))
+
+
+routes = [preview]

@@ -1,0 +1,112 @@
+"""Server-sent events: what happens on this node, to everybody of the tenant who listens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import msgspec
+
+from onthedot.clock import Clock
+from onthedot.model.instant import format_instant
+from onthedot.telemetry import Event, Telemetry
+
+__all__ = ["EventStreams"]
+
+BEHIND_MOST = 1000
+QUIET_SECONDS = 15.0
+_ABOUT_THE_CLUSTER = ("node.", "store.")
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
+class EventStreams:
+    """All the open streams of one node. A listener that can't keep up loses the oldest and is told how many."""
+
+    def __init__(self, telemetry: Telemetry, clock: Clock, most: int = 100) -> None:
+        self._telemetry = telemetry
+        self._clock = clock
+        self._most = most
+        self._open: set[_Stream] = set()
+
+    @property
+    def full(self) -> bool:
+        return len(self._open) >= self._most
+
+    @property
+    def count(self) -> int:
+        return len(self._open)
+
+    async def listen(self, tenant: int) -> AsyncIterator[bytes]:
+        """The body of the answer, piece by piece, until the client goes or the node stops."""
+        stream = _Stream(tenant, self._clock)
+        unsubscribe = self._telemetry.subscribe(stream.take)
+        self._open.add(stream)
+        try:
+            yield b"retry: 2000\n\n"
+            async for piece in stream.pieces():
+                yield piece
+        finally:
+            unsubscribe()
+            self._open.discard(stream)
+
+    def close(self) -> None:
+        """End every stream: an orderly stop does not wait for clients that would listen for ever."""
+        for stream in tuple(self._open):
+            stream.close()
+
+
+class _Stream:
+    def __init__(self, tenant: int, clock: Clock) -> None:
+        self._tenant = tenant
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[Event] = deque(maxlen=BEHIND_MOST)
+        self._woken = asyncio.Event()
+        self._dropped = 0
+        self._closed = False
+
+    def take(self, event: Event) -> None:
+        """Called by the emitter, in whatever thread that is."""
+        if not self._concerns(event):
+            return
+        try:
+            here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            here = False
+        put: Callable[[Event], Any] = self._put if here else lambda e: self._loop.call_soon_threadsafe(self._put, e)
+        put(event)
+
+    def close(self) -> None:
+        self._closed = True
+        self._woken.set()
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        while not self._closed:
+            while self._waiting:
+                yield self._write(self._waiting.popleft())
+            if self._dropped:
+                dropped, self._dropped = self._dropped, 0
+                yield b'event: dropped\ndata: {"n": %d}\n\n' % dropped
+            self._woken.clear()
+            try:
+                async with self._clock.timeout(QUIET_SECONDS):
+                    await self._woken.wait()
+            except TimeoutError:
+                yield b": still here\n\n"  # so that proxies keep the connection, and a dead one is noticed
+
+    def _concerns(self, event: Event) -> bool:
+        tenant = event.fields.get("tenant")
+        return tenant == self._tenant if tenant is not None else event.name.startswith(_ABOUT_THE_CLUSTER)
+
+    def _put(self, event: Event) -> None:
+        if len(self._waiting) == BEHIND_MOST:
+            self._dropped += 1
+        self._waiting.append(event)
+        self._woken.set()
+
+    def _write(self, event: Event) -> bytes:
+        fields = {name: value for name, value in event.fields.items() if name != "tenant"}
+        fields["at"] = format_instant(self._clock.now_ms())
+        return b"event: %s\ndata: %s\n\n" % (event.name.encode(), _encode(fields))

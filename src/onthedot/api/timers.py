@@ -1,0 +1,43 @@
+"""Timers: one POST to one URL, once."""
+
+from __future__ import annotations
+
+from litestar.response.base import ASGIResponse
+
+from onthedot.api import answers
+from onthedot.api.bodies import read_json
+from onthedot.api.context import service_of, tenant_of
+from onthedot.api.idempotency import idempotency_key
+from onthedot.api.identifiers import whole_id
+from onthedot.api.operations import Req, operation
+from onthedot.model.timer import TimerSpec, TimerView
+
+__all__ = ["routes"]
+
+
+@operation(
+    "POST",
+    "/timers",
+    "write",
+    group="Timers",
+    body=TimerSpec,
+    answers={201: TimerView},
+    problems=(409,),
+    idempotent=True,
+    example={"hours": 0, "minutes": 0, "seconds": 10, "url": "http://127.0.0.1:5003/"},
+)
+async def create_timer(request: Req) -> ASGIResponse:
+    """Set a timer: when it expires, one POST goes to the URL."""
+    spec = await read_json(request, TimerSpec)
+    timer = await service_of(request).create_timer(tenant_of(request), spec, idempotency_key(request))
+    return answers.json(timer, 201, {"location": f"/timers/{timer.id}"})
+
+
+@operation("GET", "/timers/{timer_id}", "read", group="Timers", answers={200: TimerView})
+async def get_timer(request: Req) -> ASGIResponse:
+    """Read how many whole seconds a timer has left; 0 once it is due."""
+    timer_id = whole_id(request, "timer_id", "timer")
+    return answers.json(await service_of(request).get_timer(tenant_of(request), timer_id))
+
+
+routes = [create_timer, get_timer]

@@ -1,0 +1,12 @@
+"""The pages: they talk to the service layer like everybody else, never to SQL."""
+
+from __future__ import annotations
+
+from onthedot.web.login import routes as _login
+from onthedot.web.overview import routes as _overview
+from onthedot.web.static import routes as _static
+
+__all__ = ["routes"]
+
+routes = [*_overview, *_login, *_static]
+"""To be given to `create_app(extra_routes=…)`."""

@@ -1,0 +1,130 @@
+"""The first page: what is scheduled, when it runs next, how it went last."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from litestar.response.base import ASGIResponse
+
+from onthedot.api import answers
+from onthedot.api.context import principal_of, service_of
+from onthedot.api.operations import Req, operation
+from onthedot.api.queries import choice, flag, read_query, text
+from onthedot.errors import Invalid
+from onthedot.model.job import JobState, JobView
+from onthedot.model.node import NodeView
+from onthedot.service import Service
+from onthedot.store import JobFilter
+from onthedot.web import words
+from onthedot.web.templating import render
+
+__all__ = ["routes"]
+
+PAGE = 100
+ASKED = (
+    text("q", "Prefix of key or name", longest=200),
+    choice("status", "State", JobState.__args__),
+    text("cursor", "Where to go on", longest=1000),
+    flag("part", "Only what changes, for the page's own script"),
+)
+
+
+class JobRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the table, in words."""
+
+    id: int
+    title: str
+    key: str | None
+    tags: list[str]
+    state: str
+    reason: str | None
+    schedule: str
+    expression: str
+    kind: str
+    what: str
+    next_run: str | None
+    last_run: str | None
+    last_status: str | None
+    average: str
+    lateness: str
+    runs: int
+    failures: int
+
+
+@operation("GET", "/", "read", query=ASKED, answers={200: "text/html"}, page=True, listed=False)
+async def overview(request: Req) -> ASGIResponse:
+    """The first page."""
+    try:
+        asked = read_query(_without_blanks(request.scope["query_string"]), ASKED)
+    except Invalid:  # an old bookmark, a slip in the address bar: show all there is
+        return answers.redirect("/")
+    values = await gather(service_of(request), principal_of(request).tenant, asked)
+    values["signed_in"] = principal_of(request).key_id is not None
+    values["base"] = f"{request.scope['scheme']}://{request.headers.get('host', '127.0.0.1:8000')}"
+    return answers.html(render("jobs.html" if asked["part"] else "overview.html", **values))
+
+
+async def gather(service: Service, tenant: int, asked: dict[str, Any]) -> dict[str, Any]:
+    wanted = JobFilter(q=asked["q"], status=asked["status"], cursor=asked["cursor"], limit=PAGE)
+    page = await service.list_jobs(tenant, wanted)
+    more = {name: asked[name] for name in ("q", "status") if asked[name] is not None}
+    return {
+        "q": asked["q"] or "",
+        "status": asked["status"] or "",
+        "states": JobState.__args__,
+        "jobs": [row_of(job) for job in page.items],
+        "more": None if page.next is None else "/?" + urlencode({**more, "cursor": page.next}),
+        "nodes": [_node_words(node) for node in await service.list_nodes()],
+        "totals": _totals(await service.stats(tenant)),
+        "open": await service.is_open(),
+    }
+
+
+def row_of(job: JobView) -> JobRow:
+    kind, what = words.target_words(job.target)
+    return JobRow(
+        id=job.id,
+        title=words.title(job),
+        key=job.key if job.name else None,
+        tags=job.tags,
+        state=job.state,
+        reason=job.reason,
+        schedule=words.schedule_words(job.schedule),
+        expression=words.expression(job.schedule),
+        kind=kind,
+        what=what,
+        next_run=job.next_run,
+        last_run=job.last_run,
+        last_status=job.stats.last_status,
+        average=words.how_long(job.stats.avg_duration_ms),
+        lateness=words.how_long(job.stats.last_lateness_ms),
+        runs=job.stats.runs,
+        failures=job.stats.failures,
+    )
+
+
+def _node_words(node: NodeView) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "state": node.state,
+        "leader": node.leader,
+        "load": f"{node.running:,} running, {node.held:,} held ahead, room for {node.capacity:,}",
+    }
+
+
+def _without_blanks(raw: bytes) -> bytes:
+    """A form sends its empty fields too; they mean: not asked."""
+    return b"&".join(pair for pair in raw.split(b"&") if pair and not pair.endswith(b"="))
+
+
+def _totals(stats: Any) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in _numbers(stats)]
+
+
+def _numbers(stats: Any) -> list[tuple[str, str]]:
+    return [(field.replace("_", " "), f"{value:,}") for field, value in msgspec.structs.asdict(stats).items() if isinstance(value, int)]
+
+
+routes = [overview]

@@ -1,0 +1,39 @@
+"""Our own style and script: the only ones that the pages may load."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import sha256
+from importlib.resources import files
+
+from litestar.response.base import ASGIResponse
+
+from onthedot.api.operations import Req, operation
+from onthedot.errors import NotFound
+
+__all__ = ["routes", "static_url"]
+
+MEDIA = {"style.css": "text/css", "page.js": "text/javascript", "dot.svg": "image/svg+xml"}
+
+
+@operation("GET", "/static/{name}", "public", answers={200: "text/css"}, listed=False)
+async def static_file(request: Req) -> ASGIResponse:
+    """A file of ours."""
+    name = request.path_params["name"]
+    if name not in MEDIA:
+        raise NotFound("there is no such file")
+    forever = {"cache-control": "public, max-age=31536000, immutable"}  # its address changes with its content
+    return ASGIResponse(body=_read(name), media_type=MEDIA[name], headers=forever)
+
+
+@lru_cache
+def _read(name: str) -> bytes:
+    return files("onthedot.web").joinpath(f"static/{name}").read_bytes()
+
+
+@lru_cache
+def static_url(name: str) -> str:
+    return f"/static/{name}?{sha256(_read(name)).hexdigest()[:12]}"
+
+
+routes = [static_file]

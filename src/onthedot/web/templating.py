@@ -1,0 +1,29 @@
+"""Templates: escaped unless said otherwise, and a missing name is an error."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import jinja2
+
+from onthedot.web.static import static_url
+
+__all__ = ["render"]
+
+
+def render(template: str, **values: Any) -> str:
+    return _environment().get_template(template).render(values)
+
+
+@lru_cache(1)
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("onthedot.web"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals["static_url"] = static_url
+    return environment

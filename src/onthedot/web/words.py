@@ -1,0 +1,62 @@
+"""Views as a person reads them."""
+
+from __future__ import annotations
+
+from onthedot.model.job import JobView
+from onthedot.model.schedule import Schedule
+from onthedot.model.target import CommandTarget, FunctionTarget, Target, WebhookTarget
+from onthedot.timing import describe
+
+__all__ = ["count_words", "expression", "how_long", "schedule_words", "target_words", "title"]
+
+
+def title(job: JobView) -> str:
+    return job.name or job.key or f"Job {job.id}"
+
+
+def schedule_words(schedule: Schedule) -> str:
+    words = describe(schedule)
+    return words[:1].upper() + words[1:]
+
+
+def expression(schedule: Schedule) -> str:
+    """What was written, for those who read cron better than prose."""
+    match schedule.kind:
+        case "cron":
+            written = schedule.cron or ""
+        case "every":
+            written = f"every {schedule.every}"
+        case "in":
+            written = f"in {schedule.in_}"
+        case _:
+            written = ""
+    return f"{written} · {schedule.tz}" if written and schedule.tz != "UTC" else written
+
+
+def target_words(target: Target) -> tuple[str, str]:
+    """The kind, and what exactly."""
+    match target:
+        case WebhookTarget():
+            return target.method, target.url
+        case FunctionTarget():
+            return "function", target.function
+        case CommandTarget():
+            return "command", target.command
+
+
+def how_long(ms: float | None) -> str:
+    """12 ms, 1.4 s, 3 min, 2.5 h."""
+    if ms is None:
+        return ""
+    for limit, size, unit in ((1000, 1, "ms"), (60_000, 1000, "s"), (3_600_000, 60_000, "min")):
+        if ms < limit:
+            return f"{_short(ms / size)} {unit}"
+    return f"{_short(ms / 3_600_000)} h"
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
+
+
+def count_words(count: int, one: str) -> str:
+    return f"{count:,} {one}{'' if count == 1 else 's'}"
