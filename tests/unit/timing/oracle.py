@@ -1,7 +1,7 @@
 """What cron means, written a second time and as plainly as possible: no cron library, no zone arithmetic.
 
-A field is a predicate. A wall clock is walked tick by tick, asking `zoneinfo` what it shows at each instant. The rule for
-gap and fold falls out of looking at which readings were skipped and which were seen before.
+A field is a predicate. A wall clock is walked tick by tick, asking `zoneinfo` what it shows at each instant. The rule
+for gap and fold falls out of looking at which readings were skipped and which were seen before.
 """
 
 from __future__ import annotations
