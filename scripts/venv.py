@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = (ROOT / os.environ.get("VENV", ".venv")).absolute()
 PYTHON = VENV / "bin" / "python"
 STATE = VENV / ".installed.json"
+IDENTITY = f"{VENV} {sys.version_info.major}.{sys.version_info.minor}"
 SETS = {"run": ["run.txt", "build.txt"], "dev": ["dev.txt"]}
 
 
@@ -43,22 +44,23 @@ def main(kind: str) -> int:
         except subprocess.CalledProcessError as failed:
             print(f"This did not work: {' '.join(map(str, failed.cmd))}", file=sys.stderr)
             return 1
-        STATE.write_text(json.dumps({each: digest(each) for each in (["run", "dev"] if kind == "dev" else ["run"])}))
+        installed = ["run", "dev"] if kind == "dev" else ["run"]
+        STATE.write_text(json.dumps({"is": IDENTITY, **{each: digest(each) for each in installed}}))
     return 0
 
 
 def read_state() -> dict[str, str]:
-    """What was installed; nothing if the environment is missing, broken or somebody else's."""
+    """What was installed; nothing if the environment is missing, broken, moved or of another Python."""
     try:
         state: dict[str, str] = json.loads(STATE.read_text())
     except (OSError, ValueError):
         return {}
-    return state if PYTHON.exists() else {}
+    return state if state.get("is") == IDENTITY and PYTHON.exists() else {}
 
 
 def digest(kind: str) -> str:
-    """Of everything that decides what is in the environment: place, Python, requirements, our own entry points."""
-    seen = hashlib.sha256(f"{VENV} {sys.version_info[:2]}".encode())
+    """Of everything that decides what is in the environment: requirements, our own entry points, this script."""
+    seen = hashlib.sha256()
     for path in [*(ROOT / "requirements" / name for name in SETS[kind]), ROOT / "pyproject.toml", Path(__file__)]:
         seen.update(path.read_bytes())
     return seen.hexdigest()

@@ -17,7 +17,7 @@ import itertools
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -27,6 +27,9 @@ from tests.services.leaks import children, outlived, sessions_left, tasks_left
 from tests.services.ports import free_port as find_free_port
 from tests.services.postgres import PostgresMissing, PostgresServer, in_own_loop, running_postgres
 from tests.services.process import NodeProcess
+
+if TYPE_CHECKING:
+    from onthedot.store import Store
 
 Launch = Callable[..., Awaitable[NodeProcess]]
 
@@ -100,10 +103,10 @@ def fake_clock() -> FakeClock:
 
 
 @pytest.fixture
-async def store(store_url: str, fake_clock: FakeClock) -> AsyncIterator[Any]:
+async def store(store_url: str) -> AsyncIterator[Store]:
     from onthedot.store import open_store
 
-    opened = await open_store(store_url, clock=fake_clock)
+    opened = await open_store(store_url)
     yield opened
     await opened.close()
 
@@ -131,8 +134,6 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
 @pytest.fixture(autouse=True)
 def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """Set up first, so torn down last: by then the test and all its fixtures have had their chance to clean up."""
-    if "postgres_url" in request.fixturenames or "store_url" in request.fixturenames:
-        request.getfixturevalue("postgres_server")  # a child of the session, not of this test
     before = children()
     if inspect.iscoroutinefunction(inspect.unwrap(request.function)):
         request.getfixturevalue("no_tasks_left")

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import psutil
 
-from tests.services.postgres import PostgresServer
+from tests.services.postgres import SERVER_PREFIX, PostgresServer
 
 __all__ = ["children", "outlived", "sessions_left", "tasks_left"]
 
 PATIENCE = 2.0
-# multiprocessing starts these once and keeps them for the life of the interpreter.
-KEPT = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
+# multiprocessing starts its two once and keeps them for the life of the interpreter; the server is the session's.
+KEPT = ("multiprocessing.resource_tracker", "multiprocessing.forkserver", SERVER_PREFIX)
 
 
 def children() -> set[int]:
@@ -51,7 +51,7 @@ async def tasks_left() -> list[str]:
 
 
 def _describe(pid: int) -> str | None:
-    """None for one that is gone by now, or that multiprocessing keeps on purpose."""
+    """None for one that is gone by now, or that is kept on purpose."""
     try:
         process = psutil.Process(pid)
         line = " ".join(process.cmdline())

@@ -28,11 +28,12 @@ import asyncpg
 
 from tests.services.ports import free_port
 
-__all__ = ["PostgresMissing", "PostgresServer", "find_binaries", "running_postgres"]
+__all__ = ["SERVER_PREFIX", "PostgresMissing", "PostgresServer", "find_binaries", "in_own_loop", "running_postgres"]
 
 T = TypeVar("T")
 
 NOBODY = 65534
+SERVER_PREFIX = "onthedot-pg-"
 START_SECONDS = 30.0
 ROOMY = 6 * 1024**3
 
@@ -165,7 +166,7 @@ def in_own_loop(body: Callable[[], Awaitable[T]]) -> T:
 def running_postgres() -> Iterator[PostgresServer]:
     """A server on a free port for as long as the block lasts; its whole directory is removed at the end."""
     binaries = find_binaries()
-    home = Path(tempfile.mkdtemp(prefix="onthedot-pg-", dir=_roomy_directory()))
+    home = Path(tempfile.mkdtemp(prefix=SERVER_PREFIX, dir=_roomy_directory()))
     try:
         if os.geteuid() == 0:
             os.chown(home, NOBODY, NOBODY)

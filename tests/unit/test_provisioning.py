@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,12 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from onthedot.store import Store
 from tests.services.leaks import children, outlived, sessions_left, tasks_left
 from tests.services.ports import free_port
 from tests.services.postgres import PostgresMissing, PostgresServer, find_binaries
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 async def test_a_test_gets_an_empty_database_that_promises_durability(empty_postgres_url: str) -> None:
@@ -23,6 +27,18 @@ async def test_a_test_gets_an_empty_database_that_promises_durability(empty_post
         assert await connection.fetchval("SELECT count(*) FROM pg_stat_user_tables") == 0
     finally:
         await connection.close()
+
+
+async def test_a_test_gets_a_migrated_database_of_its_own(postgres_url: str) -> None:
+    connection = await asyncpg.connect(postgres_url)
+    try:
+        assert await connection.fetchval("SELECT count(*) FROM jobs") == 0
+    finally:
+        await connection.close()
+
+
+async def test_a_store_is_open_on_both(store: Store) -> None:
+    assert await store.now() > 1_700_000_000_000
 
 
 async def test_the_server_never_runs_as_root(postgres_server: PostgresServer) -> None:
@@ -70,3 +86,14 @@ def test_a_forgotten_process_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_ports_are_never_given_twice() -> None:
     assert len({free_port() for _ in range(50)}) == 50
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [({}, "1 skipped"), ({"CI": "true"}, "1 error")])
+def test_a_missing_server_is_a_failure_in_ci_and_a_reason_elsewhere(ci: dict[str, str], outcome: str) -> None:
+    """Through pytest itself, as it is what decides between the two."""
+    this = f"{Path(__file__).relative_to(ROOT)}::{test_the_server_never_runs_as_root.__name__}"
+    environ = {"PATH": os.environ["PATH"], "PG_BIN": "/nowhere/bin", **ci}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:schemathesis", this]
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True)
+    assert outcome in done.stdout.splitlines()[-1]
+    assert "PG_BIN=/nowhere/bin holds no postgres" in done.stdout
