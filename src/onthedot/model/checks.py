@@ -1,0 +1,151 @@
+"""What no single field can say of itself: zero durations that make no sense, URLs, headers, names, secrets.
+
+Whether a schedule can fire is `timing`'s to say, whether a target may be called is the targets'; this is about shape.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from urllib.parse import SplitResult, urlsplit
+
+from onthedot.errors import FieldProblem, Invalid
+from onthedot.model.duration import ACCEPTED_DURATIONS
+from onthedot.model.job import JobSpec
+from onthedot.model.policy import Policy
+from onthedot.model.target import MASK, CommandTarget, FunctionTarget, WebhookTarget
+
+__all__ = ["check_spec", "url_problem"]
+
+ACCEPTED_URL = "an absolute http:// or https:// URL with a host, without user name or password"
+ACCEPTED_SECRET = "whsec_ and 24 to 64 bytes in base64, or a text of at least 16 characters"
+MAX_HEADERS, MAX_HEADER_VALUE, MAX_URL = 100, 8192, 8192
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_OURS = re.compile(
+    r"host|content-length|transfer-encoding|connection|keep-alive|te|trailer|upgrade|expect|proxy-.*"
+    r"|webhook-.*|x-onthedot-.*|traceparent",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"[\w-]{1,63}")  # letters of any script; the resolver has the last word
+
+
+def check_spec(spec: JobSpec) -> None:
+    """Raises Invalid with every problem."""
+    problems = [*_policy(spec.policy), *_tags(spec.tags)]
+    match spec.target:
+        case WebhookTarget():
+            problems += _webhook(spec.target)
+        case FunctionTarget():
+            problems += _function(spec.target)
+        case CommandTarget():
+            problems += _command(spec.target)
+    if problems:
+        raise Invalid(problems)
+
+
+def _policy(policy: Policy) -> Iterator[FieldProblem]:
+    positive = {
+        "timeout": policy.timeout,
+        "retry.backoff": policy.retry.backoff,
+        "retry.max": policy.retry.max,
+        "retry.max_age": policy.retry.max_age,
+        "expires_in": policy.expires_in,
+    }
+    for name, duration in positive.items():
+        if duration is not None and duration <= 0:
+            yield FieldProblem(
+                path=f"policy.{name}",
+                message="must be more than zero",
+                given=str(duration),
+                accepted=ACCEPTED_DURATIONS,
+            )
+
+
+def _tags(tags: list[str]) -> Iterator[FieldProblem]:
+    for index, tag in enumerate(tags):
+        if tag in tags[:index]:
+            yield FieldProblem(path=f"tags[{index}]", message="is there twice", given=tag, accepted="each tag once")
+
+
+def _webhook(target: WebhookTarget) -> Iterator[FieldProblem]:
+    message = url_problem(target.url)
+    if message is not None:
+        yield FieldProblem(path="target.url", message=message, given=target.url[:200], accepted=ACCEPTED_URL)
+    if len(target.headers) > MAX_HEADERS:
+        yield FieldProblem(path="target.headers", message="too many headers", accepted=f"at most {MAX_HEADERS}")
+    seen: set[str] = set()
+    for name, value in target.headers.items():
+        yield from _header(name, value, seen)
+    if target.secret is not None and target.secret != MASK and not _is_secret(target.secret):
+        yield FieldProblem(path="target.secret", message="not a signing secret", accepted=ACCEPTED_SECRET)
+
+
+def url_problem(url: str) -> str | None:
+    """What is wrong with the shape of a webhook's URL; None if nothing is."""
+    if len(url) > MAX_URL:
+        return f"longer than {MAX_URL} characters"
+    if any(c <= " " or c in "\x7f\\" or c.isspace() for c in url):
+        return "contains a space, a backslash or a control character"  # urlsplit drops some of them without a word
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "not a valid URL"
+    if parts.scheme not in ("http", "https"):
+        return "not an absolute http or https URL"
+    if port == 0:
+        return "port 0 can't be connected to"
+    if "@" in parts.netloc:
+        return "names a user or password; use an Authorization header"
+    return None if _is_host(parts) else "names no valid host"
+
+
+def _is_host(parts: SplitResult) -> bool:
+    host = parts.hostname or ""
+    if parts.netloc.startswith("["):
+        return re.fullmatch(r"\[[0-9A-Fa-f:.]+\](:\d+)?", parts.netloc) is not None  # urlsplit checked the address
+    labels = host.removesuffix(".").split(".")
+    return len(host) <= 253 and all(_LABEL.fullmatch(label) for label in labels)
+
+
+def _header(name: str, value: str, seen: set[str]) -> Iterator[FieldProblem]:
+    path = f"target.headers.{name[:200]}"
+    if _TOKEN.fullmatch(name) is None:
+        yield FieldProblem(path=path, message="not a header name", given=name[:200], accepted="letters, digits and -")
+    elif _OURS.fullmatch(name):
+        yield FieldProblem(path=path, message="is set by On the Dot itself", accepted="any other header")
+    elif name.lower() in seen:
+        yield FieldProblem(path=path, message="is there twice, in another case", accepted="each header once")
+    seen.add(name.lower())
+    if _CONTROL.search(value) or len(value) > MAX_HEADER_VALUE:
+        accepted = f"one line of at most {MAX_HEADER_VALUE} characters"
+        yield FieldProblem(path=path, message="not a header value", given=value[:200], accepted=accepted)
+
+
+def _is_secret(secret: str) -> bool:
+    if not secret.startswith("whsec_"):
+        return len(secret) >= 16
+    try:
+        return 24 <= len(base64.b64decode(secret.removeprefix("whsec_"), validate=True)) <= 64
+    except (binascii.Error, ValueError):
+        return False
+
+
+def _function(target: FunctionTarget) -> Iterator[FieldProblem]:
+    module, colon, function = target.function.partition(":")
+    parts = [*module.split("."), *function.split(".")]
+    if not colon or not all(part.isidentifier() for part in parts):
+        yield FieldProblem(
+            path="target.function",
+            message="not the name of a function",
+            given=target.function[:200],
+            accepted='"package.module:function"',
+        )
+
+
+def _command(target: CommandTarget) -> Iterator[FieldProblem]:
+    if not target.command.strip():
+        yield FieldProblem(path="target.command", message="is empty", accepted="the name of a registered command")
