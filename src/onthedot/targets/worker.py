@@ -47,7 +47,6 @@ class Worker:
                     pass_fds=(theirs.fileno(),),
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=asyncio.subprocess.DEVNULL,
-                    stderr=asyncio.subprocess.DEVNULL,
                     env=_environment(),
                     start_new_session=True,
                 )
@@ -82,6 +81,8 @@ class Worker:
             for waiting in (answer, ended):
                 waiting.cancel()
             output.finish()
+            # Until they have let go of the socket: its number may belong to another one as soon as it is closed.
+            await asyncio.gather(answer, ended, return_exceptions=True)
 
     async def _ask(self, request: dict[str, Any], output: Output) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
@@ -118,7 +119,7 @@ class Worker:
 def _environment() -> dict[str, str]:
     """The node's own, without On the Dot's settings: they hold the store's password."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ONTHEDOT_")}
-    return kept | {"PYTHONFAULTHANDLER": "1", "PYTHONIOENCODING": "utf-8:backslashreplace"}
+    return kept | {"PYTHONFAULTHANDLER": "1"}
 
 
 def _how_it_ended(code: int | None) -> str:

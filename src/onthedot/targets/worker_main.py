@@ -13,7 +13,6 @@ import contextlib
 import ctypes
 import importlib
 import inspect
-import io
 import json
 import logging
 import os
@@ -39,9 +38,10 @@ def main(fd: int) -> None:
     node = socket.socket(fileno=fd)
     node.set_inheritable(False)  # what the function starts has no business here
     _die_with(node)
-    _listen_to_logging()
     me = os.getpid()
     while (request := _receive(node)) is not None:
+        if not logging.root.handlers:
+            _open_streams()
         answer = _answer(request)
         if os.getpid() != me:
             os._exit(0)  # the function forked and its child came back here
@@ -62,7 +62,10 @@ def _die_with(node: socket.socket) -> None:
     threading.Thread(target=watch, name="onthedot-watch", daemon=True).start()
 
 
-def _listen_to_logging() -> None:
+def _open_streams() -> None:
+    """Once, when 1 and 2 are pipes for the first time: line by line, so that each line is heard when it is printed."""
+    sys.stdout = sys.__stdout__ = open(1, "w", 1, "utf-8", "backslashreplace", closefd=False)
+    sys.stderr = sys.__stderr__ = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 
@@ -96,8 +99,6 @@ def _send(node: socket.socket, answer: dict[str, Any]) -> None:
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
     for name in [name for name in os.environ if name.startswith("ONTHEDOT_")]:
         del os.environ[name]  # of the call before
     os.environ.update(request["environment"])

@@ -1,0 +1,66 @@
+"""What the tests of targets share: a receiver on a real socket, a call, a folder of modules for worker processes."""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onthedot.echo import EchoServer
+from onthedot.model.target import Target
+from onthedot.targets import Call
+
+MakeCall = Callable[..., Call]
+SLOT = 1_763_234_567_890  # 2025-11-15T19:22:47.890Z
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+async def echo() -> AsyncIterator[EchoServer]:
+    async with EchoServer() as server:
+        yield server
+
+
+class Log:
+    """What a run has written so far, with the portions it came in."""
+
+    def __init__(self) -> None:
+        self.portions: list[str] = []
+
+    def __call__(self, text: str) -> None:
+        self.portions.append(text)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.portions)
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+@pytest.fixture
+def make_call(log: Log) -> MakeCall:
+    def make(target: Target, **fields: Any) -> Call:
+        given = {"run_id": f"7-{SLOT}", "job_id": 7, "slot": SLOT, "attempt": 1, "target": target, "log": log}
+        return Call(**(given | fields))
+
+    return make
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Callable[[str], str]:
+    """Write a module into tmp_path; returns its name, new each time."""
+
+    def write(source: str) -> str:
+        name = f"sample_{next(_numbers)}"
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(source))
+        return name
+
+    return write
