@@ -8,7 +8,7 @@ for candidate in ${PYTHON:-} "${VENV:-.venv}/bin/python" \
     python3.14 python3.13 python3.12 python3.11 python3 python; do
     # It has to run: a name on the PATH may be a version manager's stand-in for a version that is not there.
     if "$candidate" -IS -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
-        exec "$candidate" scripts/venv.py "$@"
+        exec "$candidate" scripts/make_venv.py "$@"
     fi
 done
 

@@ -143,7 +143,7 @@ def test_a_directory_that_is_no_environment_is_never_emptied(tmp_path: Path) -> 
     precious = tmp_path / "precious.txt"
     precious.write_text("mine")
     done = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "venv.py", "run"],
+        [sys.executable, ROOT / "scripts" / "make_venv.py", "run"],
         env={"PATH": "", "HOME": str(tmp_path), "VENV": str(tmp_path)},
         capture_output=True,
         text=True,

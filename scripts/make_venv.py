@@ -29,7 +29,7 @@ SETS = {"run": ["run.txt", "build.txt"], "dev": ["dev.txt"]}
 
 def main(kind: str) -> int:
     if kind not in SETS:
-        print(f"usage: venv.py {'|'.join(SETS)}", file=sys.stderr)
+        print(f"usage: make_venv.py {'|'.join(SETS)}", file=sys.stderr)
         return 2
     with Path(__file__).open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # `make run` and `make test` may start together
