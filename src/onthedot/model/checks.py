@@ -20,7 +20,7 @@ from onthedot.model.target import MASK, CommandTarget, FunctionTarget, WebhookTa
 __all__ = ["check_spec", "url_problem"]
 
 ACCEPTED_URL = "an absolute http:// or https:// URL with a host, without user name or password"
-ACCEPTED_SECRET = "whsec_ and 24 to 64 bytes in base64, or a text of at least 16 characters"
+SIGNED_WITH = "whsec_ and 24 to 64 bytes in base64, or a text of at least 16 characters"
 MAX_HEADERS, MAX_HEADER_VALUE, MAX_URL = 100, 8192, 8192
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -80,7 +80,7 @@ def _webhook(target: WebhookTarget) -> Iterator[FieldProblem]:
     for name, value in target.headers.items():
         yield from _header(name, value, seen)
     if target.secret is not None and target.secret != MASK and not _is_secret(target.secret):
-        yield FieldProblem(path="target.secret", message="not a signing secret", accepted=ACCEPTED_SECRET)
+        yield FieldProblem(path="target.secret", message="not a signing secret", accepted=SIGNED_WITH)
 
 
 def url_problem(url: str) -> str | None:

@@ -19,10 +19,11 @@ _ISO = re.compile(
 )
 _ISO_UNITS = (7 * DAY, DAY, HOUR, MINUTE, SECOND)
 _LONGEST = 100 * 366 * DAY
+_LONGEST_TEXT = 100  # digits without end would overflow Decimal
 
 
 class Duration(int):
-    """Whole milliseconds that print as "1h30m". Never negative; "0s" is a value, whether it makes sense is the field's rule."""
+    """Whole milliseconds that print as "1h30m". Never negative; whether "0s" makes sense is the field's own rule."""
 
     __slots__ = ()
 
@@ -33,7 +34,10 @@ class Duration(int):
             return given
         ms: Decimal | None = None
         if isinstance(given, str):
-            ms = _parse_text(given.strip())
+            text = given.strip()
+            if text.startswith("-") and _parse_text(text[1:]) is not None:
+                raise ValueError("a duration can't be negative")
+            ms = _parse_text(text)
         elif isinstance(given, (int, float)) and not isinstance(given, bool):
             ms = Decimal(str(given)) * SECOND
         if ms is None or not ms.is_finite():
@@ -63,6 +67,8 @@ class Duration(int):
 
 
 def _parse_text(text: str) -> Decimal | None:
+    if len(text) > _LONGEST_TEXT:
+        return None
     if re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII):
         return Decimal(text) * SECOND
     if text.startswith("P"):

@@ -11,13 +11,15 @@ NEVER = 2**63 - 1
 """The instant of parked runs: later than any claim. The same number on both stores."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999  # the years 1 and 9999
 _SHAPE = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)([Zz]|[+-]\d{2}:\d{2})?)?", re.ASCII
 )
 
 
 def format_instant(ms: int) -> str:
-    """1763234567890 → "2025-11-15T19:22:47.890Z"."""
+    """1763234567890 → "2025-11-15T19:22:47.890Z". What is past the year 9999 reads as its last millisecond."""
+    ms = max(_FIRST, min(ms, _LAST))
     return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 

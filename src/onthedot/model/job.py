@@ -14,6 +14,7 @@ from onthedot.model.target import Target
 __all__ = ["KEY_PATTERN", "JobRecord", "JobSpec", "JobState", "JobStats", "JobView"]
 
 KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}\Z"
+ACCEPTED_KEYS = "1 to 200 letters, digits, dots, underscores and hyphens, the first one a letter or digit"
 JobState = Literal["active", "paused", "ended", "quarantined"]
 Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
@@ -21,7 +22,7 @@ Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 class JobSpec(Strict, frozen=True, kw_only=True):
     """What to do and when, as written. Equal specs mean: nothing changed."""
 
-    key: Annotated[str, msgspec.Meta(pattern=KEY_PATTERN)] | None = None
+    key: Annotated[str, msgspec.Meta(pattern=KEY_PATTERN, description=ACCEPTED_KEYS)] | None = None
     name: Annotated[str, msgspec.Meta(max_length=500)] | None = None
     schedule: Schedule
     target: Target

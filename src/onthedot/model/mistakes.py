@@ -1,0 +1,139 @@
+"""Finds every mistake in a value that msgspec refused: walks it next to the type it was meant to be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, get_args, get_origin
+
+import msgspec
+
+from onthedot.errors import FieldProblem
+from onthedot.model.accepted import accepted, basic, members
+from onthedot.model.duration import Duration
+from onthedot.model.hazards import child
+from onthedot.model.target import NOT_BUILT, TARGET_TYPES
+
+__all__ = ["dec_hook", "mistakes"]
+
+
+def dec_hook(kind: type, value: Any) -> Any:
+    if kind is Duration:
+        return Duration.parse(value)
+    raise NotImplementedError(kind)
+
+
+def mistakes(value: Any, kind: Any, path: str) -> Iterator[FieldProblem]:
+    """One problem per wrong field; nothing if the value fits."""
+    refusal = _refusal(value, kind)
+    if refusal is None:
+        return
+    structs = [member for member in members(kind) if isinstance(member, type) and issubclass(member, msgspec.Struct)]
+    inner = _items(value, kind, path)
+    if isinstance(value, dict) and structs:
+        inner = _fields(value, structs, path)
+    yield from inner or [_leaf(value, kind, path, refusal)]
+
+
+def _refusal(value: Any, kind: Any) -> str | None:
+    try:
+        msgspec.convert(value, kind, dec_hook=dec_hook)
+    except (msgspec.ValidationError, OverflowError) as error:
+        return str(error)
+    return None
+
+
+def _fields(value: dict[str, Any], structs: list[type[msgspec.Struct]], path: str) -> list[FieldProblem]:
+    """An object that should be a struct; of a tagged union the one that its tag names."""
+    struct, tag_field = structs[0], structs[0].__struct_config__.tag_field
+    if tag_field is not None:
+        named = next((s for s in structs if s.__struct_config__.tag == value.get(tag_field)), None)
+        if named is None:
+            return [_tag_problem(value, tag_field, path)]
+        struct = named
+    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
+    found: list[FieldProblem] = []
+    for name, item in value.items():
+        if name in fields:
+            found += mistakes(item, fields[name].type, child(path, name))
+        elif name != tag_field:
+            known = ", ".join(fields)
+            found.append(
+                FieldProblem(path=child(path, name), message="unknown field", given=_brief(item), accepted=known)
+            )
+    for name, field in fields.items():
+        if field.required and name not in value:
+            wanted = accepted(field.type)
+            found.append(FieldProblem(path=child(path, name), message="required field is missing", accepted=wanted))
+    return found
+
+
+def _items(value: Any, kind: Any, path: str) -> list[FieldProblem]:
+    """The members of a list, or of an object that is a map."""
+    for member in members(kind):
+        plain = basic(member)
+        if isinstance(value, list) and get_origin(plain) is list:
+            (wanted,) = get_args(plain)
+            return [p for index, item in enumerate(value) for p in mistakes(item, wanted, f"{path}[{index}]")]
+        if isinstance(value, dict) and get_origin(plain) is dict:
+            _, wanted = get_args(plain)
+            return [p for name, item in value.items() for p in mistakes(item, wanted, child(path, name))]
+    return []
+
+
+def _tag_problem(value: dict[str, Any], tag_field: str, path: str) -> FieldProblem:
+    where, given = child(path, tag_field), value.get(tag_field)
+    if tag_field not in value:
+        return FieldProblem(path=where, message="required field is missing", accepted=", ".join(TARGET_TYPES))
+    if given in NOT_BUILT:
+        built = ", ".join(kind for kind in TARGET_TYPES if kind not in NOT_BUILT)
+        message = f"not available: {given!r} is not built into this version"
+        return FieldProblem(path=where, message=message, given=given, accepted=built)
+    known = ", ".join(TARGET_TYPES)
+    return FieldProblem(path=where, message="unknown target type", given=_brief(given), accepted=known)
+
+
+_JSON_NAMES = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a decimal number",
+    "bool": "true or false",
+    "null": "null",
+    "array": "a list",
+    "object": "an object",
+}
+_WORDS = (
+    (re.compile(r"Expected `\w+` of length >= 1$"), "is empty"),
+    (re.compile(r"Expected `\w+` of length >="), "is too short"),
+    (re.compile(r"Expected `\w+` of length <="), "is too long"),
+    (re.compile(r"Expected `\w+` >"), "is too small"),
+    (re.compile(r"Expected `\w+` <"), "is too large"),
+    (re.compile(r"Expected `\w+` matching regex"), "does not have the right form"),
+    (re.compile(r"Invalid enum value"), "is not one of the choices"),
+)
+
+
+def _leaf(value: Any, kind: Any, path: str, refusal: str) -> FieldProblem:
+    wanted = accepted(kind)
+    return FieldProblem(path=path or "$", message=_in_words(refusal, kind), given=_brief(value), accepted=wanted)
+
+
+def _in_words(refusal: str, kind: Any) -> str:
+    """msgspec's "Expected `int`, got `str`", said to a person."""
+    refusal = refusal.partition(" - at `")[0]
+    for pattern, words in _WORDS:
+        if pattern.match(refusal):
+            return words
+    match = re.fullmatch(r"Expected `.*`, got `(\w+)`", refusal)
+    if match is None:
+        return refusal.partition(": expected")[0]  # our own, from a dec_hook: "a duration can't be negative"
+    return f"expected {accepted(kind, limits=False)}, not {_JSON_NAMES.get(match[1], match[1])}"
+
+
+def _brief(value: Any) -> Any:
+    """What was given, short enough for an error message."""
+    if isinstance(value, (dict, list)):
+        value = msgspec.json.encode(value).decode(errors="replace")
+    if isinstance(value, str) and len(value) > 200:
+        return value[:200] + "…"
+    return value
