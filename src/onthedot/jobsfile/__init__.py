@@ -50,8 +50,11 @@ class JobsFile(msgspec.Struct, frozen=True, kw_only=True):
         return _located(invalid.problems, self.source, self.text, self.extension, self.short)
 
 
-def read_jobs_file(path: Path | str, extensions: Sequence[str] = EXTENSIONS) -> JobsFile:
-    """Read and check a file. Unreadable, or Invalid with every problem at once."""
+def read_jobs_file(path: Path | str, extensions: Sequence[str] = EXTENSIONS, *, single: bool = False) -> JobsFile:
+    """Read and check a file. Unreadable, or Invalid with every problem at once.
+
+    `single`: for adding by hand; the file may be one job alone, and jobs need no key.
+    """
     path = Path(path)
     extension = path.suffix.lower().lstrip(".")
     if extension not in extensions:
@@ -63,18 +66,20 @@ def read_jobs_file(path: Path | str, extensions: Sequence[str] = EXTENSIONS) -> 
         raise Unreadable(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
     except OSError as error:
         raise Unreadable(f"{path}: can't be read: {error.strerror}") from None
-    return parse_jobs(text, extension, path)
+    return parse_jobs(text, extension, path, single=single)
 
 
-def parse_jobs(text: str, extension: str, path: Path | str = "jobs") -> JobsFile:
+def parse_jobs(text: str, extension: str, path: Path | str = "jobs", *, single: bool = False) -> JobsFile:
     path = Path(path)
     problems: list[FieldProblem] = []
     document = loose(text, extension, path.name)
-    items = _items(document, problems)
-    specs = [spec for place, item in enumerate(items) if (spec := _spec(item, f"jobs[{place}]", problems)) is not None]
+    alone = single and isinstance(document, dict) and "jobs" not in document
+    items = [document] if alone else _items(document, problems)
+    places = [""] if alone else [f"jobs[{place}]" for place in range(len(items))]
+    specs = [_spec(item, place, problems, keyed=not single) for item, place in zip(items, places, strict=True)]
     short = frozenset(place for place, item in enumerate(items) if is_short_form(item))
     problems.extend(_repeated(items))
-    commands = _commands(document, problems)
+    commands = {} if alone else _commands(document, problems)
     if extension != "toml":
         problems.extend(_written_twice(text, extension))
     if problems:
@@ -83,7 +88,7 @@ def parse_jobs(text: str, extension: str, path: Path | str = "jobs") -> JobsFile
     return JobsFile(
         source=path.name,
         directory=directory,
-        specs=specs,
+        specs=[spec for spec in specs if spec is not None],
         commands=commands,
         text=text,
         extension=extension,
@@ -111,24 +116,26 @@ def _items(document: Any, problems: list[FieldProblem]) -> list[Any]:
     return []
 
 
-def _spec(item: Any, path: str, problems: list[FieldProblem]) -> JobSpec | None:
+def _spec(item: Any, path: str, problems: list[FieldProblem], *, keyed: bool) -> JobSpec | None:
     try:
         spec = from_short_form(item, path) if is_short_form(item) else convert(item, JobSpec, path=path)
     except Invalid as invalid:
         problems.extend(invalid.problems)
         return None
-    if spec.key is None:
+    inside = f"{path}." if path else ""
+    if spec.key is None and keyed:
         accepted = "a name of its own, so that loading the file again finds the job"
-        problems.append(FieldProblem(path=f"{path}.key", message="required in a jobs file", accepted=accepted))
-    for check in (
-        lambda: check_spec(spec),
-        # whether a time is past matters only for what changed, and only the store knows that
-        lambda: check_schedule(spec.schedule, now=SystemClock().now_ms(), changed=False),
-    ):
-        try:
-            check()
-        except Invalid as invalid:
-            problems.extend(msgspec.structs.replace(p, path=f"{path}.{p.path}") for p in invalid.problems)
+        problems.append(FieldProblem(path=f"{inside}key", message="required in a jobs file", accepted=accepted))
+    found: list[FieldProblem] = []
+    try:
+        check_spec(spec)
+    except Invalid as invalid:
+        found.extend(invalid.problems)
+    try:  # whether a time is past matters only for what changed, and only the store knows that
+        check_schedule(spec.schedule, now=SystemClock().now_ms(), changed=False)
+    except Invalid as invalid:
+        found.extend(invalid.problems)
+    problems.extend(msgspec.structs.replace(problem, path=f"{inside}{problem.path}") for problem in found)
     return spec
 
 
@@ -178,8 +185,8 @@ def _located(problems: Sequence[FieldProblem], name: str, text: str, extension: 
     for problem in problems:
         path = _as_written(problem.path, short)
         where = path if "jobs" in lines or not path.startswith("jobs") else path.removeprefix("jobs")
-        number = line_of(where, lines)
-        place = name if number is None else f"{name}:{number}"
+        line = line_of(where, lines)
+        place = name if line is None else f"{name}:{line}"
         found.append(msgspec.structs.replace(problem, path=f"{place}: {path}"))
     return Invalid(found)
 

@@ -18,7 +18,8 @@ __all__ = ["line_of", "lines_of"]
 _BLANK = re.compile(r"[\s,:]*")
 _SCALAR = re.compile(r"[^\s,:\[\]{}\"]+")
 _TOML_HEAD = re.compile(r"\s*\[\[\s*jobs\s*\]\]")
-_TOML_FIELD = re.compile(r"""\s*(?:\[+\s*)?([A-Za-z0-9_.\-"']+)\s*(?:=|\])""")
+_TOML_TABLE = re.compile(r"\s*\[+\s*([^\]]*?)\s*\]")
+_TOML_FIELD = re.compile(r"""\s*([A-Za-z0-9_.\-"']+)\s*=""")
 
 Entry = tuple[str, int]
 
@@ -109,14 +110,18 @@ def _yaml_node(node: yaml.Node, path: str, above: frozenset[int]) -> Iterator[En
 
 def _toml(text: str) -> Iterator[Entry]:
     """TOML's parser keeps no positions: good enough are the `[[jobs]]` headers and the names at the start of lines."""
-    index, seen = -1, set[str]()
+    index, inside = -1, ""
     for number, line in enumerate(text.splitlines(), 1):
         if _TOML_HEAD.match(line):
             index += 1
-            yield f"jobs[{index}]", number
+            inside = f"jobs[{index}]"
+            yield inside, number
+        elif table := _TOML_TABLE.match(line):
+            inside = re.sub(r"^jobs\b", f"jobs[{index}]", _unquoted(table[1]))
+            yield inside, number
         elif field := _TOML_FIELD.match(line):
-            name = field[1].replace('"', "").replace("'", "").removeprefix("jobs.")
-            path = f"jobs[{index}].{name}" if index >= 0 else name
-            if path not in seen:  # the parser itself refuses what is written twice
-                seen.add(path)
-                yield path, number
+            yield _join(inside, _unquoted(field[1])), number
+
+
+def _unquoted(name: str) -> str:
+    return name.replace('"', "").replace("'", "")

@@ -34,7 +34,7 @@ WRITTEN_AS = {
 """A field of the full form → the field that a short job has for it."""
 
 
-class ShortJob(Strict, kw_only=True):
+class ShortJob(Strict, frozen=True, kw_only=True):
     identifier: Annotated[str, msgspec.Meta(pattern=KEY_PATTERN)]
     path: Annotated[str, msgspec.Meta(pattern=MODULE)]
     function_name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\Z")]
@@ -69,5 +69,5 @@ def _schedule(short: ShortJob, path: str) -> Schedule:
         every = Duration.parse(text)
     except ValueError as error:
         accepted = f'{ACCEPTED_DURATIONS}; or a cron expression such as "*/5 * * * *"'
-        raise Invalid.one(f"{path}.periodicity", str(error), given=text, accepted=accepted) from None
+        raise Invalid.one(f"{path}.periodicity".lstrip("."), str(error), given=text, accepted=accepted) from None
     return Schedule(every=every, start=short.start_date, end=short.end_date)
