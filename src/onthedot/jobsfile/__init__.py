@@ -184,8 +184,7 @@ def _located(problems: Sequence[FieldProblem], name: str, text: str, extension: 
     found = []
     for problem in problems:
         path = _as_written(problem.path, short)
-        where = path if "jobs" in lines or not path.startswith("jobs") else path.removeprefix("jobs")
-        line = line_of(where, lines)
+        line = line_of(path, lines) or line_of(path.removeprefix("jobs"), lines)  # the latter for a list alone
         place = name if line is None else f"{name}:{line}"
         found.append(msgspec.structs.replace(problem, path=f"{place}: {path}"))
     return Invalid(found)
