@@ -1,0 +1,197 @@
+"""The chain of actors of one incarnation, built from right to left: each knows only what is to its right.
+
+What they share is few and small: the database's time, the lease, and what the node owns.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Protocol
+
+from onthedot.clock import Clock
+from onthedot.engine.agenda import Agenda
+from onthedot.engine.backoff import Backoff
+from onthedot.engine.claimer import Claimer
+from onthedot.engine.clockwork import DatabaseClock
+from onthedot.engine.duties import Duties
+from onthedot.engine.gate import Gate
+from onthedot.engine.health import Health
+from onthedot.engine.heart import Heart
+from onthedot.engine.holdings import Holdings
+from onthedot.engine.joblog import Offload
+from onthedot.engine.keeper import OrderReader, Watchman
+from onthedot.engine.lease import Lease
+from onthedot.engine.logfiles import LogFiles
+from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.messages import LOOK, Result, Return, SchedulerMessage
+from onthedot.engine.monitor import Monitor, Surroundings
+from onthedot.engine.recorder import Recorder
+from onthedot.engine.scheduler import Scheduler
+from onthedot.engine.settings import EngineSettings
+from onthedot.engine.slots import Slots
+from onthedot.engine.statistics import Lateness
+from onthedot.engine.task import Sender
+from onthedot.engine.timer import Timer
+from onthedot.engine.watch import Watch
+from onthedot.model.node import NodeLoad
+from onthedot.store import Store
+
+__all__ = ["Actor", "Chain"]
+
+SCHEDULER_MAILBOX = 64
+
+
+class Actor(Protocol):
+    async def step(self) -> None: ...
+
+
+class Chain:
+    def __init__(
+        self,
+        node_id: str,
+        *,
+        store: Store,
+        sender: Sender,
+        slots: Slots,
+        clock: Clock,
+        rng: random.Random,
+        settings: EngineSettings,
+        offload: Offload,
+        lateness: Lateness,
+        health: Health,
+        load: Callable[[], NodeLoad],
+        ended: Callable[[Monitor], None],
+        lost: Callable[[], None],
+        crashed: Callable[[BaseException], None],
+    ) -> None:
+        lease_seconds = settings.lease / 1000
+        directory = settings.logs_base_directory
+        to_scheduler: Mailbox[SchedulerMessage] = Mailbox(SCHEDULER_MAILBOX)
+        to_recorder: Mailbox[Result | Return] = Mailbox(max(settings.next_job_count, 100))
+        for pool in slots.pools.values():
+            pool.freed = lambda: to_scheduler.merge(LOOK)
+
+        def backoff() -> Backoff:
+            return Backoff(rng)
+
+        self.time = time = DatabaseClock(clock)
+        self.holdings = holdings = Holdings()
+        self.lease = Lease(clock, lease_seconds, renewed=lambda: self.timer.wake())
+        self.watch = Watch(lease_seconds)
+        self.agenda = Agenda(earlier=lambda: self.timer.wake())
+        self.logs = LogFiles(directory, offload) if directory is not None else None
+
+        self.timer = Timer(
+            clock=clock,
+            time=time,
+            agenda=self.agenda,
+            lease=self.lease,
+            scheduler=to_scheduler,
+            rng=rng,
+            poll=settings.poll_interval / 1000,
+            granularity=settings.granularity / 1000,
+        )
+        self.recorder = Recorder(
+            node_id,
+            mailbox=to_recorder,
+            store=store,
+            clock=clock,
+            time=time,
+            holdings=holdings,
+            health=health,
+            backoff=backoff(),
+            rng=rng,
+            expect=self.timer.expect,
+        )
+        self.gate = Gate(node_id, store=store, clock=clock, health=health, backoff=backoff(), size=slots.capacity)
+        self.scheduler = Scheduler(
+            mailbox=to_scheduler,
+            clock=clock,
+            agenda=self.agenda,
+            slots=slots,
+            claimer=Claimer(
+                node_id, store=store, clock=clock, time=time, holdings=holdings, lookahead_ms=settings.lookahead
+            ),
+            gate=self.gate,
+            timer=self.timer,
+            around=Surroundings(
+                clock=clock,
+                time=time,
+                lease=self.lease,
+                sender=sender,
+                recorder=to_recorder,
+                holdings=holdings,
+                lateness=lateness,
+                logs=self.logs,
+                webhook_timeout=settings.timeout_seconds,
+                ended=ended,
+                crashed=crashed,
+            ),
+            health=health,
+            backoff=backoff(),
+        )
+        self.orders = OrderReader(
+            node_id,
+            store=store,
+            clock=clock,
+            holdings=holdings,
+            scheduler=to_scheduler,
+            health=health,
+            backoff=backoff(),
+        )
+        self.heart = Heart(
+            node_id,
+            store=store,
+            clock=clock,
+            time=time,
+            lease=self.lease,
+            watch=self.watch,
+            health=health,
+            rng=rng,
+            load=load,
+            lost=lost,
+        )
+        self.watchman = Watchman(
+            node_id,
+            store=store,
+            clock=clock,
+            watch=self.watch,
+            health=health,
+            backoff=backoff(),
+            rng=rng,
+            look=self.timer.look,
+        )
+        self.duties = Duties(
+            node_id,
+            store=store,
+            clock=clock,
+            health=health,
+            rng=rng,
+            retention_ms=settings.retention,
+            logs=self.logs,
+            offload=offload,
+        )
+
+    @property
+    def actors(self) -> dict[str, Actor]:
+        actors: dict[str, Actor] = {
+            "heart": self.heart,
+            "recorder": self.recorder,
+            "gate": self.gate,
+            "scheduler": self.scheduler,
+            "timer": self.timer,
+            "orders": self.orders,
+            "watchman": self.watchman,
+            "duties": self.duties,
+        }
+        if self.logs is not None:
+            actors["logs"] = self.logs
+        return actors
+
+    def hint(self, topic: str) -> None:
+        """A hint from the store; it may be lost, it may come twice."""
+        if topic == "due":
+            self.timer.look()
+        elif topic == "orders":
+            self.orders.hints.ring()

@@ -1,0 +1,58 @@
+"""The database's time, read off this machine's monotonic clock: never early, without trusting any wall clock.
+
+Answers of beats and claims carry the database's `now`. Monotonic arrival − that stamp is the offset plus the way back,
+so the smallest of the last 5 s errs only by the shortest way back, and only late. The stamp is rounded down to whole
+milliseconds, which errs late as well.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from onthedot.clock import Clock
+
+__all__ = ["JUMP_US", "WINDOW_US", "DatabaseClock"]
+
+WINDOW_US = 5_000_000
+JUMP_US = 50_000
+_STAMP_US = 1000  # a stamp says "this millisecond": the truth is up to one later
+
+
+class DatabaseClock:
+    """Microseconds as integers, so that a sleep of what is left always ends at or after the instant."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._smallest: deque[tuple[int, int]] = deque()  # (arrival, offset), offsets rising: the head is the minimum
+
+    @property
+    def known(self) -> bool:
+        return bool(self._smallest)
+
+    def observe(self, stamp_ms: int, sent: float, arrived: float) -> None:
+        """The database said it was `stamp_ms` somewhere between these two monotonic instants (seconds)."""
+        arrival, stamp = round(arrived * 1e6), stamp_ms * 1000
+        offset = arrival - stamp
+        least_possible = round(sent * 1e6) - stamp - _STAMP_US
+        if self._smallest and (self.offset_us < least_possible or offset < self.offset_us - JUMP_US):
+            self._smallest.clear()  # the database's clock was set: what we knew proves nothing any more
+        while self._smallest and self._smallest[-1][1] >= offset:
+            self._smallest.pop()
+        self._smallest.append((arrival, offset))
+        while self._smallest[0][0] < arrival - WINDOW_US:
+            self._smallest.popleft()
+
+    @property
+    def offset_us(self) -> int:
+        return self._smallest[0][1]
+
+    def now_us(self) -> int:
+        return round(self._clock.monotonic() * 1e6) - self._smallest[0][1]
+
+    def now_ms(self) -> int:
+        """Whole milliseconds, rounded down."""
+        return self.now_us() // 1000
+
+    def seconds_until(self, instant_ms: int) -> float:
+        """How long to sleep; 0 or less once it has come."""
+        return (instant_ms * 1000 - self.now_us()) / 1e6

@@ -1,0 +1,73 @@
+"""Upkeep that one node does for all: old rows, partitions. Whoever holds the duty is shown as the leader; no firing
+depends on it. And the one thing each node does for itself: its own old log files."""
+
+from __future__ import annotations
+
+import random
+from typing import Protocol
+
+from onthedot.clock import Clock
+from onthedot.engine.health import Health
+from onthedot.engine.joblog import Offload
+from onthedot.engine.logfiles import LogFiles, remove_older
+from onthedot.errors import StoreUnavailable
+
+__all__ = ["LOGS_EVERY", "UPKEEP_EVERY", "Duties"]
+
+DUTY = "upkeep"
+LOOK_EVERY = 5.0
+UPKEEP_EVERY = 60.0
+LOGS_EVERY = 3600.0
+
+
+class DutyStore(Protocol):
+    async def now(self) -> int: ...
+
+    async def take_duty(self, name: str, node: str) -> bool: ...
+
+    async def prune(self, before: int) -> int: ...
+
+    async def ensure_partitions(self) -> None: ...
+
+
+class Duties:
+    def __init__(
+        self,
+        node_id: str,
+        *,
+        store: DutyStore,
+        clock: Clock,
+        health: Health,
+        rng: random.Random,
+        retention_ms: int,
+        logs: LogFiles | None,
+        offload: Offload,
+    ) -> None:
+        self._node_id = node_id
+        self._store = store
+        self._clock = clock
+        self._health = health
+        self._rng = rng
+        self._retention_ms = retention_ms
+        self._logs = logs
+        self._offload = offload
+        self._upkeep_at = clock.monotonic()
+        self._logs_at = clock.monotonic() + LOGS_EVERY * rng.random()
+
+    async def step(self) -> None:
+        try:
+            await self.look_after()
+        except StoreUnavailable as error:
+            self._health.failed(error)
+        await self._clock.sleep(LOOK_EVERY * self._rng.uniform(0.8, 1.0))
+
+    async def look_after(self) -> None:
+        now = self._clock.monotonic()
+        if await self._store.take_duty(DUTY, self._node_id) and now >= self._upkeep_at:
+            self._upkeep_at = now + UPKEEP_EVERY
+            await self._store.ensure_partitions()
+            await self._store.prune(await self._store.now() - self._retention_ms)
+        if self._logs is not None and now >= self._logs_at:
+            self._logs_at = now + LOGS_EVERY
+            directory, before = self._logs.directory, (self._clock.now_ms() - self._retention_ms) / 1000
+            await self._offload(lambda: remove_older(directory, before))

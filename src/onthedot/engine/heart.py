@@ -1,0 +1,76 @@
+"""The beat: each second "I am here", answered by the database's time, by whether we still count as alive, and by the
+beats of the others. A loop of its own, so that nothing a node does can make it late."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Protocol
+
+from onthedot.clock import Clock
+from onthedot.engine.clockwork import DatabaseClock
+from onthedot.engine.health import Health
+from onthedot.engine.lease import Lease
+from onthedot.engine.watch import Watch
+from onthedot.errors import StoreUnavailable
+from onthedot.model.node import NodeLoad
+from onthedot.store import Beat
+
+__all__ = ["BEAT", "BeatStore", "Heart"]
+
+BEAT = 1.0
+_RETRY = (0.1, 0.5)  # seconds after a beat without an answer: a lease has room for several
+
+
+class BeatStore(Protocol):
+    async def beat(self, node: str, load: NodeLoad) -> Beat: ...
+
+
+class Heart:
+    def __init__(
+        self,
+        node_id: str,
+        *,
+        store: BeatStore,
+        clock: Clock,
+        time: DatabaseClock,
+        lease: Lease,
+        watch: Watch,
+        health: Health,
+        rng: random.Random,
+        load: Callable[[], NodeLoad],
+        lost: Callable[[], None],
+    ) -> None:
+        self._node_id = node_id
+        self._store = store
+        self._clock = clock
+        self._time = time
+        self._lease = lease
+        self._watch = watch
+        self._health = health
+        self._rng = rng
+        self._load = load
+        self._lost = lost
+
+    async def step(self) -> None:
+        sent = self._clock.monotonic()
+        rest = BEAT if await self.beat() else self._rng.uniform(*_RETRY)
+        await self._clock.sleep(max(0.0, sent + rest - self._clock.monotonic()))
+
+    async def beat(self) -> bool:
+        """Whether it came through."""
+        sent = self._clock.monotonic()
+        try:
+            answer = await self._store.beat(self._node_id, self._load())
+        except StoreUnavailable as error:
+            self._health.failed(error)
+            return False
+        arrived = self._clock.monotonic()
+        self._health.worked()
+        self._time.observe(answer.now, sent, arrived)
+        if not answer.alive:
+            self._lost()
+            return True
+        self._lease.renew(sent)
+        self._watch.observe(arrived, answer.peers)
+        return True

@@ -1,0 +1,224 @@
+"""One life of a node: an id, a row in the store, and the chain of actors. It ends by a stop, by being declared lost, or
+by an error that nobody expected; in each case in order."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Literal
+
+from onthedot.clock import Clock
+from onthedot.engine.backoff import Backoff
+from onthedot.engine.chain import Actor, Chain
+from onthedot.engine.health import Health
+from onthedot.engine.joblog import Offload
+from onthedot.engine.monitor import Monitor
+from onthedot.engine.settings import EngineSettings
+from onthedot.engine.slots import Slots
+from onthedot.engine.statistics import Lateness
+from onthedot.engine.task import Sender
+from onthedot.engine.waiting import at_most, first_of
+from onthedot.errors import StoreUnavailable
+from onthedot.model.node import NodeInfo, NodeLoad
+from onthedot.store import Store
+from onthedot.telemetry import emit
+
+__all__ = ["Ending", "Incarnation"]
+
+Ending = Literal["stopped", "lost"]
+
+
+class Incarnation:
+    def __init__(
+        self,
+        info: NodeInfo,
+        *,
+        store: Store,
+        sender: Sender,
+        slots: Slots,
+        clock: Clock,
+        rng: random.Random,
+        settings: EngineSettings,
+        offload: Offload,
+        lateness: Lateness,
+        health: Health,
+    ) -> None:
+        self.info = info
+        self.registered = False
+        self.draining = False
+        self._store = store
+        self._clock = clock
+        self._rng = rng
+        self._settings = settings
+        self._slots = slots
+        self._lateness = lateness
+        self._health = health
+        self._loops: dict[str, asyncio.Task[None]] = {}
+        self._lost = asyncio.Event()
+        self._quiet = asyncio.Event()
+        self._failed = asyncio.Event()
+        self._error: BaseException | None = None
+        self.chain = Chain(
+            info.id,
+            store=store,
+            sender=sender,
+            slots=slots,
+            clock=clock,
+            rng=rng,
+            settings=settings,
+            offload=offload,
+            lateness=lateness,
+            health=health,
+            load=self.load,
+            ended=self._ended,
+            lost=self._lost.set,
+            crashed=self._crashed,
+        )
+
+    @property
+    def ready(self) -> bool:
+        return self.registered and self._health.ok and not self.draining and self.chain.lease.may_start()
+
+    def load(self) -> NodeLoad:
+        return NodeLoad(
+            held=self._slots.held,
+            running=len(self.chain.scheduler.running),
+            lateness_ms=self._lateness.percentile(0.99),
+            draining=self.draining,
+        )
+
+    async def live(self, stop: asyncio.Event, at_once: asyncio.Event) -> Ending:
+        """From the registration to the last row written. Raises what an actor raised, after stopping in order."""
+        if not await self._register(stop):
+            return "stopped"
+        unlisten = self._store.listen(self.chain.hint)
+        self._start_loops()
+        try:
+            await first_of(stop.wait(), self._lost.wait(), self._failed.wait())
+            if self._lost.is_set():
+                await self._let_go()
+            else:
+                await self._stop(at_once)
+        finally:
+            unlisten()
+            await self._end(*self._loops)
+            await self._abandon()
+        if self._error is not None:
+            raise self._error
+        return "lost" if self._lost.is_set() else "stopped"
+
+    # beginning
+
+    async def _register(self, stop: asyncio.Event) -> bool:
+        """However long it takes; False if a stop came first."""
+        backoff = Backoff(self._rng)
+        while not stop.is_set():
+            sent = self._clock.monotonic()
+            try:
+                now = await self._store.register(self.info)
+                self.chain.time.observe(now, sent, self._clock.monotonic())
+                self.chain.lease.renew(sent)
+                if self._settings.alone:
+                    await self._bury_all_others()
+            except StoreUnavailable as error:
+                self._health.failed(error)
+                await at_most(self._clock, backoff.delay(), stop.wait())
+                continue
+            self._health.worked()
+            self.registered = True
+            emit("node.registered", node=self.info.id)
+            return True
+        return False
+
+    async def _bury_all_others(self) -> None:
+        """Who holds the SQLite file is the only one alive: the runs of whoever had it before are free at once."""
+        for peer, beat in (await self._store.beat(self.info.id, self.load())).peers:
+            if await self._store.declare_lost(peer, beat):
+                emit("node.lost", node=peer, by=self.info.id)
+        await self._store.reclaim()
+
+    def _start_loops(self) -> None:
+        loop = asyncio.get_running_loop()
+        for name, actor in self.chain.actors.items():
+            self._loops[name] = loop.create_task(self._loop(actor), name=f"onthedot-{name}")
+
+    async def _loop(self, actor: Actor) -> None:
+        try:
+            while True:
+                await actor.step()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            self._crashed(error)
+
+    # ending
+
+    async def _stop(self, at_once: asyncio.Event) -> None:
+        """No more claims → grace for tasks → the rest is given back → Recorder drained → node row removed."""
+        self.draining = True
+        await self._end("timer", "watchman", "duties")
+        await self.chain.scheduler.close()
+        await self._grace(at_once)
+        await self._interrupt(lambda monitor: monitor.stop("interrupted"))
+        await self._drain()
+        await self._end(*self._loops)
+        try:
+            await self._store.leave(self.info.id)
+            emit("node.left", node=self.info.id)
+        except StoreUnavailable as error:
+            self._health.failed(error)  # others will find the beat standing still
+
+    async def _let_go(self) -> None:
+        """Declared lost: others have our runs or will have them. What ended already is offered once more; the store
+        takes it only where the row is still ours."""
+        emit("node.lost", node=self.info.id, by=self.info.id)
+        await self._end("timer", "watchman", "duties", "heart")
+        await self.chain.scheduler.close()
+        await self._interrupt(lambda monitor: monitor.stop("gone"))
+        await self._end("recorder")
+        self.chain.recorder.collect()
+        await self.chain.recorder.write()
+
+    async def _grace(self, at_once: asyncio.Event) -> None:
+        """After an error the beat may be what failed: then only as long as the lease lasts."""
+        most = self._settings.grace if self._error is None else min(self._settings.grace, self._settings.lease - 1000)
+        self._quiet.clear()
+        if self.chain.scheduler.running:
+            await first_of(at_most(self._clock, most / 1000, self._quiet.wait()), at_once.wait())
+
+    async def _interrupt(self, reason: Callable[[Monitor], None]) -> None:
+        """Tell all that runs; a target has as long as a lease to kill what it started."""
+        self._quiet.clear()
+        self.chain.scheduler.interrupt(reason)
+        if self.chain.scheduler.running:
+            await at_most(self._clock, self._settings.lease / 1000, self._quiet.wait())
+
+    async def _drain(self) -> None:
+        """Until everything is written; a database that stays away for a lease has to wait for the next node."""
+        lease = self._settings.lease / 1000
+        await first_of(at_most(self._clock, lease, self.chain.recorder.rest()), self._loops["recorder"])
+        if self.chain.logs is not None:
+            await self._end("logs")
+            await self.chain.logs.flush()
+
+    async def _abandon(self) -> None:
+        """Whatever still runs when this returns early (an error while stopping, a cancelled program) ends with it."""
+        tasks = self.chain.scheduler.interrupt(lambda monitor: monitor.stop("gone"))
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _ended(self, monitor: Monitor) -> None:
+        self.chain.scheduler.ended(monitor)
+        if not self.chain.scheduler.running:
+            self._quiet.set()
+
+    def _crashed(self, error: BaseException) -> None:
+        if self._error is None:
+            self._error = error
+            self._failed.set()
+
+    async def _end(self, *names: str) -> None:
+        tasks = [self._loops[name] for name in names]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

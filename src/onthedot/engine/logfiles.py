@@ -1,0 +1,100 @@
+"""The clerk that writes log files: takes what waits, groups it by file, writes it off the loop, repeats.
+
+A log that can't be written (disk full, no permission) never stops a firing; it is said once per batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from onthedot.engine.mailbox import Signal
+from onthedot.telemetry import emit
+
+__all__ = ["MOST_WAITING", "LogFiles", "remove_older"]
+
+MOST_WAITING = 16 * 1024 * 1024
+"""Characters that may wait for a slow disk. A function that floods its output loses the rest, and the file says so."""
+
+
+class LogFiles:
+    def __init__(self, directory: Path, offload: Callable[[Callable[[], None]], Awaitable[None]]) -> None:
+        self.directory = directory
+        self._offload = offload
+        self._waiting: dict[Path, list[str]] = {}
+        self._size = 0
+        self._some = Signal()
+        self._writing = False
+
+    @property
+    def idle(self) -> bool:
+        return not self._waiting and not self._writing
+
+    def add(self, path: Path, text: str) -> None:
+        """Never waits: a target's output comes from a callback."""
+        lines = self._waiting.setdefault(path, [])
+        if self._size + len(text) > MOST_WAITING:
+            if not lines or lines[-1] is not _LOST:
+                lines.append(_LOST)
+            return
+        lines.append(text)
+        self._size += len(text)
+        self._some.ring()
+
+    async def step(self) -> None:
+        await self._some.wait()
+        await self.flush()
+
+    async def flush(self) -> None:
+        batch, self._waiting, self._size = self._waiting, {}, 0
+        if not batch:
+            return
+        self._writing = True
+        try:
+            await self._offload(lambda: _append(batch))
+        finally:
+            self._writing = False
+
+
+_LOST = "\n… output lost: it came faster than the disk could take it\n"
+
+
+def _append(batch: dict[Path, list[str]]) -> None:
+    failure: tuple[Path, OSError] | None = None
+    for path, texts in batch.items():
+        data = "".join(texts).encode("utf-8", "replace")
+        try:
+            _append_one(path, data)
+        except OSError as error:
+            failure = (path, error)
+    if failure is not None:
+        emit("log.unwritten", path=str(failure[0]), error=str(failure[1]))
+
+
+def _append_one(path: Path, data: bytes) -> None:
+    try:
+        file = path.open("ab")
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("ab")
+    with file:
+        file.write(data)
+
+
+def remove_older(directory: Path, before: float) -> None:
+    """Logs go with RETENTION: files last written before this instant (seconds since the epoch), then empty folders."""
+    if not directory.is_dir():
+        return
+    for folder in directory.iterdir():
+        if folder.is_symlink() or not folder.is_dir():
+            continue
+        for file in folder.glob("*.log"):
+            try:
+                if file.stat().st_mtime < before:
+                    file.unlink()
+            except OSError:
+                continue
+        try:
+            folder.rmdir()
+        except OSError:  # not empty
+            continue

@@ -1,0 +1,144 @@
+"""A node: one process that runs what is due. `async with Node(...) as node: await node.wait()`.
+
+Declared lost (it froze, or could not reach the database for a lease), it drops everything and starts as a new
+incarnation with a new id. Database trouble is waited out for ever; any other error stops it in order and comes
+out of `wait()`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Self
+
+from onthedot.clock import Clock
+from onthedot.engine.health import Health
+from onthedot.engine.incarnation import Incarnation
+from onthedot.engine.joblog import Offload
+from onthedot.engine.settings import EngineSettings
+from onthedot.engine.slots import Slots
+from onthedot.engine.statistics import Lateness
+from onthedot.engine.task import Sender
+from onthedot.model.level import LEVEL
+from onthedot.model.node import NodeInfo, NodeLoad
+from onthedot.settings import Settings
+from onthedot.store import Store
+
+__all__ = ["Node", "in_thread"]
+
+
+async def in_thread(work: Callable[[], None]) -> None:
+    await asyncio.to_thread(work)
+
+
+class Node:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        targets: Sender,
+        clock: Clock,
+        rng: random.Random,
+        settings: EngineSettings | Settings | None = None,
+        offload: Offload = in_thread,
+    ) -> None:
+        """`targets` must be open already. `offload` writes log files; a simulation does it inline."""
+        chosen = settings if settings is not None else EngineSettings()
+        self.settings = EngineSettings.of(chosen) if isinstance(chosen, Settings) else chosen
+        self._store = store
+        self._sender = targets
+        self._clock = clock
+        self._rng = rng
+        self._offload = offload
+        self._health = Health()
+        self._lateness = Lateness(clock)
+        capacities = {**self.settings.capacities, **getattr(targets, "capacity", {})}
+        self._slots = Slots(
+            targets.offers,
+            capacities=capacities,
+            default=self.settings.concurrency,
+            hold_most=self.settings.next_job_count,
+        )
+        self._stop = asyncio.Event()
+        self._at_once = asyncio.Event()
+        self._main: asyncio.Task[None] | None = None
+        self.incarnation: Incarnation | None = None
+        self.incarnations = 0
+
+    async def __aenter__(self) -> Self:
+        """Returns at once: a database that is away must not keep the API from saying so."""
+        self._main = asyncio.get_running_loop().create_task(self._live(), name="onthedot-node")
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.stop()
+
+    @property
+    def ready(self) -> bool:
+        """Registered, the database answers, and the lease is good."""
+        return self.incarnation is not None and self.incarnation.ready
+
+    @property
+    def info(self) -> NodeInfo | None:
+        """Who this is now; None before the first registration is tried."""
+        return None if self.incarnation is None else self.incarnation.info
+
+    @property
+    def load(self) -> NodeLoad:
+        return NodeLoad() if self.incarnation is None else self.incarnation.load()
+
+    def lateness(self, share: float) -> int | None:
+        """The lateness in ms that this share of the last minute's runs did not exceed."""
+        return self._lateness.percentile(share)
+
+    async def wait(self) -> None:
+        """Until the node has stopped. Raises the error that stopped it, if it was one."""
+        assert self._main is not None, "enter the node first"
+        await asyncio.wait([self._main])
+        self._main.result()
+
+    def request_stop(self) -> None:
+        """For signal handlers: the first time stop in order, the second time at once."""
+        if self._stop.is_set():
+            self._at_once.set()
+        self._stop.set()
+
+    async def stop(self, *, at_once: bool = False) -> None:
+        """Stop in order and wait for it. A failure is left for `wait()` to raise."""
+        self._stop.set()
+        if at_once:
+            self._at_once.set()
+        if self._main is not None:
+            await asyncio.wait([self._main])
+
+    async def _live(self) -> None:
+        while not self._stop.is_set():
+            self.incarnations += 1
+            self.incarnation = Incarnation(
+                self._new_info(),
+                store=self._store,
+                sender=self._sender,
+                slots=self._slots,
+                clock=self._clock,
+                rng=self._rng,
+                settings=self.settings,
+                offload=self._offload,
+                lateness=self._lateness,
+                health=self._health,
+            )
+            await self.incarnation.live(self._stop, self._at_once)
+
+    def _new_info(self) -> NodeInfo:
+        settings = self.settings
+        return NodeInfo(
+            id=f"{self._rng.getrandbits(64):016x}",
+            name=settings.name,
+            host=settings.host,
+            pid=settings.pid,
+            version=settings.version,
+            level=LEVEL,
+            roles=list(settings.roles),
+            offers=list(self._sender.offers),
+            capacity=self._slots.capacity,
+        )

@@ -1,0 +1,132 @@
+"""The Recorder: batches results into `finish`, without a timer: take one, take all that wait, write, repeat.
+
+Under load batches grow by themselves, alone a result is written at once. While the database is away it keeps its batch
+and knocks for ever; its mailbox fills, Monitors wait, slots stay taken, less is claimed, other nodes take the work.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from onthedot.clock import Clock
+from onthedot.engine.backoff import Backoff
+from onthedot.engine.clockwork import DatabaseClock
+from onthedot.engine.health import Health
+from onthedot.engine.holdings import Holdings
+from onthedot.engine.mailbox import Mailbox, Signal
+from onthedot.engine.messages import Fence, Result, Return
+from onthedot.engine.reports import report
+from onthedot.errors import StoreUnavailable
+from onthedot.plan import Retry, on_outcome
+from onthedot.store import Finished, FinishReport
+
+__all__ = ["BATCH", "Recorder"]
+
+BATCH = 1000
+
+
+class RecordStore(Protocol):
+    async def finish(self, node: str, results: Sequence[Finished]) -> FinishReport: ...
+
+    async def give_back(self, node: str, fences: Sequence[Fence]) -> None: ...
+
+
+class Recorder:
+    def __init__(
+        self,
+        node_id: str,
+        *,
+        mailbox: Mailbox[Result | Return],
+        store: RecordStore,
+        clock: Clock,
+        time: DatabaseClock,
+        holdings: Holdings,
+        health: Health,
+        backoff: Backoff,
+        rng: random.Random,
+        expect: Callable[[int], None] = lambda at: None,
+    ) -> None:
+        self.mailbox = mailbox
+        self._node_id = node_id
+        self._store = store
+        self._clock = clock
+        self._time = time
+        self._holdings = holdings
+        self._health = health
+        self._backoff = backoff
+        self._rng = rng
+        self._expect = expect
+        self._finished: list[Finished] = []
+        self._returned: list[Fence] = []
+        self._written = Signal()
+
+    @property
+    def idle(self) -> bool:
+        return not self.mailbox and not self._finished and not self._returned
+
+    async def step(self) -> None:
+        self._sort([await self.mailbox.take(), *self.mailbox.take_all(BATCH - 1)])
+        while not await self.write():
+            await self._clock.sleep(self._backoff.delay())
+        self._written.ring()
+
+    async def rest(self) -> None:
+        """Until everything that was reported is written."""
+        while not self.idle:
+            await self._written.wait()
+
+    async def write(self) -> bool:
+        """One attempt to write what is in hand. Nothing is decided anew: the same batch, until the store has it."""
+        try:
+            if self._finished:
+                self._recorded(self._finished, await self._store.finish(self._node_id, self._finished))
+                self._finished = []
+            if self._returned:
+                await self._store.give_back(self._node_id, self._returned)
+                for run_id, token in self._returned:
+                    self._holdings.release(run_id, token)
+                self._returned = []
+        except StoreUnavailable as error:
+            self._health.failed(error)
+            return False
+        self._health.worked()
+        self._backoff.reset()
+        return True
+
+    def collect(self) -> None:
+        """Take what waits without waiting: the last look before a stop."""
+        self._sort(self.mailbox.take_all())
+
+    def _sort(self, batch: Sequence[Result | Return]) -> None:
+        now = self._time.now_ms()
+        for item in batch:
+            if type(item) is Return:
+                self._returned.append((item.run_id, item.token))
+            else:
+                assert isinstance(item, Result)
+                self._decide(item, now)
+
+    def _decide(self, result: Result, now: int) -> None:
+        run, outcome = result.run, result.outcome
+        self._finished.append(
+            Finished(
+                run=run,
+                outcome=outcome,
+                started_at=result.started_at,
+                finished_at=result.finished_at,
+                lateness_ms=result.lateness_ms,
+                duration_ms=result.duration_ms,
+                log=result.log,
+                decision=on_outcome(run, outcome, now, self._rng),
+            )
+        )
+
+    def _recorded(self, finished: Sequence[Finished], answer: FinishReport) -> None:
+        refused = set(answer.refused)
+        for item in finished:
+            self._holdings.release(item.run.id, item.run.token)
+            report(item, refused=item.run.id in refused)
+            if isinstance(item.decision, Retry):
+                self._expect(item.decision.ready_at)

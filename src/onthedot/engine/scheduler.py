@@ -1,0 +1,283 @@
+"""The Scheduler: claims as many runs as there is room for, keeps them in the heap, starts a Monitor at each instant.
+
+It never waits: what takes time (a claim, a look at its rows) is an errand whose answer comes back as a message, so that
+a slow database can't delay a run that is already here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from onthedot.clock import Clock
+from onthedot.engine.agenda import Agenda
+from onthedot.engine.backoff import Backoff
+from onthedot.engine.claimer import Claimer
+from onthedot.engine.gate import Gate
+from onthedot.engine.health import Health
+from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.messages import Claimed, Fence, Look, Missed, Orders, Return, Rows, SchedulerMessage, Tick
+from onthedot.engine.monitor import Monitor, Surroundings, result_of
+from onthedot.engine.slots import Pool, Slots
+from onthedot.engine.timer import Timer
+from onthedot.model.run import ClaimedRun, Outcome
+from onthedot.model.target import target_type
+from onthedot.plan import expired
+from onthedot.store import Claim, Order
+from onthedot.telemetry import emit
+
+__all__ = ["HUNGRY", "NO_SLOT_MS", "RECONCILE", "Scheduler"]
+
+NO_SLOT_MS = 100
+"""A held run that finds no slot for so long after its instant is given back: another node may have one."""
+RECONCILE = 5.0
+HUNGRY = 0.05
+"""After a claim that filled its limit, look again within this many seconds, even if few slots came free."""
+
+
+class Scheduler:
+    def __init__(
+        self,
+        *,
+        mailbox: Mailbox[SchedulerMessage],
+        clock: Clock,
+        agenda: Agenda,
+        slots: Slots,
+        claimer: Claimer,
+        gate: Gate,
+        timer: Timer,
+        around: Surroundings,
+        health: Health,
+        backoff: Backoff,
+    ) -> None:
+        self.mailbox = mailbox
+        self.agenda = agenda
+        self.running: dict[str, Monitor] = {}
+        self.closed = False
+        self._clock = clock
+        self._slots = slots
+        self._claimer = claimer
+        self._gate = gate
+        self._timer = timer
+        self._around = around
+        self._health = health
+        self._backoff = backoff
+        self._errand: asyncio.Task[None] | None = None
+        self._look_wanted = False
+        self._not_before = 0.0
+        self._reconcile_at = clock.monotonic() + RECONCILE
+        self._waiting: dict[str, ClaimedRun] = {}  # due, without a slot; in the agenda till their patience ends
+
+    async def step(self) -> None:
+        self.handle(await self.mailbox.take())
+
+    def handle(self, message: SchedulerMessage) -> None:
+        match message:
+            case Tick():
+                self._fire()
+            case Look():
+                self._look_wanted = True
+                self._fire()
+            case Claimed(claims):
+                self._worked()
+                self._take(claims)
+            case Missed(claims, error):
+                self._take(claims)
+                self._missed(error)
+            case Rows(rows, before):
+                self._worked()
+                self._compare(rows, before)
+            case Orders(orders):
+                for order in orders:
+                    self._obey(order)
+        self._next_errand()
+
+    # firing
+
+    def _fire(self) -> None:
+        if not self._around.time.known or not self._around.lease.may_start():
+            return
+        for run in list(self._waiting.values()):
+            self._start_waiting(run)
+        now_us = self._around.time.now_us()
+        while (run := self.agenda.pop(now_us)) is not None:
+            self._start(run)
+
+    def _start(self, run: ClaimedRun) -> None:
+        now = self._around.time.now_ms()
+        policy = run.spec.policy
+        pool = self._pool(run)
+        if run.id in self._waiting:
+            del self._waiting[run.id]
+            self._return(run, pool)
+        elif policy.expires_in is not None and not run.tries and not run.losses and expired(policy, run.due_at, now):
+            pool.let_go()
+            outcome = Outcome(kind="expired", error=f"not started within {policy.expires_in} of its time")
+            self._around.recorder.put_over(result_of(run, outcome, None, now))
+        elif pool.start():
+            self._launch(run, pool)
+        else:
+            self._waiting[run.id] = run
+            self.agenda.push(run, now + NO_SLOT_MS)
+
+    def _start_waiting(self, run: ClaimedRun) -> None:
+        pool = self._pool(run)
+        if pool.start():
+            del self._waiting[run.id]
+            self.agenda.remove(run.id)
+            self._launch(run, pool)
+
+    def _launch(self, run: ClaimedRun, pool: Pool) -> None:
+        monitor = Monitor(run, pool, self._around)
+        self.running[run.id] = monitor
+        if run.spec.policy.delivery == "at_most_once":
+            self._gate.mailbox.put_over(monitor)
+        else:
+            monitor.start()
+
+    def ended(self, monitor: Monitor) -> None:
+        """A Monitor is through with its run: the slot is free, whatever the Recorder still has to write."""
+        if self.running.get(monitor.run.id) is monitor:
+            del self.running[monitor.run.id]
+        monitor.pool.end()
+        if self._waiting:
+            self._fire()
+
+    # claiming
+
+    def _take(self, claims: Sequence[tuple[str, int, Claim]]) -> None:
+        """Past ones start at once, in the order of the claim; the others wait for their instant."""
+        for name, limit, claim in claims:
+            if claim.runs:
+                emit("run.claimed", n=len(claim.runs))
+            now_us = self._around.time.now_us()
+            may_start = self._around.lease.may_start()
+            for run in claim.runs:
+                pool = self._pool(run)
+                pool.hold()
+                if self.closed:
+                    self._return(run, pool)
+                elif may_start and run.due_at * 1000 <= now_us:
+                    self._start(run)
+                else:
+                    self.agenda.push(run, run.due_at)
+            if len(claim.runs) >= limit:
+                self._slots.pools[name].want_more()
+                self._look_wanted = True
+                self._timer.look_within(HUNGRY)
+            if claim.next_ready is not None:
+                self._timer.expect(claim.next_ready)
+
+    def _next_errand(self) -> None:
+        """At most one at a time; the answer's message starts the next."""
+        now = self._clock.monotonic()
+        if self.closed or (self._errand is not None and not self._errand.done()) or now < self._not_before:
+            return
+        if now >= self._reconcile_at:
+            self._reconcile_at = now + RECONCILE
+            self._go(self._claimer.rows())
+        elif self._look_wanted:
+            self._look_wanted = False
+            pools = [pool for pool in self._slots.pools.values() if pool.room]
+            if pools:
+                self._go(self._claimer.claim(pools))
+
+    def _go(self, errand: Coroutine[Any, Any, SchedulerMessage]) -> None:
+        async def run() -> None:
+            try:
+                answer = await errand
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:
+                self._around.crashed(error)
+            else:
+                self._errand = None
+                self.mailbox.put_over(answer)  # at most one
+
+        self._errand = asyncio.get_running_loop().create_task(run())
+
+    def _worked(self) -> None:
+        self._health.worked()
+        self._backoff.reset()
+
+    def _missed(self, error: Exception) -> None:
+        """Back off; then compare rows first: the database may have given us runs that we never heard of."""
+        self._health.failed(error)
+        delay = self._backoff.delay()
+        self._reconcile_at = self._not_before = self._clock.monotonic() + delay
+        self._timer.look_within(delay)
+
+    def _compare(self, rows: Sequence[Fence], before: dict[str, int]) -> None:
+        """Give back what carries our name unknown to us; let go of what we hold without carrying our name."""
+        holdings = self._around.holdings
+        for run_id, token in holdings.strays(rows, before):
+            self._around.recorder.put_over(Return(run_id, token))
+        ours = set(rows)
+        for run_id, token in before.items():
+            if (run_id, token) not in ours:
+                self._drop(run_id, token)
+
+    # orders
+
+    def _obey(self, order: Order) -> None:
+        """Orders stay until they are carried out, so each may come again: the second time there is nothing to do."""
+        held = self.agenda.get(order.run_id)
+        if order.what == "gone":
+            self._drop(order.run_id, order.token)
+        elif held is not None and held.token == order.token:
+            self._forget(held)
+            if order.what == "recall":
+                self._return(held, self._pool(held))
+            else:
+                self._pool(held).let_go()
+                outcome = Outcome(kind="cancelled", error="cancelled by a user")
+                self._around.recorder.put_over(result_of(held, outcome, None, self._around.time.now_ms()))
+        elif order.what == "cancel":
+            monitor = self.running.get(order.run_id)
+            if monitor is not None and monitor.run.token == order.token and monitor.cause is None:
+                monitor.stop("cancel")
+
+    def _drop(self, run_id: str, token: int) -> None:
+        """No longer ours: whoever has it now will record it."""
+        held = self.agenda.get(run_id)
+        monitor = self.running.get(run_id)
+        if held is not None and held.token == token:
+            self._forget(held)
+            self._pool(held).let_go()
+            self._around.holdings.release(run_id, token)
+        elif monitor is not None and monitor.run.token == token and monitor.cause != "gone":
+            emit("run.refused", run_id=run_id)
+            monitor.stop("gone")
+
+    def _forget(self, run: ClaimedRun) -> None:
+        self.agenda.remove(run.id)
+        self._waiting.pop(run.id, None)
+
+    def _return(self, run: ClaimedRun, pool: Pool) -> None:
+        pool.let_go()
+        self._around.recorder.put_over(Return(run.id, run.token))
+
+    def _pool(self, run: ClaimedRun) -> Pool:
+        return self._slots.of(target_type(run.spec.target))
+
+    # stopping
+
+    async def close(self) -> None:
+        """No more claims; what is held ahead goes back now, so that other nodes can fire it on time."""
+        self.closed = True
+        errand = self._errand
+        if errand is not None:
+            await asyncio.wait([errand])
+        for message in self.mailbox.take_all():
+            self.handle(message)
+        self._waiting.clear()
+        for run in self.agenda.clear():
+            self._return(run, self._pool(run))
+
+    def interrupt(self, reason: Callable[[Monitor], None]) -> list[asyncio.Task[None]]:
+        """Apply `reason` to all that runs; returns what to wait for."""
+        monitors = list(self.running.values())
+        for monitor in monitors:
+            reason(monitor)
+        return [monitor.task for monitor in monitors if monitor.task is not None]

@@ -1,0 +1,101 @@
+"""How much this node can run: webhooks by CONCURRENCY, functions and commands by FUNCTION_PROCESSES.
+
+A run takes room from its claim on, held or running, so that what is claimed can be run: held + running never exceed the
+capacity, and held never exceeds NEXT_JOB_COUNT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+__all__ = ["Pool", "Slots", "pool_of"]
+
+
+def pool_of(offer: str) -> str:
+    """Which room a run takes: "function:reports" → "function"."""
+    return offer.partition(":")[0]
+
+
+class Pool:
+    """The slots of one kind of target."""
+
+    __slots__ = ("capacity", "freed", "held", "hold_most", "name", "offers", "running", "wanted")
+
+    def __init__(self, name: str, offers: list[str], capacity: int, hold_most: int, freed: Callable[[], None]) -> None:
+        self.name = name
+        self.offers = offers
+        self.capacity = capacity
+        self.hold_most = hold_most
+        self.held = 0
+        self.running = 0
+        self.wanted = 0  # ring when there is room for so many; 0: nobody waits
+        self.freed = freed
+
+    @property
+    def room(self) -> int:
+        """How many more may be claimed now."""
+        return max(0, min(self.hold_most - self.held, self.capacity - self.running - self.held))
+
+    def want_more(self) -> None:
+        """More is due than fitted: ring once a quarter is free, rather than claim run by run."""
+        self.wanted = max(1, min(self.capacity, self.hold_most) // 4)
+
+    def hold(self) -> None:
+        self.held += 1
+
+    def let_go(self) -> None:
+        """A held run was given back, cancelled or dropped."""
+        self.held -= 1
+        self._ring()
+
+    def start(self) -> bool:
+        """A held run takes its slot; False when none is free."""
+        if self.running >= self.capacity:
+            return False
+        self.held -= 1
+        self.running += 1
+        return True
+
+    def end(self) -> None:
+        self.running -= 1
+        self._ring()
+
+    def _ring(self) -> None:
+        if self.wanted and self.room >= self.wanted:
+            self.wanted = 0
+            self.freed()
+
+
+class Slots:
+    def __init__(
+        self,
+        offers: Iterable[str],
+        *,
+        capacities: dict[str, int],
+        default: int,
+        hold_most: int,
+        freed: Callable[[], None] = lambda: None,
+    ) -> None:
+        grouped: dict[str, list[str]] = {}
+        for offer in offers:
+            grouped.setdefault(pool_of(offer), []).append(offer)
+        self.pools = {
+            name: Pool(name, members, capacities.get(name, default), hold_most, freed)
+            for name, members in grouped.items()
+        }
+
+    def of(self, target_type: str) -> Pool:
+        """A job may have got a target of another kind since the claim looked: it must be counted somewhere."""
+        return self.pools.get(target_type) or next(iter(self.pools.values()))
+
+    @property
+    def capacity(self) -> int:
+        return sum(pool.capacity for pool in self.pools.values())
+
+    @property
+    def held(self) -> int:
+        return sum(pool.held for pool in self.pools.values())
+
+    @property
+    def running(self) -> int:
+        return sum(pool.running for pool in self.pools.values())

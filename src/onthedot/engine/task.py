@@ -1,0 +1,44 @@
+"""The Task: one send to the target. Its output goes to the Monitor that spawned it, its end is an Outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from onthedot.model.run import ClaimedRun, Outcome
+from onthedot.targets import Call
+
+__all__ = ["Sender", "perform"]
+
+
+class Sender(Protocol):
+    """What the engine knows of targets."""
+
+    @property
+    def offers(self) -> Sequence[str]: ...
+
+    async def send(self, call: Call) -> Outcome: ...
+
+
+async def perform(sender: Sender, run: ClaimedRun, timeout: float | None, log: Callable[[str], None]) -> Outcome:
+    """Send once. A target that raises is a failed try, never the end of the node."""
+    spec = run.spec
+    call = Call(
+        run_id=run.id,
+        job_id=run.job_id,
+        slot=run.slot,
+        attempt=run.token,
+        target=spec.target,
+        key=spec.key,
+        tenant=run.tenant,
+        params=spec.params,
+        timeout=timeout,
+        log=log,
+    )
+    try:
+        return await sender.send(call)
+    except asyncio.CancelledError:
+        raise
+    except Exception as error:
+        return Outcome(kind="error", retryable=True, error=f"{type(error).__name__}: {error}")

@@ -1,0 +1,90 @@
+"""Who may start, who is lost: monotonic clocks only."""
+
+from __future__ import annotations
+
+from onthedot.engine.lease import Lease
+from onthedot.engine.watch import Watch
+
+
+async def test_nothing_starts_before_the_first_beat(fake_clock):
+    assert not Lease(fake_clock, 5.0).may_start()
+
+
+async def test_a_node_starts_until_a_second_before_the_lease_ends(fake_clock):
+    lease = Lease(fake_clock, 5.0)
+    lease.renew(fake_clock.monotonic())
+    await fake_clock.advance(3.999)
+    assert lease.may_start()
+    await fake_clock.advance(0.002)
+    assert not lease.may_start()
+
+
+async def test_the_lease_counts_from_sending_not_from_the_answer(fake_clock):
+    lease = Lease(fake_clock, 5.0)
+    await fake_clock.advance(10)
+    lease.renew(7.0)  # sent at 7, answered at 10
+    assert lease.may_start()
+    await fake_clock.advance(1.0)
+    assert not lease.may_start()
+
+
+async def test_who_was_refused_is_told_when_starting_is_allowed_again(fake_clock):
+    told = []
+    lease = Lease(fake_clock, 5.0, renewed=lambda: told.append(fake_clock.monotonic()))
+    lease.renew(0.0)
+    assert told == []
+    await fake_clock.advance(6)
+    assert not lease.may_start()
+    lease.renew(6.0)
+    assert told == [6.0]
+    lease.renew(6.5)
+    assert told == [6.0]
+
+
+def watched(*beats: tuple[float, int]) -> Watch:
+    watch = Watch(5.0)
+    for at, beat in beats:
+        watch.observe(at, [("peer", beat)])
+    return watch
+
+
+def test_a_beat_that_stood_still_for_a_lease_is_suspect():
+    watch = watched(*((float(second), 7) for second in range(6)))
+    assert watch.suspects(4.999) == []
+    assert watch.suspects(5.0) == [("peer", 7)]
+
+
+def test_a_beat_that_moved_is_alive():
+    watch = watched(*((float(second), 7 + (second >= 4)) for second in range(6)))
+    assert watch.suspects(6.0) == []
+    assert watch.next_deadline() == 9.0
+
+
+def test_a_gap_in_our_own_beats_restarts_the_watch():
+    """The database was away, perhaps for everybody: nobody robs anybody."""
+    watch = watched((0.0, 7), (1.0, 7), (10.0, 7))
+    assert watch.suspects(10.0) == []
+    for second in (11.0, 12.0, 13.0, 14.0):
+        watch.observe(second, [("peer", 7)])
+        assert watch.suspects(second) == []
+    watch.observe(15.0, [("peer", 7)])
+    assert watch.suspects(15.0) == [("peer", 7)]
+
+
+def test_a_watcher_that_was_frozen_declares_nobody():
+    watch = watched(*((float(second), 7) for second in range(5)))
+    assert watch.suspects(100.0) == []  # thawed: its own last beat is 96 s old
+    assert watch.next_deadline() == 105.0
+
+
+def test_a_peer_that_left_is_not_watched():
+    watch = watched((0.0, 7))
+    watch.observe(1.0, [])
+    assert watch.suspects(2.0) == []
+    assert watch.next_deadline() is None
+
+
+def test_a_declared_peer_is_forgotten():
+    watch = watched(*((float(second), 7) for second in range(6)))
+    watch.forget("peer")
+    assert watch.suspects(6.0) == []

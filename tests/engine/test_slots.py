@@ -1,0 +1,77 @@
+"""A node claims only what it can run."""
+
+from __future__ import annotations
+
+from onthedot.engine.slots import Slots, pool_of
+
+
+def slots(*offers: str, **capacities: int) -> Slots:
+    return Slots(offers or ("webhook",), capacities=capacities, default=7, hold_most=5)
+
+
+def test_kinds_have_rooms_of_their_own():
+    many = slots("webhook", "function:reports", "function:mail", "command:backup", webhook=100, function=2)
+    assert list(many.pools) == ["webhook", "function", "command"]
+    assert many.pools["function"].offers == ["function:reports", "function:mail"]
+    assert many.capacity == 100 + 2 + 7
+    assert pool_of("webhook") == "webhook"
+
+
+def test_no_more_is_claimed_than_may_be_held():
+    pool = slots(webhook=100).pools["webhook"]
+    assert pool.room == 5
+    for _ in range(5):
+        pool.hold()
+    assert pool.room == 0
+
+
+def test_held_and_running_together_never_exceed_the_capacity():
+    pool = slots(webhook=3).pools["webhook"]
+    for _ in range(2):
+        pool.hold()
+        assert pool.start()
+    assert pool.room == 1
+    pool.hold()
+    assert pool.room == 0
+    pool.let_go()
+    assert pool.room == 1
+    pool.end()
+    assert pool.room == 2
+
+
+def test_a_start_without_a_free_slot_is_refused():
+    pool = slots(webhook=1).pools["webhook"]
+    pool.hold()
+    pool.hold()
+    assert pool.start()
+    assert not pool.start()
+    assert (pool.held, pool.running) == (1, 1)
+
+
+def test_rings_once_when_enough_came_free():
+    rung: list[int] = []
+    pool = Slots(["webhook"], capacities={"webhook": 8}, default=1, hold_most=8, freed=lambda: rung.append(1)).pools[
+        "webhook"
+    ]
+    for _ in range(8):
+        pool.hold()
+        pool.start()
+    pool.end()
+    assert rung == []  # nobody asked
+    pool.want_more()
+    assert pool.wanted == 2
+    pool.end()
+    assert rung == [1]
+    pool.end()
+    assert rung == [1]
+
+
+def test_a_kind_nobody_offers_is_counted_somewhere():
+    many = slots("webhook")
+    assert many.of("webhook") is many.pools["webhook"]
+    assert many.of("function") is many.pools["webhook"]
+
+
+def test_a_node_that_only_serves_the_api_has_no_room():
+    none = Slots([], capacities={}, default=7, hold_most=5)
+    assert (none.capacity, none.held, none.running) == (0, 0, 0)
