@@ -276,14 +276,18 @@ def _store(value: Any) -> str:
     return value
 
 
+_HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?", re.ASCII)
+
+
 def _egress(value: Any) -> tuple[str, ...]:
-    accepted = "addresses and networks such as 10.0.0.0/8, 192.168.1.7 or fd00::/8"
+    accepted = "networks (10.0.0.0/8), addresses (192.168.1.7, ::1) and host names (hooks.internal, *.corp.example)"
     words = _words(value, accepted)
     for word in words:
         try:
-            ipaddress.ip_network(word, strict=False)
+            ipaddress.ip_network(word.strip("[]"), strict=False)
         except ValueError:
-            raise _Wrong(accepted) from None
+            if not _HOST.fullmatch(word) or word.rstrip(".").rpartition(".")[2].isdecimal():
+                raise _Wrong(accepted) from None
     return words
 
 

@@ -38,11 +38,11 @@ class Wired:
 
     async def hint_now(self) -> None:
         """There is a run to claim."""
-        await self.store.hint("due")
+        await self.store.notify("due")
 
     async def hint_orders(self) -> None:
         """There is something for the owner of a run to read: a cancel or a recall."""
-        await self.store.hint("orders")
+        await self.store.notify("orders")
 
 
 def idempotency(verb: str, key: str | None, body: object) -> Idempotency | None:

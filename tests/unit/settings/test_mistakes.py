@@ -92,8 +92,9 @@ WRONG = [
     ("RETENTION", "1s", "from 1m"),
     ("AUTH", "none", "auto"),
     ("AUTH", "oidc", "oidc is not available yet"),
-    ("EGRESS_ALLOW", "10.0.0.0/99", "addresses and networks"),
-    ("EGRESS_ALLOW", "example.com", "addresses and networks"),
+    ("EGRESS_ALLOW", "10.0.0.0/99", "networks (10.0.0.0/8)"),
+    ("EGRESS_ALLOW", "10.0.0.256", "networks (10.0.0.0/8)"),
+    ("EGRESS_ALLOW", "http://example.com", "networks (10.0.0.0/8)"),
     ("FUNCTIONS", "not a module", "names of Python modules"),
     ("FUNCTIONS", "a.b:c", "names of Python modules"),
 ]

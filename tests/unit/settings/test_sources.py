@@ -120,7 +120,7 @@ def test_the_file_holds_lists_tables_and_upper_or_lower_case(write):
             """
             STORE = "postgresql://otd@db/otd"
             roles = ["executor"]
-            egress_allow = ["10.0.0.0/8", "192.168.1.7"]
+            egress_allow = ["10.0.0.0/8", "192.168.1.7", "*.corp.example"]
             functions = ["reports.nightly", "tasks"]
             poll-interval = "250ms"
 
@@ -137,7 +137,7 @@ def test_the_file_holds_lists_tables_and_upper_or_lower_case(write):
     assert settings.store == "postgresql://otd@db/otd"
     assert not settings.is_sqlite
     assert settings.roles == ("executor",)
-    assert settings.egress_allow == ("10.0.0.0/8", "192.168.1.7")
+    assert settings.egress_allow == ("10.0.0.0/8", "192.168.1.7", "*.corp.example")
     assert settings.functions == ("reports.nightly", "tasks")
     assert settings.poll_interval == Duration.parse("250ms")
     assert settings.commands == {
