@@ -69,6 +69,7 @@ class App:
         self.router = router
         self.context = context
         self.operations = check_declared(router)
+        router.state["allowed"] = {path: ", ".join(sorted(methods)) for path, methods in _methods(router).items()}
         self.openapi = router.state["openapi"] = openapi_document(self.operations, context.version)
         self._edge: ASGIApp = Edge(router, context.metrics, context.clock)
 
@@ -122,8 +123,15 @@ def check_declared(router: Litestar) -> tuple[Operation, ...]:
                 found.append(declared)
             elif method != "OPTIONS":
                 raise UndeclaredRoute(f"{method} {route.path} names no scope and is not declared public")
-    order = {operation_of(handler): place for place, handler in enumerate(ROUTES)}
-    return tuple(sorted(found, key=lambda declared: order.get(declared, len(order))))
+    return tuple(found)
+
+
+def _methods(router: Litestar) -> dict[str, set[str]]:
+    return {
+        route.path: set(route.route_handler_map) - {"OPTIONS"}
+        for route in router.routes
+        if isinstance(route, HTTPRoute)
+    }
 
 
 def _answer_exception(_: Req, error: Exception) -> Response[bytes]:

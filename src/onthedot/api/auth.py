@@ -25,8 +25,9 @@ async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
     method = connection.scope["method"]  # type: ignore[typeddict-item]  # there are no websockets here
     declared = operation_of(handler)
     if declared is None:
-        if method == "OPTIONS":  # Litestar's own: names the methods, nothing else
-            return
+        if method == "OPTIONS":  # Litestar makes one for every route, and it names too few methods
+            allowed = connection.app.state["allowed"][connection.scope["path_template"]]
+            raise HttpProblem(405, f"this address takes {allowed}", {"allow": allowed})
         raise Forbidden("this route does not say who may call it, so nobody may")
     if declared.access == "public":
         if method not in SAFE_METHODS:

@@ -25,7 +25,7 @@ FILTERS = (JOB_ID, *PAGING)
 RunId = Annotated[str, msgspec.Meta(pattern=f"^{RUN_ID_PATTERN}$")]
 
 
-class Redrive(Strict, kw_only=True):
+class Redrive(Strict, frozen=True, kw_only=True):
     """Which dead letters: those named, those of one job, or all of them, up to `limit`."""
 
     ids: Annotated[list[RunId], msgspec.Meta(max_length=1000)] | None = None
@@ -35,7 +35,7 @@ class Redrive(Strict, kw_only=True):
 
 @operation("GET", "/v1/dead", "read", group="Dead letters", query=FILTERS, answers={200: RunList})
 async def list_dead(request: Req) -> ASGIResponse:
-    """List dead letters, newest first."""
+    """List dead letters."""
     asked = read_query(request.scope["query_string"], FILTERS)
     return page_answer(request, await service_of(request).list_dead(tenant_of(request), **asked))
 
@@ -53,7 +53,10 @@ async def list_dead(request: Req) -> ASGIResponse:
     example={"job_id": 1},
 )
 async def redrive(request: Req) -> ASGIResponse:
-    """Run dead letters again, each as a new run."""
+    """Redrive dead letters.
+
+    Each becomes a new run.
+    """
     asked = await read_optional_json(request, Redrive)
     made = await service_of(request).redrive(
         tenant_of(request), asked.ids, asked.job_id, asked.limit, idempotency_key(request)

@@ -10,6 +10,7 @@ from typing import Any
 
 import jinja2
 from litestar.response.base import ASGIResponse
+from markupsafe import Markup, escape
 
 from onthedot.api import answers
 from onthedot.api.operations import Req, operation
@@ -35,7 +36,7 @@ async def docs(request: Req) -> ASGIResponse:
 
 
 @operation("GET", "/docs/style.css", "public", answers={200: "text/css"}, listed=False)
-async def docs_style(_request: Req) -> ASGIResponse:
+async def docs_style(request: Req) -> ASGIResponse:
     """How it looks."""
     return answers.plain(_style(), "text/css")
 
@@ -55,6 +56,7 @@ def render(document: dict[str, Any]) -> str:
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.filters["words"] = _words
+    environment.filters["prose"] = _prose
     environment.filters["slug"] = lambda text: text.lower().replace(" ", "-")
     return environment.from_string(source).render(
         info=document["info"], groups=groups, schemas=document["components"]["schemas"]
@@ -63,7 +65,7 @@ def render(document: dict[str, Any]) -> str:
 
 def _entry(path: str, method: str, described: dict[str, Any]) -> dict[str, Any]:
     content = described.get("requestBody", {}).get("content", {})
-    body = next(iter(content.values()), {})
+    body: dict[str, Any] = next(iter(content.values()), {})
     return {
         **described,
         "path": path,
@@ -91,6 +93,13 @@ def _curl(path: str, method: str, example: Any) -> str:
         words.append("-H 'content-type: application/json'")
         words.append(f"-d '{json.dumps(example)}'")
     return " \\\n  ".join([" ".join(words[:3]), *words[3:]]) if len(" ".join(words)) > 90 else " ".join(words)
+
+
+def _prose(text: str) -> Markup:
+    """Text with `code` in it."""
+    parts = text.split("`")
+    marked = [Markup("<code>{}</code>").format(part) if i % 2 else escape(part) for i, part in enumerate(parts)]
+    return Markup().join(marked)
 
 
 def _words(schema: dict[str, Any]) -> str:

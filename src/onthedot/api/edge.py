@@ -40,10 +40,11 @@ class Edge:
         self._series: dict[tuple[str, str, int], tuple[Any, Any]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-        elif scope["type"] == "http":
+        kind = str(scope["type"])
+        if kind == "http":
             await self._answer(dict(scope), receive, send)
+        elif kind == "lifespan":
+            await self.app(scope, receive, send)
         else:  # a websocket, of which there are none
             await send({"type": "websocket.close", "code": 1000, "reason": None})
 

@@ -14,9 +14,9 @@ __all__ = ["routes"]
 
 @operation("GET", "/v1/events", "read", group="Cluster", answers={200: "text/event-stream"}, problems=(429,))
 async def events(request: Req) -> ASGIResponse:
-    """Listen to what this node does: runs started, finished, retried, skipped; nodes that come and go.
+    """Listen to events.
 
-    A hint, not a ledger: a listener that falls behind loses the oldest events and gets one named `dropped`.
+    What this node does: runs started, finished, retried, skipped; nodes that come and go. A hint, not a ledger: a listener that falls behind loses the oldest events and gets one named `dropped`.
     """
     streams = context_of(request).streams
     if streams.full:

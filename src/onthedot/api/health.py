@@ -29,13 +29,19 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
 
 @operation("GET", "/healthz", "public", group="Operations", answers={200: Alive})
 async def healthz(request: Req) -> ASGIResponse:
-    """Tell that the process answers. Looks at nothing else: a database that is away is no reason to kill the node."""
+    """Is the process alive.
+
+    Looks at nothing else: a database that is away is no reason to kill the node.
+    """
     return answers.json(Alive(status="ok", version=context_of(request).version))
 
 
 @operation("GET", "/readyz", "public", group="Operations", answers={200: Ready, 503: Ready})
 async def readyz(request: Req) -> ASGIResponse:
-    """Tell whether this node can work now: the store is asked, the engine too."""
+    """Is this node ready.
+
+    Asks the store now, and the engine of this node.
+    """
     context = context_of(request)
     try:
         async with context.clock.timeout(ANSWER_SECONDS):

@@ -25,7 +25,7 @@ __all__ = ["routes"]
 AT = (instant("at", "The instant in question; left out: now"),)
 
 
-class Backfill(Strict, kw_only=True):
+class Backfill(Strict, frozen=True, kw_only=True):
     """Which slots to run again. `force`: also those that are done already."""
 
     start: str
@@ -44,14 +44,20 @@ class NewRuns(msgspec.Struct, frozen=True):
     "POST", "/v1/jobs/{job_id}/run", "write", group="Jobs", answers={201: RunView}, problems=(409,), idempotent=True
 )
 async def run_job(request: Req) -> ASGIResponse:
-    """Run a job now, beside its schedule. Paused and ended jobs run too."""
+    """Run a job now.
+
+    Beside its schedule; paused and ended jobs run too.
+    """
     run = await service_of(request).run_job(tenant_of(request), job_id_of(request), idempotency_key(request))
     return answers.json(run, 201, {"location": f"/v1/runs/{run.id}"})
 
 
 @operation("POST", "/v1/jobs/{job_id}/pause", "write", group="Jobs", answers={200: JobView}, problems=(409,), etag=True)
 async def pause_job(request: Req) -> ASGIResponse:
-    """Pause a job. Nothing of it starts any more but an explicit run."""
+    """Pause a job.
+
+    Nothing of it starts any more but an explicit run.
+    """
     return answers.job_answer(await service_of(request).pause_job(tenant_of(request), job_id_of(request)))
 
 
@@ -59,7 +65,10 @@ async def pause_job(request: Req) -> ASGIResponse:
     "POST", "/v1/jobs/{job_id}/resume", "write", group="Jobs", answers={200: JobView}, problems=(409,), etag=True
 )
 async def resume_job(request: Req) -> ASGIResponse:
-    """Resume a paused job. Slots that passed meanwhile are not made up for."""
+    """Resume a job.
+
+    Slots that passed meanwhile are not made up for.
+    """
     return answers.job_answer(await service_of(request).resume_job(tenant_of(request), job_id_of(request)))
 
 
@@ -75,7 +84,10 @@ async def resume_job(request: Req) -> ASGIResponse:
     example={"start": "2026-03-01T00:00:00Z", "end": "2026-03-08T00:00:00Z"},
 )
 async def backfill_job(request: Req) -> ASGIResponse:
-    """Run the slots of a past time span that were not done."""
+    """Backfill a job.
+
+    Runs the slots of a past time span that were not done.
+    """
     job_id, asked = job_id_of(request), await read_json(request, Backfill)
     made = await service_of(request).backfill_job(
         tenant_of(request), job_id, asked.start, asked.end, asked.force, asked.limit, idempotency_key(request)
@@ -85,7 +97,10 @@ async def backfill_job(request: Req) -> ASGIResponse:
 
 @operation("GET", "/v1/jobs/{job_id}/explain", "read", group="Jobs", query=AT, answers={200: Explanation})
 async def explain_job(request: Req) -> ASGIResponse:
-    """Why a job fired, did not fire, or will fire at an instant."""
+    """Explain a job at an instant.
+
+    Why it fired, did not fire, or will fire then.
+    """
     at = read_query(request.scope["query_string"], AT)["at"]
     moment = format_instant(context_of(request).clock.now_ms() if at is None else at)
     return answers.json(await service_of(request).explain(tenant_of(request), job_id_of(request), moment))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from litestar.response.base import ASGIResponse
@@ -26,7 +26,7 @@ __all__ = ["routes"]
 FILTERS = (
     text("q", "Prefix of the key or the name, in upper or lower case", longest=200),
     text("tag", "Jobs that carry this tag", longest=100),
-    choice("status", "Jobs in this state", JobState.__args__),
+    choice("status", "Jobs in this state", get_args(JobState)),
     choice("target", "Jobs of this kind of target", TARGET_TYPES),
     choice("schedule", "Jobs of this kind of schedule", SCHEDULE_KINDS),
     instant("next_before", "Jobs whose next run is before this"),
@@ -65,20 +65,23 @@ async def create_job(request: Req) -> ASGIResponse:
 
 @operation("GET", "/v1/jobs", "read", group="Jobs", query=FILTERS, answers={200: JobList})
 async def list_jobs(request: Req) -> ASGIResponse:
-    """List jobs, a page at a time, oldest first."""
+    """List jobs."""
     asked = read_query(request.scope["query_string"], FILTERS)
     return page_answer(request, await service_of(request).list_jobs(tenant_of(request), JobFilter(**asked)))
 
 
 @operation("GET", "/v1/jobs/{job_id}", "read", group="Jobs", answers={200: JobView}, etag=True)
 async def get_job(request: Req) -> ASGIResponse:
-    """Read one job, with its next and last run and its numbers."""
+    """Read a job.
+
+    With its next and last run and its numbers.
+    """
     return answers.job_answer(await service_of(request).get_job(tenant_of(request), job_id_of(request)))
 
 
 @operation("GET", "/v1/jobs/by-key/{key}", "read", group="Jobs", answers={200: JobView}, etag=True)
 async def get_job_by_key(request: Req) -> ASGIResponse:
-    """Read one job by its key."""
+    """Read a job by its key."""
     return answers.job_answer(await service_of(request).get_job_by_key(tenant_of(request), job_key_of(request)))
 
 
@@ -95,7 +98,7 @@ async def get_job_by_key(request: Req) -> ASGIResponse:
     example=EXAMPLE,
 )
 async def replace_job(request: Req) -> ASGIResponse:
-    """Replace a job's specification.
+    """Replace a job.
 
     Equal to what is there: nothing changes, not even the version. The mask that a secret reads back as keeps it.
     """
@@ -118,7 +121,7 @@ async def replace_job(request: Req) -> ASGIResponse:
     example=EXAMPLE,
 )
 async def put_job_by_key(request: Req) -> ASGIResponse:
-    """Create the job of this key, or replace it."""
+    """Create or replace a job by its key."""
     service, tenant, key = service_of(request), tenant_of(request), job_key_of(request)
     spec = await read_json(request, JobSpec)
     if_match = await version_wanted(request.headers.get("if-match"), lambda: service.get_job_by_key(tenant, key))
@@ -144,7 +147,10 @@ class JobPatch(msgspec.Struct, frozen=True):
     example={"schedule": {"cron": "30 3 * * *"}},
 )
 async def patch_job(request: Req) -> ASGIResponse:
-    """Change some fields of a job (JSON merge patch, RFC 7396)."""
+    """Change a job.
+
+    A JSON merge patch (RFC 7396): the fields to change; null takes a field away.
+    """
     service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
     patch = required_object(await read_json(request, Any))
     if_match = await version_wanted(request.headers.get("if-match"), lambda: service.get_job(tenant, job_id))
@@ -153,7 +159,10 @@ async def patch_job(request: Req) -> ASGIResponse:
 
 @operation("DELETE", "/v1/jobs/{job_id}", "write", group="Jobs", answers={204: None}, conditional=True)
 async def delete_job(request: Req) -> ASGIResponse:
-    """Delete a job. What it did stays in the history."""
+    """Delete a job.
+
+    What it did stays in the history.
+    """
     service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
     if_match = await version_wanted(request.headers.get("if-match"), lambda: service.get_job(tenant, job_id))
     await service.delete_job(tenant, job_id, if_match)

@@ -30,9 +30,9 @@ class KeyList(msgspec.Struct, frozen=True):
     example={"name": "ci", "scope": "write", "expires": "90d"},
 )
 async def create_key(request: Req) -> ASGIResponse:
-    """Make an API key. It is shown this once.
+    """Make an API key.
 
-    After the first one, every request needs a key. Idempotency-Key is not honoured here: to repeat the answer the key
+    It is shown this once. After the first one, every request needs a key. Idempotency-Key is not honoured here: to repeat the answer the key
     would have to be stored.
     """
     spec = await read_json(request, ApiKeySpec)
@@ -42,13 +42,19 @@ async def create_key(request: Req) -> ASGIResponse:
 
 @operation("GET", "/v1/keys", "admin", group="Keys", answers={200: KeyList})
 async def list_keys(request: Req) -> ASGIResponse:
-    """List the API keys; of each only its first characters."""
+    """List API keys.
+
+    Of each only its first characters.
+    """
     return answers.json(KeyList(await service_of(request).list_keys(tenant_of(request))))
 
 
 @operation("DELETE", "/v1/keys/{key_id}", "admin", group="Keys", answers={204: None})
 async def revoke_key(request: Req) -> ASGIResponse:
-    """Revoke an API key. Other nodes believe it for two more seconds at most."""
+    """Revoke an API key.
+
+    Other nodes believe it for two more seconds at most.
+    """
     await service_of(request).revoke_key(tenant_of(request), whole_id(request, "key_id", "key"))
     return answers.no_content()
 

@@ -19,7 +19,10 @@ STATES = ("alive", "draining", "lost")
 
 @operation("GET", "/metrics", "read", group="Operations", answers={200: "text/plain"})
 async def metrics(request: Req) -> ASGIResponse:
-    """Read the metrics in Prometheus' text format. Needs a key once one was made."""
+    """Read the metrics.
+
+    In Prometheus' text format.
+    """
     context = context_of(request)
     try:
         async with context.clock.timeout(5):

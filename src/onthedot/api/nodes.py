@@ -20,13 +20,16 @@ class NodeList(msgspec.Struct, frozen=True):
 
 @operation("GET", "/v1/nodes", "read", group="Cluster", answers={200: NodeList})
 async def list_nodes(request: Req) -> ASGIResponse:
-    """List the nodes: one entry per process that runs now, or was lost of late."""
+    """List the nodes.
+
+    One entry per process that runs now, or was lost of late.
+    """
     return answers.json(NodeList(await service_of(request).list_nodes()))
 
 
 @operation("GET", "/v1/stats", "read", group="Cluster", answers={200: StoreStats})
 async def stats(request: Req) -> ASGIResponse:
-    """Read the totals: jobs by state, runs by status, what is due, the dead letters."""
+    """Read the totals."""
     return answers.json(await service_of(request).stats(tenant_of(request)))
 
 

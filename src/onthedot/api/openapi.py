@@ -7,14 +7,12 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
-import msgspec
-
 from onthedot.api.bodies import NDJSON_MEDIA
 from onthedot.api.idempotency import LONGEST_KEY
 from onthedot.api.identifiers import RUN_ID_PATTERN
 from onthedot.api.operations import Operation
 from onthedot.api.problems import PROBLEM_MEDIA, Problem
-from onthedot.model.decoding import schema_hook
+from onthedot.api.schemas import Schemas
 from onthedot.model.job import KEY_PATTERN
 
 __all__ = ["openapi_document"]
@@ -28,7 +26,7 @@ PATH_PARAMS: dict[str, dict[str, Any]] = {
     "timer_id": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1},
     "key_id": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1},
     "run_id": {"type": "string", "pattern": f"^{RUN_ID_PATTERN}$"},
-    "key": {"type": "string", "pattern": KEY_PATTERN},
+    "key": {"type": "string", "pattern": KEY_PATTERN.replace(r"\Z", "$")},
 }
 HEADER_ETAG = {"ETag": {"description": "The job's version", "schema": {"type": "string"}}}
 HEADER_RETRY = {"Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer"}}}
@@ -49,15 +47,11 @@ IF_MATCH = {
 
 def openapi_document(operations: Iterable[Operation], version: str) -> dict[str, Any]:
     listed = [declared for declared in operations if declared.listed]
-    types = [Problem, *(kind for declared in listed for kind in _types(declared))]
-    schemas, components = msgspec.json.schema_components(
-        types, schema_hook=schema_hook, ref_template="#/components/schemas/{name}"
-    )
-    refs = {_name(kind): schema for kind, schema in zip(types, schemas, strict=True)}
+    schemas = Schemas()
     paths: dict[str, dict[str, Any]] = {}
     for declared in listed:
-        paths.setdefault(declared.path, {})[declared.method.lower()] = _operation(declared, refs)
-    document = {
+        paths.setdefault(declared.path, {})[declared.method.lower()] = _operation(declared, schemas)
+    return {
         "openapi": "3.1.0",
         "info": {
             "title": "On the Dot",
@@ -69,35 +63,25 @@ def openapi_document(operations: Iterable[Operation], version: str) -> dict[str,
         "tags": [{"name": group} for group in dict.fromkeys(declared.group for declared in listed)],
         "paths": paths,
         "components": {
-            "schemas": components,
+            "schemas": schemas.components,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "An API key: otd_…"}},
         },
     }
-    return _portable(document)
 
 
-def _types(declared: Operation) -> list[Any]:
-    kinds = [declared.body, *declared.answers.values()]
-    return [kind for kind in kinds if kind is not None and not isinstance(kind, str)]
-
-
-def _name(kind: Any) -> str:
-    return str(kind)
-
-
-def _operation(declared: Operation, refs: dict[str, Any]) -> dict[str, Any]:
+def _operation(declared: Operation, schemas: Schemas) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": declared.name,
         "summary": declared.summary,
         "tags": [declared.group],
         "security": [] if declared.access == "public" else [{}, {"key": []}],
         "parameters": _parameters(declared),
-        "responses": _responses(declared, refs),
+        "responses": _responses(declared, schemas),
     }
     needs = "" if declared.access == "public" else f"Needs the scope `{declared.access}`."
     described["description"] = " ".join(part for part in (declared.description, needs) if part)
     if declared.body is not None:
-        content: dict[str, Any] = {"schema": refs[_name(declared.body)]}
+        content: dict[str, Any] = {"schema": schemas.of(declared.body)}
         if declared.example is not None:
             content["example"] = declared.example
         lines = {media: {"schema": {"type": "string"}} for media in declared.media if media == NDJSON_MEDIA[0]}
@@ -122,7 +106,7 @@ def _parameters(declared: Operation) -> list[dict[str, Any]]:
     return found
 
 
-def _responses(declared: Operation, refs: dict[str, Any]) -> dict[str, Any]:
+def _responses(declared: Operation, schemas: Schemas) -> dict[str, Any]:
     responses: dict[str, Any] = {}
     for status, kind in declared.answers.items():
         responses[str(status)] = answer = {"description": HTTPStatus(status).phrase}
@@ -131,9 +115,9 @@ def _responses(declared: Operation, refs: dict[str, Any]) -> dict[str, Any]:
         if isinstance(kind, str):
             answer["content"] = {kind: {"schema": {"type": "string"}}}  # type: ignore[assignment]
         elif kind is not None:
-            answer["content"] = {"application/json": {"schema": refs[_name(kind)]}}  # type: ignore[assignment]
+            answer["content"] = {"application/json": {"schema": schemas.of(kind)}}  # type: ignore[assignment]
     for status in sorted(_problem_statuses(declared)):
-        responses.setdefault(str(status), _problem_response(status, refs))
+        responses.setdefault(str(status), _problem_response(status, schemas))
     return responses
 
 
@@ -153,20 +137,10 @@ def _problem_statuses(declared: Operation) -> set[int]:
     return statuses
 
 
-def _problem_response(status: int, refs: dict[str, Any]) -> dict[str, Any]:
+def _problem_response(status: int, schemas: Schemas) -> dict[str, Any]:
     response: dict[str, Any] = {
         "description": HTTPStatus(status).phrase,
-        "content": {PROBLEM_MEDIA: {"schema": refs[_name(Problem)]}},
+        "content": {PROBLEM_MEDIA: {"schema": schemas.of(Problem)}},
     }
     headers = {401: HEADER_AUTH, 429: HEADER_RETRY, 503: HEADER_RETRY}.get(status)
     return response if headers is None else {**response, "headers": headers}
-
-
-def _portable(value: Any) -> Any:
-    r"""Patterns in the dialect of JSON Schema, which knows `$` where Python needs `\Z`."""
-    if isinstance(value, dict):
-        return {
-            name: item.replace(r"\Z", "$") if name == "pattern" and isinstance(item, str) else _portable(item)
-            for name, item in value.items()
-        }
-    return [_portable(item) for item in value] if isinstance(value, list) else value

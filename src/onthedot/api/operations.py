@@ -70,7 +70,7 @@ def operation(
             **more,
         )
         litestar_path = re.sub(r"\{(\w+)\}", r"{\1:str}", path)
-        route = HTTPRouteHandler(litestar_path, http_method=method, opt={"operation": declared})
+        route = HTTPRouteHandler(litestar_path, http_method=method, status_code=200, opt={"operation": declared})
         return route(function)
 
     return declare

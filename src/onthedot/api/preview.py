@@ -18,7 +18,7 @@ from onthedot.service import Preview
 __all__ = ["routes"]
 
 
-class PreviewRequest(Strict, kw_only=True):
+class PreviewRequest(Strict, frozen=True, kw_only=True):
     schedule: Schedule
     after: str | None = None
     count: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 10
@@ -34,7 +34,10 @@ class PreviewRequest(Strict, kw_only=True):
     example={"schedule": {"cron": "0 3 * * *", "tz": "Europe/Berlin"}, "count": 5},
 )
 async def preview(request: Req) -> ASGIResponse:
-    """Show the next fire times of a schedule, what it means in words, and notes on daylight saving."""
+    """Preview a schedule.
+
+    Its next fire times, what it means in words, and notes on daylight saving.
+    """
     asked = await read_json(request, PreviewRequest)
     return answers.json(await service_of(request).preview(asked.schedule, asked.after, asked.count))
 

@@ -106,6 +106,8 @@ def _problem(status: int, kind: str, detail: str, fields: list[FieldProblem] | N
 
 def _of_router(error: HTTPException) -> tuple[Problem, dict[str, str]]:
     headers = {name.lower(): str(value) for name, value in (error.headers or {}).items()}
+    if "allow" in headers:
+        headers["allow"] = ", ".join(sorted(set(headers["allow"].split(", ")) - {"OPTIONS"}))
     detail = {
         404: "there is nothing at this address; /docs lists what there is",
         405: f"this address does not take that method, but {headers.get('allow', 'others')}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from litestar.response.base import ASGIResponse
 
 from onthedot.api import answers
@@ -18,7 +20,7 @@ __all__ = ["JOB_ID", "routes"]
 
 JOB_ID = whole("job_id", "Runs of this job", 1, 2**63 - 1)
 OF_A_JOB = (
-    choice("status", "Runs in this state; those not yet due only with PENDING", RunStatus.__args__),
+    choice("status", "Runs in this state; those not yet due only with PENDING", get_args(RunStatus)),
     instant("since", "Runs scheduled for this instant or later"),
     instant("until", "Runs scheduled for this instant or earlier"),
     *PAGING,
@@ -28,14 +30,20 @@ FILTERS = (JOB_ID, *OF_A_JOB)
 
 @operation("GET", "/v1/runs", "read", group="Runs", query=FILTERS, answers={200: RunList})
 async def list_runs(request: Req) -> ASGIResponse:
-    """List runs, newest first."""
+    """List runs.
+
+    Live and past together, newest first; those not yet due only with `status=PENDING`.
+    """
     asked = read_query(request.scope["query_string"], FILTERS)
     return page_answer(request, await service_of(request).list_runs(tenant_of(request), RunFilter(**asked)))
 
 
 @operation("GET", "/v1/jobs/{job_id}/runs", "read", group="Runs", query=OF_A_JOB, answers={200: RunList})
 async def list_job_runs(request: Req) -> ASGIResponse:
-    """List one job's runs, newest first. A deleted job's history can still be read through /v1/runs?job_id=."""
+    """List a job's runs.
+
+    The history of a job that was deleted can still be read through `/v1/runs?job_id=`.
+    """
     service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
     asked = read_query(request.scope["query_string"], OF_A_JOB)
     await service.get_job(tenant, job_id)
@@ -44,19 +52,28 @@ async def list_job_runs(request: Req) -> ASGIResponse:
 
 @operation("GET", "/v1/runs/{run_id}", "read", group="Runs", answers={200: RunView})
 async def get_run(request: Req) -> ASGIResponse:
-    """Read one run with all its attempts."""
+    """Read a run.
+
+    With its last 20 attempts.
+    """
     return answers.json(await service_of(request).get_run(tenant_of(request), run_id_of(request)))
 
 
 @operation("GET", "/v1/runs/{run_id}/logs", "read", group="Runs", answers={200: "text/plain"})
 async def run_logs(request: Req) -> ASGIResponse:
-    """Read what a run printed: the last 64 KB."""
+    """Read a run's log.
+
+    What it printed; the last 64 KB.
+    """
     return answers.plain(await service_of(request).run_logs(tenant_of(request), run_id_of(request)) or "")
 
 
 @operation("POST", "/v1/runs/{run_id}/cancel", "write", group="Runs", answers={202: RunView}, problems=(409,))
 async def cancel_run(request: Req) -> ASGIResponse:
-    """Cancel a run: at once if it waits, by an order to its node if it executes."""
+    """Cancel a run.
+
+    At once if it waits, by an order to its node if it executes.
+    """
     return answers.json(await service_of(request).cancel_run(tenant_of(request), run_id_of(request)), 202)
 
 
@@ -64,7 +81,10 @@ async def cancel_run(request: Req) -> ASGIResponse:
     "POST", "/v1/runs/{run_id}/retry", "write", group="Runs", answers={201: RunView}, problems=(409,), idempotent=True
 )
 async def retry_run(request: Req) -> ASGIResponse:
-    """Run a finished run's slot again, as a new run."""
+    """Retry a run.
+
+    Its slot once more, as a new run: what is finished never changes.
+    """
     run = await service_of(request).retry_run(tenant_of(request), run_id_of(request), idempotency_key(request))
     return answers.json(run, 201, {"location": f"/v1/runs/{run.id}"})
 

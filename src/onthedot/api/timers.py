@@ -27,7 +27,10 @@ __all__ = ["routes"]
     example={"hours": 0, "minutes": 0, "seconds": 10, "url": "http://127.0.0.1:5003/"},
 )
 async def create_timer(request: Req) -> ASGIResponse:
-    """Set a timer: when it expires, one POST goes to the URL."""
+    """Set a timer.
+
+    When it expires, one POST goes to the URL.
+    """
     spec = await read_json(request, TimerSpec)
     timer = await service_of(request).create_timer(tenant_of(request), spec, idempotency_key(request))
     return answers.json(timer, 201, {"location": f"/timers/{timer.id}"})
@@ -35,7 +38,10 @@ async def create_timer(request: Req) -> ASGIResponse:
 
 @operation("GET", "/timers/{timer_id}", "read", group="Timers", answers={200: TimerView})
 async def get_timer(request: Req) -> ASGIResponse:
-    """Read how many whole seconds a timer has left; 0 once it is due."""
+    """Read a timer.
+
+    `time_left` is in whole seconds, rounded up; 0 once it is due.
+    """
     timer_id = whole_id(request, "timer_id", "timer")
     return answers.json(await service_of(request).get_timer(tenant_of(request), timer_id))
 

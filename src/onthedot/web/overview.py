@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlencode
 
 import msgspec
@@ -25,7 +25,7 @@ __all__ = ["routes"]
 PAGE = 100
 ASKED = (
     text("q", "Prefix of key or name", longest=200),
-    choice("status", "State", JobState.__args__),
+    choice("status", "State", get_args(JobState)),
     text("cursor", "Where to go on", longest=1000),
     flag("part", "Only what changes, for the page's own script"),
 )
@@ -73,7 +73,7 @@ async def gather(service: Service, tenant: int, asked: dict[str, Any]) -> dict[s
     return {
         "q": asked["q"] or "",
         "status": asked["status"] or "",
-        "states": JobState.__args__,
+        "states": get_args(JobState),
         "jobs": [row_of(job) for job in page.items],
         "more": None if page.next is None else "/?" + urlencode({**more, "cursor": page.next}),
         "nodes": [_node_words(node) for node in await service.list_nodes()],
@@ -119,12 +119,8 @@ def _without_blanks(raw: bytes) -> bytes:
     return b"&".join(pair for pair in raw.split(b"&") if pair and not pair.endswith(b"="))
 
 
-def _totals(stats: Any) -> list[tuple[str, str]]:
-    return [(name, value) for name, value in _numbers(stats)]
-
-
-def _numbers(stats: Any) -> list[tuple[str, str]]:
-    return [(field.replace("_", " "), f"{value:,}") for field, value in msgspec.structs.asdict(stats).items() if isinstance(value, int)]
+def _totals(stats: Any) -> list[tuple[str, str, str]]:
+    return [("jobs", f"{stats.jobs:,}", "")]
 
 
 routes = [overview]
