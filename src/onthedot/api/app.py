@@ -128,7 +128,7 @@ def check_declared(router: Litestar) -> tuple[Operation, ...]:
 
 def _methods(router: Litestar) -> dict[str, set[str]]:
     return {
-        route.path: set(route.route_handler_map) - {"OPTIONS"}
+        route.path: {str(method) for method in route.route_handler_map} - {"OPTIONS"}
         for route in router.routes
         if isinstance(route, HTTPRoute)
     }

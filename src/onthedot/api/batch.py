@@ -49,7 +49,8 @@ class BatchAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 async def create_jobs(request: Req) -> ASGIResponse:
     """Create many jobs.
 
-    Up to 5,000 at once, as a JSON array or as one JSON object per line (NDJSON). The answer has one entry per item, in the same order. Each item stands for itself.
+    Up to 5,000 at once, as a JSON array or as one JSON object per line (NDJSON).
+    The answer has one entry per item, in the same order. Each item stands for itself.
     """
     clock, raw = context_of(request).clock, await read_body(request)
     media, _ = media_of(request.headers.get("content-type", ""))

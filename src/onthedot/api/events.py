@@ -16,7 +16,8 @@ __all__ = ["routes"]
 async def events(request: Req) -> ASGIResponse:
     """Listen to events.
 
-    What this node does: runs started, finished, retried, skipped; nodes that come and go. A hint, not a ledger: a listener that falls behind loses the oldest events and gets one named `dropped`.
+    What this node does: runs started, finished, retried, skipped; nodes that come and go.
+    A hint, not a ledger: a listener that falls behind loses the oldest events and gets one named `dropped`.
     """
     streams = context_of(request).streams
     if streams.full:

@@ -32,7 +32,8 @@ class KeyList(msgspec.Struct, frozen=True):
 async def create_key(request: Req) -> ASGIResponse:
     """Make an API key.
 
-    It is shown this once. After the first one, every request needs a key. Idempotency-Key is not honoured here: to repeat the answer the key
+    It is shown this once.
+    After the first one, every request needs a key. Idempotency-Key is not honoured here: to repeat the answer the key
     would have to be stored.
     """
     spec = await read_json(request, ApiKeySpec)

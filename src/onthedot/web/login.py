@@ -39,9 +39,9 @@ async def login(request: Req) -> ASGIResponse:
     """Take the key."""
     form = parse_qs((await read_body(request)).decode("utf-8", "replace"), max_num_fields=10)
     key = form.get("key", [""])[0].strip()
+    if not re.fullmatch(r"otd_[A-Za-z0-9_-]{1,200}", key):
+        return answers.html(render("login.html", wrong="that is no API key: they begin with otd_"), 401)
     try:
-        if not re.fullmatch(r"otd_[A-Za-z0-9_-]{1,200}", key):
-            raise Unauthorized("that is no API key: they begin with otd_")
         await service_of(request).authenticate(key)
     except Unauthorized as error:
         return answers.html(render("login.html", wrong=str(error)), 401)
