@@ -153,9 +153,13 @@ class EchoServer:
     async def __aexit__(self, *exc: object) -> None:
         assert self._server is not None
         self._server.close()
+        self.close_connections()
+        await self._server.wait_closed()
+
+    def close_connections(self) -> None:
+        """Hang up on everybody; who comes again is served."""
         for connection in list(self.connections):
             connection.close()
-        await self._server.wait_closed()
 
 
 class _Connection(asyncio.Protocol):

@@ -452,7 +452,9 @@ def test_a_module_registered_whole_and_in_part_is_registered_whole():
         Functions(entries, processes=1).check(FunctionTarget(function="tools:pack"))
 
 
-@pytest.mark.parametrize("function", ["", "tools", "tools:", ":x", "tools:os.system", "tools:_private", "a b:c", "x:y\n"])
+@pytest.mark.parametrize(
+    "function", ["", "tools", "tools:", ":x", "tools:os.system", "tools:_private", "a b:c", "x:y\n"]
+)
 def test_what_is_no_name_of_a_function_is_refused(function: str):
     with pytest.raises(Invalid, match="is not the name of a function"):
         Functions(["tools"], processes=1).check(FunctionTarget(function=function))

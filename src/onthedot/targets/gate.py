@@ -17,6 +17,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from onthedot.targets.egress import EgressRule
+from onthedot.targets.url import is_localhost
 
 __all__ = ["EgressRefused", "guarded_connector"]
 
@@ -39,7 +40,8 @@ class _Resolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        found = await asyncio.get_running_loop().run_in_executor(self._threads, _look_up, host, port, family)
+        name = "localhost" if is_localhost(host) else host  # not every resolver knows "localhost."
+        found = await asyncio.get_running_loop().run_in_executor(self._threads, _look_up, name, port, family)
         permitted: list[ResolveResult] = []
         refusals: list[str] = []
         for result in found:

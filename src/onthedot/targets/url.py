@@ -8,8 +8,9 @@ from yarl import URL
 
 from onthedot.targets.address import Address, literal
 
-__all__ = ["read_url"]
+__all__ = ["is_localhost", "read_url"]
 
+_IN_NAMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 ACCEPTED = "an absolute http or https URL"
 
 
@@ -33,9 +34,7 @@ def read_url(text: str) -> tuple[URL, Address | None]:
         raise ValueError("names no host")
     if url.port == 0:
         raise ValueError("names port 0")
-    if ":" not in host and any(c in '%\\^|<>"`{}@' for c in host):
-        raise ValueError("has a host with characters that no host has")
-    raw = host if ":" in host else str(url.raw_host)
+    raw = host if ":" in host else str(url.raw_host).lower()
     address = literal(raw)
     if address is None:
         _check_name(raw)
@@ -44,7 +43,13 @@ def read_url(text: str) -> tuple[URL, Address | None]:
     return url.with_fragment(None), address
 
 
+def is_localhost(name: str) -> bool:
+    """Names that mean this machine wherever they are asked for (RFC 6761), so that they can be judged unresolved."""
+    plain = name.lower().removesuffix(".")
+    return plain == "localhost" or plain.endswith(".localhost")
+
+
 def _check_name(name: str) -> None:
     labels = name.removesuffix(".").split(".")
-    if not name.isascii() or len(name) > 253 or any(not 0 < len(label) < 64 for label in labels):
+    if len(name) > 253 or any(not 0 < len(label) < 64 or not _IN_NAMES.issuperset(label) for label in labels):
         raise ValueError("has a host that is not a name of the DNS")

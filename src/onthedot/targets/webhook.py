@@ -17,6 +17,7 @@ uvloop).
 from __future__ import annotations
 
 import asyncio
+from ipaddress import ip_address
 from typing import Self
 
 import aiohttp
@@ -31,13 +32,14 @@ from onthedot.targets.egress import EgressRule
 from onthedot.targets.gate import EgressRefused, guarded_connector
 from onthedot.targets.request import body_of, header_problem, headers_of
 from onthedot.targets.signature import read_secret
-from onthedot.targets.url import ACCEPTED, read_url
+from onthedot.targets.url import ACCEPTED, is_localhost, read_url
 
 __all__ = ["Webhooks"]
 
 IDLE = 4.0
 BODY_WAIT = 1.0
 BODY_LIMIT = 64 * 1024
+LOOPBACK = ip_address("127.0.0.1")
 
 
 class Webhooks:
@@ -69,10 +71,12 @@ class Webhooks:
 
     def _url_problems(self, text: str) -> list[FieldProblem]:
         try:
-            _, address = read_url(text)
+            url, address = read_url(text)
         except ValueError as error:
             return [FieldProblem(path="target.url", message=str(error), given=text[:200], accepted=ACCEPTED)]
-        why = None if address is None else self._rule.refusal(address)
+        if address is None and is_localhost(str(url.host)):
+            address = LOOPBACK
+        why = None if address is None else self._rule.refusal(address, url.host)
         if why is None:
             return []
         return [FieldProblem(path="target.url", message=f"may not be called: {why}", given=text[:200])]
@@ -134,7 +138,7 @@ class Webhooks:
             auto_decompress=False,  # 64 KB that unpack to gigabytes stay 64 KB
             raise_for_status=False,
         )
-        self._session._retry_connection = False  # no public switch; tests/targets/test_webhook_once.py watches it
+        self._session._retry_connection = False  # no public switch; a test watches it
         return self
 
     async def __aexit__(self, *exc: object) -> None:

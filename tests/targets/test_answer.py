@@ -1,0 +1,85 @@
+"""What an answer means."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onthedot.model.duration import DAY
+from onthedot.targets.answer import SNIPPET, judge, retry_after_ms, snippet
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NOW_MS = int(NOW.timestamp() * 1000)
+
+
+@given(st.integers(100, 999))
+def test_every_status_has_one_meaning(status: int):
+    outcome = judge(status, "")
+    assert outcome.ok == (200 <= status <= 299)
+    assert outcome.retryable == (status in (408, 425, 429) or status >= 500)
+    assert outcome.detail == {"status_code": status}
+    assert (outcome.error is None) == outcome.ok
+
+
+def test_the_answer_is_kept_and_the_error_names_it():
+    outcome = judge(503, "try later")
+    assert outcome.error == "the receiver answered 503 Service Unavailable"
+    assert outcome.detail == {"status_code": 503, "response": "try later"}
+    assert judge(799, "").error == "the receiver answered 799"
+
+
+def test_a_redirect_is_final_and_says_where_to():
+    outcome = judge(302, "", location="https://elsewhere.example/")
+    assert not outcome.retryable
+    assert outcome.error == (
+        "the receiver answered 302 Found to https://elsewhere.example/, and redirects are not followed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "wait"),
+    [
+        ("0", 0),
+        ("120", 120_000),
+        (" 5 ", 5000),
+        (format_datetime(NOW + timedelta(seconds=90), usegmt=True), 90_000),
+        (format_datetime(NOW - timedelta(days=3), usegmt=True), 0),
+        ("Sunday, 01-Mar-26 12:00:07 GMT", 7000),
+        ("999999999999999999999", DAY),
+        ("172800", DAY),
+        ("Sun, 01 Mar 2099 12:00:00 GMT", DAY),
+        (None, None),
+        ("", None),
+        ("-5", None),
+        ("1.5", None),
+        ("soon", None),
+        ("٣", None),
+    ],
+)
+def test_retry_after(header: str | None, wait: int | None):
+    assert retry_after_ms(header, NOW_MS) == wait
+
+
+def test_retry_after_counts_only_where_there_is_a_retry():
+    assert judge(429, "", retry_after="7").retry_after_ms == 7000
+    assert judge(500, "", retry_after="7").retry_after_ms == 7000
+    assert judge(404, "", retry_after="7").retry_after_ms is None
+    assert judge(200, "", retry_after="7").retry_after_ms is None
+
+
+@given(st.text(max_size=40))
+def test_no_header_breaks_the_reading(header: str):
+    wait = retry_after_ms(header, NOW_MS)
+    assert wait is None or 0 <= wait <= DAY
+
+
+@given(st.binary(max_size=5000))
+def test_a_snippet_is_text_that_any_store_can_hold(raw: bytes):
+    text = snippet(raw)
+    assert len(text) <= SNIPPET
+    assert "\x00" not in text
+    assert text.encode().decode() == text

@@ -1,0 +1,174 @@
+"""Callables of a program that embeds On the Dot."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncIterator
+
+import pytest
+
+from onthedot.errors import Invalid
+from onthedot.model.run import Outcome
+from onthedot.model.target import FunctionTarget
+from onthedot.targets import Callables
+from tests.targets.conftest import Log, MakeCall
+from tests.targets.processes import until
+
+IT = FunctionTarget(function="it")
+
+
+@pytest.fixture
+async def callables() -> AsyncIterator[Callables]:
+    async with Callables() as callables:
+        yield callables
+
+
+async def test_a_sync_callable_runs_in_a_thread(callables: Callables, make_call: MakeCall):
+    callables.register("it", lambda a: (threading.current_thread().name, a))
+    outcome = await callables.send(make_call(IT, params={"a": 1}))
+    name, given = outcome.detail["result"]
+    assert name.startswith("onthedot-callable")
+    assert given == 1
+
+
+async def test_an_async_callable_runs_on_a_loop_of_its_own(callables: Callables, make_call: MakeCall):
+    loops = []
+
+    async def it() -> str:
+        loops.append(asyncio.get_running_loop())
+        await asyncio.sleep(0)
+        return threading.current_thread().name
+
+    callables.register("it", it)
+    assert (await callables.send(make_call(IT))).detail == {"result": "onthedot-callables"}
+    assert loops[0] is not asyncio.get_running_loop()
+
+
+async def test_an_async_callable_that_blocks_does_not_block_the_node(callables: Callables, make_call: MakeCall):
+    let_go = threading.Event()
+
+    async def it() -> bool:
+        return let_go.wait(10)
+
+    callables.register("it", it)
+    running = asyncio.ensure_future(callables.send(make_call(IT)))
+    await asyncio.sleep(0)
+    let_go.set()  # reached only because this loop goes on
+    assert (await running).detail == {"result": True}
+
+
+async def test_a_failure_and_its_traceback(callables: Callables, make_call: MakeCall, log: Log):
+    def it() -> None:
+        raise LookupError("nothing there")
+
+    callables.register("it", it)
+    outcome = await callables.send(make_call(IT))
+    assert outcome == Outcome(kind="error", retryable=True, error="LookupError: nothing there")
+    await until(lambda: "raise LookupError" in log.text)
+
+
+async def test_sys_exit_in_a_callable_does_not_end_the_program(callables: Callables, make_call: MakeCall):
+    def it() -> None:
+        raise SystemExit(3)
+
+    callables.register("it", it)
+    outcome = await callables.send(make_call(IT))
+    assert outcome.error == "SystemExit: 3"
+
+
+async def test_params_that_do_not_fit(callables: Callables, make_call: MakeCall):
+    callables.register("it", lambda a: a)
+    outcome = await callables.send(make_call(IT, params={"b": 1}))
+    assert outcome.kind == "error"
+    assert not outcome.retryable
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+async def test_logging_goes_to_the_run_it_belongs_to(callables: Callables, make_call: MakeCall, kind: str):
+    def sync_it(word: str) -> None:
+        logging.getLogger("mine").warning("said %s", word)
+
+    async def async_it(word: str) -> None:
+        sync_it(word)
+
+    callables.register("it", sync_it if kind == "sync" else async_it)
+    logs = {word: Log() for word in ("one", "two")}
+    await asyncio.gather(*(callables.send(make_call(IT, params={"word": w}, log=log)) for w, log in logs.items()))
+    for word, log in logs.items():
+        await until(lambda log=log: log.text)
+        assert log.text.endswith(f"WARNING mine: said {word}\n")
+        assert log.text.count("\n") == 1
+
+
+async def test_cancelling_a_coroutine_cancels_it(callables: Callables, make_call: MakeCall):
+    began, cancelled = threading.Event(), threading.Event()
+
+    async def it() -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    callables.register("it", it)
+    running = asyncio.ensure_future(callables.send(make_call(IT)))
+    await until(began.is_set)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await until(cancelled.is_set)
+    assert cancelled.is_set()
+
+
+async def test_leaving_cancels_what_still_runs(make_call: MakeCall):
+    began, cancelled = threading.Event(), threading.Event()
+
+    async def it() -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    async with Callables() as callables:
+        callables.register("it", it)
+        running = asyncio.ensure_future(callables.send(make_call(IT)))
+        await until(began.is_set)
+    await asyncio.wait([running])
+    assert cancelled.is_set()
+    assert not any(thread.name == "onthedot-callables" for thread in threading.enumerate())
+
+
+async def test_the_logging_of_the_program_is_left_as_it_was():
+    before = list(logging.getLogger().handlers)
+    async with Callables():
+        assert len(logging.getLogger().handlers) == len(before) + 1
+    assert logging.getLogger().handlers == before
+
+
+def test_names():
+    callables = Callables()
+    callables.register("a.b", print)
+    callables.register("a.b", print)
+    for name in ("", "a:b"):
+        with pytest.raises(ValueError, match="can't be the name"):
+            callables.register(name, print)
+    with pytest.raises(ValueError, match="registered already"):
+        callables.register("a.b", len)
+    with pytest.raises(Invalid) as caught:
+        callables.check(IT)
+    assert caught.value.problems[0].accepted == "a.b"
+    assert callables.offers == ["function:a.b"]
+
+
+async def test_one_that_is_not_registered(callables: Callables, make_call: MakeCall):
+    outcome = await callables.send(make_call(IT))
+    assert outcome == Outcome(kind="refused", error="it is not registered in this program")
+
+
+async def test_a_result_that_is_no_json(callables: Callables, make_call: MakeCall):
+    callables.register("it", lambda: object)
+    assert (await callables.send(make_call(IT))).detail == {"result": "<class 'object'>"}

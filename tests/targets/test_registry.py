@@ -1,0 +1,118 @@
+"""The registry: one door to every kind."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Self
+
+import pytest
+
+from onthedot.errors import Invalid
+from onthedot.model.run import Outcome
+from onthedot.model.target import CommandTarget, FunctionTarget, WebhookTarget, requires
+from onthedot.settings import CommandSetting
+from onthedot.targets import Call, Callables, EgressRule, Targets, build_targets
+from tests.targets.conftest import MakeCall
+
+
+class Scripted:
+    """A kind that does as the test says, and remembers when it was open."""
+
+    def __init__(self, answer: Any, events: list[str] | None = None, name: str = "kind") -> None:
+        self.answer, self.events, self.name = answer, [] if events is None else events, name
+
+    @property
+    def offers(self) -> list[str]:
+        return [self.name]
+
+    def check(self, target: Any) -> None:
+        self.events.append(f"check {self.name}")
+
+    async def send(self, call: Call) -> Outcome:
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+    async def __aenter__(self) -> Self:
+        if self.answer == "can't open":
+            raise OSError("can't open")
+        self.events.append(f"open {self.name}")
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self.events.append(f"close {self.name}")
+
+
+WEBHOOK = WebhookTarget(url="http://example.com/")
+
+
+async def test_each_type_goes_to_its_kind(make_call: MakeCall):
+    targets = Targets({"webhook": Scripted(Outcome(kind="ok")), "command": Scripted(Outcome(kind="timeout"))})
+    assert (await targets.send(make_call(WEBHOOK))).kind == "ok"
+    assert (await targets.send(make_call(CommandTarget(command="x")))).kind == "timeout"
+
+
+async def test_a_type_that_is_not_there(make_call: MakeCall):
+    targets = Targets({"webhook": Scripted(None)})
+    assert await targets.send(make_call(CommandTarget(command="x"))) == Outcome(
+        kind="refused", error="this node has no command targets"
+    )
+    with pytest.raises(Invalid) as caught:
+        targets.check(CommandTarget(command="x"))
+    assert caught.value.problems[0].path == "target.type"
+
+
+@pytest.mark.parametrize("error", [RuntimeError("odd"), KeyError("k"), OSError(5, "disk"), AssertionError()])
+async def test_nothing_is_raised_but_a_failed_try(make_call: MakeCall, error: Exception):
+    outcome = await Targets({"webhook": Scripted(error)}).send(make_call(WEBHOOK))
+    assert outcome.kind == "error"
+    assert outcome.retryable
+    assert (outcome.error or "").startswith(type(error).__name__)
+
+
+async def test_cancelling_goes_through(make_call: MakeCall):
+    with pytest.raises(asyncio.CancelledError):
+        await Targets({"webhook": Scripted(asyncio.CancelledError())}).send(make_call(WEBHOOK))
+
+
+async def test_kinds_are_opened_and_closed_in_order():
+    events: list[str] = []
+    targets = Targets({"a": Scripted(None, events, "a"), "b": Scripted(None, events, "b")})
+    async with targets:
+        assert targets.offers == ["a", "b"]
+    assert events == ["open a", "open b", "close b", "close a"]
+
+
+async def test_when_one_cannot_open_the_others_are_closed():
+    events: list[str] = []
+    targets = Targets({"a": Scripted(None, events, "a"), "b": Scripted("can't open", events, "b")})
+    with pytest.raises(OSError, match="can't open"):
+        async with targets:
+            pass
+    assert events == ["open a", "close a"]
+
+
+def test_what_is_built_offers_what_was_registered():
+    commands = {"backup": CommandSetting(argv=("true",))}
+    targets = build_targets(
+        version="1", egress=EgressRule(), functions=["reports", "tools:clean"], commands=commands, function_processes=3
+    )
+    assert targets.offers == ["webhook", "function:reports", "function:tools", "command:backup"]
+    assert targets.capacity == {"function": 3}
+    for target in (WEBHOOK, FunctionTarget(function="reports:x"), CommandTarget(command="backup")):
+        targets.check(target)
+        assert requires(target) in targets.offers
+
+
+def test_by_default_nothing_private_may_be_called():
+    with pytest.raises(Invalid):
+        build_targets(version="1").check(WebhookTarget(url="http://10.0.0.1/"))
+
+
+def test_an_embedded_program_offers_its_callables():
+    callables = Callables()
+    targets = build_targets(version="1", callables=callables)
+    assert targets.offers == ["webhook"]
+    callables.register("tick", lambda: None)
+    assert targets.offers == ["webhook", "function:tick"]
+    targets.check(FunctionTarget(function="tick"))
