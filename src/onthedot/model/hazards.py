@@ -24,7 +24,7 @@ def hazards(value: Any, path: str = "") -> Iterator[FieldProblem]:
 
 def child(path: str, name: object) -> str:
     """`policy` and `retry` → `policy.retry`; safe to print whatever the name holds."""
-    plain = str(name)[:200].replace("\x00", "\\u0000").encode("utf-8", "backslashreplace").decode()
+    plain = str(name)[:200].replace("\x00", "\\u0000").encode("utf-8", "backslashreplace").decode() or '""'
     return f"{path}.{plain}" if path else plain
 
 
