@@ -4,13 +4,29 @@ from __future__ import annotations
 
 from onthedot.clock import Clock, SystemClock
 from onthedot.errors import SettingsError, StoreError
+from onthedot.store.creating import NewJob
 from onthedot.store.driver import Driver
+from onthedot.store.idempotency import Idempotency
+from onthedot.store.job_lists import JobFilter
+from onthedot.store.keys import FoundKey
 from onthedot.store.migrate import check_version, migrate
+from onthedot.store.paging import Page
 from onthedot.store.postgres.driver import PostgresDriver
 from onthedot.store.sqlite.driver import SqliteDriver
 from onthedot.store.store import Store
+from onthedot.store.sync import SyncReport
 
-__all__ = ["Store", "open_driver", "open_store"]
+__all__ = [
+    "FoundKey",
+    "Idempotency",
+    "JobFilter",
+    "NewJob",
+    "Page",
+    "Store",
+    "SyncReport",
+    "open_driver",
+    "open_store",
+]
 
 _ACCEPTED = "sqlite:///path/to/file.db, sqlite:///:memory: or postgresql://user:password@host/database"
 

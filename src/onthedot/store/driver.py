@@ -12,12 +12,16 @@ from typing import Any, Protocol, TypeVar
 
 from onthedot.store.queries import Queries
 
-__all__ = ["HINTS", "Driver", "Row", "Rows", "Transaction"]
+__all__ = ["HINTS", "Collision", "Driver", "Row", "Rows", "Transaction"]
 
 T = TypeVar("T")
 
 HINTS = ("due", "orders")
 """The topics there are. After a listener reconnects, it gets one of each: whatever was said meanwhile is lost."""
+
+
+class Collision(Exception):
+    """A unique index refused a row: somebody else was first."""
 
 
 class Row(Protocol):
@@ -85,7 +89,8 @@ class Driver(Protocol):
         ...
 
     async def write(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Run `body` in a transaction; deadlocks and serialization failures run it again, so it must start afresh."""
+        """Run `body` in a transaction; deadlocks and serialization failures run it again, so it must start afresh.
+        What a unique index refuses comes out as Collision."""
         ...
 
     async def read(self, body: Callable[[Transaction], Awaitable[T]]) -> T:

@@ -16,6 +16,7 @@ from importlib import resources
 __all__ = ["Queries"]
 
 _NAME = re.compile(r"^-- name: *([a-z0-9_.]+)\s*$", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*--.*$", re.MULTILINE)
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 _PARAMETER = {"sqlite": re.compile(r"\?(\d+)"), "postgres": re.compile(r"\$(\d+)")}
 
@@ -36,7 +37,7 @@ class Queries:
         for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
             if name in self._statements:
                 raise ValueError(f"{self.dialect}: statement {name!r} is defined twice")
-            self._statements[name] = self.render(body.strip().removesuffix(";"))
+            self._statements[name] = self.render(_COMMENT.sub("", body).strip().removesuffix(";"))
 
     def render(self, text: str) -> str:
         """Text with `{now}` filled in."""

@@ -19,7 +19,10 @@ __all__ = ["SEARCHED", "decode_spec", "job_record", "job_view", "keep_secret", "
 SEARCHED = 200
 """How much of a key or name the prefix filter looks at: PostgreSQL's index rows end at 2,704 bytes."""
 
+NO_STATS = JobStats()
+
 _decoder = msgspec.json.Decoder(JobSpec, dec_hook=dec_hook)
+_ended = msgspec.json.Decoder(list[tuple[str, str, int, int | None, int | None]])
 
 
 def decode_spec(text: str) -> JobSpec:
@@ -89,7 +92,8 @@ def job_record(row: Row) -> JobRecord:
 
 def job_view(row: Row) -> JobView:
     """A row of the `job_view` columns: the job, its next run, its statistics."""
-    timed = row["timed"] or 0
+    ended = row["ended_runs"]
+    stats, last_run = _one_off_stats(ended) if ended is not None else (_recurring_stats(row), row["last_run"])
     return view_of(
         decode_spec(row["spec"]),
         job_id=row["id"],
@@ -97,19 +101,47 @@ def job_view(row: Row) -> JobView:
         state=row["state"],
         reason=row["reason"],
         next_run=row["next_run"],
-        last_run=row["last_run"],
+        last_run=last_run,
         created_at=row["created_at"],
         updated_at=row["updated_at"],
-        stats=JobStats(
-            runs=row["runs"] or 0,
-            failures=row["failures"] or 0,
-            avg_duration_ms=round(float(row["duration_ms"]) / timed, 3) if timed else None,
-            last_duration_ms=row["last_duration_ms"],
-            last_lateness_ms=row["last_lateness_ms"],
-            last_status=None if row["last_status"] is None else row["last_status"].upper(),
-            last_run_id=row["last_run_id"],
-        ),
+        stats=stats,
     )
+
+
+def _recurring_stats(row: Row) -> JobStats:
+    if row["runs"] is None:
+        return NO_STATS
+    return JobStats(
+        runs=row["runs"],
+        failures=row["failures"],
+        avg_duration_ms=_average(int(row["duration_ms"]), row["timed"]),
+        last_duration_ms=row["last_duration_ms"],
+        last_lateness_ms=row["last_lateness_ms"],
+        last_status=None if row["last_status"] is None else row["last_status"].upper(),
+        last_run_id=row["last_run_id"],
+    )
+
+
+def _one_off_stats(text: str) -> tuple[JobStats, int | None]:
+    """A one-off job has no row of statistics: its few ended runs say it all, newest first."""
+    runs = sorted(_ended.decode(text), key=lambda run: run[2], reverse=True)
+    if not runs:
+        return NO_STATS, None
+    run_id, status, finished_at, duration_ms, lateness_ms = runs[0]
+    durations = [run[3] for run in runs if run[3] is not None]
+    return JobStats(
+        runs=len(runs),
+        failures=sum(run[1] == "failed" for run in runs),
+        avg_duration_ms=_average(sum(durations), len(durations)),
+        last_duration_ms=duration_ms,
+        last_lateness_ms=lateness_ms,
+        last_status=status.upper(),
+        last_run_id=run_id,
+    ), finished_at
+
+
+def _average(total: int, count: int) -> float | None:
+    return round(total / count, 3) if count else None
 
 
 def view_of(
@@ -123,7 +155,7 @@ def view_of(
     updated_at: int,
     reason: str | None = None,
     last_run: int | None = None,
-    stats: JobStats = JobStats(),
+    stats: JobStats = NO_STATS,
 ) -> JobView:
     return JobView(
         id=job_id,

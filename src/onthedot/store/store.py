@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from onthedot.store.topic import Topic
+from onthedot.store.by_hand import RunsByHand
+from onthedot.store.idempotency import IdempotencyUpkeep
+from onthedot.store.job_lists import JobLists
+from onthedot.store.jobs import Jobs
+from onthedot.store.keys import Keys
+from onthedot.store.sync import JobSync
+from onthedot.store.verbs import JobVerbs
 
 __all__ = ["Store"]
 
 
 class Store(
-    Topic,
+    Jobs,
+    JobVerbs,
+    JobLists,
+    JobSync,
+    RunsByHand,
+    IdempotencyUpkeep,
+    Keys,
 ):
     """One public method = one transaction = one sentence of the product. The same meaning on every driver."""
 

@@ -12,7 +12,7 @@ import asyncpg
 
 from onthedot.clock import SystemClock
 from onthedot.errors import StoreError, StoreUnsafe
-from onthedot.store.driver import Row, Rows, Transaction
+from onthedot.store.driver import Collision, Row, Rows, Transaction
 from onthedot.store.postgres.address import Address, parse_address
 from onthedot.store.postgres.hints import CHANNEL, Listener, Notifier
 from onthedot.store.postgres.trouble import AWAY, is_again, unavailable
@@ -151,6 +151,8 @@ class PostgresDriver:
                     return await body(transaction)
             except asyncpg.PostgresError as error:
                 if not is_again(error):
+                    if isinstance(error, asyncpg.UniqueViolationError):
+                        raise Collision(error.constraint_name) from error
                     raise
                 if not left:
                     raise unavailable(error) from error

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from onthedot.errors import StoreError, StoreUnavailable
-from onthedot.store.driver import Row, Rows
+from onthedot.store.driver import Collision, Row, Rows
 from onthedot.store.queries import Queries
 
 __all__ = ["Connection", "SqliteTransaction"]
@@ -55,6 +55,10 @@ class Connection:
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _AWAY:
                 raise StoreUnavailable(f"the SQLite store can't be used right now: {error}") from error
+            raise
+        except sqlite3.IntegrityError as error:
+            if error.sqlite_errorcode in (sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY):
+                raise Collision(str(error)) from error
             raise
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):

@@ -1,0 +1,130 @@
+"""Runs that a person asks for beside the schedule: one now, or the slots that were missed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from onthedot.errors import Conflict, Invalid
+from onthedot.model.instant import format_instant
+from onthedot.model.job import JobRecord
+from onthedot.model.run import RunView, run_id
+from onthedot.plan import timetable_of
+from onthedot.store.changing import Locked, lock
+from onthedot.store.driver import Rows, Transaction
+from onthedot.store.idempotency import Idempotency, claim_keys
+from onthedot.store.numbers import take_run_numbers
+from onthedot.store.reading import no_job
+from onthedot.store.runs_of_verbs import run_row
+from onthedot.store.topic import Topic
+
+__all__ = ["RunsByHand"]
+
+
+class RunsByHand(Topic):
+    async def run_job(self, tenant: int, job_id: int, *, idempotency: Idempotency | None = None) -> RunView:
+        """One run now, beside the schedule: also of a paused or ended job."""
+
+        async def body(tx: Transaction) -> RunView:
+            job = await _locked(tx, tenant, job_id)
+            (n,) = await take_run_numbers(tx, 1)
+            view = _view(job.record, n, job.now)
+            if idempotency is not None:
+                answer = msgspec.json.encode(view).decode()
+                kept = (await claim_keys(tx, [(tenant, idempotency, answer)], job.now)).get((tenant, idempotency.key))
+                if isinstance(kept, Invalid):
+                    raise kept
+                if kept is not None:
+                    return msgspec.json.decode(kept, type=RunView)
+            row = run_row(tenant, job_id, job.record.spec, job.now, "manual", due=job.now, ready=job.now, n=n)
+            await tx.execute("add_runs", job.now, Rows([row]))
+            return view
+
+        return await self.driver.write(body)
+
+    async def backfill_job(
+        self, tenant: int, job_id: int, *, start: int, end: int, force: bool = False, limit: int = 1000
+    ) -> list[str]:
+        """Run the slots from `start` to `end` that lie before the next one; those already done only with `force`.
+        They go into the backlog lane: what is on time is never delayed by them. The ids of the new runs."""
+
+        async def body(tx: Transaction) -> list[str]:
+            job = await _locked(tx, tenant, job_id)
+            slots = _slots(job, start, end, limit)
+            if not force and slots:
+                taken = await tx.rows("slots_taken", tenant, job_id, slots[0], slots[-1])
+                slots = sorted(set(slots) - {row["slot"] for row in taken})
+            numbers = await take_run_numbers(tx, len(slots))
+            parked = job.record.state == "paused"
+            rows = [
+                run_row(
+                    tenant,
+                    job_id,
+                    job.record.spec,
+                    slot,
+                    "backfill",
+                    due=job.now,
+                    ready=job.now,
+                    n=n,
+                    parked=parked,
+                    backlog=True,
+                )
+                for slot, n in zip(slots, numbers, strict=True)
+            ]
+            if rows:
+                await tx.execute("add_runs", job.now, Rows(rows))
+            return [row[0] for row in rows]
+
+        return await self.driver.write(body)
+
+
+async def _locked(tx: Transaction, tenant: int, job_id: int) -> Locked:
+    job = await lock(tx, tenant, job_id)
+    if job is None:
+        raise no_job(job_id)
+    if job.record.state == "quarantined":
+        raise Conflict(f"job {job_id} is quarantined ({job.record.reason}): change it first")
+    return job
+
+
+def _slots(job: Locked, start: int, end: int, limit: int) -> list[int]:
+    """Slots in [start, end] before the cursor; the cursor and what comes after it will fire by themselves."""
+    last = min(end, job.now)
+    if job.cursor_slot is not None:
+        last = min(last, job.cursor_slot - 1)
+    times, slots = timetable_of(job.record.spec, job.record.anchor_at), []
+    slot = times.next_after(start - 1)
+    while slot is not None and slot <= last:
+        slots.append(slot)
+        if len(slots) > limit:
+            raise Invalid.one(
+                "end",
+                f"the range holds more than {limit} slots",
+                given=format_instant(end),
+                accepted=f"at most {format_instant(slots[-2])} with this start",
+            )
+        slot = times.next_after(slot)
+    return slots
+
+
+def _view(job: JobRecord, n: int, now: int) -> RunView:
+    return RunView(
+        id=run_id(job.id, now, "manual", n),
+        job_id=job.id,
+        key=job.spec.key,
+        kind="manual",
+        scheduled_for=format_instant(now),
+        due_at=format_instant(now),
+        status="PENDING",
+        reason=None,
+        attempt=0,
+        tries=0,
+        losses=0,
+        node=None,
+        started_at=None,
+        finished_at=None,
+        lateness_ms=None,
+        duration_ms=None,
+        outcome=None,
+        error=None,
+        attempts=[],
+    )

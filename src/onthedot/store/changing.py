@@ -1,0 +1,135 @@
+"""Carrying out what `plan` decided for a job: its row, its cursor, its waiting runs, what nodes hold ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from onthedot.model.job import JobRecord, JobSpec
+from onthedot.model.level import level_of
+from onthedot.model.run import run_id
+from onthedot.model.target import requires
+from onthedot.plan import Change, timetable_of
+from onthedot.store.driver import Row, Rows, Transaction
+from onthedot.store.records import job_record, spec_columns
+from onthedot.store.runs_of_verbs import cursor_row, lane_of
+
+__all__ = ["Locked", "apply_change", "lock", "remove"]
+
+
+class Locked(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that nobody else can change or claim for now, with its pending runs."""
+
+    record: JobRecord
+    pending: Sequence[Row]
+    now: int
+
+    @property
+    def cursor_slot(self) -> int | None:
+        return next((row["slot"] for row in self.pending if row["cursor"]), None)
+
+
+async def lock(tx: Transaction, tenant: int, job_id: int) -> Locked | None:
+    """The job's row, then its pending runs, then the time: waiting for a lock must not make `now` old."""
+    row = await tx.row("lock_job", tenant, job_id)
+    if row is None:
+        return None
+    pending = await tx.rows("lock_pending", tenant, job_id)
+    return Locked(record=job_record(row), pending=pending, now=await tx.now())
+
+
+async def apply_change(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:
+    await _write_job(tx, job, spec, change)
+    if change.skipped is not None:
+        await _write_skipped(tx, job, change)
+    await _cancel_strays(tx, job, spec, change)
+    await _set_cursor(tx, job, spec, change)
+    await _refit_runs(tx, job, spec)
+    if change.parked:
+        await tx.execute("park_runs", job.record.id)
+    elif change.state == "active":
+        await tx.execute("release_runs", job.record.id, job.now)
+    await tx.execute("recall_runs", job.record.id, job.now)
+
+
+async def remove(tx: Transaction, job: Locked) -> None:
+    """The job goes, its ledger stays. A run that executes finds its end without the job."""
+    tenant, job_id = job.record.tenant, job.record.id
+    await _cancel(tx, job, [row["id"] for row in job.pending], "deleted")
+    await tx.execute("recall_runs", job_id, job.now)
+    await tx.execute("delete_tags", job_id)
+    await tx.execute("delete_job_stats", job_id)
+    await tx.execute("delete_job_dead_letters", job_id)
+    await tx.execute("delete_job", tenant, job_id)
+
+
+async def _write_job(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:
+    record, paused_at = job.record, None
+    if change.state == "paused":
+        paused_at = record.paused_at if record.state == "paused" else job.now
+    await tx.execute(
+        "update_job",
+        record.tenant,
+        record.id,
+        *spec_columns(spec),
+        change.state,
+        change.anchor_at,
+        change.claimed_slot,
+        change.slots_used,
+        paused_at,
+        job.now,
+        record.reason if change.state == "quarantined" else None,
+    )
+    if spec.tags != record.spec.tags:
+        await tx.execute("delete_tags", record.id)
+        if spec.tags:
+            await tx.execute("insert_tags", Rows([(record.tenant, tag, record.id) for tag in dict.fromkeys(spec.tags)]))
+
+
+async def _write_skipped(tx: Transaction, job: Locked, change: Change) -> None:
+    assert change.skipped is not None
+    gap, record = change.skipped, job.record
+    name = run_id(record.id, gap.first)
+    await tx.execute(
+        "insert_skipped", name, record.tenant, record.id, gap.first, gap.last, gap.slots, gap.reason, job.now
+    )
+
+
+async def _cancel_strays(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:
+    """Runs that a node held ahead and gave back are no cursor; what the new schedule lacks never fires."""
+    untried = [row for row in job.pending if not row["cursor"] and row["kind"] == "scheduled" and not row["tries"]]
+    if untried and spec.schedule != job.record.spec.schedule:
+        times = timetable_of(spec, change.anchor_at)
+        await _cancel(tx, job, [row["id"] for row in untried if not times.is_slot(row["slot"])], "rescheduled")
+
+
+async def _cancel(tx: Transaction, job: Locked, ids: Sequence[str], reason: str) -> None:
+    if ids:
+        await tx.execute("cancel_pending", job.record.id, list(ids), reason, job.now)
+        await tx.execute("drop_pending", job.record.id, list(ids))
+
+
+async def _set_cursor(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:
+    """Where it stays, it still may be due at another instant: jitter and overlap decide that."""
+    record = job.record
+    if change.moved:
+        await tx.execute("drop_cursor", record.id)
+    if change.cursor_slot is None:
+        return
+    row = cursor_row(record.tenant, record.id, spec, change.cursor_slot, parked=change.parked)
+    if change.moved or job.cursor_slot is None:
+        await tx.execute("add_runs", job.now, Rows([row]))
+    else:
+        due, ready, parked, resume = row[4:8]
+        await tx.execute("move_cursor", record.id, due, max(ready, job.now), parked, resume)
+
+
+async def _refit_runs(tx: Transaction, job: Locked, spec: JobSpec) -> None:
+    """Each attempt uses the job's present target, so waiting runs need a node that offers that."""
+    old = job.record.spec
+    if (old.target, old.policy, old.schedule) == (spec.target, spec.policy, spec.schedule):
+        return
+    job_id, once = job.record.id, spec.policy.delivery == "at_most_once"
+    await tx.execute("refit_runs", job_id, requires(spec.target), level_of(spec), once, not spec.schedule.one_off)
+    await tx.execute("relane_runs", job_id, lane_of(job_id, spec), job.now)

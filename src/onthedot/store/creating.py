@@ -1,0 +1,117 @@
+"""Jobs come into being in groups: one transaction and a handful of statements, however many they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from onthedot.errors import Conflict, Invalid, OnTheDotError
+from onthedot.model.job import JobSpec, JobView
+from onthedot.model.run import run_id
+from onthedot.model.target import MASK, WebhookTarget
+from onthedot.plan import Opening, due_at, opening
+from onthedot.store.driver import Rows, Transaction
+from onthedot.store.idempotency import Idempotency
+from onthedot.store.numbers import take_job_ids
+from onthedot.store.records import spec_columns, view_of
+from onthedot.store.runs_of_verbs import cursor_row
+
+__all__ = ["Fresh", "NewJob", "insert_fresh", "key_taken", "prepare"]
+
+
+class NewJob(msgspec.Struct, frozen=True, kw_only=True):
+    tenant: int
+    spec: JobSpec
+    idempotency: Idempotency | None = None
+    source: str | None = None
+
+
+class Fresh(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that is planned but not yet written."""
+
+    id: int
+    tenant: int
+    spec: JobSpec
+    opening: Opening
+    source: str | None
+
+    def view(self, now: int) -> JobView:
+        """What reading it back would give, without reading it back."""
+        slot = self.opening.cursor_slot if self.opening.state == "active" else None
+        due = None if slot is None else due_at(slot, run_id(self.id, slot), self.spec.policy.jitter)
+        return view_of(
+            self.spec,
+            job_id=self.id,
+            version=1,
+            state=self.opening.state,
+            next_run=due,
+            created_at=now,
+            updated_at=now,
+        )
+
+
+async def prepare(tx: Transaction, items: Sequence[NewJob], now: int) -> list[Fresh | OnTheDotError]:
+    """Ids and first slots. An item whose schedule can't be computed gets its error, the others go on."""
+    ids = await take_job_ids(tx, len(items))
+    return [_plan(item, job_id, now) for item, job_id in zip(items, ids, strict=True)]
+
+
+def _plan(item: NewJob, job_id: int, now: int) -> Fresh | OnTheDotError:
+    target = item.spec.target
+    if isinstance(target, WebhookTarget) and target.secret == MASK:
+        return Invalid.one("target.secret", "this is the mask, not a secret", accepted='the signing secret, "whsec_…"')
+    try:
+        start = opening(item.spec, now)
+    except OnTheDotError as error:
+        return error
+    return Fresh(id=job_id, tenant=item.tenant, spec=item.spec, opening=start, source=item.source)
+
+
+async def insert_fresh(tx: Transaction, jobs: Sequence[Fresh], now: int) -> dict[int, Conflict]:
+    """Write jobs, tags and first runs. Answers why not, by id, for those whose key was taken."""
+    if not jobs:
+        return {}
+    rows = sorted(
+        (_job_row(job, now) for job in jobs), key=lambda row: (row[1], row[2] or "")
+    )  # one order: no deadlock
+    written = {row["id"] for row in await tx.rows("insert_jobs", now, Rows(rows))}
+    refused = [job for job in jobs if job.id not in written]
+    done = [job for job in jobs if job.id in written]
+    tags = [(job.tenant, tag, job.id) for job in done for tag in dict.fromkeys(job.spec.tags)]
+    if tags:
+        await tx.execute("insert_tags", Rows(tags))
+    cursors = [_first_run(job) for job in done if job.opening.cursor_slot is not None]
+    if cursors:
+        await tx.execute("add_runs", now, Rows(cursors))
+    return await _taken(tx, refused) if refused else {}
+
+
+def _job_row(job: Fresh, now: int) -> tuple[object, ...]:
+    state = job.opening.state
+    return (
+        job.id,
+        job.tenant,
+        *spec_columns(job.spec),
+        state,
+        now if state == "paused" else None,
+        now if state == "ended" else None,
+        job.source,
+        job.spec.paused if job.source is not None else None,
+    )
+
+
+def _first_run(job: Fresh) -> tuple[object, ...]:
+    assert job.opening.cursor_slot is not None
+    parked = job.opening.state == "paused"
+    return cursor_row(job.tenant, job.id, job.spec, job.opening.cursor_slot, parked=parked)
+
+
+async def _taken(tx: Transaction, refused: Sequence[Fresh]) -> dict[int, Conflict]:
+    rows = await tx.rows("holders_of_keys", Rows([(job.tenant, job.spec.key) for job in refused]))
+    holders = {(row["tenant"], row["key"]): row["id"] for row in rows}
+    return {job.id: key_taken(job.spec.key, holders.get((job.tenant, job.spec.key))) for job in refused}
+
+
+def key_taken(key: str | None, holder: int | None) -> Conflict:
+    return Conflict(f"the key {key!r} is taken" + (f" by job {holder}" if holder is not None else ""))

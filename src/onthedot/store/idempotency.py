@@ -1,0 +1,71 @@
+"""The same request twice has one effect: who comes first writes the row, who comes later reads its answer.
+
+Kept for 24 hours. The row is written in the transaction of the effect itself, so that there is never one without the
+other. On PostgreSQL a second writer waits for the first to commit, then finds its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from onthedot.errors import IdempotencyMismatch, Invalid
+from onthedot.model.duration import DAY
+from onthedot.store.driver import Rows, Transaction
+from onthedot.store.topic import Topic
+
+__all__ = ["Answers", "Idempotency", "IdempotencyUpkeep", "Wanted", "claim_keys", "mismatch", "release_keys"]
+
+KEPT = DAY
+
+
+class Idempotency(msgspec.Struct, frozen=True):
+    """`key` as the caller sent it, `fingerprint` of what was asked: another body under the same key is a mistake."""
+
+    key: str
+    fingerprint: str
+
+
+Wanted = tuple[int, Idempotency, str]  # tenant, what it is recognised by, the answer if it is new
+Answers = Mapping[tuple[int, str], str | Invalid]
+
+
+async def claim_keys(tx: Transaction, wanted: Sequence[Wanted], now: int) -> Answers:
+    """Write the rows that are new. For each one that is not: the answer kept, or IdempotencyMismatch."""
+    if not wanted:
+        return {}
+    rows = sorted((tenant, repeat.key, repeat.fingerprint, answer) for tenant, repeat, answer in wanted)
+    won = {(row["tenant"], row["key"]) for row in await tx.rows("claim_idempotency", now, now - KEPT, Rows(rows))}
+    lost = {(tenant, key): fingerprint for tenant, key, fingerprint, _ in rows if (tenant, key) not in won}
+    if not lost:
+        return {}
+    found = await tx.rows("read_idempotency", Rows(list(lost)))
+    return {
+        (row["tenant"], row["key"]): row["result"]
+        if row["fingerprint"] == lost[row["tenant"], row["key"]]
+        else mismatch(row["key"])
+        for row in found
+    }
+
+
+async def release_keys(tx: Transaction, keys: Sequence[tuple[int, str]]) -> None:
+    """What failed may be tried again under the same key."""
+    if keys:
+        await tx.execute("release_idempotency", Rows(keys))
+
+
+def mismatch(key: str) -> Invalid:
+    return IdempotencyMismatch.one(
+        "Idempotency-Key", "was used before with another request", given=key, accepted="a new key for a new request"
+    )
+
+
+class IdempotencyUpkeep(Topic):
+    async def prune_idempotency(self, limit: int = 1000) -> int:
+        """Forget what is older than a day, at most `limit` rows; how many it were."""
+
+        async def body(tx: Transaction) -> int:
+            return await tx.execute("prune_idempotency", await tx.now() - KEPT, limit)
+
+        return await self.driver.write(body)

@@ -1,0 +1,122 @@
+"""Lists of jobs: any set of filters, one page at a time, each driven by an index.
+
+What drives: `next_before`/`next_after` the index of cursors (ordered by next run), else `q` the two of search texts
+(ordered by the text that matched), else `tag` its own, else the newest first. The other filters narrow that down.
+"""
+
+from __future__ import annotations
+
+import typing
+from typing import Any
+
+import msgspec
+
+from onthedot.errors import Invalid
+from onthedot.model.instant import NEVER
+from onthedot.model.job import JobState, JobView
+from onthedot.model.schedule import SCHEDULE_KINDS
+from onthedot.model.target import TARGET_TYPES
+from onthedot.store.driver import Row
+from onthedot.store.paging import Page, check_limit, fingerprint, open_cursor, seal_cursor
+from onthedot.store.reading import VIEW
+from onthedot.store.records import job_view, search_text
+from onthedot.store.topic import Topic
+
+__all__ = ["JobFilter", "JobLists", "statement_for"]
+
+STATES: tuple[str, ...] = typing.get_args(JobState)
+END = "\U0010ffff"  # no text goes on with this, so every text with a prefix comes before prefix + END
+
+
+class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
+    q: str | None = None  # a prefix of key or name, in any case
+    tag: str | None = None
+    status: str | None = None
+    target: str | None = None
+    schedule: str | None = None
+    next_before: int | None = None  # ms; the next run is before this
+    next_after: int | None = None  # ms; the next run is at this or later
+    limit: int = 50
+    cursor: str | None = None
+
+
+class JobLists(Topic):
+    async def list_jobs(self, tenant: int, wanted: JobFilter) -> Page[JobView]:
+        """One page of jobs that pass all the filters."""
+        check_limit(wanted.limit)
+        _check_words(wanted)
+        drive = _drive(wanted)
+        name, args = statement_for(tenant, wanted)
+        rows = await self.driver.read(lambda tx: tx.rows(name, *args))
+        shown = rows[: wanted.limit]
+        more = len(rows) > wanted.limit
+        return Page(
+            items=[job_view(row) for row in shown],
+            next=seal_cursor(_asked(wanted), *_position(drive, shown[-1])) if more else None,
+        )
+
+
+def _check_words(wanted: JobFilter) -> None:
+    for name, given, accepted in (
+        ("status", wanted.status, STATES),
+        ("target", wanted.target, TARGET_TYPES),
+        ("schedule", wanted.schedule, SCHEDULE_KINDS),
+    ):
+        if given is not None and given not in accepted:
+            raise Invalid.one(name, "unknown", given=given, accepted=", ".join(accepted))
+
+
+def _asked(wanted: JobFilter) -> str:
+    return fingerprint("jobs", msgspec.structs.astuple(msgspec.structs.replace(wanted, limit=0, cursor=None)))
+
+
+def _drive(wanted: JobFilter) -> str:
+    if wanted.next_before is not None or wanted.next_after is not None:
+        return "next"
+    if wanted.q:
+        return "matching"
+    return "tagged" if wanted.tag is not None else "newest"
+
+
+def _position(drive: str, row: Row) -> tuple[int | str, ...]:
+    return (row["id"],) if drive in ("newest", "tagged") else (row["matched"], row["id"])
+
+
+def statement_for(tenant: int, wanted: JobFilter) -> tuple[str, list[Any]]:
+    """The statement's name, made of fixed parts, and its arguments."""
+    drive, limit = _drive(wanted), wanted.limit + 1
+    kinds = {"next": (int, int), "matching": (str, int)}.get(drive, (int,))
+    position = None if wanted.cursor is None else open_cursor(wanted.cursor, _asked(wanted), kinds)
+    low, high = _prefix(wanted.q)
+    where: list[tuple[str, list[Any]]] = [
+        ("state", [wanted.status]),
+        ("target", [wanted.target]),
+        ("schedule", [wanted.schedule]),
+    ]
+    if drive != "tagged":
+        where.append(("tag", [wanted.tag]))
+    args: list[Any]
+    if drive == "next":
+        name = "list_jobs_by_next"
+        before = NEVER if wanted.next_before is None else wanted.next_before
+        args = [tenant, before, *(position or (_before(wanted.next_after), NEVER)), limit]
+        where.append(("matching", [low, high]))
+    elif drive == "matching":
+        name, args = "list_jobs_matching", [tenant, low, high, *(position or (low, 0)), limit]
+    elif drive == "tagged":
+        name, args = "list_jobs_tagged", [tenant, wanted.tag, *(position or (NEVER,)), limit]
+    else:
+        name, args = "list_jobs", [tenant, limit]
+        where.append(("before", position or [None]))
+    used = [(part, given) for part, given in where if given[0] is not None]
+    parts = "".join(f"+where.{part}" for part, _ in used)
+    return name + VIEW + parts, [*args, *(value for _, given in used for value in given)]
+
+
+def _prefix(q: str | None) -> tuple[str | None, str | None]:
+    low = search_text(q or None)
+    return (None, None) if low is None else (low, low + END)
+
+
+def _before(instant: int | None) -> int:
+    return -(2**63) if instant is None else instant - 1

@@ -1,0 +1,59 @@
+"""Jobs: create, read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onthedot.errors import NotFound, OnTheDotError
+from onthedot.model.job import JobRecord, JobView
+from onthedot.store.creating import NewJob
+from onthedot.store.driver import Transaction
+from onthedot.store.group import create_group
+from onthedot.store.reading import VIEW, no_job, read_view
+from onthedot.store.records import job_record, job_view
+from onthedot.store.topic import Topic
+
+__all__ = ["Jobs"]
+
+
+class Jobs(Topic):
+    async def create_jobs(self, items: Sequence[NewJob]) -> list[JobView | OnTheDotError]:
+        """Create a group of jobs in one transaction; one answer per item, in order.
+
+        An item that can't be gets its own error (its key is taken: Conflict) and the others are written. A repeat of an
+        earlier request (same idempotency) is answered with the job that one made.
+        """
+        return await self.driver.write(lambda tx: create_group(tx, items))
+
+    async def get_job(self, tenant: int, job_id: int) -> JobView:
+        return await self.driver.read(lambda tx: read_view(tx, tenant, job_id))
+
+    async def get_job_by_key(self, tenant: int, key: str) -> JobView:
+        row = await self.driver.read(lambda tx: tx.row("get_job_by_key" + VIEW, tenant, key))
+        if row is None:
+            raise NotFound(f"there is no job with the key {key!r}")
+        return job_view(row)
+
+    async def get_record(self, tenant: int, job_id: int) -> JobRecord:
+        row = await self.driver.read(lambda tx: tx.row("find_job", tenant, job_id))
+        if row is None:
+            raise no_job(job_id)
+        return job_record(row)
+
+    async def timer_left(self, tenant: int, job_id: int) -> int:
+        """Milliseconds until it is due; 0 from then on, whether it has fired yet or not."""
+        row = await self.driver.read(lambda tx: tx.row("timer_left", tenant, job_id))
+        if row is None:
+            raise NotFound(f"there is no timer {job_id}")
+        return max(0, row["left_ms"] or 0)
+
+    async def prune_jobs(self, before: int, limit: int = 1000) -> int:
+        """Remove one-off jobs that ended before `before`, at most `limit` of them; how many it were."""
+
+        async def body(tx: Transaction) -> int:
+            gone = [row["id"] for row in await tx.rows("prune_jobs", before, limit)]
+            if gone:
+                await tx.execute("prune_tags", gone)
+            return len(gone)
+
+        return await self.driver.write(body)

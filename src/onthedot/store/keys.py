@@ -1,0 +1,74 @@
+"""API keys: only their hashes are kept; a key works until it expires or is revoked, by the database's clock."""
+
+from __future__ import annotations
+
+import msgspec
+
+from onthedot.errors import Conflict, NotFound
+from onthedot.model.instant import format_instant
+from onthedot.model.key import ApiKey, ApiKeySpec, Scope
+from onthedot.store.driver import Collision, Row, Transaction
+from onthedot.store.topic import Topic
+
+__all__ = ["FoundKey", "Keys"]
+
+
+class FoundKey(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose key it is, and what it may do."""
+
+    id: int
+    tenant: int
+    scope: Scope
+
+
+class Keys(Topic):
+    async def create_key(self, spec: ApiKeySpec, hashed: str, prefix: str) -> ApiKey:
+        """Keep a new key; its tenant comes into being with its first key."""
+
+        async def body(tx: Transaction) -> ApiKey:
+            now = await tx.now()
+            await tx.execute("ensure_tenant", spec.tenant, now)
+            expires_at = None if spec.expires is None else now + int(spec.expires)
+            row = await tx.row("insert_key", spec.tenant, spec.name, spec.scope, hashed, prefix, now, expires_at)
+            assert row is not None
+            return _key(row)
+
+        try:
+            return await self.driver.write(body)
+        except Collision:
+            raise Conflict("this key exists already: make another one") from None
+
+    async def list_keys(self, tenant: int) -> list[ApiKey]:
+        """All keys of a tenant, also those that no longer work."""
+        return [_key(row) for row in await self.driver.read(lambda tx: tx.rows("list_keys", tenant))]
+
+    async def revoke_key(self, tenant: int, key_id: int) -> None:
+        """From now on the key does not work; to revoke it twice changes nothing."""
+
+        async def body(tx: Transaction) -> None:
+            if not await tx.execute("revoke_key", tenant, key_id):
+                raise NotFound(f"there is no key {key_id}")
+
+        await self.driver.write(body)
+
+    async def find_key(self, hashed: str) -> FoundKey | None:
+        """Who comes with this key; None if it is unknown, expired or revoked."""
+        row = await self.driver.read(lambda tx: tx.row("find_key", hashed))
+        return None if row is None else FoundKey(id=row["id"], tenant=row["tenant"], scope=row["scope"])
+
+    async def any_key(self) -> bool:
+        """Whether a key was ever made: from then on nobody comes in without one, even when all are revoked."""
+        return await self.driver.read(lambda tx: tx.row("any_key")) is not None
+
+
+def _key(row: Row) -> ApiKey:
+    return ApiKey(
+        id=row["id"],
+        name=row["name"],
+        scope=row["scope"],
+        tenant=row["tenant_name"],
+        prefix=row["prefix"],
+        created_at=format_instant(row["created_at"]),
+        expires_at=None if row["expires_at"] is None else format_instant(row["expires_at"]),
+        revoked_at=None if row["revoked_at"] is None else format_instant(row["revoked_at"]),
+    )

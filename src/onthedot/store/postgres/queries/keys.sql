@@ -1,0 +1,21 @@
+-- name: ensure_tenant
+INSERT INTO tenants (name, created_at) VALUES ($1, $2) ON CONFLICT DO NOTHING;
+
+-- name: insert_key
+INSERT INTO api_keys (tenant, name, scope, hashed, prefix, created_at, expires_at)
+SELECT t.id, $2::text, $3::text, $4::text, $5::text, $6::bigint, $7::bigint FROM tenants t WHERE t.name = $1
+RETURNING id, name, scope, prefix, created_at, expires_at, revoked_at, $1::text AS tenant_name;
+
+-- name: list_keys
+SELECT k.id, k.name, k.scope, k.prefix, k.created_at, k.expires_at, k.revoked_at, t.name AS tenant_name
+FROM api_keys k JOIN tenants t ON t.id = k.tenant WHERE k.tenant = $1 ORDER BY k.id;
+
+-- name: revoke_key
+UPDATE api_keys SET revoked_at = coalesce(revoked_at, {now}) WHERE tenant = $1 AND id = $2;
+
+-- name: find_key
+SELECT id, tenant, scope FROM api_keys
+WHERE hashed = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > {now});
+
+-- name: any_key
+SELECT 1 AS found FROM api_keys LIMIT 1;

@@ -1,0 +1,9 @@
+-- name: lock_tenant
+SELECT id FROM tenants WHERE id = $1 FOR UPDATE;
+
+-- name: jobs_of_source
+SELECT id, key, spec, source_paused FROM jobs WHERE tenant = $1 AND source = $2 ORDER BY id;
+
+-- name: set_source_paused
+UPDATE jobs j SET source_paused = u.paused
+FROM unnest($2::bigint[], $3::boolean[]) AS u(id, paused) WHERE j.tenant = $1 AND j.id = u.id;

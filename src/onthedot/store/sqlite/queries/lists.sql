@@ -1,0 +1,61 @@
+-- Lists of jobs. Each is driven by one index and stops at its limit; further filters are put into {where}.
+
+-- name: list_jobs
+SELECT {columns} FROM (
+    SELECT * FROM jobs j WHERE j.tenant = ?1 AND {where} ORDER BY j.id DESC LIMIT ?2
+) j {joins}
+ORDER BY j.id DESC;
+
+-- name: list_jobs_tagged
+SELECT {columns} FROM (
+    SELECT j.* FROM job_tags t CROSS JOIN jobs j
+    WHERE t.tenant = ?1 AND t.tag = ?2 AND t.job_id < ?3 AND j.id = t.job_id AND j.tenant = t.tenant AND {where}
+    ORDER BY t.job_id DESC LIMIT ?4
+) j {joins}
+ORDER BY j.id DESC;
+
+-- A job that matches by its key and by its name is found by its key alone.
+-- name: list_jobs_matching
+SELECT {columns}, j.matched FROM (
+    SELECT * FROM (
+        SELECT * FROM (
+            SELECT j.*, j.key_search AS matched FROM jobs j
+            WHERE j.tenant = ?1 AND j.key_search >= ?2 AND j.key_search < ?3 AND (j.key_search, j.id) > (?4, ?5)
+              AND {where}
+            ORDER BY j.key_search, j.id LIMIT ?6)
+        UNION ALL
+        SELECT * FROM (
+            SELECT j.*, j.name_search AS matched FROM jobs j
+            WHERE j.tenant = ?1 AND j.name_search >= ?2 AND j.name_search < ?3 AND (j.name_search, j.id) > (?4, ?5)
+              AND (j.key_search IS NULL OR j.key_search < ?2 OR j.key_search >= ?3) AND {where}
+            ORDER BY j.name_search, j.id LIMIT ?6)
+    ) ORDER BY matched, id LIMIT ?6
+) j {joins}
+ORDER BY j.matched, j.id;
+
+-- name: list_jobs_by_next
+SELECT {columns}, j.matched FROM (
+    SELECT j.*, r.due_at AS matched FROM runs r CROSS JOIN jobs j
+    WHERE r.tenant = ?1 AND r.cursor AND r.parked IS NULL AND r.due_at < ?2 AND (r.due_at, r.job_id) > (?3, ?4)
+      AND j.id = r.job_id AND j.tenant = r.tenant AND {where}
+    ORDER BY r.due_at, r.job_id LIMIT ?5
+) j {joins}
+ORDER BY j.matched, j.id;
+
+-- name: where.before
+j.id < ?1
+
+-- name: where.state
+j.state = ?1
+
+-- name: where.target
+j.target_type = ?1
+
+-- name: where.schedule
+j.schedule_kind = ?1
+
+-- name: where.tag
+EXISTS (SELECT 1 FROM job_tags x WHERE x.tenant = j.tenant AND x.tag = ?1 AND x.job_id = j.id)
+
+-- name: where.matching
+((j.key_search >= ?1 AND j.key_search < ?2) OR (j.name_search >= ?1 AND j.name_search < ?2))

@@ -1,0 +1,67 @@
+-- What a verb on a job does to its runs. The job's row is locked first, in a statement before any of these.
+
+-- name: lock_pending
+SELECT id, slot, kind, cursor, tries, parked FROM runs
+WHERE tenant = ?1 AND job_id = ?2 AND state = 'pending'
+ORDER BY id;
+
+-- name: add_runs
+INSERT INTO runs (id, slot, kind, cursor, due_at, ready_at, parked, resume_at, backlog, n, tenant, job_id, recurring,
+                  requires, level, lane, at_most_once, created_at)
+SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
+       json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]'),
+       json_extract(value, '$[6]'), json_extract(value, '$[7]'), json_extract(value, '$[8]'),
+       json_extract(value, '$[9]'), json_extract(value, '$[10]'), json_extract(value, '$[11]'),
+       json_extract(value, '$[12]'), json_extract(value, '$[13]'), json_extract(value, '$[14]'),
+       json_extract(value, '$[15]'), json_extract(value, '$[16]'), ?1
+FROM json_each(?2);
+
+-- name: drop_cursor
+DELETE FROM runs WHERE job_id = ?1 AND cursor;
+
+-- name: move_cursor
+UPDATE runs SET due_at = ?2, ready_at = ?3, parked = ?4, resume_at = ?5 WHERE job_id = ?1 AND cursor;
+
+-- name: refit_runs
+UPDATE runs SET requires = ?2, level = ?3, at_most_once = ?4, recurring = ?5 WHERE job_id = ?1;
+
+-- name: relane_runs
+UPDATE runs
+SET lane = ?2,
+    ready_at = CASE WHEN parked = 'lane' THEN ?3 ELSE ready_at END,
+    parked = CASE WHEN parked = 'lane' THEN NULL ELSE parked END
+WHERE job_id = ?1 AND state = 'pending' AND lane IS NOT ?2;
+
+-- name: park_runs
+UPDATE runs
+SET resume_at = CASE WHEN parked IS NULL THEN ready_at ELSE due_at END, ready_at = 9223372036854775807, parked = 'paused'
+WHERE job_id = ?1 AND state = 'pending' AND kind <> 'manual' AND parked IS NOT 'paused';
+
+-- name: release_runs
+UPDATE runs SET ready_at = max(coalesce(resume_at, due_at), ?2), parked = NULL, resume_at = NULL
+WHERE job_id = ?1 AND parked IN ('paused', 'quarantined');
+
+-- name: recall_runs
+UPDATE runs SET orders = 'recall'
+WHERE job_id = ?1 AND state = 'running' AND begun_at IS NULL AND due_at > ?2 AND orders IS NULL;
+
+-- name: cancel_pending
+INSERT INTO history (id, tenant, job_id, slot, kind, due_at, status, reason, token, tries, losses, finished_at,
+                     attempts, parent)
+SELECT id, tenant, job_id, slot, kind, due_at, 'cancelled', ?3, token, tries, losses, ?4, attempts, parent
+FROM runs WHERE job_id = ?1 AND id IN (SELECT value FROM json_each(?2)) AND state = 'pending'
+ON CONFLICT DO NOTHING;
+
+-- name: drop_pending
+DELETE FROM runs WHERE job_id = ?1 AND id IN (SELECT value FROM json_each(?2)) AND state = 'pending';
+
+-- name: insert_skipped
+INSERT INTO history (id, tenant, job_id, slot, until_slot, slots, kind, due_at, status, reason, finished_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'scheduled', ?4, 'skipped', ?7, ?8)
+ON CONFLICT DO NOTHING;
+
+-- name: slots_taken
+SELECT slot FROM runs WHERE tenant = ?1 AND job_id = ?2 AND slot BETWEEN ?3 AND ?4 AND kind <> 'manual'
+UNION
+SELECT slot FROM history
+WHERE tenant = ?1 AND job_id = ?2 AND slot BETWEEN ?3 AND ?4 AND kind <> 'manual' AND status = 'done';

@@ -1,0 +1,166 @@
+"""Make the jobs of one source (a jobs file) what it says: all of it, or nothing.
+
+The same file again changes nothing, a changed job keeps its id and history. Syncs of one tenant take turns: nodes that
+start together with the same file must not collide over its keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from onthedot.errors import Conflict, FieldProblem, Invalid, OnTheDotError
+from onthedot.model.job import JobSpec
+from onthedot.store.changing import Locked, lock, remove
+from onthedot.store.creating import Fresh, NewJob, insert_fresh, prepare
+from onthedot.store.driver import Collision, Row, Rows, Transaction
+from onthedot.store.records import decode_spec, keep_secret
+from onthedot.store.topic import Topic
+from onthedot.store.verbs import edit
+from onthedot.timing import check_schedule
+
+__all__ = ["JobSync", "SyncReport"]
+
+
+class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Keys of the jobs that were (or, dry, would be) created, updated, left alone, removed."""
+
+    created: list[str]
+    updated: list[str]
+    unchanged: list[str]
+    removed: list[str]
+
+
+class _Plan(msgspec.Struct, kw_only=True):
+    created: list[JobSpec] = msgspec.field(default_factory=list)
+    updated: list[tuple[int, JobSpec]] = msgspec.field(default_factory=list)
+    unchanged: list[str] = msgspec.field(default_factory=list)
+    removed: list[tuple[int, str]] = msgspec.field(default_factory=list)
+    paused: list[tuple[int, bool]] = msgspec.field(default_factory=list)  # what the file says now
+
+    def report(self) -> SyncReport:
+        return SyncReport(
+            created=[str(spec.key) for spec in self.created],
+            updated=[str(spec.key) for _, spec in self.updated],
+            unchanged=self.unchanged,
+            removed=[key for _, key in self.removed],
+        )
+
+
+class JobSync(Topic):
+    async def sync_jobs(
+        self, tenant: int, source: str, specs: Sequence[JobSpec], *, prune: bool, dry_run: bool = False
+    ) -> SyncReport:
+        """Create, change and (with `prune`) remove jobs until those of `source` are `specs`."""
+        _check_keys(specs)
+
+        async def body(tx: Transaction) -> SyncReport:
+            await tx.rows("lock_tenant", tenant)
+            plan = await _compare(tx, tenant, source, specs, prune)
+            if not dry_run:
+                await _apply(tx, tenant, source, plan)
+            return plan.report()
+
+        try:
+            return await self.driver.write(body)
+        except Collision:
+            raise Conflict(f"while {source!r} was loaded, somebody else took one of its keys: load it again") from None
+
+
+def _check_keys(specs: Sequence[JobSpec]) -> None:
+    """A job of a file is known by its key."""
+    problems, seen = [], set()
+    for place, spec in enumerate(specs):
+        path = f"jobs[{place}].key"
+        if spec.key is None:
+            problems.append(FieldProblem(path=path, message="required in a jobs file", accepted="a key of its own"))
+        elif spec.key in seen:
+            problems.append(FieldProblem(path=path, message="used twice", given=spec.key, accepted="a key of its own"))
+        seen.add(spec.key)
+    if problems:
+        raise Invalid(problems)
+
+
+async def _compare(tx: Transaction, tenant: int, source: str, specs: Sequence[JobSpec], prune: bool) -> _Plan:
+    there = {row["key"]: row for row in await tx.rows("jobs_of_source", tenant, source)}
+    unknown = [spec.key for spec in specs if spec.key not in there]
+    if unknown:
+        _refuse_others(await tx.rows("holders_of_keys", Rows([(tenant, key) for key in unknown])))
+    plan, now, problems = _Plan(), await tx.now(), []
+    for place, spec in enumerate(specs):
+        row = there.get(spec.key)
+        before = None if row is None else decode_spec(row["spec"])
+        if before is None or before.schedule != spec.schedule:
+            problems += _schedule_problems(place, spec, now)
+        if row is None or before is None:
+            plan.created.append(spec)
+        else:
+            _compare_one(plan, row, spec, before)
+    if problems:
+        raise Invalid(problems)
+    if prune:
+        wanted = {spec.key for spec in specs}
+        plan.removed = [(row["id"], key) for key, row in there.items() if key not in wanted]
+    return plan
+
+
+def _compare_one(plan: _Plan, row: Row, spec: JobSpec, before: JobSpec) -> None:
+    """A pause or resume by hand holds until the file itself says something else than it did."""
+    if spec.paused == bool(row["source_paused"]):
+        wanted = msgspec.structs.replace(spec, paused=before.paused)
+    else:
+        wanted = spec
+        plan.paused.append((row["id"], spec.paused))
+    if keep_secret(wanted, before) == before:
+        plan.unchanged.append(str(spec.key))
+    else:
+        plan.updated.append((row["id"], wanted))
+
+
+def _schedule_problems(place: int, spec: JobSpec, now: int) -> list[FieldProblem]:
+    """Only here it is known whether a schedule is new: a past `at` that was loaded before is no mistake."""
+    try:
+        check_schedule(spec.schedule, now=now, changed=True)
+    except Invalid as invalid:
+        return [msgspec.structs.replace(problem, path=f"jobs[{place}].{problem.path}") for problem in invalid.problems]
+    return []
+
+
+def _refuse_others(holders: Sequence[Row]) -> None:
+    if holders:
+        named = "; ".join(
+            f"{row['key']!r} belongs to "
+            + (f"the file {row['source']!r}" if row["source"] else "a job made by hand")
+            + f" (job {row['id']})"
+            for row in holders
+        )
+        raise Conflict(f"nothing was applied: {named}. Rename it here, or delete that job first")
+
+
+async def _apply(tx: Transaction, tenant: int, source: str, plan: _Plan) -> None:
+    locked: dict[int, Locked] = {}
+    for job_id in sorted([job_id for job_id, _ in plan.updated] + [job_id for job_id, _ in plan.removed]):
+        if (job := await lock(tx, tenant, job_id)) is not None:
+            locked[job_id] = job
+    for job_id, _ in plan.removed:
+        if job_id in locked:
+            await remove(tx, locked[job_id])
+    for job_id, spec in plan.updated:
+        if job_id in locked:
+            await edit(tx, locked[job_id], spec)
+    if plan.paused:
+        await tx.execute("set_source_paused", tenant, Rows(plan.paused))
+    await _create(tx, tenant, source, plan.created)
+
+
+async def _create(tx: Transaction, tenant: int, source: str, specs: Sequence[JobSpec]) -> None:
+    now = await tx.now()
+    items = [NewJob(tenant=tenant, spec=spec, source=source) for spec in specs]
+    fresh: list[Fresh] = []
+    for planned in await prepare(tx, items, now):
+        if isinstance(planned, OnTheDotError):
+            raise planned
+        fresh.append(planned)
+    for refusal in (await insert_fresh(tx, fresh, now)).values():
+        raise refusal

@@ -1,0 +1,124 @@
+"""Verbs on one job: change, pause, resume, delete.
+
+Each first takes the job's row (FOR UPDATE on PostgreSQL), then its pending runs, and only then looks at the clock and
+decides. A claim that holds the job makes the verb wait; while the verb holds it, claims pass it by. So no claim can put
+a successor beside the cursor that an edit sets (without this: two cursors, and a paused job that kept firing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from onthedot.errors import Conflict, OnTheDotError, VersionMismatch
+from onthedot.model.job import JobSpec, JobView
+from onthedot.plan import on_edit, on_pause, on_resume
+from onthedot.store.changing import Locked, apply_change, lock, remove
+from onthedot.store.creating import Fresh, NewJob, insert_fresh, prepare
+from onthedot.store.driver import Collision, Transaction
+from onthedot.store.reading import no_job, read_view
+from onthedot.store.records import keep_secret
+from onthedot.store.topic import Topic
+
+__all__ = ["JobVerbs", "edit"]
+
+
+class JobVerbs(Topic):
+    async def update_job(
+        self, tenant: int, job_id: int, change: Callable[[JobSpec], JobSpec], *, if_match: int | None = None
+    ) -> JobView:
+        """Replace the spec by `change(spec)`. An equal spec changes nothing, not even the version."""
+
+        async def body(tx: Transaction) -> JobView:
+            job = await self._locked(tx, tenant, job_id, if_match)
+            await edit(tx, job, change(job.record.spec))
+            return await read_view(tx, tenant, job_id)
+
+        try:
+            return await self.driver.write(body)
+        except Collision:  # between our look and our write somebody took the key
+            raise Conflict("the key is taken") from None
+
+    async def put_job(
+        self, tenant: int, key: str, change: Callable[[JobSpec | None], JobSpec], *, if_match: int | None = None
+    ) -> tuple[JobView, bool]:
+        """Create or replace the job with this key; True if it was created."""
+
+        async def body(tx: Transaction) -> tuple[JobView, bool] | None:
+            row = await tx.row("lock_job_by_key", tenant, key)
+            if row is None:
+                return await _create_one(tx, tenant, change(None), if_match)
+            job = await self._locked(tx, tenant, row["id"], if_match)
+            await edit(tx, job, change(job.record.spec))
+            return await read_view(tx, tenant, job.record.id), False
+
+        for _ in range(10):  # who loses the race to create finds the winner's job the next time
+            if (answer := await self.driver.write(body)) is not None:
+                return answer
+        raise Conflict(f"the job with the key {key!r} comes and goes too fast")
+
+    async def pause_job(self, tenant: int, job_id: int) -> JobView:
+        """Nothing starts any more but what is run by hand; waiting retries are parked."""
+
+        async def body(tx: Transaction) -> JobView:
+            job = await self._locked(tx, tenant, job_id)
+            change = on_pause(job.record, job.cursor_slot)
+            if change.state != job.record.state:
+                await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=True), change)
+            return await read_view(tx, tenant, job_id)
+
+        return await self.driver.write(body)
+
+    async def resume_job(self, tenant: int, job_id: int) -> JobView:
+        """Go on with the next slot; those that passed become one row in the ledger."""
+
+        async def body(tx: Transaction) -> JobView:
+            job = await self._locked(tx, tenant, job_id)
+            if job.record.state == "paused":
+                change = on_resume(job.record, job.cursor_slot, job.now)
+                await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=False), change)
+            return await read_view(tx, tenant, job_id)
+
+        return await self.driver.write(body)
+
+    async def delete_job(self, tenant: int, job_id: int, *, if_match: int | None = None) -> None:
+        """What waits is cancelled, what executes goes on to its end; the history stays."""
+
+        async def body(tx: Transaction) -> None:
+            await remove(tx, await self._locked(tx, tenant, job_id, if_match))
+
+        await self.driver.write(body)
+
+    async def _locked(self, tx: Transaction, tenant: int, job_id: int, if_match: int | None = None) -> Locked:
+        job = await lock(tx, tenant, job_id)
+        if job is None:
+            raise no_job(job_id)
+        if if_match is not None and job.record.version != if_match:
+            raise VersionMismatch(f"job {job_id} is at version {job.record.version}, not {if_match}: read it again")
+        return job
+
+
+async def edit(tx: Transaction, job: Locked, spec: JobSpec) -> bool:
+    """Give the job this spec; False if it has it already. An update revives ended and quarantined jobs."""
+    spec = keep_secret(spec, job.record.spec)
+    if spec == job.record.spec:
+        return False
+    if spec.key is not None and spec.key != job.record.spec.key:
+        holder = await tx.row("lock_job_by_key", job.record.tenant, spec.key)
+        if holder is not None:
+            raise Conflict(f"the key {spec.key!r} is taken by job {holder['id']}")
+    await apply_change(tx, job, spec, on_edit(job.record, job.cursor_slot, spec, job.now))
+    return True
+
+
+async def _create_one(tx: Transaction, tenant: int, spec: JobSpec, if_match: int | None) -> tuple[JobView, bool] | None:
+    """None: somebody else just created it."""
+    if if_match is not None:
+        raise VersionMismatch(f"there is no job with the key {spec.key!r}, so it has no version {if_match}")
+    now = await tx.now()
+    (planned,) = await prepare(tx, [NewJob(tenant=tenant, spec=spec)], now)
+    if isinstance(planned, OnTheDotError):
+        raise planned
+    assert isinstance(planned, Fresh)
+    return None if await insert_fresh(tx, [planned], now) else (planned.view(now), True)
