@@ -101,7 +101,7 @@ def create_app(
     )
     router = Litestar(
         route_handlers=[*ROUTES, *extra_routes],
-        guards=[guard],
+        before_request=guard,
         exception_handlers={Exception: _answer_exception},
         state=State({"context": context}),
         openapi_config=None,
@@ -119,6 +119,8 @@ def check_declared(router: Litestar) -> tuple[Operation, ...]:
             raise UndeclaredRoute(f"{route.path}: only HTTP routes are known to the guard")
         for method, (handler, _) in route.route_handler_map.items():
             declared = operation_of(handler)
+            if handler.resolve_before_request() is not guard:
+                raise UndeclaredRoute(f"{method} {route.path} has a before_request of its own, which shuts the guard out")
             if declared is not None:
                 found.append(declared)
             elif method != "OPTIONS":
