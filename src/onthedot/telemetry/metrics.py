@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from onthedot.telemetry.bus import Event, Telemetry
 
 __all__ = ["CONTENT_TYPE", "Metrics"]
+
+disable_created_metrics()  # a time of birth beside every counter doubles the text and tells nothing
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _LATENESS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600)
