@@ -7,10 +7,12 @@ from litestar.response.base import ASGIResponse
 
 from onthedot.api import answers
 from onthedot.api.bodies import read_json
-from onthedot.api.context import service_of, tenant_of
+from onthedot.api.context import principal_of, service_of, tenant_of
 from onthedot.api.identifiers import whole_id
 from onthedot.api.operations import Req, operation
+from onthedot.errors import Forbidden
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
+from onthedot.service import DEFAULT_TENANT
 
 __all__ = ["routes"]
 
@@ -36,9 +38,21 @@ async def create_key(request: Req) -> ASGIResponse:
     After the first one, every request needs a key. Idempotency-Key is not honoured here: to repeat the answer the key
     would have to be stored.
     """
-    spec = await read_json(request, ApiKeySpec)
+    spec = await _own_tenant(request, await read_json(request, ApiKeySpec))
     created = await service_of(request).create_key(spec)
     return answers.json(created, 201, {"location": f"/v1/keys/{created.info.id}"})
+
+
+async def _own_tenant(request: Req, spec: ApiKeySpec) -> ApiKeySpec:
+    """The default tenant's admins run the place and make keys for anybody; all others only for their own tenant."""
+    principal = principal_of(request)
+    if principal.tenant == DEFAULT_TENANT:
+        return spec
+    keys = await service_of(request).list_keys(principal.tenant)
+    own = next(key.tenant for key in keys if key.id == principal.key_id)
+    if spec.tenant not in (own, "default"):  # "default" is what leaving it out means
+        raise Forbidden(f"a key of the tenant {own!r} makes keys for that tenant only")
+    return msgspec.structs.replace(spec, tenant=own)
 
 
 @operation("GET", "/v1/keys", "admin", group="Keys", answers={200: KeyList})
