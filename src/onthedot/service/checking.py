@@ -10,10 +10,10 @@ import msgspec
 from onthedot.errors import FieldProblem, Invalid, NotAvailable
 from onthedot.model.checks import check_spec
 from onthedot.model.job import JobSpec
-from onthedot.model.target import MASK, Target, WebhookTarget
+from onthedot.model.target import Target
 from onthedot.timing import check_schedule
 
-__all__ = ["TargetRules", "check_job", "gather", "keep_secret"]
+__all__ = ["TargetRules", "check_job", "gather"]
 
 
 class TargetRules(Protocol):
@@ -29,7 +29,6 @@ def check_job(spec: JobSpec, targets: TargetRules, *, now: int, before: JobSpec 
         lambda: check_spec(spec),
         lambda: check_schedule(spec.schedule, now=now, changed=changed),
         lambda: targets.check(spec.target),
-        lambda: _check_secret(spec.target),
     )
 
 
@@ -50,16 +49,3 @@ def gather(*checks: Callable[[], None], path: str = "") -> None:
 
 def _below(path: str, problem: FieldProblem) -> FieldProblem:
     return msgspec.structs.replace(problem, path=f"{path}.{problem.path}") if path else problem
-
-
-def keep_secret(new: JobSpec, old: JobSpec) -> JobSpec:
-    """A secret reads back masked; the mask sent back means the secret there is."""
-    target, before = new.target, old.target
-    if not isinstance(target, WebhookTarget) or target.secret != MASK or not isinstance(before, WebhookTarget):
-        return new
-    return msgspec.structs.replace(new, target=msgspec.structs.replace(target, secret=before.secret))
-
-
-def _check_secret(target: Target) -> None:
-    if isinstance(target, WebhookTarget) and target.secret == MASK:
-        raise Invalid.one("target.secret", "this is the mask, not a secret", accepted='the signing secret, "whsec_…"')

@@ -22,6 +22,10 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClusterVerbs(Wired):
+    async def ping(self) -> None:
+        """The store answers, or StoreUnavailable says why not."""
+        await self.store.now()
+
     async def list_nodes(self) -> list[NodeView]:
         return list(await self.store.list_nodes())
 

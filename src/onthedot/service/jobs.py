@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -10,10 +11,12 @@ import msgspec
 from onthedot.errors import FieldProblem, Invalid, OnTheDotError, TooLarge
 from onthedot.model.decoding import convert, to_builtins
 from onthedot.model.job import JobSpec, JobView
-from onthedot.service.checking import check_job, gather, keep_secret
+from onthedot.service.checking import check_job, gather
 from onthedot.service.merge_patch import patched
 from onthedot.service.wired import Wired, idempotency
 from onthedot.store import Idempotency, JobFilter, NewJob, Page, SyncReport
+from onthedot.store.records import keep_secret
+from onthedot.telemetry import emit
 
 __all__ = ["BATCH_LIMIT", "JobVerbs"]
 
@@ -30,20 +33,33 @@ class JobVerbs(Wired):
         (answer,) = await self.creates.create([NewJob(tenant=tenant, spec=spec, idempotency=repeat)])
         if isinstance(answer, OnTheDotError):
             raise answer
+        emit("job.created", tenant=tenant, job_id=answer.id)
         await self.hint(answer)
         return answer
 
-    async def create_many(self, tenant: int, specs: Sequence[JobSpec | OnTheDotError]) -> list[JobView | OnTheDotError]:
-        """One durable answer per item, in order; a wrong item does not stop the others. An item that could not even be
-        decoded may be given as its error, so that it keeps its place."""
+    async def create_many(
+        self, tenant: int, specs: Sequence[JobSpec | OnTheDotError], idempotency_key: str | None = None
+    ) -> list[JobView | OnTheDotError]:
+        """One durable answer per item, in order; a wrong item does not stop the others.
+
+        An item that could not even be decoded may be given as its error, so that it keeps its place. Under an
+        idempotency key each item has one of its own, by its place: a repeat after half an answer fills in the rest.
+        """
         if len(specs) > BATCH_LIMIT:
             raise TooLarge(f"a batch has at most {BATCH_LIMIT} jobs, this one has {len(specs)}")
         now = await self.time.now()
         answers: list[JobView | OnTheDotError | None] = [self._objection(spec, now) for spec in specs]
         good = {place: spec for place, spec in enumerate(specs) if isinstance(spec, JobSpec) and answers[place] is None}
-        written = await self.creates.create([NewJob(tenant=tenant, spec=spec) for spec in good.values()])
+        written = await self.creates.create(
+            [
+                NewJob(tenant=tenant, spec=spec, idempotency=idempotency("jobs", _placed(idempotency_key, place), spec))
+                for place, spec in good.items()
+            ]
+        )
         for place, answer in zip(good, written, strict=True):
             answers[place] = answer
+            if isinstance(answer, JobView):
+                emit("job.created", tenant=tenant, job_id=answer.id)
         await self.hint(*(answer for answer in written if isinstance(answer, JobView)))
         return [answer for answer in answers if answer is not None]
 
@@ -98,11 +114,14 @@ class JobVerbs(Wired):
             return self._checked(spec if old is None else keep_secret(spec, old), old, now)
 
         job, created = await self.store.put_job(tenant, key, change, if_match=if_match)
+        emit("job.created" if created else "job.changed", tenant=tenant, job_id=job.id)
         await self.hint(job)
+        await self.hint_orders()
         return job, created
 
     async def delete_job(self, tenant: int, job_id: int, if_match: int | None = None) -> None:
         await self.store.delete_job(tenant, job_id, if_match=if_match)
+        emit("job.deleted", tenant=tenant, job_id=job_id)
         await self.hint_orders()
 
     async def sync(
@@ -114,18 +133,23 @@ class JobVerbs(Wired):
         for place, spec in enumerate(specs):
             try:
                 # whether an `at` is past is judged by the store's sync, which alone knows if the schedule is new
-                gather(lambda spec=spec: check_job(spec, self.targets, now=now, before=spec), path=f"jobs[{place}]")
+                gather(partial(check_job, spec, self.targets, now=now, before=spec), path=f"jobs[{place}]")
             except Invalid as invalid:
                 problems.extend(invalid.problems)
         if problems:
             raise Invalid(problems)
         report = await self.store.sync_jobs(tenant, source, specs, prune=prune, dry_run=dry_run)
-        if not dry_run and (report.created or report.updated):
+        if not dry_run and (report.created or report.updated or report.removed):
+            emit("job.changed", tenant=tenant, source=source)
             await self.hint_now()
+            await self.hint_orders()
         return report
 
-    async def _update(self, tenant: int, job_id: int, change: Any, if_match: int | None) -> JobView:
+    async def _update(
+        self, tenant: int, job_id: int, change: Callable[[JobSpec], JobSpec], if_match: int | None
+    ) -> JobView:
         job = await self.store.update_job(tenant, job_id, change, if_match=if_match)
+        emit("job.changed", tenant=tenant, job_id=job_id)
         await self.hint(job)
         await self.hint_orders()
         return job
@@ -133,3 +157,7 @@ class JobVerbs(Wired):
     def _checked(self, spec: JobSpec, old: JobSpec | None, now: int) -> JobSpec:
         check_job(spec, self.targets, now=now, before=old)
         return spec
+
+
+def _placed(key: str | None, place: int) -> str | None:
+    return None if key is None else f"{key}#{place}"

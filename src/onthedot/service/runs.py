@@ -10,6 +10,7 @@ from onthedot.model.job import JobView
 from onthedot.model.run import RunView
 from onthedot.service.wired import Wired, idempotency
 from onthedot.store import Page, RunFilter
+from onthedot.telemetry import emit
 
 __all__ = ["RunVerbs"]
 
@@ -19,11 +20,13 @@ BACKFILL_LIMIT = 1000
 class RunVerbs(Wired):
     async def pause_job(self, tenant: int, job_id: int) -> JobView:
         job = await self.store.pause_job(tenant, job_id)
+        emit("job.changed", tenant=tenant, job_id=job_id)
         await self.hint_orders()
         return job
 
     async def resume_job(self, tenant: int, job_id: int) -> JobView:
         job = await self.store.resume_job(tenant, job_id)
+        emit("job.changed", tenant=tenant, job_id=job_id)
         await self.hint(job)
         return job
 

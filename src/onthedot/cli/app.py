@@ -1,0 +1,53 @@
+"""All commands. Their modules import nothing heavy at the top, so that --help answers at once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from onthedot.cli import cluster, dead, doctor, echo, jobs, jobs_files, keys, migrate, preview, runs, serve, timer
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="On the Dot: a job scheduler that fires on the dot.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from onthedot import __version__
+
+        typer.echo(f"onthedot {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave")
+    ] = False,
+) -> None:
+    """On the Dot: a job scheduler that fires on the dot."""
+
+
+app.command("serve")(serve.serve)
+app.add_typer(jobs.group, name="jobs")
+jobs.group.command("apply")(jobs_files.apply)
+jobs.group.command("export")(jobs_files.export)
+app.add_typer(runs.group, name="runs")
+app.add_typer(dead.group, name="dead")
+app.command("timer")(timer.timer)
+app.command("preview")(preview.preview)
+app.command("nodes")(cluster.nodes)
+app.command("stats")(cluster.stats)
+app.command("migrate")(migrate.migrate)
+app.command("doctor")(doctor.doctor)
+app.add_typer(keys.group, name="keys")
+app.command("echo")(echo.echo)

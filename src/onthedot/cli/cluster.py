@@ -1,0 +1,54 @@
+"""`onthedot nodes` and `stats`: how the whole is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onthedot.cli.options import ApiKey, AsJson, Server, connected
+from onthedot.cli.output import ago, facts, print_json, table, when
+
+__all__ = ["nodes", "stats"]
+
+
+def nodes(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """List the nodes: one for each process that runs now, or was lost of late."""
+    with connected(server, key) as client:
+        found = client.list_nodes()
+    if as_json:
+        print_json(found)
+        return
+    table(
+        ("node", "name", "pid", "roles", "state", "running", "held", "late", "beat"),
+        (
+            (
+                f"{node.id[:12]}{'*' if node.leader else ''}",
+                node.name,
+                node.pid,
+                ",".join(node.roles),
+                node.state,
+                node.running,
+                node.held,
+                ago(node.lateness_ms) if node.lateness_ms is not None else "",
+                when(node.beat_at),
+            )
+            for node in found
+        ),
+        empty="No node is alive: nothing fires. `onthedot serve` starts one.",
+        wide=("name",),
+    )
+
+
+def stats(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """Show the totals: jobs by state, runs by status, what is due, the dead letters."""
+    with connected(server, key) as client:
+        found = client.stats()
+    if as_json:
+        print_json(found)
+        return
+    facts((name.replace("_", " "), _told(value)) for name, value in found.items())
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {amount}" for name, amount in value.items()) or "none"
+    return "none" if value is None else str(value)

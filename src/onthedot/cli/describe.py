@@ -1,0 +1,49 @@
+"""A job and a run in a few words, for tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from onthedot.model.run import RunView
+    from onthedot.model.schedule import Schedule
+    from onthedot.model.target import Target
+
+__all__ = ["outcome_text", "schedule_text", "target_text"]
+
+
+def schedule_text(schedule: Schedule) -> str:
+    zone = "" if schedule.tz == "UTC" else f" {schedule.tz}"
+    if schedule.cron is not None:
+        return f"{schedule.cron}{zone}"
+    if schedule.every is not None:
+        return f"every {schedule.every}"
+    if schedule.at is not None:
+        return f"at {schedule.at}{zone}"
+    if schedule.in_ is not None:
+        return f"in {schedule.in_}"
+    return schedule.kind
+
+
+def target_text(target: Target) -> str:
+    from onthedot.model.target import CommandTarget, FunctionTarget
+
+    if isinstance(target, FunctionTarget):
+        return target.function
+    if isinstance(target, CommandTarget):
+        return f"$ {target.command}"
+    return target.url if target.method == "POST" else f"{target.method} {target.url}"
+
+
+def outcome_text(run: RunView) -> str:
+    if run.error:
+        return run.error
+    if run.reason:
+        return run.reason if run.slots in (None, 1) else f"{run.reason} ({run.slots} slots)"
+    detail = run.outcome or {}
+    nested = detail.get("detail")
+    found = nested if isinstance(nested, dict) else detail
+    for name in ("status_code", "exit_code", "result"):
+        if found.get(name) is not None:
+            return f"{name.replace('_', ' ')} {found[name]}"
+    return ""

@@ -1,0 +1,215 @@
+"""What the doctor looks at. Each look finds one thing, and a look that fails is a finding too."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from onthedot import __version__
+from onthedot.cli.output import ago
+from onthedot.client import AsyncClient
+from onthedot.clock import SystemClock
+from onthedot.errors import OnTheDotError, SettingsError, StoreInUse, StoreUnavailable
+from onthedot.launcher.banner import without_password
+from onthedot.launcher.launch import jobs_file_of
+from onthedot.settings import Settings, load_settings
+from onthedot.store import Store, open_driver
+from onthedot.store.migrate import check_version
+
+__all__ = ["Finding", "examine"]
+
+LITTLE_DISK = 1 << 30
+NO_DISK = 100 << 20
+CLOCKS_APART = 500
+FULL_SYNC = 2
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    state: Literal["ok", "warning", "wrong"]
+    subject: str
+    found: str
+    advice: str | None = None
+
+
+async def examine(store: str | None, file: str | None, server: str | None, key: str | None) -> list[Finding]:
+    try:
+        settings = load_settings({"store": store}, file=file)
+    except SettingsError as error:
+        return [_wrong("settings", str(error).replace("\n", "; "), "correct it; nothing else can be looked at before")]
+    findings = [_versions(), _settings(settings), *_jobs_file(settings), *_disk(settings)]
+    findings.extend([finding async for finding in _store(settings, server, key)])
+    return findings
+
+
+def _versions() -> Finding:
+    found = f"onthedot {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    return _ok("versions", found)
+
+
+def _settings(settings: Settings) -> Finding:
+    given = ", ".join(sorted(settings.given)) or "all at their defaults"
+    return _ok("settings", given)
+
+
+def _jobs_file(settings: Settings) -> list[Finding]:
+    try:
+        jobs = jobs_file_of(settings)
+    except OnTheDotError as error:
+        return [_wrong("jobs file", str(error), "correct the file: nothing of it is applied as it is")]
+    return [] if jobs is None else [_ok("jobs file", f"{settings.jobs_file_path}: {len(jobs.specs)} jobs")]
+
+
+def _disk(settings: Settings) -> list[Finding]:
+    places = {"logs": settings.logs_base_directory}
+    if settings.is_sqlite and ":memory:" not in settings.store:
+        places["store"] = Path(settings.store.removeprefix("sqlite:///")).parent
+    findings = []
+    for what, place in places.items():
+        there = next((folder for folder in (place.absolute(), *place.absolute().parents) if folder.exists()), Path("/"))
+        free = shutil.disk_usage(there).free
+        found = f"{free / (1 << 30):.1f} GiB free for {what} in {place}"
+        if free < NO_DISK:
+            findings.append(_wrong("disk", found, "make room: without it nothing can be recorded"))
+        elif free < LITTLE_DISK:
+            findings.append(_warning("disk", found, "make room, or shorten RETENTION"))
+        else:
+            findings.append(_ok("disk", found))
+    return findings
+
+
+async def _store(settings: Settings, server: str | None, key: str | None) -> AsyncIterator[Finding]:
+    shown = without_password(settings.store)
+    try:
+        driver = await open_driver(settings.store)
+    except StoreInUse:
+        yield _ok("store", f"{shown} is held by a running server: asking that")
+        async for finding in _by_server(server or f"http://127.0.0.1:{settings.port}", key):
+            yield finding
+        return
+    except (OnTheDotError, OSError) as error:
+        yield _wrong("store", f"{shown}: {error}", _advice_for(error, settings))
+        return
+    try:
+        missing = await check_version(driver)
+        if missing:
+            names = ", ".join(migration.name for migration in missing)
+            yield _warning(
+                "store", f"{shown} lacks migrations: {names}", "`onthedot migrate`, or just `onthedot serve`"
+            )
+            return
+        store = Store(driver)
+        yield _ok("store", f"{shown} answers, tables up to date")
+        yield await _durability(store, settings)
+        yield await _clocks(store)
+        async for finding in _cluster(store, settings):
+            yield finding
+    except OnTheDotError as error:
+        yield _wrong("store", f"{shown}: {error}", _advice_for(error, settings))
+    finally:
+        await driver.close()
+
+
+def _advice_for(error: Exception, settings: Settings) -> str:
+    if isinstance(error, StoreUnavailable) and not settings.is_sqlite:
+        return "is PostgreSQL running, and are host, port, user and database in STORE right?"
+    if settings.is_sqlite:
+        return "may this user write the file and its folder?"
+    return "see the message"
+
+
+async def _durability(store: Store, settings: Settings) -> Finding:
+    """What was acknowledged must survive a power cut: that hangs on two settings of the database."""
+    if settings.is_sqlite:
+        rows = await store.driver.read(lambda tx: tx.sql("PRAGMA synchronous"))
+        full = int(rows[0]["synchronous"]) >= FULL_SYNC
+        return (
+            _ok("fsync", "SQLite synchronous FULL") if full else _wrong("fsync", "SQLite does not sync", "file a bug")
+        )
+    rows = await store.driver.read(
+        lambda tx: tx.sql(
+            "SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS committed,"
+            " current_setting('server_version') AS version"
+        )
+    )
+    row = rows[0]
+    found = f"PostgreSQL {row['version']}: fsync {row['fsync']}, synchronous_commit {row['committed']}"
+    if "off" in (row["fsync"], row["committed"]):
+        return _wrong("fsync", found, "switch both on, or acknowledged jobs may be lost in a crash")
+    return _ok("fsync", found)
+
+
+async def _clocks(store: Store) -> Finding:
+    clock = SystemClock()
+    before = clock.now_ms()
+    there = await store.now()
+    apart = there - (before + clock.now_ms()) // 2
+    found = f"the database's is {ago(abs(apart))} {'ahead' if apart >= 0 else 'behind'}"
+    if abs(apart) > CLOCKS_APART:
+        return _warning("clock", found, "runs fire by the database's clock; set this machine's by NTP")
+    return _ok("clock", found)
+
+
+async def _cluster(store: Store, settings: Settings) -> AsyncIterator[Finding]:
+    nodes = await store.list_nodes()
+    alive = [node for node in nodes if node.state == "alive" and "executor" in node.roles]
+    lost = [node for node in nodes if node.state == "lost"]
+    backlog = await store.backlog()
+    if alive:
+        yield _ok("nodes", f"{len(alive)} alive: {', '.join(node.name for node in alive)}")
+    else:
+        yield _warning("nodes", "none is alive: nothing fires", "`onthedot serve` starts one")
+    if lost:
+        names = ", ".join(f"{node.name} ({node.pid})" for node in lost)
+        yield _warning(
+            "lost", f"{len(lost)} nodes were lost: {names}", "their runs were taken over; look at their logs"
+        )
+    waits = f"{backlog.due} runs are due, {backlog.running} run"
+    if alive and (backlog.oldest_ms or 0) > 60_000:
+        yield _warning(
+            "backlog", f"{waits}; the oldest waits {ago(backlog.oldest_ms or 0)}", "more nodes, or CONCURRENCY"
+        )
+    else:
+        yield _ok("backlog", waits)
+    for offer, count in sorted(backlog.unoffered.items()):
+        yield _wrong("unoffered", f"{count} due runs need {offer}, which no node offers", _how_to_offer(offer))
+
+
+def _how_to_offer(offer: str) -> str:
+    kind, _, name = offer.partition(":")
+    if kind == "function":
+        return f"start a node with FUNCTIONS={name}, or with the jobs file that names it"
+    if kind == "command":
+        return f"define [commands.{name}] in a node's onthedot.toml"
+    return "start a node with the role executor"
+
+
+async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
+    async with AsyncClient(url, key, tries=2) as client:
+        try:
+            health = await client.health()
+            yield _ok("server", f"{url} answers: {health.get('status')}, version {health.get('version')}")
+            nodes = await client.list_nodes()
+        except OnTheDotError as error:
+            yield _warning("server", f"{url}: {error}", "say where it is with --url, and give --key if it needs one")
+            return
+        lost = [node.name for node in nodes if node.state == "lost"]
+        alive = [node.name for node in nodes if node.state == "alive"]
+        yield _ok("nodes", f"{len(alive)} alive{f', lost: {lost}' if lost else ''}")
+
+
+def _ok(subject: str, found: str) -> Finding:
+    return Finding(state="ok", subject=subject, found=found)
+
+
+def _warning(subject: str, found: str, advice: str) -> Finding:
+    return Finding(state="warning", subject=subject, found=found, advice=advice)
+
+
+def _wrong(subject: str, found: str, advice: str) -> Finding:
+    return Finding(state="wrong", subject=subject, found=found, advice=advice)

@@ -1,0 +1,34 @@
+"""Commands that work on the store itself, without a server: keys, migrate, doctor."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from onthedot.settings import Settings
+    from onthedot.store import Store
+
+__all__ = ["settings_for", "with_store"]
+
+T = TypeVar("T")
+
+
+def settings_for(store: str | None, file: str | None = None) -> Settings:
+    from onthedot.settings import load_settings
+
+    return load_settings({"store": store}, file=file)
+
+
+def with_store(settings: Settings, body: Callable[[Store], Awaitable[T]], *, migrated: bool = True) -> T:
+    from onthedot.store import open_store
+
+    async def run() -> T:
+        store = await open_store(settings.store, migrated=migrated)
+        try:
+            return await body(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(run())

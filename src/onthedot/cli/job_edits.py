@@ -1,0 +1,129 @@
+"""`onthedot jobs edit`: in an editor, or field by field."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from onthedot.cli.job_flags import parsed_value
+from onthedot.cli.options import ApiKey, AsJson, Server, connected, find_job
+from onthedot.cli.output import print_json, say, when
+
+if TYPE_CHECKING:
+    from onthedot.model.job import JobSpec, JobView
+
+__all__ = ["edit", "patch_of", "spec_of"]
+
+HEAD = "# The job {name}. Save and leave to apply; leave it as it is to change nothing.\n"
+
+
+def edit(
+    job: Annotated[str, typer.Argument(metavar="JOB", help="Id or key of the job")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PATH=VALUE", help="schedule.cron='0 4 * * *', policy.timeout=10s"),
+    ] = None,
+    unset: Annotated[list[str] | None, typer.Option("--unset", metavar="PATH", help="Back to the default")] = None,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
+    """Change a job: with --set and --unset, or in $EDITOR."""
+    with connected(server, key) as client:
+        found = find_job(client, job)
+        if set_ or unset:
+            changed = client.patch_job(found.id, patch_of(set_ or [], unset or []), if_match=found.version)
+        else:
+            spec = _in_editor(found)
+            changed = found if spec is None else client.replace_job(found.id, spec, if_match=found.version)
+    if as_json:
+        print_json(changed)
+    elif changed.version == found.version:
+        say("Nothing changed.")
+    else:
+        say(
+            f"Job {changed.key or changed.id} is at version {changed.version}; "
+            f"next run {when(changed.next_run) or 'none'}."
+        )
+
+
+def patch_of(sets: list[str], unsets: list[str]) -> dict[str, Any]:
+    """`policy.timeout=10s` → {"policy": {"timeout": "10s"}}: a JSON merge patch."""
+    patch: dict[str, Any] = {}
+    for item in sets:
+        path, equals, value = item.partition("=")
+        if not equals or not path:
+            raise typer.BadParameter(f"{item!r} is not PATH=VALUE")
+        _put(patch, path, parsed_value(value))
+    for path in unsets:
+        _put(patch, path, None)
+    return patch
+
+
+def _put(patch: dict[str, Any], path: str, value: Any) -> None:
+    *folders, name = path.split(".")
+    for folder in folders:
+        patch = patch.setdefault(folder, {})
+        if not isinstance(patch, dict):
+            raise typer.BadParameter(f"{path!r} goes through a value that another --set gave")
+    patch[name] = value
+
+
+def spec_of(job: JobView) -> dict[str, Any]:
+    """What was written, without what the server added and without what is the default anyway."""
+    from onthedot.model.decoding import to_builtins
+    from onthedot.model.policy import Policy
+
+    view = to_builtins(job)
+    spec = {name: view[name] for name in ("key", "name", "schedule", "target") if view[name] is not None}
+    policy = _beyond(view["policy"], to_builtins(Policy()))
+    optional = {"policy": policy, "params": job.params, "tags": job.tags, "paused": job.paused}
+    return spec | {name: value for name, value in optional.items() if value}
+
+
+def _beyond(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    kept = {}
+    for name, value in values.items():
+        default = defaults.get(name)
+        if isinstance(value, dict) and isinstance(default, dict):
+            value = _beyond(value, default) or default
+        if value != default:
+            kept[name] = value
+    return kept
+
+
+def _in_editor(job: JobView) -> JobSpec | None:
+    """The spec as edited; None if nothing was changed. A mistake is shown and the text opened again."""
+    import yaml
+
+    from onthedot.cli.failures import explain
+    from onthedot.errors import OnTheDotError
+    from onthedot.jobsfile import parse_jobs
+
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise typer.BadParameter("no editor: set EDITOR, or use --set PATH=VALUE")
+    before = HEAD.format(name=job.key or job.id) + yaml.safe_dump(spec_of(job), sort_keys=False, allow_unicode=True)
+    with tempfile.TemporaryDirectory(prefix="onthedot-") as folder:
+        path = Path(folder) / f"{job.key or job.id}.yaml"
+        path.write_text(before, encoding="utf-8")
+        while True:
+            subprocess.run([*shlex.split(editor), str(path)], check=True)  # noqa: S603  # the user's own editor
+            after = path.read_text(encoding="utf-8")
+            if after == before:
+                return None
+            try:
+                (spec,) = parse_jobs(after, "yaml", path, single=True).specs
+                return spec
+            except OnTheDotError as error:
+                sys.stderr.write(explain(error) + "\n")
+                if not sys.stdin.isatty():
+                    raise
+                typer.confirm("Edit again?", default=True, abort=True)

@@ -1,0 +1,161 @@
+"""`onthedot jobs`: see and manage jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from onthedot.cli.describe import schedule_text, target_text
+from onthedot.cli.group import command_group
+from onthedot.cli.job_edits import edit
+from onthedot.cli.job_flags import add
+from onthedot.cli.options import ApiKey, AsJson, Server, connected, find_job
+from onthedot.cli.output import ago, facts, print_json, say, table, when
+
+if TYPE_CHECKING:
+    from onthedot.model.job import JobView
+
+__all__ = ["group", "show_job"]
+
+group = command_group("See and manage jobs.")
+group.command("add")(add)
+group.command("edit")(edit)
+
+Job = Annotated[str, typer.Argument(metavar="JOB", help="Id or key of the job")]
+
+
+@group.command("list")
+def list_(
+    q: Annotated[str | None, typer.Argument(metavar="[PREFIX]", help="Beginning of the key or name")] = None,
+    tag: Annotated[str | None, typer.Option(help="Only jobs with this tag")] = None,
+    status: Annotated[str | None, typer.Option(help="active, paused, ended or quarantined")] = None,
+    target: Annotated[str | None, typer.Option(help="webhook, function or command")] = None,
+    schedule: Annotated[str | None, typer.Option(help="cron, every, at or in")] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=500, help="How many at most")] = 50,
+    all_: Annotated[bool, typer.Option("--all", help="All of them, however many")] = False,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
+    """List jobs with their next and last run."""
+    filters = {"q": q, "tag": tag, "status": status, "target": target, "schedule": schedule}
+    with connected(server, key) as client:
+        if all_:
+            found, more = list(client.iter_jobs(**filters)), False
+        else:
+            page = client.list_jobs(limit=limit, **filters)
+            found, more = page.items, page.next is not None
+    if as_json:
+        print_json(found)
+        return
+    table(
+        ("id", "job", "schedule", "target", "state", "next", "last"),
+        (
+            (
+                job.id,
+                job.key or job.name or "",
+                schedule_text(job.schedule),
+                target_text(job.target),
+                job.state,
+                when(job.next_run),
+                job.stats.last_status or "",
+            )
+            for job in found
+        ),
+        empty="No jobs. `onthedot jobs add --every 1m --url http://…` makes one.",
+        wide=("job", "schedule", "target"),
+    )
+    if more:
+        say(f"… and more: --limit {min(500, limit * 10)}, --all, or a prefix narrows it down")
+
+
+@group.command("show")
+def show(job: Job, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """Show one job with its numbers."""
+    with connected(server, key) as client:
+        found = find_job(client, job)
+    if as_json:
+        print_json(found)
+    else:
+        show_job(found)
+
+
+def show_job(job: JobView) -> None:
+    from onthedot.model.decoding import encode_json
+
+    stats, policy = job.stats, job.policy
+    facts(
+        [
+            ("id", job.id),
+            ("key", job.key),
+            ("name", job.name),
+            ("state", job.state if job.reason is None else f"{job.state}: {job.reason}"),
+            ("schedule", schedule_text(job.schedule)),
+            ("target", target_text(job.target)),
+            ("params", encode_json(job.params).decode() if job.params else None),
+            ("tags", ", ".join(job.tags)),
+            ("timeout", policy.timeout),
+            ("retry", f"{policy.retry.attempts} attempts, backoff {policy.retry.backoff} to {policy.retry.max}"),
+            ("overlap", policy.overlap),
+            ("catch-up", policy.catch_up),
+            ("delivery", policy.delivery.replace("_", " ")),
+            ("next run", f"{job.next_run} ({when(job.next_run)})" if job.next_run else "none"),
+            ("last run", f"{job.last_run} ({when(job.last_run)}) {stats.last_status or ''}" if job.last_run else None),
+            ("runs", f"{stats.runs}, {stats.failures} failed" if stats.runs else None),
+            ("takes", f"{ago(round(stats.avg_duration_ms))} on average" if stats.avg_duration_ms is not None else None),
+            ("version", job.version),
+            ("created", job.created_at),
+            ("updated", job.updated_at),
+        ]
+    )
+
+
+@group.command("pause")
+def pause(job: Job, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """Pause a job: nothing of it starts but an explicit run."""
+    with connected(server, key) as client:
+        done = client.pause_job(find_job(client, job).id)
+    print_json(done) if as_json else say(f"Job {done.key or done.id} is {done.state}.")
+
+
+@group.command("resume")
+def resume(job: Job, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """Resume a paused job. Slots that passed meanwhile are not made up for."""
+    with connected(server, key) as client:
+        done = client.resume_job(find_job(client, job).id)
+    if as_json:
+        print_json(done)
+    else:
+        say(f"Job {done.key or done.id} is {done.state}; next run {when(done.next_run) or 'none'}.")
+
+
+@group.command("run")
+def run(job: Job, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """Run a job now, beside its schedule."""
+    with connected(server, key) as client:
+        started = client.run_job(find_job(client, job).id)
+    if as_json:
+        print_json(started)
+    else:
+        say(f"Run {started.id}. Its log: onthedot runs logs -f {started.id}")
+
+
+@group.command("delete")
+def delete(
+    job: Job,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Don't ask")] = False,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
+    """Delete a job. What it did stays in the history."""
+    import sys
+
+    with connected(server, key) as client:
+        found = find_job(client, job)
+        name = found.key or found.name or str(found.id)
+        if not yes and sys.stdin.isatty():
+            typer.confirm(f"Delete job {name} ({schedule_text(found.schedule)})?", abort=True)
+        client.delete_job(found.id)
+    print_json({"deleted": found.id, "key": found.key}) if as_json else say(f"Job {name} is deleted.")

@@ -1,0 +1,157 @@
+"""`onthedot keys`: who may use the API.
+
+Works on the store itself, so that the first key can be made before the server may start. A running server holds the
+SQLite file: then the same is asked of the server.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from onthedot.cli.direct import settings_for, with_store
+from onthedot.cli.group import command_group
+from onthedot.cli.options import ApiKey, AsJson, Server, StoreUrl, connected
+from onthedot.cli.options import Settings as SettingsFile
+from onthedot.cli.output import print_json, say, table, when
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import TypeVar
+
+    from onthedot.client import Client
+    from onthedot.service import Service
+
+    T = TypeVar("T")
+
+__all__ = ["group"]
+
+group = command_group("API keys. Work on the store; need no running server.")
+
+
+@group.command("create")
+def create(
+    name: Annotated[str, typer.Option(help="What it is for, such as ci or anna")],
+    scope: Annotated[str, typer.Option(help="read, write or admin")] = "read",
+    tenant: Annotated[str, typer.Option(help="Tenant that it belongs to")] = "default",
+    expires: Annotated[str | None, typer.Option(help="90d, 12h [default: never]")] = None,
+    as_json: AsJson = False,
+    store: StoreUrl = None,
+    settings: SettingsFile = None,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
+    """Make an API key. It is shown this once and stored as a hash."""
+    from onthedot.model.decoding import convert
+    from onthedot.model.key import ApiKeySpec
+
+    loose = {"name": name, "scope": scope, "tenant": tenant, "expires": expires}
+    spec = convert({field: value for field, value in loose.items() if value is not None}, ApiKeySpec)
+    made = _do(
+        lambda service: service.create_key(spec), lambda client: client.create_key(spec), store, settings, server, key
+    )
+    if as_json:
+        print_json(made)
+        return
+    say(made.key)
+    until = f", expires {when(made.info.expires_at)}" if made.info.expires_at else ""
+    typer.echo(f"Key {made.info.id} ({made.info.name}, {made.info.scope}{until}). It is not shown again.", err=True)
+    typer.echo("Use it: export ONTHEDOT_KEY=…, or `Authorization: Bearer …`", err=True)
+
+
+@group.command("list")
+def list_(
+    as_json: AsJson = False,
+    store: StoreUrl = None,
+    settings: SettingsFile = None,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
+    """List the keys; of each only its first characters."""
+    from onthedot.service import DEFAULT_TENANT
+
+    found = _do(
+        lambda service: service.list_keys(DEFAULT_TENANT),
+        lambda client: client.list_keys(),
+        store,
+        settings,
+        server,
+        key,
+    )
+    if as_json:
+        print_json(found)
+        return
+    table(
+        ("id", "name", "scope", "tenant", "key", "created", "state"),
+        (
+            (
+                key.id,
+                key.name,
+                key.scope,
+                key.tenant,
+                f"{key.prefix}…",
+                when(key.created_at),
+                _state(key.revoked_at, key.expires_at),
+            )
+            for key in found
+        ),
+        empty="No keys. While there is none, everybody on this machine may use the server.",
+        wide=("name",),
+    )
+
+
+def _state(revoked_at: str | None, expires_at: str | None) -> str:
+    if revoked_at is not None:
+        return f"revoked {when(revoked_at)}"
+    return f"expires {when(expires_at)}" if expires_at is not None else "works"
+
+
+@group.command("revoke")
+def revoke(
+    key_id: Annotated[int, typer.Argument(metavar="ID", min=1, help="Id of the key, as `keys list` shows it")],
+    as_json: AsJson = False,
+    store: StoreUrl = None,
+    settings: SettingsFile = None,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
+    """Revoke a key: it stops working within two seconds."""
+    from onthedot.service import DEFAULT_TENANT
+
+    _do(
+        lambda service: service.revoke_key(DEFAULT_TENANT, key_id),
+        lambda client: client.revoke_key(key_id),
+        store,
+        settings,
+        server,
+        key,
+    )
+    print_json({"revoked": key_id}) if as_json else say(f"Key {key_id} is revoked.")
+
+
+def _do(
+    direct: Callable[[Service], Awaitable[T]],
+    by_server: Callable[[Client], T],
+    store: str | None,
+    settings_file: str | None,
+    server: str | None,
+    key: str | None,
+) -> T:
+    """On the store; by the server where that was asked for, or where it holds the SQLite file."""
+    from onthedot.clock import SystemClock
+    from onthedot.errors import StoreInUse
+    from onthedot.service import Service
+    from onthedot.targets import build_targets
+
+    if server is not None:
+        with connected(server, key) as client:
+            return by_server(client)
+    settings = settings_for(store, settings_file)
+    try:
+        return with_store(
+            settings, lambda opened: direct(Service(opened, build_targets(version=""), SystemClock(), settings))
+        )
+    except StoreInUse:
+        with connected(f"http://127.0.0.1:{settings.port}" if "port" in settings.given else None, key) as client:
+            return by_server(client)

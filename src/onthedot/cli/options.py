@@ -1,0 +1,60 @@
+"""Options that many commands share, and the client that they lead to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from onthedot.client import Client
+    from onthedot.model.job import JobView
+
+__all__ = ["ApiKey", "AsJson", "OnlyKey", "OnlyServer", "Server", "Settings", "StoreUrl", "connected", "find_job"]
+
+_SERVER_HELP = "Where the server is [env: ONTHEDOT_URL; default: http://127.0.0.1:8000]"
+_KEY_HELP = "API key [env: ONTHEDOT_KEY]"
+DEFAULT_URL = "http://127.0.0.1:8000"
+
+Server = Annotated[str | None, typer.Option("--url", "--server", metavar="URL", help=_SERVER_HELP)]
+ApiKey = Annotated[str | None, typer.Option("--key", "--api-key", metavar="KEY", help=_KEY_HELP)]
+# where --url and --key are fields of a job
+OnlyServer = Annotated[str | None, typer.Option("--server", metavar="URL", help=_SERVER_HELP)]
+OnlyKey = Annotated[str | None, typer.Option("--api-key", metavar="KEY", help=_KEY_HELP)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table")]
+StoreUrl = Annotated[
+    str | None,
+    typer.Option("--store", metavar="URL", help="sqlite:///PATH or postgresql://… [env: ONTHEDOT_STORE]"),
+]
+Settings = Annotated[
+    str | None, typer.Option("--settings", metavar="FILE", help="Settings file [default: onthedot.toml, if there]")
+]
+
+
+@contextmanager
+def connected(server: str | None, key: str | None) -> Iterator[Client]:
+    from onthedot.client import Client
+
+    url = server or os.environ.get("ONTHEDOT_URL") or DEFAULT_URL
+    if "://" not in url:
+        url = f"http://{url}"
+    with Client(url, key or os.environ.get("ONTHEDOT_KEY") or None, tries=2) as client:
+        yield client
+
+
+def find_job(client: Client, name: str) -> JobView:
+    """By id or by key; a key may look like a number."""
+    from onthedot.errors import NotFound
+
+    if name.isascii() and name.isdecimal() and len(name) < 19:
+        try:
+            return client.get_job(int(name))
+        except NotFound:
+            pass
+    try:
+        return client.get_job_by_key(name)
+    except NotFound:
+        raise NotFound(f"there is no job {name!r}; `onthedot jobs list` shows what there is") from None

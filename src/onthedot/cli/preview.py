@@ -1,0 +1,65 @@
+"""`onthedot preview "0 3 * * *"`: the next fire times, without a server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from onthedot.cli.options import AsJson
+from onthedot.cli.output import print_json, say, table, when
+
+if TYPE_CHECKING:
+    from onthedot.model.schedule import Schedule
+
+__all__ = ["preview", "schedule_of"]
+
+
+def preview(
+    expression: Annotated[str, typer.Argument(metavar="SCHEDULE", help='"0 3 * * *", @daily, 90s, or a date and time')],
+    tz: Annotated[str, typer.Option("--tz", help="Time zone, such as Europe/Berlin")] = "UTC",
+    count: Annotated[int, typer.Option("-n", "--count", min=1, max=1000, help="How many")] = 10,
+    after: Annotated[str | None, typer.Option(help="From this instant on (RFC 3339) [default: now]")] = None,
+    start: Annotated[str | None, typer.Option(help="Not before this time")] = None,
+    end: Annotated[str | None, typer.Option(help="Not after this time")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show when a schedule fires, what it means, and what daylight saving does to it. Needs no server."""
+    from onthedot.clock import SystemClock
+    from onthedot.service import preview_schedule
+
+    now = SystemClock().now_ms()
+    seen = preview_schedule(schedule_of(expression, tz, start, end), now=now, after=after, count=count)
+    if as_json:
+        print_json(seen)
+        return
+    say(seen.description)
+    table(
+        ("utc", *(() if tz == "UTC" else (tz,)), "when"),
+        ((fire, *(() if tz == "UTC" else (_local(fire, tz),)), when(fire, now)) for fire in seen.fires),
+        empty="It never fires.",
+    )
+    for remark in seen.remarks:
+        say(f"Note: {remark}")
+
+
+def schedule_of(expression: str, tz: str, start: str | None = None, end: str | None = None) -> Schedule:
+    """A duration is `every`, a date `at`, all else a cron expression: its errors are the helpful ones."""
+    from onthedot.model.duration import Duration
+    from onthedot.model.instant import parse_local
+    from onthedot.model.schedule import Schedule
+
+    text = expression.strip()
+    if parse_local(text)[0] is not None:
+        return Schedule(at=text, tz=tz, start=start, end=end)
+    try:
+        return Schedule(every=Duration.parse(text), tz=tz, start=start, end=end)
+    except ValueError:
+        return Schedule(cron=text, tz=tz, start=start, end=end)
+
+
+def _local(fire: str, tz: str) -> str:
+    from datetime import datetime
+    from zoneinfo import ZoneInfo
+
+    return datetime.fromisoformat(fire).astimezone(ZoneInfo(tz)).strftime("%a %Y-%m-%d %H:%M:%S %Z")

@@ -1,0 +1,166 @@
+"""`onthedot runs`: what ran, what runs, what will."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from onthedot.cli.describe import outcome_text
+from onthedot.cli.group import command_group
+from onthedot.cli.options import ApiKey, AsJson, Server, connected, find_job
+from onthedot.cli.output import ago, facts, print_json, say, table, when
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from onthedot.client import Client
+    from onthedot.model.run import RunView
+
+__all__ = ["group", "runs_table"]
+
+group = command_group("Look at runs, stop them, run them again.")
+
+Run = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, such as 12-1763234567890")]
+LOOK_AGAIN = 0.5
+OVER = ("DONE", "FAILED", "CANCELLED", "SKIPPED")
+
+
+@group.command("list")
+def list_(
+    job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="Id or key: only runs of this job")] = None,
+    status: Annotated[str | None, typer.Option(help="PENDING, EXECUTING, DONE, FAILED, CANCELLED or SKIPPED")] = None,
+    since: Annotated[str | None, typer.Option(help="Scheduled for this instant or later (RFC 3339)")] = None,
+    until: Annotated[str | None, typer.Option(help="Scheduled for this instant or earlier (RFC 3339)")] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=500, help="How many at most")] = 20,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
+    """List runs, newest first; those not yet due only with --status PENDING."""
+    with connected(server, key) as client:
+        job_id = find_job(client, job).id if job is not None else None
+        wanted = status.upper() if status else None
+        page = client.list_runs(job_id=job_id, status=wanted, since=since, until=until, limit=limit)
+    if as_json:
+        print_json(page.items)
+        return
+    runs_table(page.items, empty="No runs yet.")
+
+
+def runs_table(runs: Iterable[RunView], *, empty: str) -> None:
+    table(
+        ("run", "job", "scheduled", "status", "late", "took", "outcome"),
+        (
+            (
+                run.id,
+                run.key or "",
+                when(run.scheduled_for),
+                run.status,
+                ago(run.lateness_ms) if run.lateness_ms is not None else "",
+                ago(run.duration_ms) if run.duration_ms is not None else "",
+                outcome_text(run),
+            )
+            for run in runs
+        ),
+        empty=empty,
+        wide=("job", "outcome"),
+    )
+
+
+@group.command("show")
+def show(run: Run, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """Show one run with all its attempts."""
+    with connected(server, key) as client:
+        found = client.get_run(run)
+    if as_json:
+        print_json(found)
+        return
+    facts(
+        [
+            ("run", found.id),
+            ("job", f"{found.job_id}{f' ({found.key})' if found.key else ''}"),
+            ("kind", found.kind),
+            ("status", found.status),
+            ("scheduled", f"{found.scheduled_for} ({when(found.scheduled_for)})"),
+            ("until", found.until),
+            ("slots", found.slots),
+            ("started", found.started_at),
+            ("finished", found.finished_at),
+            ("late", ago(found.lateness_ms) if found.lateness_ms is not None else None),
+            ("took", ago(found.duration_ms) if found.duration_ms is not None else None),
+            ("node", found.node),
+            ("tries", found.tries),
+            ("losses", found.losses or None),
+            ("outcome", outcome_text(found)),
+        ]
+    )
+    for attempt in found.attempts:
+        say(f"  attempt {attempt.attempt}: {attempt.outcome} {attempt.finished_at} {attempt.error or ''}".rstrip())
+
+
+@group.command("logs")
+def logs(
+    run: Run,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the run is over")] = False,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
+    """Print what a run printed: the last 64 KB."""
+    with connected(server, key) as client:
+        if as_json:
+            print_json({"run": run, "log": client.run_logs(run)})
+        elif follow:
+            _follow(client, run, sys.stdout.write, _pause)
+        else:
+            sys.stdout.write(client.run_logs(run))
+
+
+def _follow(client: Client, run: str, write: Callable[[str], object], pause: Callable[[], None]) -> None:
+    """A log only grows, until it is over 64 KB: then its beginning goes, and what is new follows the old end."""
+    seen = ""
+    while True:
+        over = client.get_run(run).status in OVER  # asked first: what comes after that is the whole log
+        text = client.run_logs(run)
+        if text.startswith(seen):
+            write(text[len(seen) :])
+        else:
+            tail = seen[-200:]
+            place = text.rfind(tail)
+            write(text[place + len(tail) :] if place >= 0 else text)
+        sys.stdout.flush()
+        seen = text
+        if over:
+            return
+        pause()
+
+
+def _pause() -> None:
+    import asyncio
+
+    from onthedot.clock import SystemClock
+
+    asyncio.run(SystemClock().sleep(LOOK_AGAIN))
+
+
+@group.command("cancel")
+def cancel(run: Run, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """Cancel a run: at once if it waits, by an order to its node if it executes."""
+    with connected(server, key) as client:
+        done = client.cancel_run(run)
+    if as_json:
+        print_json(done)
+    elif done.status == "CANCELLED":
+        say(f"Run {done.id} is cancelled.")
+    else:
+        say(f"Run {done.id} is {done.status}; its node has the order to stop it.")
+
+
+@group.command("retry")
+def retry(run: Run, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """Run a finished run's slot again, as a new run."""
+    with connected(server, key) as client:
+        new = client.retry_run(run)
+    print_json(new) if as_json else say(f"Run {new.id}. Its log: onthedot runs logs -f {new.id}")

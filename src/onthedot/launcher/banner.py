@@ -1,0 +1,67 @@
+"""What a person sees first: where it is, what it does, what to try."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from onthedot import __version__
+from onthedot.jobsfile import JobsFile
+from onthedot.settings import Settings
+from onthedot.store import SyncReport
+
+__all__ = ["address_of", "banner", "without_password"]
+
+
+def banner(
+    settings: Settings,
+    jobs: JobsFile | None,
+    synced: SyncReport | None,
+    *,
+    port: int | None,
+    is_open: bool = True,
+    colour: bool | None = None,
+) -> str:
+    bold, dim, green, plain = ("\033[1m", "\033[2m", "\033[32m", "\033[0m")
+    if not (sys.stdout.isatty() if colour is None else colour):
+        bold = dim = green = plain = ""
+    rows = [("store", without_password(settings.store))]
+    if jobs is not None:
+        rows.append(("jobs", _loaded(jobs, synced)))
+    if "executor" in settings.roles:
+        rows.append(("logs", f"{settings.logs_base_directory}/"))
+    else:
+        rows.append(("roles", "api only: other nodes execute"))
+    if settings.workers > 1:
+        rows.append(("workers", f"{settings.workers} processes"))
+    if port is not None:
+        url = address_of(settings.host, port)
+        title = f"{green}●{plain} {bold}{url}{plain}   {dim}page, API (/docs), metrics{plain}"
+        if is_open:
+            here = f" --url {url}" if port != 8000 else ""
+            rows.append(("try it", "onthedot echo                                  # in another terminal"))
+            rows.append(("", f"onthedot timer 5s http://127.0.0.1:5003/{here}"))
+            rows.append(("access", "open to everybody on this machine until the first `onthedot keys create`"))
+    else:
+        title = f"{green}●{plain} executes, serves no API"
+    rows.append(("stop", "Ctrl-C; a second one stops at once"))
+    lines = [f"{dim}{name:<8}{plain}{value}" for name, value in rows]
+    return "\n".join(["", f"{bold}On the Dot{plain} {dim}{__version__}{plain}  {title}", "", *lines, "", ""])
+
+
+def address_of(host: str, port: int) -> str:
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return f"http://{shown}:{port}"
+
+
+def without_password(url: str) -> str:
+    return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:•••@", url)
+
+
+def _loaded(jobs: JobsFile, synced: SyncReport | None) -> str:
+    text = f"{len(jobs.specs)} from {jobs.source}"
+    if synced is None:
+        return text
+    told = [("new", synced.created), ("changed", synced.updated), ("removed", synced.removed)]
+    changes = ", ".join(f"{len(keys)} {word}" for word, keys in told if keys)
+    return f"{text} ({changes})" if changes else f"{text} (as before)"

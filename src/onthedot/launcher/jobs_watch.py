@@ -1,0 +1,76 @@
+"""The jobs file may change while the node runs: it is loaded again when its time stamp changes, and on SIGHUP."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import structlog
+
+from onthedot.clock import Clock
+from onthedot.errors import OnTheDotError
+from onthedot.jobsfile import read_jobs_file
+from onthedot.main import load_jobs
+from onthedot.service import Service
+from onthedot.settings import Settings
+
+__all__ = ["JobsWatch"]
+
+LOOK_EVERY = 2.0
+_log = structlog.stdlib.get_logger("onthedot.jobsfile")
+
+
+class JobsWatch:
+    def __init__(self, settings: Settings, service: Service, asked: asyncio.Event, clock: Clock) -> None:
+        self._path = settings.jobs_file_path
+        self._extensions = settings.supported_extensions
+        self._service = service
+        self._asked = asked
+        self._clock = clock
+        self._seen = stamp(self._path)
+
+    async def run(self) -> None:
+        while True:
+            await self.step()
+
+    async def step(self) -> None:
+        """Wait for the signal or for a look's time; load the file if there is a reason to."""
+        asked = await self._told()
+        now = stamp(self._path)
+        if not asked and (now == self._seen or now is None):  # an editor may take the file away for a moment
+            return
+        self._seen = now
+        await self.load()
+
+    async def load(self) -> None:
+        """A bad file changes nothing and is said: what ran before goes on."""
+        try:
+            report = await load_jobs(self._service, read_jobs_file(self._path, self._extensions))
+        except OnTheDotError as error:
+            _log.error("the jobs file was not applied", file=str(self._path), error=str(error))
+            return
+        _log.info(
+            "jobs file applied",
+            file=str(self._path),
+            created=len(report.created),
+            updated=len(report.updated),
+            removed=len(report.removed),
+        )
+
+    async def _told(self) -> bool:
+        try:
+            async with self._clock.timeout(LOOK_EVERY):
+                await self._asked.wait()
+        except TimeoutError:
+            return False
+        self._asked.clear()
+        return True
+
+
+def stamp(path: Path) -> tuple[int, int] | None:
+    """What changes when the file does; None: it is not there."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,170 @@
+"""One node, served until it is told to stop: signals, the socket, the banner, the jobs file that may change."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+
+from onthedot.clock import SystemClock
+from onthedot.errors import SettingsError
+from onthedot.jobsfile import JobsFile
+from onthedot.launcher.banner import banner
+from onthedot.launcher.jobs_watch import JobsWatch
+from onthedot.main import Running, assembled
+from onthedot.settings import Settings
+from onthedot.telemetry import telemetry
+from onthedot.telemetry.log import configure_logging, log_events
+
+__all__ = ["Stopping", "listening", "serve"]
+
+
+class Stopping:
+    """What signals mean here: the first SIGTERM or SIGINT stops in order, the second at once; SIGHUP reloads."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.at_once = asyncio.Event()
+        self.reload = asyncio.Event()
+
+    def ask(self) -> None:
+        if self.asked.is_set():
+            self.at_once.set()
+        self.asked.set()
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        handlers = {signal.SIGTERM: self.ask, signal.SIGINT: self.ask, signal.SIGHUP: self.reload.set}
+        for number, handler in handlers.items():
+            loop.add_signal_handler(number, handler)
+        try:
+            yield
+        finally:
+            for number in handlers:
+                loop.remove_signal_handler(number)
+
+
+async def serve(
+    settings: Settings,
+    jobs: JobsFile | None,
+    *,
+    listener: socket.socket | None = None,
+    stopping: Stopping | None = None,
+    quiet: bool = False,
+) -> None:
+    """Until told to stop. `listener`: a socket somebody else opened; `quiet`: no banner (a supervisor said it)."""
+    configure_logging(settings.log_level)
+    stop_logging = log_events(telemetry)
+    stopping = stopping or Stopping()
+    routes = []
+    if "api" in settings.roles:
+        from onthedot.web import routes as pages
+
+        routes = [*pages]
+        listener = listener or listening(settings.host, settings.port)
+    try:
+        with stopping.on_signals():
+            async with assembled(settings, jobs=jobs, routes=routes) as running:
+                if not quiet:
+                    port = listener.getsockname()[1] if listener is not None else None
+                    open_to_all = await running.service.is_open()
+                    sys.stdout.write(banner(settings, jobs, running.synced, port=port, is_open=open_to_all))
+                    sys.stdout.flush()
+                await _until_stopped(settings, running, jobs, listener, stopping)
+    finally:
+        stop_logging()
+        if listener is not None:
+            listener.close()
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Bound before anything else starts: a port that is taken is a message, not a node that half starts."""
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(2048)
+    except OSError as error:
+        listener.close()
+        raise SettingsError(
+            f"can't listen on {host}:{port}: {error.strerror}. "
+            f"Perhaps On the Dot runs already (`onthedot nodes --url http://{host}:{port}`); --port takes another port"
+        ) from None
+    listener.setblocking(False)
+    return listener
+
+
+async def _until_stopped(
+    settings: Settings, running: Running, jobs: JobsFile | None, listener: socket.socket | None, stopping: Stopping
+) -> None:
+    """Whichever part ends first, by order or by a fault, the others are stopped too; a fault comes out."""
+    async with (
+        _api(settings, running, listener, stopping) as server,
+        _watched(settings, running, jobs, stopping) as watch,
+    ):
+        parts = [task for task in (server, watch) if task is not None]
+        if running.node is not None:
+            parts.append(asyncio.create_task(running.node.wait(), name="launcher.node"))
+        asked = asyncio.create_task(stopping.asked.wait(), name="launcher.asked")
+        await asyncio.wait([asked, *parts], return_when=asyncio.FIRST_COMPLETED)
+        stopping.asked.set()
+        hurried = asyncio.create_task(_hurry(running, stopping), name="launcher.hurry")
+        if running.node is not None:
+            running.node.request_stop()
+            await asyncio.wait([parts[-1]])
+        hurried.cancel()
+        asked.cancel()
+        await asyncio.gather(hurried, asked, return_exceptions=True)
+        if running.node is not None:
+            parts[-1].result()
+
+
+async def _hurry(running: Running, stopping: Stopping) -> None:
+    await stopping.at_once.wait()
+    if running.node is not None:
+        running.node.request_stop()
+
+
+@asynccontextmanager
+async def _api(
+    settings: Settings, running: Running, listener: socket.socket | None, stopping: Stopping
+) -> AsyncIterator[asyncio.Task[None] | None]:
+    """uvicorn on our loop and under our signals. It goes on answering while the engine stops: readyz says no."""
+    if running.app is None or listener is None:
+        yield None
+        return
+    from onthedot.api.server import make_server
+
+    server = make_server(running.app, settings.host, settings.port)
+    server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]  # signals are ours
+    task = asyncio.create_task(server.serve(sockets=[listener]), name="launcher.api")
+    try:
+        yield task
+    finally:
+        server.should_exit = True
+        server.force_exit = stopping.at_once.is_set()
+        await asyncio.wait([task])
+        task.result()
+
+
+@asynccontextmanager
+async def _watched(
+    settings: Settings, running: Running, jobs: JobsFile | None, stopping: Stopping
+) -> AsyncIterator[asyncio.Task[None] | None]:
+    if jobs is None:
+        yield None
+        return
+    watch = JobsWatch(settings, running.service, stopping.reload, SystemClock())
+    task = asyncio.create_task(watch.run(), name="launcher.jobs-watch")
+    try:
+        yield task
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task

@@ -1,0 +1,150 @@
+"""`--workers N`: N node processes that share one port, watched: one that dies is started again, signals reach all.
+
+Each worker is a process of its own with the listening socket inherited. It holds the other end of a pipe to its
+supervisor: when that dies, the pipe closes and the worker stops, so that no orphan is left behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import structlog
+
+from onthedot.clock import Clock, SystemClock
+from onthedot.errors import OnTheDotError
+from onthedot.jobsfile import JobsFile
+from onthedot.launcher.banner import banner
+from onthedot.launcher.serving import Stopping, listening
+from onthedot.launcher.worker import encode_order
+from onthedot.settings import Settings
+from onthedot.telemetry.log import configure_logging
+
+__all__ = ["Supervisor", "Worker", "supervise"]
+
+HEALTHY = 5.0  # seconds that a worker must live for its death not to count as a failure to start
+GIVE_UP = 5
+LONGEST_PAUSE = 10.0
+_log = structlog.stdlib.get_logger("onthedot.supervisor")
+
+
+class Worker(Protocol):
+    """The part of asyncio's Process that the supervisor needs."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    async def wait(self) -> int: ...
+    def send_signal(self, signal: int, /) -> None: ...
+
+
+Start = Callable[[], Awaitable[Worker]]
+
+
+class Supervisor:
+    def __init__(self, count: int, start: Start, clock: Clock) -> None:
+        self._count = count
+        self._start = start
+        self._clock = clock
+        self._workers: dict[int, Worker] = {}
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Until all workers have ended after `stop`, or one of them can't be kept alive."""
+        seats = [
+            asyncio.create_task(self._seat(number), name=f"supervisor.seat-{number}") for number in range(self._count)
+        ]
+        try:
+            done, _ = await asyncio.wait(seats, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            self.stop(15)
+            await asyncio.gather(*seats, return_exceptions=True)
+        for seat in done:
+            seat.result()
+
+    def stop(self, number: int) -> None:
+        self._stopping.set()
+        self.forward(number)
+
+    def forward(self, number: int) -> None:
+        for worker in list(self._workers.values()):
+            if worker.returncode is None:
+                worker.send_signal(number)
+
+    async def _seat(self, number: int) -> None:
+        """One of the N: always somebody in it."""
+        failures = 0
+        while not self._stopping.is_set():
+            began = self._clock.monotonic()
+            worker = self._workers[number] = await self._start()
+            code = await worker.wait()
+            if self._stopping.is_set():
+                return
+            failures = failures + 1 if self._clock.monotonic() - began < HEALTHY else 0
+            if failures >= GIVE_UP:
+                raise OnTheDotError(f"a worker ended {failures} times right after its start, last with {code}")
+            _log.warning("a worker ended and is started again", pid=worker.pid, code=code)
+            if failures:
+                await self._pause(min(LONGEST_PAUSE, 0.2 * 2**failures))
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            async with self._clock.timeout(seconds):
+                await self._stopping.wait()
+        except TimeoutError:
+            pass
+
+
+async def supervise(settings: Settings, jobs: JobsFile | None) -> None:
+    configure_logging(settings.log_level)
+    listener = listening(settings.host, settings.port) if "api" in settings.roles else None
+    port = listener.getsockname()[1] if listener is not None else None
+    sys.stdout.write(banner(settings, jobs, None, port=port, is_open=False))
+    sys.stdout.flush()
+    supervisor = Supervisor(settings.workers, lambda: start_worker(settings, listener), SystemClock())
+    stopping = Stopping()
+    try:
+        with stopping.on_signals():
+            relays = [
+                asyncio.create_task(_relay(stopping.asked, lambda: supervisor.stop(15)), name="supervisor.stop"),
+                asyncio.create_task(_relay(stopping.reload, lambda: supervisor.forward(1)), name="supervisor.reload"),
+            ]
+            try:
+                await supervisor.run()
+            finally:
+                for relay in relays:
+                    relay.cancel()
+                await asyncio.gather(*relays, return_exceptions=True)
+    finally:
+        if listener is not None:
+            listener.close()
+
+
+async def _relay(event: asyncio.Event, act: Callable[[], None]) -> None:
+    while True:
+        await event.wait()
+        event.clear()
+        act()
+
+
+async def start_worker(settings: Settings, listener: socket.socket | None) -> Worker:
+    """A fresh interpreter: what it is to do comes through its standard input, which stays open as long as we live."""
+    descriptor = -1 if listener is None else listener.fileno()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "onthedot.launcher.worker",
+        stdin=asyncio.subprocess.PIPE,
+        pass_fds=[] if listener is None else [descriptor],
+        env=os.environ,
+        start_new_session=True,  # Ctrl-C reaches the supervisor alone, which passes it on once
+    )
+    assert process.stdin is not None
+    process.stdin.write(encode_order(settings, descriptor))
+    await process.stdin.drain()
+    return process
