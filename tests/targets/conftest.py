@@ -48,7 +48,14 @@ def log() -> Log:
 @pytest.fixture
 def make_call(log: Log) -> MakeCall:
     def make(target: Target, **fields: Any) -> Call:
-        given = {"run_id": f"7-{SLOT}", "job_id": 7, "slot": SLOT, "attempt": 1, "target": target, "log": log}
+        given: dict[str, Any] = {
+            "run_id": f"7-{SLOT}",
+            "job_id": 7,
+            "slot": SLOT,
+            "attempt": 1,
+            "target": target,
+            "log": log,
+        }
         return Call(**(given | fields))
 
     return make

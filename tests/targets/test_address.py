@@ -14,8 +14,20 @@ from onthedot.targets.address import Zone, bare, literal, zone
 
 @pytest.mark.parametrize(
     "host",
-    ["127.0.0.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.1", "127.0.1", "0x7f000001", "0X7F.0.0.1", "127.0.0.1."]
-    + ["017700000001", "0x7F.0x0.0x0.0x1", "00177.0.0.01"],
+    [
+        "127.0.0.1",
+        "2130706433",
+        "0x7f.1",
+        "0177.0.0.1",
+        "127.1",
+        "127.0.1",
+        "0x7f000001",
+        "0X7F.0.0.1",
+        "127.0.0.1.",
+        "017700000001",
+        "0x7F.0x0.0x0.0x1",
+        "00177.0.0.01",
+    ],
 )
 def test_loopback_in_every_notation(host: str):
     assert literal(host) == IPv4Address("127.0.0.1")
@@ -46,7 +58,7 @@ def _written(value: int, shape: list[int], cut: int) -> str:
     """The same address in another notation: the last `cut` bytes as one number, each number in its own base."""
     head = [(value >> (8 * (3 - i))) & 255 for i in range(4 - cut)]
     numbers = [*head, value & (256**cut - 1)]
-    forms = (str, hex, lambda n: "0" + oct(n)[2:] if n else "0")
+    forms = (str, hex, lambda n: f"0{n:o}" if n else "0")
     return ".".join(forms[shape[i % len(shape)]](n) for i, n in enumerate(numbers))
 
 

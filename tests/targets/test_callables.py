@@ -97,7 +97,7 @@ async def test_logging_goes_to_the_run_it_belongs_to(callables: Callables, make_
     logs = {word: Log() for word in ("one", "two")}
     await asyncio.gather(*(callables.send(make_call(IT, params={"word": w}, log=log)) for w, log in logs.items()))
     for word, log in logs.items():
-        await until(lambda log=log: log.text)
+        await until(log.portions.__len__)
         assert log.text.endswith(f"WARNING mine: said {word}\n")
         assert log.text.count("\n") == 1
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +173,7 @@ async def test_cancelling_kills_the_whole_group_when_asking_does_not_help(make_c
     await asyncio.wait([running])
     assert running.cancelled()
     for pid in map(int, log.text.split()):
-        await until(lambda pid=pid: gone(pid))
+        await until(partial(gone, pid))
 
 
 async def test_a_leader_that_goes_does_not_save_its_children(make_call: MakeCall, log: Log):
@@ -199,7 +200,7 @@ async def test_a_second_cancel_does_not_wait(make_call: MakeCall, log: Log):
 
 
 async def test_no_descriptor_is_left_open(make_call: MakeCall):
-    before = set(os.listdir("/proc/self/fd"))
+    before = set(Path("/proc/self/fd").iterdir())
     for script in ("echo x", "exit 1"):
         await shell(script).send(make_call(IT))
     await Commands({"it": CommandSetting(argv=("/no/such",))}).send(make_call(IT))
@@ -207,7 +208,7 @@ async def test_no_descriptor_is_left_open(make_call: MakeCall):
     await asyncio.sleep(0)
     running.cancel()
     await asyncio.wait([running])
-    after = set(os.listdir("/proc/self/fd"))
+    after = set(Path("/proc/self/fd").iterdir())
     assert len(after) <= len(before) + 1  # the child watcher of asyncio may have opened its own
 
 

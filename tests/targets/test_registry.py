@@ -31,6 +31,7 @@ class Scripted:
     async def send(self, call: Call) -> Outcome:
         if isinstance(self.answer, BaseException):
             raise self.answer
+        assert isinstance(self.answer, Outcome)
         return self.answer
 
     async def __aenter__(self) -> Self:

@@ -46,14 +46,22 @@ def test_names(text: str, written: str):
 def test_addresses_in_every_notation(text: str, address: str):
     url, found = read_url(text)
     assert found == ip_address(address)
-    if found is not None and found.version == 4:
+    if found == ip_address(address) and ":" not in address:
         assert url.host == address
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "/path", "example.com", "ftp://example.com/", "file:///etc/passwd", "http://", "http:///x", "http:x", "//x/y"]
-    + [
+    [
+        "",
+        "/path",
+        "example.com",
+        "ftp://example.com/",
+        "file:///etc/passwd",
+        "http://",
+        "http:///x",
+        "http:x",
+        "//x/y",
         "http://a b/",
         " http://x/",
         "http://x/\n",
@@ -61,9 +69,17 @@ def test_addresses_in_every_notation(text: str, address: str):
         "http://x\x00/",
         "http://[::1/",
         "http://x:99999/",
-    ]
-    + ["http://x:0/", "http://%31%32%37.0.0.1/", "http://h\\@127.0.0.1/", "http://1.2.3.4.5/", "http://256.1.1.1/"]
-    + ["http://a..b/", "http://" + "a" * 64 + ".com/", "javascript:alert(1)", "http://x:port/", "http://[gg::1]/"],
+        "http://x:0/",
+        "http://%31%32%37.0.0.1/",
+        "http://h\\@127.0.0.1/",
+        "http://1.2.3.4.5/",
+        "http://256.1.1.1/",
+        "http://a..b/",
+        "http://" + "a" * 64 + ".com/",
+        "javascript:alert(1)",
+        "http://x:port/",
+        "http://[gg::1]/",
+    ],
 )
 def test_what_is_no_url_is_refused_with_a_reason(text: str):
     with pytest.raises(ValueError) as caught:

@@ -34,7 +34,7 @@ async def webhooks() -> AsyncIterator[Webhooks]:
 @asynccontextmanager
 async def server(answer: Answer, **options: Any) -> AsyncIterator[str]:
     """A receiver that does as it likes with its connections, after it has read the head of a request."""
-    tasks = set()
+    tasks: set[asyncio.Task[Any] | None] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         tasks.add(asyncio.current_task())
@@ -52,9 +52,10 @@ async def server(answer: Answer, **options: Any) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
     finally:
         listening.close()
-        for task in list(tasks):
+        serving = [task for task in tasks if task is not None]
+        for task in serving:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*serving, return_exceptions=True)
 
 
 def free_port() -> int:

@@ -23,7 +23,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TextIO
 
 RESULT_LIMIT = 64 * 1024
 ERROR_LIMIT = 2000
@@ -39,10 +39,10 @@ def main(fd: int) -> None:
     node.set_inheritable(False)  # what the function starts has no business here
     _die_with(node)
     me = os.getpid()
+    streams: tuple[TextIO, TextIO] | None = None
     while (request := _receive(node)) is not None:
-        if not logging.root.handlers:
-            _open_streams()
-        answer = _answer(request)
+        streams = streams or _open_streams()
+        answer = _answer(request, *streams)
         if os.getpid() != me:
             os._exit(0)  # the function forked and its child came back here
         _send(node, answer)
@@ -62,11 +62,11 @@ def _die_with(node: socket.socket) -> None:
     threading.Thread(target=watch, name="onthedot-watch", daemon=True).start()
 
 
-def _open_streams() -> None:
-    """Once, when 1 and 2 are pipes for the first time: line by line, so that each line is heard when it is printed."""
-    sys.stdout = sys.__stdout__ = open(1, "w", 1, "utf-8", "backslashreplace", closefd=False)
-    sys.stderr = sys.__stderr__ = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+def _open_streams() -> tuple[TextIO, TextIO]:
+    """When 1 and 2 are pipes for the first time: line by line, so that each line is heard when it is printed."""
+    out, err = (os.fdopen(fd, "w", 1, "utf-8", "backslashreplace", closefd=False) for fd in (1, 2))
+    logging.basicConfig(level=logging.INFO, stream=err, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    return out, err
 
 
 def _receive(node: socket.socket) -> dict[str, Any] | None:
@@ -97,8 +97,8 @@ def _send(node: socket.socket, answer: dict[str, Any]) -> None:
     node.sendall(len(raw).to_bytes(4, "big") + raw)
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+def _answer(request: dict[str, Any], out: TextIO, err: TextIO) -> dict[str, Any]:
+    sys.stdout, sys.stderr = out, err
     for name in [name for name in os.environ if name.startswith("ONTHEDOT_")]:
         del os.environ[name]  # of the call before
     os.environ.update(request["environment"])
@@ -112,7 +112,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         _print_traceback(error)
         return _failure(_one_line(error))
     finally:
-        _flush()
+        _flush(out, err)
 
 
 def _failure(error: str, *, retryable: bool = True) -> dict[str, Any]:
@@ -187,10 +187,10 @@ def _print_traceback(error: BaseException) -> None:
         traceback.print_exception(type(error), error, frames or error.__traceback__)
 
 
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+def _flush(*streams: TextIO) -> None:
+    for stream in (*streams, sys.stdout, sys.stderr):  # the last two may be whatever the function put there
         with contextlib.suppress(Exception):
-            stream.flush()  # type: ignore[union-attr]  # None, or whatever the function put there
+            stream.flush()
     with contextlib.suppress(Exception):
         ctypes.CDLL(None).fflush(None)  # what C code printed
 

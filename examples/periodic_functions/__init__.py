@@ -1,0 +1,1 @@
+"""Functions that the sample jobs call; see ../jobs.json."""
