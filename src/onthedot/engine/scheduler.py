@@ -166,8 +166,11 @@ class Scheduler:
                 self._slots.pools[name].want_more()
                 self._look_wanted = True
                 self._timer.look_within(HUNGRY)
-            if claim.next_ready is not None:
+            elif claim.next_ready is not None and claim.next_ready > claim.now:
                 self._timer.expect(claim.next_ready)
+            elif claim.next_ready is not None:
+                self._look_wanted = self._look_wanted or bool(claim.runs)
+                self._timer.look_within(HUNGRY)
 
     def _next_errand(self) -> None:
         """At most one at a time; the answer's message starts the next."""

@@ -11,7 +11,12 @@ from onthedot.engine.lease import Lease
 from onthedot.engine.mailbox import Mailbox, Signal
 from onthedot.engine.messages import LOOK, TICK, SchedulerMessage
 
-__all__ = ["Timer"]
+__all__ = ["MIN_GAP", "Timer"]
+
+MIN_GAP = 0.02
+"""Hints and expected instants make it look at once, but no closer together than this: a stream of new timers would
+otherwise be claimed one by one."""
+_INSTANT = 1e-6  # floating point: a sleep may end a hair before the sum it was computed from
 
 
 class Timer:
@@ -40,6 +45,7 @@ class Timer:
         self._poll = poll
         self._granularity = granularity
         self._next_look = clock.monotonic()
+        self._may_look = clock.monotonic()
         self._expected: int | None = None
         self._look_asked = False
 
@@ -80,25 +86,30 @@ class Timer:
         self._speak()
 
     def _until_next(self) -> float:
+        now = self._clock.monotonic()
+        patience = self._may_look - now
+        sleeps = [self._next_look - now, self._granularity]
         if self._look_asked:
-            return 0.0
-        sleeps = [self._next_look - self._clock.monotonic(), self._granularity]
+            sleeps.append(patience)
         if self._time.known:
             head = self._agenda.head
             if head is not None and self._lease.may_start():
                 sleeps.append(self._time.seconds_until(head))
             if self._expected is not None:
-                sleeps.append(self._time.seconds_until(self._expected))
-        return min(sleeps)
+                sleeps.append(max(self._time.seconds_until(self._expected), patience))
+        sleep = min(sleeps)
+        return sleep if sleep > _INSTANT else 0.0
 
     def _speak(self) -> None:
         now = self._clock.monotonic()
         expected = self._expected is not None and self._time.known and self._time.seconds_until(self._expected) <= 0
-        if self._look_asked or expected or now >= self._next_look:
+        asked = (self._look_asked or expected) and self._may_look - now <= _INSTANT
+        if asked or self._next_look - now <= _INSTANT:
             self._look_asked = False
             if expected:
                 self._expected = None
             self._next_look = now + self._poll * self._rng.uniform(0.5, 1.0)
+            self._may_look = now + MIN_GAP
             self._scheduler.merge(LOOK)
         head = self._agenda.head
         if head is not None and self._time.seconds_until(head) <= 0 and self._lease.may_start():

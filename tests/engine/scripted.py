@@ -1,0 +1,78 @@
+"""A store that says what the test wrote into its script, for tests that step one actor alone.
+
+What runs mean to each other is tested on the real store (test_node_*.py); here it is about one answer at a time,
+in particular about answers that never come.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import Any
+
+from onthedot.errors import StoreUnavailable
+from onthedot.store import FinishReport
+
+AWAY = StoreUnavailable("the database is away")
+
+
+class ScriptedStore:
+    """`store.script("finish", AWAY, answer)`: the answers of the next calls, in order; then the usual one."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Any]] = []
+        self._answers: defaultdict[str, deque[Any]] = defaultdict(deque)
+
+    def script(self, name: str, *answers: Any) -> None:
+        self._answers[name].extend(answers)
+
+    def asked_for(self, name: str) -> list[Any]:
+        return [what for asked, what in self.asked if asked == name]
+
+    def _answer(self, name: str, what: Any, usual: Any) -> Any:
+        self.asked.append((name, what))
+        answer = self._answers[name].popleft() if self._answers[name] else usual
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def finish(self, node, results):
+        return self._answer("finish", list(results), FinishReport(recorded=len(results), refused=[], repeated=[]))
+
+    async def give_back(self, node, fences):
+        return self._answer("give_back", list(fences), None)
+
+    async def begin(self, node, fences):
+        return self._answer("begin", list(fences), {run_id for run_id, _ in fences})
+
+    async def claim(self, node, *, offers, level, limit, lookahead_ms):
+        return self._answer("claim", (list(offers), limit), None)
+
+    async def held(self, node):
+        return self._answer("held", node, [])
+
+    async def orders(self, node):
+        return self._answer("orders", node, [])
+
+    async def beat(self, node, load):
+        return self._answer("beat", load, None)
+
+    async def declare_lost(self, node, beat_seen):
+        return self._answer("declare_lost", (node, beat_seen), True)
+
+    async def reclaim(self):
+        return self._answer("reclaim", None, 0)
+
+    async def hint(self, topic):
+        return self._answer("hint", topic, None)
+
+    async def now(self):
+        return self._answer("now", None, 1_700_000_000_000)
+
+    async def take_duty(self, name, node):
+        return self._answer("take_duty", name, True)
+
+    async def prune(self, before):
+        return self._answer("prune", before, 0)
+
+    async def ensure_partitions(self):
+        return self._answer("ensure_partitions", None, None)

@@ -1,0 +1,242 @@
+"""Beat, orders, lost nodes, duties: one step at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from onthedot.clock import FakeClock
+from onthedot.engine.backoff import Backoff
+from onthedot.engine.clockwork import DatabaseClock
+from onthedot.engine.duties import UPKEEP_EVERY, Duties
+from onthedot.engine.health import Health
+from onthedot.engine.heart import Heart
+from onthedot.engine.holdings import Holdings
+from onthedot.engine.keeper import ORDERS, OrderReader, Watchman
+from onthedot.engine.lease import Lease
+from onthedot.engine.logfiles import LogFiles
+from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.messages import Orders, SchedulerMessage
+from onthedot.engine.watch import Watch
+from onthedot.model.node import NodeLoad
+from onthedot.store import Beat, Order
+from tests.engine.scripted import AWAY, ScriptedStore
+from tests.engine.test_joblog import inline
+
+
+class Bench:
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.rng = random.Random(1)
+        self.store = ScriptedStore()
+        self.time = DatabaseClock(clock)
+        self.lease = Lease(clock, 5.0)
+        self.watch = Watch(5.0)
+        self.health = Health()
+        self.holdings = Holdings()
+        self.mailbox: Mailbox[SchedulerMessage] = Mailbox(10)
+        self.lost: list[float] = []
+        self.looks: list[float] = []
+        self.heart = Heart(
+            "me",
+            store=self.store,
+            clock=clock,
+            time=self.time,
+            lease=self.lease,
+            watch=self.watch,
+            health=self.health,
+            rng=self.rng,
+            load=lambda: NodeLoad(held=3),
+            lost=lambda: self.lost.append(clock.monotonic()),
+        )
+        self.orders = OrderReader(
+            "me",
+            store=self.store,
+            clock=clock,
+            holdings=self.holdings,
+            scheduler=self.mailbox,
+            health=self.health,
+            backoff=Backoff(self.rng),
+        )
+        self.watchman = Watchman(
+            "me",
+            store=self.store,
+            clock=clock,
+            watch=self.watch,
+            health=self.health,
+            backoff=Backoff(self.rng),
+            rng=self.rng,
+            look=lambda: self.looks.append(clock.monotonic()),
+        )
+
+    def alive(self, *peers: tuple[str, int]) -> Beat:
+        return Beat(now=self.clock.now_ms(), alive=True, peers=list(peers))
+
+    async def beats(self, seconds: int, *peers: tuple[str, int]) -> None:
+        for _ in range(seconds):
+            self.store.script("beat", self.alive(*peers))
+            assert await self.heart.beat()
+            await self.clock.advance(1.0)
+
+
+@pytest.fixture
+def bench(fake_clock: FakeClock) -> Bench:
+    return Bench(fake_clock)
+
+
+async def test_a_beat_renews_the_lease_and_sets_the_time(bench, fake_clock):
+    bench.store.script("beat", bench.alive())
+    assert await bench.heart.beat()
+    assert bench.lease.may_start()
+    assert bench.time.now_ms() == fake_clock.now_ms()
+    assert bench.store.asked_for("beat") == [NodeLoad(held=3)]
+
+
+async def test_it_beats_once_a_second(bench, fake_clock):
+    bench.store.script("beat", bench.alive(), bench.alive())
+    step = asyncio.ensure_future(bench.heart.step())
+    await fake_clock.advance(0.999)
+    assert not step.done()
+    await fake_clock.advance(0.001)
+    assert step.done()
+
+
+async def test_a_beat_without_an_answer_is_repeated_sooner_and_renews_nothing(bench, fake_clock):
+    bench.store.script("beat", AWAY)
+    step = asyncio.ensure_future(bench.heart.step())
+    await fake_clock.advance(0.5)
+    assert step.done()
+    assert not bench.lease.may_start()
+    assert not bench.health.ok
+
+
+async def test_who_reads_that_it_was_declared_lost_says_so(bench, fake_clock):
+    bench.store.script("beat", Beat(now=fake_clock.now_ms(), alive=False, peers=[]))
+    await bench.heart.beat()
+    assert bench.lost == [0.0]
+    assert not bench.lease.may_start()
+
+
+async def test_orders_are_passed_on(bench, fake_clock):
+    bench.holdings.add("1-1", 1)
+    order = Order(run_id="1-1", token=1, what="cancel")
+    bench.store.script("orders", [order])
+    step = asyncio.ensure_future(bench.orders.step())
+    await fake_clock.advance(ORDERS)
+    assert step.done()
+    assert bench.mailbox.take_all() == [Orders([order])]
+
+
+async def test_a_hint_reads_orders_at_once(bench, fake_clock):
+    bench.holdings.add("1-1", 1)
+    bench.orders.hints.ring()
+    await bench.orders.step()
+    assert bench.store.asked_for("orders") == ["me"]
+    assert bench.mailbox.take_all() == []
+
+
+async def test_who_holds_nothing_has_no_orders_to_read(bench):
+    bench.orders.hints.ring()
+    await bench.orders.step()
+    assert bench.store.asked == []
+
+
+async def test_orders_that_can_t_be_read_are_read_later(bench, fake_clock):
+    bench.holdings.add("1-1", 1)
+    bench.store.script("orders", AWAY)
+    bench.orders.hints.ring()
+    step = asyncio.ensure_future(bench.orders.step())
+    await fake_clock.advance(0.2)
+    assert step.done()
+    assert not bench.health.ok
+
+
+async def test_a_peer_that_stood_still_is_declared_lost_and_its_runs_taken_back(bench, fake_clock):
+    await bench.beats(5, ("peer", 9))
+    await bench.watchman.look_around()
+    assert bench.store.asked_for("declare_lost") == [("peer", 9)]
+    bench.store.script("reclaim", 2)
+    await bench.watchman.look_around()
+    assert bench.store.asked_for("declare_lost") == [("peer", 9)]
+    assert bench.looks == [5.0]
+    assert bench.store.asked_for("hint") == ["due"]
+
+
+async def test_the_watchman_wakes_when_a_lease_ends_not_a_second_later(bench, fake_clock):
+    await bench.beats(4, ("peer", 9))
+    await fake_clock.advance(0.7)
+    step = asyncio.ensure_future(bench.watchman.step())
+    await fake_clock.advance(0.299)
+    assert bench.store.asked_for("declare_lost") == []
+    await fake_clock.advance(0.001)
+    assert step.done()
+    assert bench.store.asked_for("declare_lost") == [("peer", 9)]
+
+
+async def test_taking_back_goes_on_each_second_whoever_declared_the_loss(bench, fake_clock):
+    for number in range(1, 4):
+        step = asyncio.ensure_future(bench.watchman.step())
+        await fake_clock.advance(1.0)
+        assert step.done()
+        assert len(bench.store.asked_for("reclaim")) == number
+
+
+async def test_a_watchman_without_a_database_comes_back(bench, fake_clock):
+    bench.store.script("reclaim", AWAY)
+    step = asyncio.ensure_future(bench.watchman.step())
+    await fake_clock.advance(1.2)
+    assert step.done()
+    assert not bench.health.ok
+
+
+def duties(bench: Bench, logs: LogFiles | None = None) -> Duties:
+    return Duties(
+        "me",
+        store=bench.store,
+        clock=bench.clock,
+        health=bench.health,
+        rng=bench.rng,
+        retention_ms=60_000,
+        logs=logs,
+        offload=inline,
+    )
+
+
+async def test_who_has_the_duty_keeps_house_once_a_minute(bench, fake_clock):
+    keeper = duties(bench)
+    await keeper.look_after()
+    await keeper.look_after()
+    assert bench.store.asked_for("prune") == [1_700_000_000_000 - 60_000]
+    assert len(bench.store.asked_for("ensure_partitions")) == 1
+    await fake_clock.advance(UPKEEP_EVERY)
+    await keeper.look_after()
+    assert len(bench.store.asked_for("prune")) == 2
+
+
+async def test_who_has_not_the_duty_leaves_it(bench):
+    bench.store.script("take_duty", False)
+    await duties(bench).look_after()
+    assert bench.store.asked_for("prune") == []
+
+
+async def test_duties_wait_for_the_database(bench, fake_clock):
+    bench.store.script("take_duty", AWAY)
+    step = asyncio.ensure_future(duties(bench).step())
+    await fake_clock.advance(5.0)
+    assert step.done()
+    assert not bench.health.ok
+
+
+async def test_each_node_removes_its_own_old_logs(bench, fake_clock, tmp_path: Path):
+    old = tmp_path / "job" / "1-1.log"
+    old.parent.mkdir()
+    old.write_text("long ago")
+    fake_clock.step_wall(100 * 365 * 86_400_000)
+    keeper = duties(bench, LogFiles(tmp_path, inline))
+    await fake_clock.advance(3600)
+    bench.store.script("take_duty", False)
+    await keeper.look_after()
+    assert not old.exists()

@@ -1,0 +1,238 @@
+"""The Monitor, alone with one run: timeout, log, execution time, every way to be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from onthedot.clock import FakeClock
+from onthedot.engine.clockwork import DatabaseClock
+from onthedot.engine.holdings import Holdings
+from onthedot.engine.lease import Lease
+from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.messages import Result, Return
+from onthedot.engine.monitor import Monitor, Surroundings
+from onthedot.engine.slots import Slots
+from onthedot.engine.statistics import Lateness
+from onthedot.model.duration import Duration
+from onthedot.model.run import Attempt, ClaimedRun
+from onthedot.targets import Call
+from tests.engine.making import FAILED, FUNCTION, OK, FakeSender, claimed
+
+
+class Bench:
+    def __init__(self, clock: FakeClock, *, mailbox: int = 10) -> None:
+        self.clock = clock
+        self.now = clock.now_ms()
+        self.sender = FakeSender(now=clock.now_ms)
+        self.recorder: Mailbox[Result | Return] = Mailbox(mailbox)
+        self.holdings = Holdings()
+        self.lease = Lease(clock, 5.0)
+        self.lease.renew(clock.monotonic())
+        self.lateness = Lateness(clock)
+        self.ended: list[Monitor] = []
+        self.crashes: list[BaseException] = []
+        time = DatabaseClock(clock)
+        time.observe(clock.now_ms(), clock.monotonic(), clock.monotonic())
+        self.around = Surroundings(
+            clock=clock,
+            time=time,
+            lease=self.lease,
+            sender=self.sender,
+            recorder=self.recorder,
+            holdings=self.holdings,
+            lateness=self.lateness,
+            logs=None,
+            webhook_timeout=3.0,
+            ended=self.ended.append,
+            crashed=self.crashes.append,
+        )
+        self.pool = Slots(["webhook"], capacities={}, default=10, hold_most=10).pools["webhook"]
+
+    async def start(self, run: ClaimedRun) -> Monitor:
+        self.holdings.add(run.id, run.token)
+        monitor = Monitor(run, self.pool, self.around)
+        monitor.start()
+        await self.clock.settle()
+        return monitor
+
+    def result(self) -> Result:
+        (result,) = self.recorder.take_all()
+        assert isinstance(result, Result)
+        return result
+
+
+@pytest.fixture
+def bench(fake_clock: FakeClock) -> Bench:
+    return Bench(fake_clock)
+
+
+async def test_a_run_is_sent_and_its_outcome_reported(bench):
+    run = claimed("1-1", due_at=bench.now, token=4, target=FUNCTION, key="nightly")
+    monitor = await bench.start(run)
+    call = bench.sender.calls[0]
+    assert (call.run_id, call.attempt, call.key, call.slot, call.target) == ("1-1", 4, "nightly", bench.now, FUNCTION)
+    result = bench.result()
+    assert (result.run, result.outcome, result.started_at) == (run, OK, bench.now)
+    assert bench.ended == [monitor]
+    assert bench.holdings.has("1-1", 4)  # until it is written
+
+
+async def test_execution_time_and_lateness_are_measured(bench, fake_clock):
+    bench.sender.hold = asyncio.Event()
+    await fake_clock.advance(0.040)
+    await bench.start(claimed(due_at=bench.now, target=FUNCTION))
+    await fake_clock.advance(1.250)
+    bench.sender.hold.set()
+    await fake_clock.settle()
+    result = bench.result()
+    assert (result.lateness_ms, result.duration_ms) == (40, 1250)
+    assert (result.started_at, result.finished_at) == (bench.now + 40, bench.now + 1290)
+    assert bench.lateness.percentile(0.5) == 40
+
+
+async def test_a_retry_is_not_late_because_the_first_try_failed(bench, fake_clock):
+    first = Attempt(attempt=1, node="n", started_at=bench.now + 3, finished_at=bench.now + 9, outcome="error")
+    await fake_clock.advance(60)
+    bench.lease.renew(fake_clock.monotonic())
+    await bench.start(claimed(due_at=bench.now, token=2, tries=1, attempts=[first]))
+    assert bench.result().lateness_ms == 3
+    assert bench.lateness.percentile(0.5) is None
+
+
+async def test_never_sent_before_its_instant(bench, fake_clock):
+    """The instant is looked at again right before the send, whoever thought that it had come."""
+    await bench.start(claimed(due_at=bench.now + 7))
+    await fake_clock.advance(0.006)
+    assert bench.sender.calls == []
+    await fake_clock.advance(0.001)
+    assert bench.sender.sent_at == [bench.now + 7]
+
+
+@pytest.mark.parametrize(
+    ("policy", "target", "seconds"),
+    [({}, None, 3.0), ({"timeout": Duration(500)}, None, 0.5), ({"timeout": Duration(60_000)}, FUNCTION, 60.0)],
+)
+async def test_the_timeout_ends_what_takes_too_long(bench, fake_clock, policy, target, seconds):
+    bench.sender.hold = asyncio.Event()
+    run = claimed(due_at=bench.now, **({"target": target} if target else {}), **policy)
+    await bench.start(run)
+    assert bench.sender.calls[0].timeout == seconds
+    await fake_clock.advance(seconds - 0.001)
+    assert len(bench.recorder) == 0
+    await fake_clock.advance(0.001)
+    result = bench.result()
+    assert (result.outcome.kind, result.outcome.retryable) == ("timeout", True)
+    assert result.outcome.error == f"timed out after {seconds:g} s"
+    assert result.duration_ms == round(seconds * 1000)
+    assert bench.sender.cancelled == [run.id]
+
+
+async def test_a_function_may_take_as_long_as_it_takes(bench, fake_clock):
+    bench.sender.hold = asyncio.Event()
+    await bench.start(claimed(due_at=bench.now, target=FUNCTION))
+    await fake_clock.advance(86_400)
+    assert bench.sender.calls[0].timeout is None
+    assert len(bench.recorder) == 0
+    bench.sender.hold.set()
+    await fake_clock.settle()
+    assert bench.result().outcome == OK
+
+
+async def test_output_is_collected_for_the_store(bench):
+    bench.sender.says = ["one\n", "two\n"]
+    await bench.start(claimed(due_at=bench.now, target=FUNCTION))
+    assert bench.result().log == "one\ntwo\n"
+
+
+async def test_a_failure_is_reported_as_it_is(bench):
+    bench.sender.outcomes = [FAILED]
+    await bench.start(claimed(due_at=bench.now))
+    assert bench.result().outcome == FAILED
+
+
+async def test_a_target_that_raises_is_a_failed_try(bench):
+    async def send(call: Call) -> None:
+        raise RuntimeError("a bug")
+
+    bench.sender.send = send
+    await bench.start(claimed(due_at=bench.now))
+    outcome = bench.result().outcome
+    assert (outcome.kind, outcome.retryable, outcome.error) == ("error", True, "RuntimeError: a bug")
+    assert bench.crashes == []
+
+
+async def test_a_cancel_ends_it_as_cancelled(bench, fake_clock):
+    bench.sender.hold = asyncio.Event()
+    monitor = await bench.start(claimed(due_at=bench.now))
+    monitor.stop("cancel")
+    await fake_clock.settle()
+    assert bench.result().outcome.kind == "cancelled"
+    assert bench.ended == [monitor]
+
+
+async def test_a_stop_of_the_node_interrupts_it(bench, fake_clock):
+    bench.sender.hold = asyncio.Event()
+    monitor = await bench.start(claimed(due_at=bench.now))
+    monitor.stop("interrupted")
+    await fake_clock.settle()
+    result = bench.result()
+    assert (result.outcome.kind, result.started_at) == ("interrupted", bench.now)
+
+
+async def test_stopped_before_the_send_it_goes_back_untried(bench, fake_clock):
+    monitor = Monitor(claimed("1-1", due_at=bench.now), bench.pool, bench.around)
+    monitor.stop("interrupted")
+    monitor.start()
+    await fake_clock.settle()
+    assert bench.recorder.take_all() == [Return("1-1", 1)]
+    assert bench.sender.calls == []
+
+
+async def test_what_is_gone_is_dropped_without_a_word(bench, fake_clock):
+    bench.sender.hold = asyncio.Event()
+    monitor = await bench.start(claimed("1-1", due_at=bench.now))
+    monitor.stop("cancel")
+    monitor.stop("gone")
+    await fake_clock.settle()
+    assert bench.recorder.take_all() == []
+    assert not bench.holdings.has("1-1", 1)
+    assert bench.ended == [monitor]
+    assert bench.sender.cancelled == ["1-1"]
+
+
+async def test_nothing_is_sent_once_the_lease_is_doubtful(bench, fake_clock):
+    """Frozen between the decision and the send: the run goes back, whoever has it now sends it."""
+    await fake_clock.advance(4.5)
+    await bench.start(claimed("1-1", due_at=bench.now))
+    assert bench.sender.calls == []
+    assert bench.recorder.take_all() == [Return("1-1", 1)]
+
+
+async def test_a_full_recorder_keeps_the_slot_taken(fake_clock):
+    bench = Bench(fake_clock, mailbox=1)
+    await bench.start(claimed("1-1", due_at=bench.now))
+    second = await bench.start(claimed("2-1", due_at=bench.now))
+    assert second not in bench.ended
+    assert [item.run.id for item in bench.recorder.take_all()] == ["1-1"]
+    await fake_clock.settle()
+    assert second in bench.ended
+    assert bench.result().run.id == "2-1"
+
+
+async def test_what_is_known_is_reported_even_if_it_is_stopped_meanwhile(fake_clock):
+    bench = Bench(fake_clock, mailbox=1)
+    await bench.start(claimed("1-1", due_at=bench.now))
+    second = await bench.start(claimed("2-1", due_at=bench.now))
+    second.stop("interrupted")
+    await fake_clock.settle()
+    assert [(item.run.id, item.outcome.kind) for item in bench.recorder.take_all()] == [("1-1", "ok"), ("2-1", "ok")]
+    assert second in bench.ended
+
+
+async def test_a_bug_in_the_engine_is_told_to_the_node(bench, fake_clock):
+    bench.around.lateness.add = None  # type: ignore[method-assign, assignment]
+    monitor = await bench.start(claimed(due_at=bench.now))
+    assert [type(error) for error in bench.crashes] == [TypeError]
+    assert bench.ended == [monitor]

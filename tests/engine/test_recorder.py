@@ -1,0 +1,184 @@
+"""The Recorder: take one, take all that wait, write, repeat; nothing is lost while the database is away."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from onthedot.clock import FakeClock
+from onthedot.engine.backoff import Backoff
+from onthedot.engine.clockwork import DatabaseClock
+from onthedot.engine.health import Health
+from onthedot.engine.holdings import Holdings
+from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.messages import Result, Return
+from onthedot.engine.recorder import BATCH, Recorder
+from onthedot.model.run import Outcome
+from onthedot.plan import Dead, Done, Retry
+from onthedot.store import FinishReport
+from onthedot.telemetry import Event, subscribe
+from tests.engine.making import FAILED, OK, claimed
+from tests.engine.scripted import AWAY, ScriptedStore
+
+
+class Bench:
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.store = ScriptedStore()
+        self.mailbox: Mailbox[Result | Return] = Mailbox(5000)
+        self.holdings = Holdings()
+        self.health = Health()
+        self.expected: list[int] = []
+        time = DatabaseClock(clock)
+        time.observe(clock.now_ms(), 0.0, 0.0)
+        self.recorder = Recorder(
+            "me",
+            mailbox=self.mailbox,
+            store=self.store,
+            clock=clock,
+            time=time,
+            holdings=self.holdings,
+            health=self.health,
+            backoff=Backoff(random.Random(1)),
+            rng=random.Random(1),
+            expect=self.expected.append,
+        )
+
+    def ended(self, run_id: str = "1-1", outcome: Outcome = OK, **run) -> None:
+        item = claimed(run_id, due_at=self.clock.now_ms(), **run)
+        self.holdings.add(item.id, item.token)
+        now = self.clock.now_ms()
+        self.mailbox.put_over(Result(item, outcome, now, now + 5, 0, 5, "said"))
+
+    def given_back(self, run_id: str, token: int = 1) -> None:
+        self.holdings.add(run_id, token)
+        self.mailbox.put_over(Return(run_id, token))
+
+
+@pytest.fixture
+def bench(fake_clock: FakeClock) -> Bench:
+    return Bench(fake_clock)
+
+
+@pytest.fixture
+def events():
+    seen: list[Event] = []
+    unsubscribe = subscribe(seen.append)
+    yield seen
+    unsubscribe()
+
+
+async def test_what_waits_is_written_in_one_batch(bench):
+    for number in range(5):
+        bench.ended(f"{number}-1")
+    await bench.recorder.step()
+    ((*batch,),) = bench.store.asked_for("finish")
+    assert [item.run.id for item in batch] == [f"{number}-1" for number in range(5)]
+    assert batch[0].decision == Done(status="done", tries=1, losses=0)
+    assert (batch[0].log, batch[0].duration_ms, batch[0].lateness_ms) == ("said", 5, 0)
+    assert bench.recorder.idle
+    assert len(bench.holdings) == 0
+
+
+async def test_a_batch_has_a_bound(bench):
+    for number in range(BATCH + 1):
+        bench.ended(f"{number}-1")
+    await bench.recorder.step()
+    await bench.recorder.step()
+    assert [len(batch) for batch in bench.store.asked_for("finish")] == [BATCH, 1]
+
+
+async def test_a_failed_try_comes_back_later_and_the_timer_expects_it(bench, fake_clock):
+    bench.ended(outcome=FAILED)
+    await bench.recorder.step()
+    decision = bench.store.asked_for("finish")[0][0].decision
+    assert isinstance(decision, Retry)
+    assert 750 <= decision.ready_at - fake_clock.now_ms() <= 1250
+    assert bench.expected == [decision.ready_at]
+
+
+async def test_the_last_failed_try_is_a_dead_letter_and_said_so(bench, events):
+    bench.ended(outcome=FAILED, tries=2)
+    await bench.recorder.step()
+    assert bench.store.asked_for("finish")[0][0].decision == Dead(reason="attempts", tries=3, losses=0)
+    assert [event.name for event in events] == ["run.finished", "dead.letter"]
+    assert events[0].fields["status"] == "FAILED"
+    assert events[1].fields["reason"] == "attempts"
+
+
+async def test_returns_are_given_back_not_finished(bench):
+    bench.given_back("3-1", 2)
+    bench.given_back("4-1", 1)
+    await bench.recorder.step()
+    assert bench.store.asked_for("give_back") == [[("3-1", 2), ("4-1", 1)]]
+    assert bench.store.asked_for("finish") == []
+    assert len(bench.holdings) == 0
+
+
+async def test_an_absent_database_is_waited_for_with_the_same_batch(bench, fake_clock):
+    bench.store.script("finish", AWAY, AWAY, AWAY)
+    bench.ended(outcome=FAILED)
+    step = asyncio.ensure_future(bench.recorder.step())
+    await fake_clock.settle()
+    assert not step.done()
+    assert not bench.health.ok
+    assert not bench.recorder.idle
+    assert bench.holdings.has("1-1", 1)
+    await fake_clock.advance(1.0)
+    assert step.done()
+    batches = bench.store.asked_for("finish")
+    assert len(batches) == 4
+    assert all(batch[0] is batches[0][0] for batch in batches)  # the same decision, not another throw of the dice
+    assert bench.health.ok
+
+
+async def test_what_was_written_is_not_written_again_when_the_rest_fails(bench, fake_clock):
+    bench.store.script("give_back", AWAY)
+    bench.ended("1-1")
+    bench.given_back("2-1")
+    step = asyncio.ensure_future(bench.recorder.step())
+    await fake_clock.advance(0.1)
+    assert step.done()
+    assert len(bench.store.asked_for("finish")) == 1
+    assert len(bench.store.asked_for("give_back")) == 2
+
+
+async def test_what_the_store_refuses_is_said_and_let_go(bench, events):
+    bench.store.script("finish", FinishReport(recorded=1, refused=["2-1"], repeated=[]))
+    bench.ended("1-1")
+    bench.ended("2-1", FAILED)
+    await bench.recorder.step()
+    assert [(event.name, event.fields["run_id"]) for event in events] == [("run.finished", "1-1"), ("run.refused", "2-1")]
+    assert len(bench.holdings) == 0
+
+
+async def test_retries_and_skips_are_said(bench, events):
+    bench.ended("1-1", FAILED)
+    bench.ended("2-1", Outcome(kind="expired"))
+    bench.ended("3-1", Outcome(kind="interrupted"))
+    bench.ended("4-1", Outcome(kind="cancelled"))
+    await bench.recorder.step()
+    assert [event.name for event in events] == ["run.retried", "run.skipped", "run.finished"]
+    assert events[1].fields["reason"] == "late"
+    assert events[2].fields["status"] == "CANCELLED"
+
+
+async def test_rest_ends_when_all_is_written(bench, fake_clock):
+    bench.ended()
+    rest = asyncio.ensure_future(bench.recorder.rest())
+    await fake_clock.settle()
+    assert not rest.done()
+    await bench.recorder.step()
+    await fake_clock.settle()
+    assert rest.done()
+
+
+async def test_the_last_look_takes_what_waits_without_waiting(bench):
+    bench.recorder.collect()
+    assert await bench.recorder.write()
+    bench.ended()
+    bench.recorder.collect()
+    assert await bench.recorder.write()
+    assert len(bench.store.asked_for("finish")) == 1

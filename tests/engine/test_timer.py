@@ -1,0 +1,192 @@
+"""The Timer, step by step: wakes for instants, hints and polls, and for nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from onthedot.clock import FakeClock
+from onthedot.engine.agenda import Agenda
+from onthedot.engine.clockwork import DatabaseClock
+from onthedot.engine.lease import Lease
+from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.messages import LOOK, TICK, SchedulerMessage
+from onthedot.engine.timer import MIN_GAP, Timer
+from tests.engine.making import claimed
+
+
+class Bench:
+    def __init__(self, clock: FakeClock, *, poll: float = 100.0, granularity: float = 1000.0) -> None:
+        self.clock = clock
+        self.time = DatabaseClock(clock)
+        self.time.observe(clock.now_ms(), clock.monotonic(), clock.monotonic())
+        self.lease = Lease(clock, 5.0, renewed=lambda: self.timer.wake())
+        self.lease.renew(clock.monotonic())
+        self.agenda = Agenda(earlier=lambda: self.timer.wake())
+        self.mailbox: Mailbox[SchedulerMessage] = Mailbox(10)
+        self.timer = Timer(
+            clock=clock,
+            time=self.time,
+            agenda=self.agenda,
+            lease=self.lease,
+            scheduler=self.mailbox,
+            rng=random.Random(1),
+            poll=poll,
+            granularity=granularity,
+        )
+
+    def due_in(self, ms: int) -> None:
+        self.agenda.push(claimed(due_at=self.clock.now_ms() + ms), self.clock.now_ms() + ms)
+
+    async def first_look(self) -> None:
+        """A timer looks as soon as it starts."""
+        await self.timer.step()
+        assert self.mailbox.take_all() == [LOOK]
+        await self.clock.advance(MIN_GAP)
+
+    async def stepping(self) -> asyncio.Task[None]:
+        step = asyncio.ensure_future(self.timer.step())
+        await self.clock.settle()
+        return step
+
+
+@pytest.fixture
+async def bench(fake_clock: FakeClock) -> Bench:
+    bench = Bench(fake_clock)
+    await bench.first_look()
+    return bench
+
+
+async def test_ticks_at_the_instant_and_not_before(bench, fake_clock):
+    bench.due_in(1500)
+    await bench.timer.step()  # woken because the heap has a new head: no reason to speak
+    step = await bench.stepping()
+    await fake_clock.advance(1.499)
+    assert not step.done()
+    assert bench.mailbox.take_all() == []
+    await fake_clock.advance(0.001)
+    assert step.done()
+    assert bench.mailbox.take_all() == [TICK]
+
+
+async def test_a_new_earlier_run_wakes_it(bench, fake_clock):
+    bench.due_in(60_000)
+    await bench.timer.step()
+    step = await bench.stepping()
+    bench.due_in(100)
+    await fake_clock.settle()
+    assert step.done()
+    step = await bench.stepping()
+    await fake_clock.advance(0.1)
+    assert step.done()
+    assert bench.mailbox.take_all() == [TICK]
+
+
+async def test_waking_early_gives_no_tick(bench, fake_clock):
+    """uvloop rounds to the millisecond and was seen 0.45 ms early: the clock is looked at again."""
+    bench.due_in(1000)
+    await bench.timer.step()
+    step = await bench.stepping()
+    await fake_clock.advance(0.99955)
+    bench.timer.wake()
+    await fake_clock.settle()
+    assert step.done()
+    assert bench.mailbox.take_all() == []
+    step = await bench.stepping()
+    await fake_clock.advance(0.00045)
+    assert step.done()
+    assert bench.mailbox.take_all() == [TICK]
+
+
+async def test_a_hint_makes_it_look_at_once(bench, fake_clock):
+    step = await bench.stepping()
+    assert not step.done()
+    bench.timer.look()
+    await fake_clock.settle()
+    assert step.done()
+    assert bench.mailbox.take_all() == [LOOK]
+
+
+async def test_polls_at_random_gaps_within_the_interval(fake_clock):
+    bench = Bench(fake_clock, poll=1.0)
+    await bench.first_look()
+    gaps = []
+    for _ in range(20):
+        before = fake_clock.monotonic()
+        step = await bench.stepping()
+        while not step.done():
+            await fake_clock.advance(0.01)
+        assert bench.mailbox.take_all() == [LOOK]
+        gaps.append(round(fake_clock.monotonic() - before, 2))
+    assert all(0.5 <= gap <= 1.01 for gap in gaps)
+    assert len(set(gaps)) > 10
+
+
+async def test_the_granularity_is_the_longest_sleep(fake_clock):
+    bench = Bench(fake_clock, granularity=1.0)
+    await bench.first_look()
+    step = await bench.stepping()
+    await fake_clock.advance(1.0)
+    assert step.done()
+    assert bench.mailbox.take_all() == []  # awake, and no reason to speak
+
+
+async def test_an_expected_instant_is_looked_for(bench, fake_clock):
+    bench.timer.expect(fake_clock.now_ms() + 700)
+    bench.timer.expect(fake_clock.now_ms() + 900)
+    await bench.timer.step()
+    step = await bench.stepping()
+    await fake_clock.advance(0.699)
+    assert not step.done()
+    await fake_clock.advance(0.001)
+    assert step.done()
+    assert bench.mailbox.take_all() == [LOOK]
+
+
+async def test_looks_within_a_given_time_if_the_poll_is_further_off(bench, fake_clock):
+    bench.timer.look_within(0.05)
+    bench.timer.look_within(10)
+    await bench.timer.step()
+    step = await bench.stepping()
+    await fake_clock.advance(0.05)
+    assert step.done()
+    assert bench.mailbox.take_all() == [LOOK]
+
+
+async def test_no_tick_while_the_lease_forbids_to_start(bench, fake_clock):
+    bench.due_in(4500)
+    await bench.timer.step()
+    step = await bench.stepping()
+    await fake_clock.advance(4.6)  # trusted for 4 s
+    assert step.done()
+    step = await bench.stepping()
+    assert not step.done()
+    assert bench.mailbox.take_all() == []
+    bench.lease.renew(fake_clock.monotonic())
+    await fake_clock.settle()
+    assert step.done()
+    assert bench.mailbox.take_all() == [TICK]
+
+
+async def test_ticks_merge_while_the_scheduler_is_busy(bench, fake_clock):
+    bench.due_in(0)
+    for _ in range(3):
+        await bench.timer.step()
+    assert bench.mailbox.take_all() == [TICK]
+
+
+async def test_a_stream_of_hints_is_bundled(bench, fake_clock):
+    bench.timer.look()
+    await bench.timer.step()
+    assert bench.mailbox.take_all() == [LOOK]
+    for _ in range(5):
+        bench.timer.look()
+    await bench.timer.step()  # awake, but it has looked just now
+    assert bench.mailbox.take_all() == []
+    step = await bench.stepping()
+    assert not step.done()
+    await fake_clock.advance(MIN_GAP)
+    assert step.done()
+    assert bench.mailbox.take_all() == [LOOK]
