@@ -49,7 +49,7 @@ async def test_begun_in_one_batch_and_then_sent(bench, fake_clock):
     assert bench.sender.sent == ["0-1", "1-1", "2-1"]
 
 
-async def test_refused_is_dropped(bench, fake_clock):
+async def test_refused_goes_back_unsent(bench, fake_clock):
     bench.store.script("begin", {"2-1"})
     refused = bench.arrive("1-1")
     bench.arrive("2-1")
@@ -57,7 +57,7 @@ async def test_refused_is_dropped(bench, fake_clock):
     await fake_clock.settle()
     assert bench.sender.sent == ["2-1"]
     assert refused in bench.ended
-    assert not bench.holdings.has("1-1", 1)
+    assert Return("1-1", 1) in bench.recorder.take_all()
 
 
 async def test_without_an_answer_nothing_is_sent_until_there_is_one(bench, fake_clock):

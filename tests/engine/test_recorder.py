@@ -145,12 +145,12 @@ async def test_what_was_written_is_not_written_again_when_the_rest_fails(bench, 
     assert len(bench.store.asked_for("give_back")) == 2
 
 
-async def test_what_the_store_refuses_is_said_and_let_go(bench, events):
+async def test_what_the_store_refuses_is_let_go(bench, events):
     bench.store.script("finish", FinishReport(recorded=1, refused=["2-1"], repeated=[]))
     bench.ended("1-1")
     bench.ended("2-1", FAILED)
     await bench.recorder.step()
-    assert [(event.name, event.fields["run_id"]) for event in events] == [("run.finished", "1-1"), ("run.refused", "2-1")]
+    assert [(event.name, event.fields["run_id"]) for event in events] == [("run.finished", "1-1")]
     assert len(bench.holdings) == 0
 
 

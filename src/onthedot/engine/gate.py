@@ -1,7 +1,7 @@
 """The gate that at-most-once runs pass: "sent once" is committed before the send, many in one transaction.
 
-Refused means the run is no longer ours: it is dropped. No answer means nobody knows: it is asked again, for as long as
-it takes, because asking twice is harmless and sending without knowing is not.
+Refused means that somebody wants it back, or has it: it is given back unsent. No answer means nobody knows: it is asked
+again, for as long as it takes, because asking twice is harmless and sending without knowing is not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import Fence
 from onthedot.engine.monitor import Monitor
 from onthedot.errors import StoreUnavailable
-from onthedot.telemetry import emit
 
 __all__ = ["BeginStore", "Gate"]
 
@@ -49,8 +48,7 @@ class Gate:
             self._backoff.reset()
             for monitor in waiting:
                 if monitor.run.id not in allowed:
-                    emit("run.refused", run_id=monitor.run.id)
-                    monitor.stop("gone")
+                    monitor.stop("interrupted")  # unsent: it goes back, and the store knows what to make of it
                 monitor.start()
             return
 

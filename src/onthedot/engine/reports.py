@@ -12,8 +12,7 @@ __all__ = ["report"]
 def report(item: Finished, *, refused: bool) -> None:
     run, decision = item.run, item.decision
     if refused:
-        emit("run.refused", run_id=run.id, tenant=run.tenant, job_id=run.job_id)
-        return
+        return  # the store has said so
     names = {"tenant": run.tenant, "job_id": run.job_id, "run_id": run.id}
     match decision:
         case Retry():

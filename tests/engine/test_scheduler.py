@@ -1,0 +1,386 @@
+"""The Scheduler, message by message: claims what fits, fires at the instant, obeys, compares, backs off."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from onthedot.clock import FakeClock
+from onthedot.engine.chain import Chain
+from onthedot.engine.health import Health
+from onthedot.engine.messages import LOOK, TICK, Claimed, Missed, Orders, Result, Return, Rows
+from onthedot.engine.scheduler import NO_SLOT_MS, RECONCILE
+from onthedot.engine.settings import EngineSettings
+from onthedot.engine.slots import Slots
+from onthedot.engine.statistics import Lateness
+from onthedot.model.duration import Duration
+from onthedot.model.node import NodeLoad
+from onthedot.model.run import ClaimedRun
+from onthedot.store import Claim, Order
+from tests.engine.making import FUNCTION, FakeSender, claimed
+from tests.engine.scripted import AWAY, ScriptedStore
+from tests.engine.test_joblog import inline
+
+
+class Bench:
+    """A whole chain whose loops don't run: the test hands the Scheduler its messages."""
+
+    def __init__(self, clock: FakeClock, **settings) -> None:
+        self.clock = clock
+        self.now = clock.now_ms()
+        self.store = ScriptedStore()
+        self.sender = FakeSender("webhook", "function:reports", now=clock.now_ms)
+        self.settings = EngineSettings(**{"next_job_count": 10, "concurrency": 4, "function_processes": 2, **settings})
+        self.slots = Slots(
+            self.sender.offers,
+            capacities=self.settings.capacities,
+            default=4,
+            hold_most=self.settings.next_job_count,
+        )
+        self.crashes: list[BaseException] = []
+        self.chain = Chain(
+            "me",
+            store=self.store,
+            sender=self.sender,
+            slots=self.slots,
+            clock=clock,
+            rng=random.Random(1),
+            settings=self.settings,
+            offload=inline,
+            lateness=Lateness(clock),
+            health=Health(),
+            load=NodeLoad,
+            ended=lambda monitor: self.scheduler.ended(monitor),
+            lost=lambda: None,
+            crashed=self.crashes.append,
+        )
+        self.scheduler = self.chain.scheduler
+        self.chain.time.observe(clock.now_ms(), clock.monotonic(), clock.monotonic())
+        self.beat()
+
+    def beat(self) -> None:
+        self.chain.lease.renew(self.clock.monotonic())
+
+    def claim(self, *runs: ClaimedRun, next_ready: int | None = None) -> Claim:
+        return Claim(now=self.clock.now_ms(), runs=list(runs), next_ready=next_ready)
+
+    def run(self, run_id: str, due_in: int = 0, **options) -> ClaimedRun:
+        return claimed(run_id, due_at=self.now + due_in, **options)
+
+    def take(self, *runs: ClaimedRun, limit: int = 100) -> None:
+        """As if a claim had just brought these."""
+        for run in runs:
+            self.chain.holdings.add(run.id, run.token)
+        self.scheduler.handle(Claimed([("webhook", limit, self.claim(*runs))]))
+
+    async def look(self) -> None:
+        """One whole round: the errand runs, its answer is handled."""
+        self.scheduler.handle(LOOK)
+        await self.clock.settle()
+        await self.drain()
+
+    async def drain(self) -> None:
+        while len(self.scheduler.mailbox):
+            await self.scheduler.step()
+            await self.clock.settle()
+
+    @property
+    def written(self) -> list[Result | Return]:
+        return self.chain.recorder.mailbox.take_all()
+
+
+@pytest.fixture
+def bench(fake_clock: FakeClock) -> Bench:
+    bench = Bench(fake_clock)
+    bench.store.script("claim", *[bench.claim() for _ in range(20)])
+    return bench
+
+
+async def test_claims_kind_by_kind_what_there_is_room_for(bench):
+    await bench.look()
+    assert bench.store.asked_for("claim") == [(["webhook"], 4), (["function:reports"], 2)]
+
+
+async def test_what_is_held_or_runs_takes_room(bench):
+    bench.sender.hold = asyncio.Event()
+    bench.take(bench.run("1-1"), bench.run("2-1", due_in=1000), bench.run("3-1", target=FUNCTION))
+    await bench.look()
+    assert bench.store.asked_for("claim") == [(["webhook"], 2), (["function:reports"], 1)]
+    bench.sender.hold.set()
+
+
+async def test_a_full_node_claims_nothing(bench):
+    bench.take(*(bench.run(f"{n}-1", due_in=1000) for n in range(4)))
+    bench.take(*(bench.run(f"{n}-2", due_in=1000, target=FUNCTION) for n in range(2)))
+    await bench.look()
+    assert bench.store.asked_for("claim") == []
+
+
+async def test_runs_wait_in_the_heap_for_their_instant(bench, fake_clock):
+    bench.take(bench.run("late-1".replace("late", "9"), due_in=1500), bench.run("8-1", due_in=500))
+    assert bench.slots.held == 2
+    for passed, sent in ((0.499, []), (0.001, ["8-1"]), (0.999, ["8-1"]), (0.001, ["8-1", "9-1"])):
+        await fake_clock.advance(passed)
+        bench.scheduler.handle(TICK)
+        await fake_clock.settle()
+        assert bench.sender.sent == sent
+    assert bench.sender.sent_at == [bench.now + 500, bench.now + 1500]
+
+
+async def test_what_is_due_already_starts_with_the_answer(bench, fake_clock):
+    bench.take(bench.run("1-1", due_in=-5000), bench.run("2-1"))
+    await fake_clock.settle()
+    assert bench.sender.sent == ["1-1", "2-1"]
+    assert [item.run.id for item in bench.written] == ["1-1", "2-1"]
+
+
+async def test_a_slow_claim_does_not_delay_what_is_held(bench, fake_clock):
+    answer = asyncio.get_running_loop().create_future()
+
+    async def claim(*args, **kwargs):
+        return await answer
+
+    bench.store.claim = claim  # type: ignore[method-assign]
+    bench.take(bench.run("1-1", due_in=100))
+    bench.scheduler.handle(LOOK)
+    await fake_clock.advance(0.1)
+    bench.scheduler.handle(TICK)
+    await fake_clock.settle()
+    assert bench.sender.sent == ["1-1"]
+    answer.set_result(bench.claim())
+    await fake_clock.settle()
+
+
+async def test_one_errand_at_a_time(bench, fake_clock):
+    for _ in range(3):
+        bench.scheduler.handle(LOOK)
+    await fake_clock.settle()
+    assert len(bench.store.asked_for("claim")) == 2  # one per kind, once
+    await bench.drain()
+    assert len(bench.store.asked_for("claim")) == 4  # and once more for what was asked meanwhile
+
+
+async def test_a_claim_that_filled_its_limit_is_followed_by_another(fake_clock):
+    bench = Bench(fake_clock)
+    bench.store.script("claim", bench.claim(*(bench.run(f"{n}-1") for n in range(4))), bench.claim())
+    bench.store.script("claim", bench.claim(bench.run("5-1")), *[bench.claim() for _ in range(5)])
+    await bench.look()
+    assert bench.sender.sent == ["0-1", "1-1", "2-1", "3-1", "5-1"]
+
+
+async def test_a_claim_that_left_late_runs_behind_is_followed_by_another(fake_clock):
+    bench = Bench(fake_clock)
+    bench.store.script("claim", bench.claim(bench.run("1-1"), next_ready=bench.now), bench.claim())
+    bench.store.script("claim", bench.claim(bench.run("2-1")), *[bench.claim() for _ in range(5)])
+    await bench.look()
+    assert bench.sender.sent == ["1-1", "2-1"]
+
+
+async def test_ready_runs_that_could_not_be_taken_are_no_reason_to_spin(fake_clock):
+    """Another node is at them this moment: look again soon, not at once."""
+    bench = Bench(fake_clock)
+    bench.store.script("claim", *[bench.claim(next_ready=bench.now) for _ in range(20)])
+    await bench.look()
+    assert len(bench.store.asked_for("claim")) == 2
+
+
+async def test_without_a_good_lease_nothing_is_started(bench, fake_clock):
+    await fake_clock.advance(4.5)
+    bench.take(bench.run("1-1"))
+    bench.scheduler.handle(TICK)
+    await fake_clock.settle()
+    assert bench.sender.sent == []
+    bench.beat()
+    bench.scheduler.handle(TICK)
+    await fake_clock.settle()
+    assert bench.sender.sent == ["1-1"]
+
+
+async def test_a_run_without_a_slot_waits_a_moment(bench, fake_clock):
+    """By its own claims a node never gets there; a target of another kind, or an edit, may."""
+    bench.sender.hold = asyncio.Event()
+    bench.take(*(bench.run(f"{n}-1") for n in range(5)))
+    await fake_clock.settle()
+    assert len(bench.sender.sent) == 4
+    bench.sender.hold.set()
+    await fake_clock.settle()
+    assert len(bench.sender.sent) == 5
+    assert (bench.slots.held, bench.slots.running) == (0, 0)
+
+
+async def test_a_run_without_a_slot_for_100_ms_is_given_back(bench, fake_clock):
+    bench.sender.hold = asyncio.Event()
+    bench.take(*(bench.run(f"{n}-1") for n in range(5)))
+    await fake_clock.advance(NO_SLOT_MS / 1000 - 0.001)
+    bench.scheduler.handle(TICK)
+    assert bench.written == []
+    await fake_clock.advance(0.001)
+    bench.scheduler.handle(TICK)
+    assert bench.written == [Return("4-1", 1)]
+    assert bench.slots.held == 0
+    bench.sender.hold.set()
+    await fake_clock.settle()
+    assert len(bench.sender.sent) == 4
+
+
+async def test_expired_runs_are_skipped_not_sent(bench, fake_clock):
+    bench.take(bench.run("1-1", due_in=-2001, expires_in=Duration(2000)), bench.run("2-1", due_in=-2000, expires_in=Duration(2000)))
+    await fake_clock.settle()
+    assert bench.sender.sent == ["2-1"]
+    expired = bench.written[0]
+    assert (expired.run.id, expired.outcome.kind, expired.started_at) == ("1-1", "expired", None)
+    assert bench.slots.held == 0
+
+
+async def test_a_retry_does_not_expire(bench, fake_clock):
+    bench.take(bench.run("1-1", due_in=-60_000, expires_in=Duration(2000), tries=1))
+    await fake_clock.settle()
+    assert bench.sender.sent == ["1-1"]
+
+
+async def test_at_most_once_goes_to_the_gate_first(bench, fake_clock):
+    bench.take(bench.run("1-1", delivery="at_most_once"))
+    await fake_clock.settle()
+    assert bench.sender.sent == []
+    await bench.chain.gate.step()
+    await fake_clock.settle()
+    assert bench.sender.sent == ["1-1"]
+
+
+async def test_a_recall_gives_back_what_has_not_started(bench, fake_clock):
+    bench.sender.hold = asyncio.Event()
+    bench.take(bench.run("1-1", due_in=1000), bench.run("2-1"))
+    await fake_clock.settle()
+    recalls = [Order(run_id=run_id, token=1, what="recall") for run_id in ("1-1", "2-1", "unknown")]
+    bench.scheduler.handle(Orders(recalls))
+    bench.scheduler.handle(Orders(recalls))
+    assert bench.written == [Return("1-1", 1)]
+    assert bench.sender.cancelled == []
+    bench.sender.hold.set()
+    await fake_clock.advance(1.0)
+    bench.scheduler.handle(TICK)
+    assert bench.sender.sent == ["2-1"]
+
+
+async def test_a_cancel_ends_what_is_held_and_what_runs(bench, fake_clock):
+    bench.sender.hold = asyncio.Event()
+    bench.take(bench.run("1-1", due_in=1000), bench.run("2-1"))
+    await fake_clock.settle()
+    cancels = [Order(run_id=run_id, token=1, what="cancel") for run_id in ("1-1", "2-1")]
+    bench.scheduler.handle(Orders(cancels))
+    bench.scheduler.handle(Orders(cancels))
+    await fake_clock.settle()
+    assert [(item.run.id, item.outcome.kind, item.started_at) for item in bench.written] == [
+        ("1-1", "cancelled", None),
+        ("2-1", "cancelled", bench.now),
+    ]
+    assert (bench.slots.held, bench.slots.running) == (0, 0)
+
+
+async def test_an_order_for_another_token_is_not_for_us(bench, fake_clock):
+    bench.take(bench.run("1-1", due_in=1000, token=3))
+    bench.scheduler.handle(Orders([Order(run_id="1-1", token=2, what=what) for what in ("cancel", "recall", "gone")]))
+    assert bench.written == []
+    assert bench.slots.held == 1
+
+
+async def test_what_is_gone_is_dropped(bench, fake_clock):
+    bench.sender.hold = asyncio.Event()
+    bench.take(bench.run("1-1", due_in=1000), bench.run("2-1"))
+    await fake_clock.settle()
+    bench.scheduler.handle(Orders([Order(run_id=run_id, token=1, what="gone") for run_id in ("1-1", "2-1")]))
+    await fake_clock.settle()
+    assert bench.written == []
+    assert bench.sender.cancelled == ["2-1"]
+    assert len(bench.chain.holdings) == 0
+    assert (bench.slots.held, bench.slots.running) == (0, 0)
+
+
+async def test_every_five_seconds_rows_are_compared(bench, fake_clock):
+    await bench.look()
+    assert bench.store.asked_for("held") == []
+    await fake_clock.advance(RECONCILE)
+    bench.beat()
+    bench.store.script("held", [("stray-1", 7)])
+    bench.scheduler.handle(TICK)
+    await fake_clock.settle()
+    await bench.drain()
+    assert bench.store.asked_for("held") == ["me"]
+    assert bench.written == [Return("stray-1", 7)]
+
+
+async def test_rows_that_are_known_or_were_finished_meanwhile_stay(bench, fake_clock):
+    bench.take(bench.run("1-1", due_in=1000))
+    bench.scheduler.handle(Rows([("1-1", 1), ("2-1", 1)], {"1-1": 1, "2-1": 1}))
+    assert bench.written == []
+
+
+async def test_what_we_hold_without_a_row_is_let_go(bench, fake_clock):
+    bench.take(bench.run("1-1", due_in=1000))
+    bench.scheduler.handle(Rows([], {"1-1": 1}))
+    assert bench.slots.held == 0
+    assert bench.written == []
+    await fake_clock.advance(1.0)
+    bench.scheduler.handle(TICK)
+    assert bench.sender.sent == []
+
+
+async def test_after_a_claim_without_an_answer_rows_are_compared_before_anything_else(fake_clock):
+    bench = Bench(fake_clock)
+    bench.store.script("claim", AWAY, *[bench.claim() for _ in range(5)])
+    bench.store.script("held", [("1-1", 4)])
+    await bench.look()
+    assert [name for name, _ in bench.store.asked] == ["claim"]
+    await fake_clock.advance(0.1)
+    await bench.look()
+    assert [name for name, _ in bench.store.asked] == ["claim", "held", "claim", "claim"]
+    assert bench.written == [Return("1-1", 4)]
+
+
+async def test_a_round_that_failed_half_way_keeps_what_was_answered(bench, fake_clock):
+    bench.chain.holdings.add("1-1", 1)
+    bench.scheduler.handle(Missed([("webhook", 4, bench.claim(bench.run("1-1")))], AWAY))
+    await fake_clock.settle()
+    assert bench.sender.sent == ["1-1"]
+
+
+async def test_backs_off_while_the_database_is_away(fake_clock):
+    bench = Bench(fake_clock)
+    bench.store.script("held", *[AWAY] * 1000)
+    bench.store.script("claim", AWAY)
+    for _ in range(600):
+        bench.scheduler.handle(LOOK)
+        await fake_clock.advance(0.1)
+        await bench.drain()
+    assert 25 <= len(bench.store.asked) <= 80  # a minute at up to 2 s, not 600
+
+
+async def test_an_error_nobody_expected_stops_the_node(bench, fake_clock):
+    bench.store.script("held", ValueError("a bug"))
+    await fake_clock.advance(RECONCILE)
+    bench.scheduler.handle(TICK)
+    await fake_clock.settle()
+    assert [str(error) for error in bench.crashes] == ["a bug"]
+
+
+async def test_closing_gives_back_what_is_held_and_what_a_claim_still_brings(fake_clock):
+    bench = Bench(fake_clock)
+    answer = asyncio.get_running_loop().create_future()
+
+    async def claim(*args, **kwargs):
+        return await answer
+
+    bench.store.claim = claim  # type: ignore[method-assign]
+    bench.take(bench.run("1-1", due_in=1000))
+    bench.scheduler.handle(LOOK)
+    closing = asyncio.ensure_future(bench.scheduler.close())
+    await fake_clock.settle()
+    assert not closing.done()
+    answer.set_result(bench.claim(bench.run("2-1")))
+    await fake_clock.settle()
+    await closing
+    assert {item.run_id for item in bench.written} >= {"1-1", "2-1"}
+    assert bench.sender.sent == []
+    assert bench.slots.held == 0
