@@ -24,6 +24,7 @@ from onthedot.api import (
     nodes,
     preview,
     runs,
+    sync,
     timers,
 )
 from onthedot.api.auth import guard
@@ -46,6 +47,7 @@ ROUTES: tuple[HTTPRouteHandler, ...] = (
     *jobs.routes,
     *job_verbs.routes,
     *batch.routes,
+    *sync.routes,
     *runs.routes,
     *dead.routes,
     *preview.routes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
 import random
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -117,8 +117,9 @@ def _seconds(header: str | None) -> float | None:
 
 
 def _reason(error: BaseException) -> str:
-    if isinstance(error, (TimeoutError, asyncio.TimeoutError)):
+    if isinstance(error, TimeoutError):
         return "it took too long"
     if isinstance(error, aiohttp.ClientConnectorError):
-        return str(error.os_error.strerror or error.os_error)
+        number = error.os_error.errno
+        return os.strerror(number).lower() if number else str(error.os_error)
     return str(error) or type(error).__name__

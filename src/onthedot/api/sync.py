@@ -1,0 +1,56 @@
+"""Jobs kept in a file: make those of one source what the file says, all of it or nothing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from litestar.response.base import ASGIResponse
+
+from onthedot.api import answers
+from onthedot.api.bodies import read_json
+from onthedot.api.context import service_of, tenant_of
+from onthedot.api.operations import MIB, Req, operation
+from onthedot.model.job import JobSpec
+from onthedot.model.struct import Strict
+from onthedot.store import SyncReport
+
+__all__ = ["routes"]
+
+
+class Sync(Strict, frozen=True, kw_only=True):
+    """`source` names the file; `prune` removes its jobs that are no longer in it; `dry_run` only tells."""
+
+    source: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    jobs: Annotated[list[JobSpec], msgspec.Meta(max_length=50_000)]
+    prune: bool = False
+    dry_run: bool = False
+
+
+@operation(
+    "POST",
+    "/v1/jobs/sync",
+    "write",
+    group="Jobs",
+    body=Sync,
+    answers={200: SyncReport},
+    problems=(409,),
+    limit=64 * MIB,
+    example={
+        "source": "jobs.json",
+        "jobs": [
+            {"key": "ping", "schedule": {"every": "1m"}, "target": {"type": "webhook", "url": "https://example.com"}}
+        ],
+    },
+)
+async def sync_jobs(request: Req) -> ASGIResponse:
+    """Make the jobs of a file what the file says.
+
+    The same again changes nothing; a changed job keeps its history. One wrong job, and nothing is applied.
+    """
+    asked = await read_json(request, Sync)
+    report = await service_of(request).sync(tenant_of(request), asked.source, asked.jobs, asked.prune, asked.dry_run)
+    return answers.json(report)
+
+
+routes = [sync_jobs]
