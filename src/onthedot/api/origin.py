@@ -10,6 +10,8 @@ __all__ = ["from_elsewhere", "host_is_loopback"]
 
 def host_is_loopback(host: str) -> bool:
     """Is the Host header a name of this machine itself? (A rebound DNS name is not, wherever it points.)"""
+    if "@" in host:
+        return False
     try:
         name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
         return name == "localhost" or name.endswith(".localhost") or ipaddress.ip_address(name).is_loopback
