@@ -89,7 +89,8 @@ async def test_a_wrong_item_does_not_stop_the_others(store: Store, times: Times)
 async def test_a_schedule_that_cant_be_computed_is_its_own_error(store: Store, times: Times) -> None:
     good, bad = await store.create_jobs([new(), new(schedule={"cron": "0 0 31 2 *"})])
     assert isinstance(good, JobView)
-    assert isinstance(bad, Invalid) or (isinstance(bad, JobView) and bad.state == "ended")
+    assert isinstance(bad, Invalid)
+    assert bad.problems[0].path == "schedule.cron"
 
 
 async def test_ids_are_never_used_twice(store: Store, times: Times) -> None:
