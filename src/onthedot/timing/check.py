@@ -42,7 +42,7 @@ def check_schedule(schedule: Schedule, *, now: int, changed: bool = True) -> Non
         gather(lambda: cron_timetable(cron, zone))
     at = gather(lambda: read_time("schedule.at", schedule.at, zone))
     start = gather(lambda: read_time("schedule.start", schedule.start, zone))
-    end = gather(lambda: read_time("schedule.end", schedule.end, zone))
+    end = gather(lambda: read_time("schedule.end", schedule.end, zone, whole_day=True))
     if at is not None and at <= now and changed:
         problems.append(_past(schedule, now))
     if start is not None and end is not None and end <= start:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from onthedot.errors import FieldProblem, Invalid, NotAvailable
 from onthedot.model.instant import parse_local, parse_rfc3339
 from onthedot.model.schedule import SCHEDULE_KINDS, Schedule
@@ -18,15 +20,15 @@ def compile_schedule(schedule: Schedule, *, anchor: int, seed: str = "") -> Time
     """What `schedule` means for a job whose schedule was given at `anchor`.
 
     `in` is anchor + in. `every` counts from `start` (itself a slot), or from the anchor (the first slot is one step
-    later). The seed (the job's key or id) decides what `H` stands for. Raises Invalid. The costly part, cron, is cached
-    for all jobs that say the same.
+    later). `start` and `end` are both inside, a date alone as `end` with its whole day. The seed (the job's key or id)
+    decides what `H` stands for. Raises Invalid. The costly part, cron, is cached for all jobs that say the same.
     """
     problems = shape_problems(schedule)
     if problems:
         raise Invalid(problems)
     refuse_unknown_zone(schedule.tz)
     start = read_time("schedule.start", schedule.start, schedule.tz)
-    end = read_time("schedule.end", schedule.end, schedule.tz)
+    end = read_time("schedule.end", schedule.end, schedule.tz, whole_day=True)
     inner = _inner(schedule, anchor, seed, start)
     if start is None and end is None:
         return inner
@@ -75,19 +77,26 @@ def refuse_unknown_zone(name: str) -> None:
         )
 
 
-def read_time(path: str, text: str | None, zone: str) -> int | None:
-    """RFC 3339, or local time in `zone`: in a gap the first valid instant after it, in a fold the first pass."""
+def read_time(path: str, text: str | None, zone: str, *, whole_day: bool = False) -> int | None:
+    """RFC 3339, or local time in `zone`: in a gap the first valid instant after it, in a fold the first pass.
+
+    A date alone is its first millisecond, with `whole_day` its last.
+    """
     if text is None:
         return None
     local, has_offset = parse_local(text)
     if local is None:
         raise Invalid.one(path, "not a date and time", given=text[:200], accepted=ACCEPTED_TIMES)
-    instant = parse_rfc3339(text) if has_offset else from_local(zone, local)
-    return _representable(path, LATEST if instant is None else instant, text)
+    if has_offset:
+        return _representable(path, parse_rfc3339(text), text)
+    if not whole_day or len(text) > len("2026-12-31"):
+        return _representable(path, from_local(zone, local), text)
+    following = from_local(zone, local + timedelta(days=1)) if local.year < 9999 else None
+    return _representable(path, None if following is None else following - 1, text)
 
 
-def _representable(path: str, instant: int, given: object) -> int:
-    if not EARLIEST <= instant < LATEST:
+def _representable(path: str, instant: int | None, given: object) -> int:
+    if instant is None or not EARLIEST <= instant < LATEST:
         raise Invalid.one(path, "out of range", given=str(given), accepted="a time in the years 2 to 9998")
     return instant
 

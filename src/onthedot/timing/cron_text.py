@@ -49,9 +49,10 @@ _MONTH_NAMES = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "
 _DAYS = {name: str(n) for n, name in enumerate(("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"))}
 _MONTHS = {name: str(n + 1) for n, name in enumerate(_MONTH_NAMES)}
 _HASH = re.compile(r"H(?:\((\d{1,2})-(\d{1,2})\))?(?:/(\d{1,2}))?")
-_RANGE = re.compile(r"(?:\*|\d{1,2}(?:-\d{1,2})?)(?:/\d{1,4})?")
+_NAME = re.compile(r"(?<![A-Z0-9/#])[A-Z]{3}(?=L?(?:$|[-/#]))")
+_RANGE = re.compile(r"(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:/(\d{1,4}))?")
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)  # cronsim wants to start somewhere; only what it parsed is used here
-_LAST = {3: re.compile(r"L|LW"), 5: re.compile(r"\dL|\d#\d")}
+_LAST = {3: re.compile(r"L|LW"), 5: re.compile(r"[0-7]L|[0-7]#[1-5]")}
 
 
 def parse_cron(text: str, seed: str = "") -> CronSim:
@@ -68,12 +69,12 @@ def parse_cron(text: str, seed: str = "") -> CronSim:
         raise Invalid(problems)
     try:
         return CronSim(" ".join(plain), _ANY_DAY)
-    except CronSimError as error:
-        return _explain_refusal(error, text, raw)
+    except CronSimError:  # each field is fine by itself: what is left is a day that no named month has
+        raise _bad(text, "never fires: no month that is named has such a day", accepted="a date that exists") from None
 
 
 def _fields(text: str) -> list[str]:
-    if not text.isascii() or not text.isprintable() or len(text) > MAX_LENGTH or not text.strip():
+    if not text.isascii() or len(text) > MAX_LENGTH or not text.strip() or "\x00" in text:
         raise _bad(text, f"not a cron expression of 1 to {MAX_LENGTH} plain characters")
     if text.strip().startswith("@"):
         macro = text.strip().lower()
@@ -94,11 +95,17 @@ def _plain_term(term: str, index: int, seed: str) -> str:
     if index >= 4:
         names = _MONTHS if index == 4 else _DAYS
         term = re.sub(r"-SUN\b", "-7", term) if index == 5 else term  # FRI-SUN: here Sunday ends the week
-        term = re.sub(r"[A-Z]{3}", lambda match: names.get(match[0], match[0]), term)
+        term = _NAME.sub(lambda match: names.get(match[0], match[0]), term)
     if (match := _HASH.fullmatch(term)) is not None:
         return _plain_hash(match, index, seed)
-    last = _LAST.get(index)
-    if _RANGE.fullmatch(term) is None and (last is None or last.fullmatch(term) is None):
+    if (last := _LAST.get(index)) is not None and last.fullmatch(term):
+        return term
+    match = _RANGE.fullmatch(term)
+    if match is None:
+        raise ValueError(term)
+    low, high = _LOW_HIGH[index]
+    first, final = int(match[1] or low), int(match[2] or match[1] or high)
+    if not low <= first <= final <= high or (match[3] is not None and int(match[3]) == 0):
         raise ValueError(term)
     return _closed(term)
 
@@ -135,25 +142,6 @@ def uses_hash(text: str) -> bool:
     return not text.lstrip().startswith("@") and any(
         term.startswith("H") for field in text.upper().split() for term in field.split(",")
     )
-
-
-def _explain_refusal(error: CronSimError, text: str, fields: list[str]) -> CronSim:
-    """cronsim says "Bad minute": say it with the field as it was written."""
-    for index, name in enumerate(FIELD_NAMES):
-        if str(error) == f"Bad {name}":
-            if index == 3 and _alone(fields[3]):
-                raise _bad(text, "no month that is named has such a day: it would never fire") from None
-            raise Invalid([_field_problem(index, fields[index])]) from None
-    raise _bad(text, "not a cron expression") from None
-
-
-def _alone(field: str) -> bool:
-    """Is this day-of-month field fine by itself? Then what is wrong is the day together with the month."""
-    try:
-        CronSim(f"0 0 0 {field} * *", _ANY_DAY)
-    except CronSimError:
-        return False
-    return True
 
 
 def _field_problem(index: int, field: str) -> FieldProblem:

@@ -35,7 +35,7 @@ def describe(schedule: Schedule, seed: str = "") -> str:
 
 
 def in_words(ms: int) -> str:
-    """In the largest unit that gives a whole number up to 120: 90000 → "90 seconds", 7200000 → "2 hours"."""
+    """In the largest unit that gives a whole number: 90000 → "90 seconds", 7200000 → "2 hours"."""
     for size, name in _UNITS:
         if ms % size == 0 and ms >= size:
             amount = ms // size

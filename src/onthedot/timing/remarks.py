@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -11,11 +12,12 @@ from onthedot.model.schedule import Schedule
 from onthedot.timing.compile import compile_schedule
 from onthedot.timing.cron import CronTimetable, cron_timetable
 from onthedot.timing.cron_text import uses_hash
-from onthedot.timing.zones import EARLIEST, LATEST, Stretch, stretch_at, wall_of
+from onthedot.timing.zones import EARLIEST, LATEST, Stretch, is_dst_change, stretch_at, wall_of
 
 __all__ = ["remarks"]
 
 _MOST_CHANGES = 10
+_CYCLES = ((60, "second", "minute"), (60, "minute", "hour"), (24, "hour", "day"))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -42,12 +44,10 @@ def _about_days(cron: CronTimetable) -> Iterator[str]:
 
 
 def _about_steps(cron: CronTimetable) -> Iterator[str]:
-    for part, size, name, over in zip(
-        cron.parts, (60, 60, 24), ("second", "minute", "hour"), ("minute", "hour", "day"), strict=False
-    ):
-        step = part.removeprefix("*/")
-        if step != part and int(step) > 1 and size % int(step):
-            yield f"*/{step} starts again with each {over}: the last step before it is shorter than {step} {name}s"
+    for part, (size, name, over) in zip(cron.parts, _CYCLES, strict=False):
+        match = re.fullmatch(r"\*/(\d+)", part)
+        if match is not None and 1 < int(match[1]) < size and size % int(match[1]):
+            yield f"{part} starts again with each {over}: the last step in it is shorter than {match[1]} {name}s"
 
 
 def _about_hash(text: str) -> Iterator[str]:
@@ -62,15 +62,16 @@ def _about_clocks(cron: CronTimetable, fires: Sequence[int]) -> Iterator[str]:
         walls = _matches(cron, min(old, new), max(old, new))
         if not walls:
             continue
-        clocks = f"{_date(old)}: clocks in {cron.zone} go from {_clock(old, old)} to {_clock(new, old)}"
+        kind = "DST" if is_dst_change(cron.zone, at) else "Zone change"
+        clocks = f"{kind}: on {_date(old)} clocks in {cron.zone} go from {_clock(old, old)} to {_clock(new, old)}"
         named = ", ".join(_clock(wall, old) for wall in walls[:3]) + (" …" if len(walls) > 3 else "")
         if by > 0 and cron.fixed_time and at in fires:
-            yield f"{clocks}; {named} does not exist and fires at {_clock(new, old)} instead ({format_instant(at)})"
+            yield f"{clocks}; there is no {named}, it fires at {_clock(new, old)} instead ({format_instant(at)})"
         elif by > 0 and not cron.fixed_time and fires[0] < at <= fires[-1]:
-            yield f"{clocks}; the times between do not exist: {named} has no slot that day"
+            yield f"{clocks}; there is no {named}, and no slot for it"
         elif by < 0 and any(at + by <= t < at - by for t in fires):
-            passes = "fires on the first pass only" if cron.fixed_time else "fires in both passes"
-            yield f"{clocks}; {named} comes twice and {passes}"
+            passes = "on the first pass only" if cron.fixed_time else "in both passes"
+            yield f"{clocks}; {named} twice, it fires {passes}"
 
 
 def _changes(zone: str, fires: Sequence[int]) -> Iterator[Stretch]:

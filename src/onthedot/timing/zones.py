@@ -16,7 +16,17 @@ from typing import NamedTuple
 
 from onthedot.model.duration import DAY, SECOND
 
-__all__ = ["EARLIEST", "LATEST", "Stretch", "close_names", "from_local", "is_zone", "stretch_at", "wall_of"]
+__all__ = [
+    "EARLIEST",
+    "LATEST",
+    "Stretch",
+    "close_names",
+    "from_local",
+    "is_dst_change",
+    "is_zone",
+    "stretch_at",
+    "wall_of",
+]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
@@ -97,6 +107,13 @@ def stretch_at(zone: str, t: int) -> Stretch:
     """The stretch that the instant `t` lies in. `t` is between EARLIEST and LATEST."""
     year = (_EPOCH + timedelta(milliseconds=t)).year
     return next(stretch for stretch in _stretches(zone, year) if t < stretch.end)
+
+
+def is_dst_change(zone: str, t: int) -> bool:
+    """Did daylight saving time begin or end at `t`? (Else the zone itself moved, as Apia's over the date line.)"""
+    info = zoneinfo.ZoneInfo(zone)
+    before, after = ((_EPOCH + timedelta(milliseconds=u)).astimezone(info).dst() for u in (t - SECOND, t))
+    return before != after
 
 
 def wall_of(local: datetime) -> int:
