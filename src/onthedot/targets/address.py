@@ -7,6 +7,7 @@ them. So a host is read here the way the resolver would read it, and only the ad
 from __future__ import annotations
 
 import enum
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 __all__ = ["Address", "Network", "Zone", "bare", "literal", "zone"]
@@ -83,6 +84,7 @@ def bare(address: Address) -> Address:
     return plain
 
 
+@lru_cache(maxsize=4096)
 def zone(address: Address) -> Zone:
     reached = bare(address)
     for kind, networks in _ZONES:

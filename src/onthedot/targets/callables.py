@@ -21,7 +21,7 @@ import msgspec
 
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
-from onthedot.model.target import FunctionTarget
+from onthedot.model.target import FunctionTarget, requires
 from onthedot.targets.call import Call
 from onthedot.targets.registry import names
 
@@ -40,7 +40,7 @@ class _RunLog(logging.Handler):
 
 
 class Callables:
-    """The kind `function` of an embedded Scheduler: what was registered by name, offered as "function:<name>"."""
+    """The kind `function` of an embedded Scheduler: what was registered by name."""
 
     def __init__(self, *, threads: int = 32) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}
@@ -52,16 +52,14 @@ class Callables:
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
 
     def register(self, name: str, function: Callable[..., Any]) -> None:
-        """Also while running. A name without ":" (it would read as a module and its function)."""
-        if ":" in name or not name:
-            raise ValueError(f"{name!r} can't be the name of a callable: it must be non-empty and without ':'")
+        """Also while running. The name is what jobs call it by, "module:function" or as `model.checks` accepts it."""
         known = self._functions.setdefault(name, function)
         if known is not function:
             raise ValueError(f"{name!r} is registered already, for another callable")
 
     @property
     def offers(self) -> list[str]:
-        return [f"function:{name}" for name in self._functions]
+        return list(dict.fromkeys(requires(FunctionTarget(function=name)) for name in self._functions))
 
     def check(self, target: FunctionTarget) -> None:
         if target.function not in self._functions:

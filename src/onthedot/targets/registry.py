@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from typing import Self
 
 from onthedot.errors import Invalid
+from onthedot.model.checks import target_problems
 from onthedot.model.run import Outcome
 from onthedot.model.target import Target, target_type
 from onthedot.targets.call import Call, Kind
@@ -29,7 +30,9 @@ class Targets:
         return [offer for kind in self._kinds.values() for offer in kind.offers]
 
     def check(self, target: Target) -> None:
-        """Refuse at creation what can be known to be impossible."""
+        """Refuse at creation what can be known to be impossible: what is wrong anywhere, then what is wrong here."""
+        if problems := target_problems(target):
+            raise Invalid(problems)
         kind = self._kinds.get(target_type(target))
         if kind is None:
             problem = "this kind of target is not offered here"

@@ -16,16 +16,7 @@ from onthedot.model.target import WebhookTarget
 from onthedot.targets.call import Call
 from onthedot.targets.signature import sign, traceparent
 
-__all__ = ["body_of", "header_problem", "headers_of"]
-
-_TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
-_OURS = ("webhook-id", "webhook-timestamp", "webhook-signature", "traceparent")
-_FRAMING = frozenset(
-    [
-        *("connection", "content-length", "expect", "host", "keep-alive", "proxy-authorization", "proxy-connection"),
-        *("te", "trailer", "transfer-encoding", "upgrade"),
-    ]
-)
+__all__ = ["body_of", "headers_of"]
 
 
 def body_of(body: Any) -> tuple[bytes, str | None]:
@@ -56,17 +47,3 @@ def headers_of(
     headers["x-onthedot-attempt"] = str(call.attempt)
     headers["traceparent"] = traceparent(call.run_id, call.attempt)
     return headers
-
-
-def header_problem(name: str, value: str) -> str | None:
-    """Why a job may not send this header; None: it may."""
-    lower = name.lower()
-    if not lower or not _TOKEN.issuperset(lower):
-        return "is not a header name"
-    if lower in _OURS or lower.startswith("x-onthedot-"):
-        return "is set by On the Dot"
-    if lower in _FRAMING:
-        return "belongs to the connection, not to the job"
-    if any((c < " " and c != "\t") or c == "\x7f" for c in value):
-        return "has a value with a line break or another control character"
-    return None

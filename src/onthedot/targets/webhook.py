@@ -10,8 +10,8 @@
   load balancers restart), time-out. Only the egress rule's refusal is final.
 - A webhook writes no log: its outcome holds status and answer. A log row for each would double the store's work.
 
-Measured: 3,900 sends/s at 200 at once from one process against `onthedot echo` on the other of two cores (CPython 3.11,
-uvloop).
+Measured: 4,100 to 5,500 sends/s at 200 at once, from one process on one of two busy cores against `onthedot echo
+--quiet` (CPython 3.11, uvloop).
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ from typing import Self
 import aiohttp
 
 from onthedot.clock import Clock, SystemClock
-from onthedot.errors import FieldProblem, Invalid
+from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
-from onthedot.model.target import MASK, WebhookTarget
+from onthedot.model.target import WebhookTarget
 from onthedot.targets.answer import SNIPPET, judge, snippet
 from onthedot.targets.call import Call
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.gate import EgressRefused, guarded_connector
-from onthedot.targets.request import body_of, header_problem, headers_of
-from onthedot.targets.signature import read_secret
+from onthedot.targets.request import body_of, headers_of
 from onthedot.targets.url import ACCEPTED, is_localhost, read_url
 
 __all__ = ["Webhooks"]
@@ -56,30 +55,15 @@ class Webhooks:
         return ["webhook"]
 
     def check(self, target: WebhookTarget) -> None:
-        problems = [*self._url_problems(target.url)]
-        for name, value in target.headers.items():
-            if why := header_problem(name, value):
-                problems.append(FieldProblem(path=f"target.headers.{name}", message=why, given=value[:200]))
-        if target.secret is not None and target.secret != MASK:
-            try:
-                read_secret(target.secret)
-            except ValueError as error:
-                accepted = '"whsec_" and base64, as Standard Webhooks libraries make it'
-                problems.append(FieldProblem(path="target.secret", message=str(error), accepted=accepted))
-        if problems:
-            raise Invalid(problems)
-
-    def _url_problems(self, text: str) -> list[FieldProblem]:
         try:
-            url, address = read_url(text)
+            url, address = read_url(target.url)
         except ValueError as error:
-            return [FieldProblem(path="target.url", message=str(error), given=text[:200], accepted=ACCEPTED)]
+            raise Invalid.one("target.url", str(error), given=target.url[:200], accepted=ACCEPTED) from None
         if address is None and is_localhost(str(url.host)):
             address = LOOPBACK
         why = None if address is None else self._rule.refusal(address, url.host)
-        if why is None:
-            return []
-        return [FieldProblem(path="target.url", message=f"may not be called: {why}", given=text[:200])]
+        if why is not None:
+            raise Invalid.one("target.url", f"may not be called: {why}", given=target.url[:200])
 
     async def send(self, call: Call) -> Outcome:
         target = call.target
