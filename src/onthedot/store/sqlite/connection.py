@@ -134,8 +134,8 @@ def _value(arg: Any) -> Any:
 def _statements(script: str) -> list[str]:
     """sqlite3's own executescript would commit what the transaction did so far."""
     statements, current = [], ""
-    for line in script.splitlines(keepends=True):
-        current += line
+    for piece in script.split(";")[:-1]:
+        current += piece + ";"
         if sqlite3.complete_statement(current):
             statements.append(current)
             current = ""

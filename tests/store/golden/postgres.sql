@@ -1,0 +1,280 @@
+CREATE TABLE api_keys (
+    id bigint NOT NULL IDENTITY,
+    tenant bigint NOT NULL,
+    name text NOT NULL,
+    scope text NOT NULL,
+    hashed text COLLATE C NOT NULL,
+    prefix text NOT NULL,
+    created_at bigint NOT NULL,
+    expires_at bigint,
+    revoked_at bigint,
+    CHECK ((scope = ANY (ARRAY['read'::text, 'write'::text, 'admin'::text]))),
+    FOREIGN KEY (tenant) REFERENCES tenants(id),
+    PRIMARY KEY (id),
+    UNIQUE (hashed)
+);
+
+CREATE TABLE dead_letters (
+    run_id text COLLATE C NOT NULL,
+    tenant bigint NOT NULL,
+    job_id bigint NOT NULL,
+    slot bigint NOT NULL,
+    failed_at bigint NOT NULL,
+    PRIMARY KEY (run_id)
+);
+
+CREATE TABLE duties (
+    name text COLLATE C NOT NULL,
+    node text COLLATE C NOT NULL,
+    taken_at bigint NOT NULL,
+    PRIMARY KEY (name)
+) WITH (fillfactor=50);
+
+CREATE TABLE history (
+    id text COLLATE C NOT NULL,
+    tenant bigint NOT NULL,
+    job_id bigint NOT NULL,
+    slot bigint NOT NULL,
+    until_slot bigint,
+    slots bigint,
+    kind text NOT NULL,
+    due_at bigint NOT NULL,
+    status text NOT NULL,
+    reason text,
+    token bigint NOT NULL DEFAULT 0,
+    tries bigint NOT NULL DEFAULT 0,
+    losses bigint NOT NULL DEFAULT 0,
+    node text,
+    started_at bigint,
+    finished_at bigint NOT NULL,
+    lateness_ms bigint,
+    duration_ms bigint,
+    outcome text,
+    error text,
+    attempts text,
+    parent text,
+    CHECK ((status = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text, 'skipped'::text]))),
+    PRIMARY KEY (tenant, slot, id)
+) PARTITION BY RANGE (slot);
+
+CREATE TABLE history_default (
+    id text COLLATE C NOT NULL,
+    tenant bigint NOT NULL,
+    job_id bigint NOT NULL,
+    slot bigint NOT NULL,
+    until_slot bigint,
+    slots bigint,
+    kind text NOT NULL,
+    due_at bigint NOT NULL,
+    status text NOT NULL,
+    reason text,
+    token bigint NOT NULL DEFAULT 0,
+    tries bigint NOT NULL DEFAULT 0,
+    losses bigint NOT NULL DEFAULT 0,
+    node text,
+    started_at bigint,
+    finished_at bigint NOT NULL,
+    lateness_ms bigint,
+    duration_ms bigint,
+    outcome text,
+    error text,
+    attempts text,
+    parent text,
+    CHECK ((status = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text, 'skipped'::text]))),
+    PRIMARY KEY (tenant, slot, id)
+) PARTITION DEFAULT;
+
+CREATE TABLE idempotency (
+    tenant bigint NOT NULL,
+    key text COLLATE C NOT NULL,
+    fingerprint text NOT NULL,
+    result text NOT NULL,
+    created_at bigint NOT NULL,
+    PRIMARY KEY (tenant, key)
+);
+
+CREATE TABLE job_stats (
+    job_id bigint NOT NULL,
+    tenant bigint NOT NULL,
+    runs bigint NOT NULL,
+    failures bigint NOT NULL,
+    timed bigint NOT NULL,
+    duration_ms bigint NOT NULL,
+    last_duration_ms bigint,
+    last_lateness_ms bigint,
+    last_status text,
+    last_run_id text,
+    last_finished_at bigint,
+    PRIMARY KEY (job_id)
+) WITH (fillfactor=60);
+
+CREATE TABLE job_tags (
+    tenant bigint NOT NULL,
+    tag text COLLATE C NOT NULL,
+    job_id bigint NOT NULL,
+    PRIMARY KEY (tenant, tag, job_id)
+);
+
+CREATE TABLE jobs (
+    id bigint NOT NULL,
+    tenant bigint NOT NULL,
+    key text COLLATE C,
+    name text,
+    key_search text COLLATE C,
+    name_search text COLLATE C,
+    spec text NOT NULL,
+    version bigint NOT NULL,
+    state text NOT NULL,
+    level bigint NOT NULL,
+    requires text NOT NULL,
+    target_type text NOT NULL,
+    schedule_kind text NOT NULL,
+    one_off boolean NOT NULL,
+    anchor_at bigint NOT NULL,
+    claimed_slot bigint,
+    slots_used bigint NOT NULL,
+    paused_at bigint,
+    ended_at bigint,
+    reason text,
+    source text COLLATE C,
+    source_paused boolean,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    CHECK ((state = ANY (ARRAY['active'::text, 'paused'::text, 'ended'::text, 'quarantined'::text]))),
+    PRIMARY KEY (id)
+);
+
+CREATE TABLE meta (
+    number bigint NOT NULL,
+    name text NOT NULL,
+    breaking boolean NOT NULL,
+    applied_at bigint NOT NULL,
+    PRIMARY KEY (number)
+);
+
+CREATE TABLE nodes (
+    id text COLLATE C NOT NULL,
+    name text NOT NULL,
+    host text NOT NULL,
+    pid bigint NOT NULL,
+    version text NOT NULL,
+    level bigint NOT NULL,
+    roles text NOT NULL,
+    offers text NOT NULL,
+    capacity bigint NOT NULL,
+    beat bigint NOT NULL DEFAULT 0,
+    started_at bigint NOT NULL,
+    beat_at bigint NOT NULL,
+    lost_at bigint,
+    draining boolean NOT NULL DEFAULT false,
+    held bigint NOT NULL DEFAULT 0,
+    running bigint NOT NULL DEFAULT 0,
+    lateness_ms bigint,
+    PRIMARY KEY (id)
+) WITH (fillfactor=50);
+
+CREATE TABLE run_logs (
+    run_id text COLLATE C NOT NULL,
+    tenant bigint NOT NULL,
+    log text NOT NULL,
+    updated_at bigint NOT NULL,
+    PRIMARY KEY (run_id)
+);
+
+CREATE TABLE runs (
+    id text COLLATE C NOT NULL,
+    tenant bigint NOT NULL,
+    job_id bigint NOT NULL,
+    slot bigint NOT NULL,
+    kind text NOT NULL,
+    cursor boolean NOT NULL DEFAULT false,
+    recurring boolean NOT NULL,
+    state text NOT NULL DEFAULT 'pending'::text,
+    due_at bigint NOT NULL,
+    ready_at bigint NOT NULL,
+    parked text,
+    resume_at bigint,
+    requires text COLLATE C NOT NULL,
+    backlog boolean NOT NULL DEFAULT false,
+    level bigint NOT NULL,
+    lane bigint,
+    at_most_once boolean NOT NULL DEFAULT false,
+    begun_at bigint,
+    node text COLLATE C,
+    token bigint NOT NULL DEFAULT 0,
+    tries bigint NOT NULL DEFAULT 0,
+    losses bigint NOT NULL DEFAULT 0,
+    orders text,
+    first_claimed_at bigint,
+    claimed_at bigint,
+    attempts text,
+    parent text COLLATE C,
+    n bigint NOT NULL DEFAULT 0,
+    created_at bigint NOT NULL,
+    CHECK ((state = ANY (ARRAY['pending'::text, 'running'::text]))),
+    PRIMARY KEY (id)
+) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=1);
+
+CREATE TABLE tenants (
+    id bigint NOT NULL IDENTITY,
+    name text COLLATE C NOT NULL,
+    created_at bigint NOT NULL,
+    PRIMARY KEY (id),
+    UNIQUE (name)
+);
+
+CREATE UNIQUE INDEX api_keys_hashed_key ON public.api_keys USING btree (hashed);
+CREATE INDEX api_keys_of_tenant ON public.api_keys USING btree (tenant, id);
+CREATE UNIQUE INDEX api_keys_pkey ON public.api_keys USING btree (id);
+CREATE INDEX dead_letters_age ON public.dead_letters USING btree (slot);
+CREATE INDEX dead_letters_newest ON public.dead_letters USING btree (tenant, failed_at, run_id);
+CREATE INDEX dead_letters_of_job ON public.dead_letters USING btree (job_id, failed_at, run_id);
+CREATE UNIQUE INDEX dead_letters_pkey ON public.dead_letters USING btree (run_id);
+CREATE UNIQUE INDEX duties_pkey ON public.duties USING btree (name);
+CREATE INDEX history_default_age ON public.history_default USING btree (slot);
+CREATE INDEX history_default_job_id_slot_id_idx ON public.history_default USING btree (job_id, slot, id);
+CREATE INDEX history_default_job_id_status_slot_id_idx ON public.history_default USING btree (job_id, status, slot, id) WHERE (status <> 'done'::text);
+CREATE UNIQUE INDEX history_default_pkey ON public.history_default USING btree (tenant, slot, id);
+CREATE INDEX history_default_tenant_status_slot_id_idx ON public.history_default USING btree (tenant, status, slot, id) WHERE (status <> 'done'::text);
+CREATE INDEX history_not_done ON ONLY public.history USING btree (tenant, status, slot, id) WHERE (status <> 'done'::text);
+CREATE INDEX history_of_job ON ONLY public.history USING btree (job_id, slot, id);
+CREATE INDEX history_of_job_not_done ON ONLY public.history USING btree (job_id, status, slot, id) WHERE (status <> 'done'::text);
+CREATE UNIQUE INDEX history_pkey ON ONLY public.history USING btree (tenant, slot, id);
+CREATE INDEX idempotency_age ON public.idempotency USING btree (created_at);
+CREATE UNIQUE INDEX idempotency_pkey ON public.idempotency USING btree (tenant, key);
+CREATE UNIQUE INDEX job_stats_pkey ON public.job_stats USING btree (job_id);
+CREATE INDEX job_tags_of_job ON public.job_tags USING btree (job_id);
+CREATE UNIQUE INDEX job_tags_pkey ON public.job_tags USING btree (tenant, tag, job_id);
+CREATE INDEX jobs_by_key_search ON public.jobs USING btree (tenant, key_search, id) WHERE (key_search IS NOT NULL);
+CREATE INDEX jobs_by_name_search ON public.jobs USING btree (tenant, name_search, id) WHERE (name_search IS NOT NULL);
+CREATE INDEX jobs_by_schedule ON public.jobs USING btree (tenant, schedule_kind, id);
+CREATE INDEX jobs_by_source ON public.jobs USING btree (tenant, source, id) WHERE (source IS NOT NULL);
+CREATE INDEX jobs_by_state ON public.jobs USING btree (tenant, state, id);
+CREATE INDEX jobs_by_target ON public.jobs USING btree (tenant, target_type, id);
+CREATE INDEX jobs_ended_one_off ON public.jobs USING btree (ended_at, id) WHERE ((state = 'ended'::text) AND one_off);
+CREATE UNIQUE INDEX jobs_key ON public.jobs USING btree (tenant, key) WHERE (key IS NOT NULL);
+CREATE INDEX jobs_newest ON public.jobs USING btree (tenant, id);
+CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id);
+CREATE UNIQUE INDEX meta_pkey ON public.meta USING btree (number);
+CREATE UNIQUE INDEX nodes_pkey ON public.nodes USING btree (id);
+CREATE INDEX run_logs_age ON public.run_logs USING btree (updated_at);
+CREATE UNIQUE INDEX run_logs_pkey ON public.run_logs USING btree (run_id);
+CREATE INDEX runs_cursors ON public.runs USING btree (requires, backlog, ready_at) WHERE ((state = 'pending'::text) AND (lane IS NULL) AND cursor AND recurring);
+CREATE INDEX runs_free ON public.runs USING btree (requires, backlog, ready_at) WHERE ((state = 'pending'::text) AND (lane IS NULL) AND (NOT (cursor AND recurring)));
+CREATE UNIQUE INDEX runs_lane_holder ON public.runs USING btree (lane) WHERE ((state = 'running'::text) AND (lane IS NOT NULL));
+CREATE INDEX runs_lanes ON public.runs USING btree (requires, backlog, ready_at) WHERE ((state = 'pending'::text) AND (lane IS NOT NULL));
+CREATE INDEX runs_listed ON public.runs USING btree (tenant, slot, id) WHERE (state = 'pending'::text);
+CREATE INDEX runs_next ON public.runs USING btree (tenant, due_at, job_id) WHERE (cursor AND (parked IS NULL));
+CREATE INDEX runs_of_job ON public.runs USING btree (job_id, slot);
+CREATE INDEX runs_of_node ON public.runs USING btree (node) WHERE (state = 'running'::text);
+CREATE UNIQUE INDEX runs_one_cursor ON public.runs USING btree (job_id) WHERE cursor;
+CREATE INDEX runs_ordered ON public.runs USING btree (node) WHERE (orders IS NOT NULL);
+CREATE UNIQUE INDEX runs_pkey ON public.runs USING btree (id);
+CREATE INDEX runs_waiting ON public.runs USING btree (lane, due_at) WHERE (parked = 'lane'::text);
+CREATE UNIQUE INDEX tenants_name_key ON public.tenants USING btree (name);
+CREATE UNIQUE INDEX tenants_pkey ON public.tenants USING btree (id);
+
+CREATE SEQUENCE api_keys_id_seq;
+CREATE SEQUENCE job_ids;
+CREATE SEQUENCE run_numbers;
+CREATE SEQUENCE tenants_id_seq;

@@ -1,0 +1,250 @@
+CREATE TABLE api_keys (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant     INTEGER NOT NULL REFERENCES tenants (id),
+    name       TEXT NOT NULL,
+    scope      TEXT NOT NULL CHECK (scope IN ('read', 'write', 'admin')),
+    hashed     TEXT NOT NULL UNIQUE,
+    prefix     TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    revoked_at INTEGER
+);
+
+CREATE TABLE dead_letters (
+    run_id    TEXT PRIMARY KEY,
+    tenant    INTEGER NOT NULL,
+    job_id    INTEGER NOT NULL,
+    slot      INTEGER NOT NULL,
+    failed_at INTEGER NOT NULL
+);
+
+CREATE TABLE duties (
+    name     TEXT PRIMARY KEY,
+    node     TEXT NOT NULL,
+    taken_at INTEGER NOT NULL
+);
+
+CREATE TABLE history (
+    id          TEXT NOT NULL,
+    tenant      INTEGER NOT NULL,
+    job_id      INTEGER NOT NULL,
+    slot        INTEGER NOT NULL,
+    until_slot  INTEGER,
+    slots       INTEGER,
+    kind        TEXT NOT NULL,
+    due_at      INTEGER NOT NULL,
+    status      TEXT NOT NULL CHECK (status IN ('done', 'failed', 'cancelled', 'skipped')),
+    reason      TEXT,
+    token       INTEGER NOT NULL DEFAULT 0,
+    tries       INTEGER NOT NULL DEFAULT 0,
+    losses      INTEGER NOT NULL DEFAULT 0,
+    node        TEXT,
+    started_at  INTEGER,
+    finished_at INTEGER NOT NULL,
+    lateness_ms INTEGER,
+    duration_ms INTEGER,
+    outcome     TEXT,
+    error       TEXT,
+    attempts    TEXT,
+    parent      TEXT,
+    PRIMARY KEY (tenant, slot, id)
+);
+
+CREATE TABLE idempotency (
+    tenant      INTEGER NOT NULL,
+    key         TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    result      TEXT NOT NULL,
+    created_at  INTEGER NOT NULL,
+    PRIMARY KEY (tenant, key)
+);
+
+CREATE TABLE job_stats (
+    job_id           INTEGER PRIMARY KEY,
+    tenant           INTEGER NOT NULL,
+    runs             INTEGER NOT NULL,
+    failures         INTEGER NOT NULL,
+    timed            INTEGER NOT NULL,
+    duration_ms      INTEGER NOT NULL,
+    last_duration_ms INTEGER,
+    last_lateness_ms INTEGER,
+    last_status      TEXT,
+    last_run_id      TEXT,
+    last_finished_at INTEGER
+);
+
+CREATE TABLE job_tags (
+    tenant INTEGER NOT NULL,
+    tag    TEXT NOT NULL,
+    job_id INTEGER NOT NULL,
+    PRIMARY KEY (tenant, tag, job_id)
+) WITHOUT ROWID;
+
+CREATE TABLE jobs (
+    id            INTEGER PRIMARY KEY,
+    tenant        INTEGER NOT NULL,
+    key           TEXT,
+    name          TEXT,
+    key_search    TEXT,
+    name_search   TEXT,
+    spec          TEXT NOT NULL,
+    version       INTEGER NOT NULL,
+    state         TEXT NOT NULL CHECK (state IN ('active', 'paused', 'ended', 'quarantined')),
+    level         INTEGER NOT NULL,
+    requires      TEXT NOT NULL,
+    target_type   TEXT NOT NULL,
+    schedule_kind TEXT NOT NULL,
+    one_off       INTEGER NOT NULL,
+    anchor_at     INTEGER NOT NULL,
+    claimed_slot  INTEGER,
+    slots_used    INTEGER NOT NULL,
+    paused_at     INTEGER,
+    ended_at      INTEGER,
+    reason        TEXT,
+    source        TEXT,
+    source_paused INTEGER,
+    created_at    INTEGER NOT NULL,
+    updated_at    INTEGER NOT NULL
+);
+
+CREATE TABLE meta (
+    number     INTEGER PRIMARY KEY,
+    name       TEXT NOT NULL,
+    breaking   INTEGER NOT NULL,
+    applied_at INTEGER NOT NULL
+);
+
+CREATE TABLE nodes (
+    id          TEXT PRIMARY KEY,
+    name        TEXT NOT NULL,
+    host        TEXT NOT NULL,
+    pid         INTEGER NOT NULL,
+    version     TEXT NOT NULL,
+    level       INTEGER NOT NULL,
+    roles       TEXT NOT NULL,
+    offers      TEXT NOT NULL,
+    capacity    INTEGER NOT NULL,
+    beat        INTEGER NOT NULL DEFAULT 0,
+    started_at  INTEGER NOT NULL,
+    beat_at     INTEGER NOT NULL,
+    lost_at     INTEGER,
+    draining    INTEGER NOT NULL DEFAULT 0,
+    held        INTEGER NOT NULL DEFAULT 0,
+    running     INTEGER NOT NULL DEFAULT 0,
+    lateness_ms INTEGER
+);
+
+CREATE TABLE run_logs (
+    run_id     TEXT PRIMARY KEY,
+    tenant     INTEGER NOT NULL,
+    log        TEXT NOT NULL,
+    updated_at INTEGER NOT NULL
+);
+
+CREATE TABLE runs (
+    id               TEXT PRIMARY KEY,
+    tenant           INTEGER NOT NULL,
+    job_id           INTEGER NOT NULL,
+    slot             INTEGER NOT NULL,
+    kind             TEXT NOT NULL,
+    cursor           INTEGER NOT NULL DEFAULT 0,
+    recurring        INTEGER NOT NULL,
+    state            TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'running')),
+    due_at           INTEGER NOT NULL,
+    ready_at         INTEGER NOT NULL,
+    parked           TEXT,
+    resume_at        INTEGER,
+    requires         TEXT NOT NULL,
+    backlog          INTEGER NOT NULL DEFAULT 0,
+    level            INTEGER NOT NULL,
+    lane             INTEGER,
+    at_most_once     INTEGER NOT NULL DEFAULT 0,
+    begun_at         INTEGER,
+    node             TEXT,
+    token            INTEGER NOT NULL DEFAULT 0,
+    tries            INTEGER NOT NULL DEFAULT 0,
+    losses           INTEGER NOT NULL DEFAULT 0,
+    orders           TEXT,
+    first_claimed_at INTEGER,
+    claimed_at       INTEGER,
+    attempts         TEXT,
+    parent           TEXT,
+    n                INTEGER NOT NULL DEFAULT 0,
+    created_at       INTEGER NOT NULL
+);
+
+CREATE TABLE sequences (
+    name TEXT PRIMARY KEY,
+    last INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE tenants (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    name       TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL
+);
+
+CREATE INDEX api_keys_of_tenant ON api_keys (tenant, id);
+
+CREATE INDEX dead_letters_age ON dead_letters (slot);
+
+CREATE INDEX dead_letters_newest ON dead_letters (tenant, failed_at, run_id);
+
+CREATE INDEX dead_letters_of_job ON dead_letters (job_id, failed_at, run_id);
+
+CREATE INDEX history_age ON history (slot);
+
+CREATE INDEX history_not_done ON history (tenant, status, slot, id) WHERE status <> 'done';
+
+CREATE INDEX history_of_job ON history (job_id, slot, id);
+
+CREATE INDEX history_of_job_not_done ON history (job_id, status, slot, id) WHERE status <> 'done';
+
+CREATE INDEX idempotency_age ON idempotency (created_at);
+
+CREATE INDEX job_tags_of_job ON job_tags (job_id);
+
+CREATE INDEX jobs_by_key_search ON jobs (tenant, key_search, id) WHERE key_search IS NOT NULL;
+
+CREATE INDEX jobs_by_name_search ON jobs (tenant, name_search, id) WHERE name_search IS NOT NULL;
+
+CREATE INDEX jobs_by_schedule ON jobs (tenant, schedule_kind, id);
+
+CREATE INDEX jobs_by_source ON jobs (tenant, source, id) WHERE source IS NOT NULL;
+
+CREATE INDEX jobs_by_state ON jobs (tenant, state, id);
+
+CREATE INDEX jobs_by_target ON jobs (tenant, target_type, id);
+
+CREATE INDEX jobs_ended_one_off ON jobs (ended_at, id) WHERE state = 'ended' AND one_off;
+
+CREATE UNIQUE INDEX jobs_key ON jobs (tenant, key) WHERE key IS NOT NULL;
+
+CREATE INDEX jobs_newest ON jobs (tenant, id);
+
+CREATE INDEX run_logs_age ON run_logs (updated_at);
+
+CREATE INDEX runs_cursors ON runs (requires, backlog, ready_at)
+    WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring;
+
+CREATE INDEX runs_free ON runs (requires, backlog, ready_at)
+    WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring);
+
+CREATE UNIQUE INDEX runs_lane_holder ON runs (lane) WHERE state = 'running' AND lane IS NOT NULL;
+
+CREATE INDEX runs_lanes ON runs (requires, backlog, ready_at) WHERE state = 'pending' AND lane IS NOT NULL;
+
+CREATE INDEX runs_listed ON runs (tenant, slot, id) WHERE state = 'pending';
+
+CREATE INDEX runs_next ON runs (tenant, due_at, job_id) WHERE cursor AND parked IS NULL;
+
+CREATE INDEX runs_of_job ON runs (job_id, slot);
+
+CREATE INDEX runs_of_node ON runs (node) WHERE state = 'running';
+
+CREATE UNIQUE INDEX runs_one_cursor ON runs (job_id) WHERE cursor;
+
+CREATE INDEX runs_ordered ON runs (node) WHERE orders IS NOT NULL;
+
+CREATE INDEX runs_waiting ON runs (lane, due_at) WHERE parked = 'lane';
+

@@ -1,0 +1,90 @@
+"""Named statements: loading, and putting lists together from fixed parts."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import onthedot.store
+from onthedot.store.queries import Queries
+
+TEXT = """
+-- Comments are no statements.
+
+-- name: now
+SELECT {now} AS now;
+
+-- name: list
+-- and may stand inside.
+SELECT {columns} FROM jobs WHERE tenant = $1 AND {where} LIMIT $2;
+
+-- name: columns.all
+id, $1::text AS label
+
+-- name: where.tag
+tag = $1
+
+-- name: where.between
+at >= $1 AND at < $2 AND at <> $1
+"""
+
+
+def queries() -> Queries:
+    return Queries("postgres", "clock()", [TEXT])
+
+
+def test_statements_by_name() -> None:
+    assert queries()["now"] == "SELECT clock() AS now"
+    assert queries().names() == {"now", "list", "columns.all", "where.tag", "where.between"}
+    with pytest.raises(KeyError, match="nowhere"):
+        queries()["nowhere"]
+
+
+def test_parts_go_to_their_places_and_count_on() -> None:
+    assert queries()["list+columns.all+where.tag+where.between"] == (
+        "SELECT id, $3::text AS label FROM jobs "
+        "WHERE tenant = $1 AND tag = $4 AND at >= $5 AND at < $6 AND at <> $5 LIMIT $2"
+    )
+
+
+def test_no_filter_is_true() -> None:
+    assert queries()["list+columns.all"].endswith("AND true LIMIT $2")
+    sqlite = Queries("sqlite", "now_ms()", ["-- name: a\nSELECT ?1 {where} {rest}\n-- name: rest.b\n?1"])
+    assert sqlite["a+rest.b"] == "SELECT ?1 1 ?2"
+
+
+def test_a_part_without_its_place_is_a_mistake() -> None:
+    with pytest.raises(KeyError, match="place"):
+        queries()["now+where.tag"]
+
+
+def test_a_name_twice_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="twice"):
+        Queries("postgres", "x", [TEXT, TEXT])
+
+
+def test_both_dialects_have_the_same_statements() -> None:
+    assert Queries("sqlite", "x").names() == Queries("postgres", "x").names()
+
+
+def test_each_statement_is_used() -> None:
+    """A statement that nobody asks for is a promise that nobody tests."""
+    source = "\n".join(file.read_text() for file in Path(onthedot.store.__path__[0]).rglob("*.py"))
+    words = {word for text in re.findall(r'"([a-z0-9_.+]+)"', source) for word in text.split("+")}
+    fragments = {name for name in Queries("sqlite", "x").names() if name.startswith(("where.", "columns.", "joins."))}
+    unused = Queries("sqlite", "x").names() - words - fragments
+    assert unused == set()
+
+
+def test_no_module_of_the_store_writes_sql_of_its_own() -> None:
+    """Values never get into SQL as text, because only the .sql files and the drivers hold any."""
+    verbs = re.compile(r"\b(SELECT\s.+\sFROM|INSERT INTO|UPDATE\s.+\sSET|DELETE FROM)\b", re.DOTALL)
+    for file in Path(onthedot.store.__path__[0]).glob("*.py"):
+        if file.name == "partitions.py":  # tables can't be parameters; it names them after whole days
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert not verbs.search(node.value), f"{file.name}: {node.value[:80]}"

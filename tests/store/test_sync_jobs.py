@@ -1,0 +1,143 @@
+"""Sync: the jobs of a file become what it says, all of it or nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from onthedot.errors import Conflict, Invalid
+from onthedot.model.decoding import encode_json
+from onthedot.model.instant import format_instant
+from onthedot.store import JobFilter, Store, SyncReport
+from tests.store.conftest import START, Times
+from tests.store.given import change, create, fetch, history_of, runs_of, spec
+
+FILE = "jobs.json"
+
+
+def report(created: str = "", updated: str = "", unchanged: str = "", removed: str = "") -> SyncReport:
+    return SyncReport(
+        created=created.split(), updated=updated.split(), unchanged=unchanged.split(), removed=removed.split()
+    )
+
+
+async def keys(store: Store) -> list[str | None]:
+    return sorted(job.key or "" for job in (await store.list_jobs(1, JobFilter())).items)
+
+
+async def test_the_same_file_twice_changes_nothing(store: Store, times: Times) -> None:
+    specs = [spec(key="a", tags=["t"]), spec(key="b", schedule={"in": "10s"})]
+    assert await store.sync_jobs(1, FILE, specs, prune=True) == report(created="a b")
+    before = await fetch(store, "SELECT * FROM jobs ORDER BY id"), await fetch(store, "SELECT * FROM runs ORDER BY id")
+    await times.advance(60_000)
+    assert await store.sync_jobs(1, FILE, specs, prune=True) == report(unchanged="a b")
+    after = await fetch(store, "SELECT * FROM jobs ORDER BY id"), await fetch(store, "SELECT * FROM runs ORDER BY id")
+    assert after == before
+
+
+async def test_a_changed_job_keeps_its_id(store: Store, times: Times) -> None:
+    await store.sync_jobs(1, FILE, [spec(key="a"), spec(key="b")], prune=False)
+    before = await store.get_job_by_key(1, "a")
+    assert await store.sync_jobs(1, FILE, [spec(key="a", name="x"), spec(key="b")], prune=False) == report(
+        updated="a", unchanged="b"
+    )
+    after = await store.get_job_by_key(1, "a")
+    assert (after.id, after.version, after.name, after.next_run) == (before.id, 2, "x", before.next_run)
+
+
+async def test_a_removed_one_goes_only_with_prune(store: Store, times: Times) -> None:
+    by_hand = await create(store, key="by-hand")
+    await store.sync_jobs(1, "other.json", [spec(key="other")], prune=True)
+    await store.sync_jobs(1, FILE, [spec(key="a"), spec(key="b")], prune=True)
+    b = await store.get_job_by_key(1, "b")
+    assert await store.sync_jobs(1, FILE, [spec(key="a")], prune=False) == report(unchanged="a")
+    assert await keys(store) == ["a", "b", "by-hand", "other"]
+    assert await store.sync_jobs(1, FILE, [spec(key="a")], prune=True) == report(unchanged="a", removed="b")
+    assert await keys(store) == ["a", "by-hand", "other"]
+    assert [row["reason"] for row in await history_of(store, b)] == ["deleted"]
+    assert await runs_of(store, b) == []
+    assert (await store.get_job(1, by_hand.id)).version == 1
+
+
+async def test_a_dry_run_tells_and_does_nothing(store: Store, times: Times) -> None:
+    await store.sync_jobs(1, FILE, [spec(key="a"), spec(key="b")], prune=False)
+    wanted = [spec(key="a", name="x"), spec(key="c")]
+    assert await store.sync_jobs(1, FILE, wanted, prune=True, dry_run=True) == report("c", "a", "", "b")
+    assert await keys(store) == ["a", "b"]
+    assert (await store.get_job_by_key(1, "a")).version == 1
+
+
+async def test_keys_of_others_are_refused_and_nothing_is_applied(store: Store, times: Times) -> None:
+    by_hand = await create(store, key="mine")
+    await store.sync_jobs(1, "other.json", [spec(key="theirs")], prune=True)
+    await store.sync_jobs(1, FILE, [spec(key="a")], prune=True)
+    with pytest.raises(Conflict, match=f"'mine' belongs to a job made by hand .job {by_hand.id}"):
+        await store.sync_jobs(1, FILE, [spec(key="a", name="x"), spec(key="new"), spec(key="mine")], prune=True)
+    with pytest.raises(Conflict, match=r"'theirs' belongs to the file 'other\.json'"):
+        await store.sync_jobs(1, FILE, [spec(key="theirs")], prune=True)
+    assert await keys(store) == ["a", "mine", "theirs"]
+    assert (await store.get_job_by_key(1, "a")).name is None
+
+
+async def test_every_job_of_a_file_has_a_key_of_its_own(store: Store) -> None:
+    with pytest.raises(Invalid) as caught:
+        await store.sync_jobs(1, FILE, [spec(key="a"), spec(), spec(key="a")], prune=False)
+    assert [problem.path for problem in caught.value.problems] == ["jobs[1].key", "jobs[2].key"]
+    assert await keys(store) == []
+
+
+async def test_a_past_at_is_refused_only_when_it_is_new(store: Store, times: Times) -> None:
+    at = {"at": format_instant(START + 10_000)}
+    await store.sync_jobs(1, FILE, [spec(key="a", schedule=at)], prune=False)
+    await times.advance(60_000)
+    assert await store.sync_jobs(1, FILE, [spec(key="a", schedule=at)], prune=False) == report(unchanged="a")
+    assert await store.sync_jobs(1, FILE, [spec(key="a", schedule=at, name="x")], prune=False) == report(updated="a")
+    for wrong in ([spec(key="b", schedule=at)], [spec(key="a", schedule={"at": format_instant(START)})]):
+        with pytest.raises(Invalid) as caught:
+            await store.sync_jobs(1, FILE, wrong, prune=False)
+        assert caught.value.problems[0].path == "jobs[0].schedule.at"
+    assert await keys(store) == ["a"]
+
+
+async def test_a_pause_by_hand_outlives_the_next_load(store: Store, times: Times) -> None:
+    await store.sync_jobs(1, FILE, [spec(key="a")], prune=False)
+    job = await store.get_job_by_key(1, "a")
+    await store.pause_job(1, job.id)
+    assert await store.sync_jobs(1, FILE, [spec(key="a")], prune=False) == report(unchanged="a")
+    assert await store.sync_jobs(1, FILE, [spec(key="a", name="x")], prune=False) == report(updated="a")
+    assert (await store.get_job(1, job.id)).state == "paused"
+
+
+async def test_a_pause_in_the_file_counts_when_it_is_new(store: Store, times: Times) -> None:
+    await store.sync_jobs(1, FILE, [spec(key="a")], prune=False)
+    job = await store.get_job_by_key(1, "a")
+    assert await store.sync_jobs(1, FILE, [spec(key="a", paused=True)], prune=False) == report(updated="a")
+    assert (await store.get_job(1, job.id)).state == "paused"
+    await store.resume_job(1, job.id)
+    assert await store.sync_jobs(1, FILE, [spec(key="a", paused=True)], prune=False) == report(unchanged="a")
+    assert (await store.get_job(1, job.id)).state == "active"
+    assert await store.sync_jobs(1, FILE, [spec(key="a")], prune=False) == report(unchanged="a")
+    await store.pause_job(1, job.id)
+    assert await store.sync_jobs(1, FILE, [spec(key="a")], prune=False) == report(unchanged="a")
+
+
+async def test_an_edit_by_hand_is_set_right_by_the_file(store: Store, times: Times) -> None:
+    await store.sync_jobs(1, FILE, [spec(key="a", name="file")], prune=False)
+    job = await store.get_job_by_key(1, "a")
+    await change(store, job, key="a", name="hand")
+    assert await store.sync_jobs(1, FILE, [spec(key="a", name="file")], prune=False) == report(updated="a")
+    assert (await store.get_job(1, job.id)).name == "file"
+
+
+async def test_tenants_have_their_own_files(store: Store, times: Times) -> None:
+    await store.sync_jobs(1, FILE, [spec(key="a")], prune=True)
+    assert await store.sync_jobs(2, FILE, [spec(key="a"), spec(key="b")], prune=True) == report(created="a b")
+    assert await store.sync_jobs(2, FILE, [], prune=True) == report(removed="a b")
+    assert await keys(store) == ["a"]
+
+
+async def test_a_secret_in_the_file_stays(store: Store, times: Times) -> None:
+    target = {"type": "webhook", "url": "https://example.com", "secret": "whsec_x"}
+    specs = [spec(key="a", target=target)]
+    await store.sync_jobs(1, FILE, specs, prune=False)
+    assert await store.sync_jobs(1, FILE, specs, prune=False) == report(unchanged="a")
+    assert b"whsec_x" not in encode_json(await store.get_job_by_key(1, "a"))
