@@ -12,7 +12,7 @@ shares    who gets how many of the free slots
 from __future__ import annotations
 
 from onthedot.plan.claim import ClaimPlan, expired, on_claim
-from onthedot.plan.cursor import Change, Opening, on_edit, on_pause, on_resume, opening, same_times
+from onthedot.plan.cursor import Change, Opening, on_cancel, on_edit, on_pause, on_resume, opening, same_times
 from onthedot.plan.lane import LaneMove, on_lane
 from onthedot.plan.outcome import Dead, Decision, Done, Lost, Retry, backoff, on_interrupted, on_lost, on_outcome
 from onthedot.plan.shares import on_time_share, shares
@@ -36,6 +36,7 @@ __all__ = [
     "due_at",
     "expired",
     "laned",
+    "on_cancel",
     "on_claim",
     "on_edit",
     "on_interrupted",

@@ -56,7 +56,7 @@ def expired(policy: Policy, due: int, now: int) -> bool:
 
 
 def _chosen(job: JobRecord, times: Timetable, arrived: Span, now: int) -> list[int]:
-    """The slots to fire, oldest first: the newest of those that arrived, as many as the policy wants and not too late."""
+    """The slots to fire, oldest first: the newest that arrived, as many as the policy wants, none of them too late."""
     policy = job.spec.policy
     wanted = policy.catch_up_limit if policy.catch_up == "all" else 1
     chosen: list[int] = []

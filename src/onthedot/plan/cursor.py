@@ -13,7 +13,7 @@ from onthedot.model.run import SkipReason
 from onthedot.plan.slots import Skipped, remaining, span
 from onthedot.plan.times import seed_of, timetable_of
 
-__all__ = ["Change", "Opening", "on_edit", "on_pause", "on_resume", "opening", "same_times"]
+__all__ = ["Change", "Opening", "on_cancel", "on_edit", "on_pause", "on_resume", "opening", "same_times"]
 
 _BEFORE_TIME = -(2**62)
 
@@ -88,6 +88,23 @@ def on_resume(job: JobRecord, cursor_slot: int | None, now: int) -> Change:
     if job.spec.schedule.one_off or (cursor_slot is not None and cursor_slot > now):
         return _unchanged(job, cursor_slot, state="active")
     return _after_gap(job, cursor_slot, now, reason="paused")
+
+
+def on_cancel(job: JobRecord, cursor_slot: int) -> Change:
+    """The cursor itself is cancelled: that slot is used, the job goes on with the one after it."""
+    used = job.slots_used + 1
+    slot = None
+    if not job.spec.schedule.one_off and remaining(job.spec.schedule.count, used) != 0:
+        slot = timetable_of(job.spec, job.anchor_at).next_after(cursor_slot)
+    return Change(
+        state="ended" if slot is None else job.state,
+        anchor_at=job.anchor_at,
+        claimed_slot=_newest(job.claimed_slot, cursor_slot),
+        slots_used=used,
+        cursor_slot=slot,
+        moved=True,
+        parked=job.state == "paused",
+    )
 
 
 def _unchanged(

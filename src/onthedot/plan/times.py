@@ -17,7 +17,7 @@ LOOKAHEAD_MS = 2000
 
 
 def seed_of(spec: JobSpec) -> str:
-    """What `H` in a cron expression hashes: the key; for a job without one its target (ids are not known at creation)."""
+    """What `H` in a cron expression hashes: the key; for a job without one its target (it has no id yet)."""
     return spec.key or encode_json(spec.target).decode()
 
 

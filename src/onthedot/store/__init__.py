@@ -4,25 +4,39 @@ from __future__ import annotations
 
 from onthedot.clock import Clock, SystemClock
 from onthedot.errors import SettingsError, StoreError
+from onthedot.store.claims import Claim
 from onthedot.store.creating import NewJob
 from onthedot.store.driver import Driver
+from onthedot.store.finishes import Finished, FinishReport
 from onthedot.store.idempotency import Idempotency
 from onthedot.store.job_lists import JobFilter
 from onthedot.store.keys import FoundKey
 from onthedot.store.migrate import check_version, migrate
+from onthedot.store.nodes import Beat
+from onthedot.store.orders import Order
 from onthedot.store.paging import Page
 from onthedot.store.postgres.driver import PostgresDriver
+from onthedot.store.run_lists import RunFilter
 from onthedot.store.sqlite.driver import SqliteDriver
 from onthedot.store.store import Store
 from onthedot.store.sync import SyncReport
+from onthedot.store.upkeep import Backlog, StoreStats
 
 __all__ = [
+    "Backlog",
+    "Beat",
+    "Claim",
+    "FinishReport",
+    "Finished",
     "FoundKey",
     "Idempotency",
     "JobFilter",
     "NewJob",
+    "Order",
     "Page",
+    "RunFilter",
     "Store",
+    "StoreStats",
     "SyncReport",
     "open_driver",
     "open_store",

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from onthedot.store.by_hand import RunsByHand
+from onthedot.store.cancels import RunVerbs
+from onthedot.store.claims import Claims
+from onthedot.store.finishes import Finishes
 from onthedot.store.idempotency import IdempotencyUpkeep
 from onthedot.store.job_lists import JobLists
 from onthedot.store.jobs import Jobs
 from onthedot.store.keys import Keys
+from onthedot.store.nodes import Nodes
+from onthedot.store.orders import Orders
+from onthedot.store.run_lists import RunLists
 from onthedot.store.sync import JobSync
+from onthedot.store.upkeep import Upkeep
 from onthedot.store.verbs import JobVerbs
 
 __all__ = ["Store"]
@@ -23,6 +30,13 @@ class Store(
     RunsByHand,
     IdempotencyUpkeep,
     Keys,
+    Claims,
+    Finishes,
+    Orders,
+    RunVerbs,
+    RunLists,
+    Nodes,
+    Upkeep,
 ):
     """One public method = one transaction = one sentence of the product. The same meaning on every driver."""
 

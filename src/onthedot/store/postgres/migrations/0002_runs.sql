@@ -78,6 +78,7 @@ CREATE INDEX history_of_job ON history (job_id, slot, id);
 CREATE INDEX history_not_done ON history (tenant, status, slot, id) WHERE status <> 'done';
 CREATE INDEX history_of_job_not_done ON history (job_id, status, slot, id) WHERE status <> 'done';
 CREATE TABLE history_default PARTITION OF history DEFAULT;
+CREATE INDEX history_default_age ON history_default (slot);  -- the other partitions are dropped whole
 
 CREATE TABLE run_logs (
     run_id     text COLLATE "C" PRIMARY KEY,

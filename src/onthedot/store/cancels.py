@@ -1,0 +1,122 @@
+"""Verbs on single runs: cancel, try again, drive dead letters again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from onthedot.errors import Conflict
+from onthedot.model.run import RunView, run_id
+from onthedot.plan import LOOKAHEAD_MS, on_cancel
+from onthedot.store.changing import Locked, lock
+from onthedot.store.driver import Driver, Row, Rows, Transaction
+from onthedot.store.endings import Ending, end_runs
+from onthedot.store.new_runs import new_run
+from onthedot.store.numbers import take_run_numbers
+from onthedot.store.run_ids import parse_run_id
+from onthedot.store.run_lists import no_run, read_run
+from onthedot.store.specs import SpecCache
+from onthedot.store.topic import Topic
+
+__all__ = ["RunVerbs"]
+
+
+class RunVerbs(Topic):
+    def __init__(self, driver: Driver) -> None:
+        super().__init__(driver)
+        self._driven = SpecCache()
+
+    async def cancel_run(self, tenant: int, run_id: str) -> RunView:
+        """A run that waits is cancelled at once; one that a node has, by an order to that node."""
+        job_id, _ = parse_run_id(run_id)
+
+        async def body(tx: Transaction) -> RunView:
+            job = await lock(tx, tenant, job_id)  # like every verb: the job before its runs
+            row = await tx.row("lock_run", run_id, tenant)
+            if row is None:
+                ended = await read_run(tx, tenant, run_id)
+                raise Conflict(f"the run {run_id} has ended already: {ended.status}")
+            if row["state"] == "running":
+                await tx.execute("order_cancel", run_id)
+            else:
+                now = await tx.now() if job is None else job.now
+                await end_runs(tx, [Ending(id=run_id, status="cancelled", reason="cancelled")], now)
+                if row["cursor"] and job is not None:
+                    await _go_on(tx, job, row["slot"])
+            return await read_run(tx, tenant, run_id)
+
+        return await self.driver.write(body)
+
+    async def retry_run(self, tenant: int, run_id: str) -> RunView:
+        """A new run of the same slot; a terminal run never changes."""
+        _, slot = parse_run_id(run_id)
+
+        async def body(tx: Transaction) -> RunView:
+            ended = await tx.rows("ended_runs", tenant, Rows([(run_id, slot)]))
+            if not ended:
+                live = await read_run(tx, tenant, run_id)
+                raise Conflict(f"the run {run_id} has not ended: {live.status}")
+            new = await self._drive(tx, ended)
+            if not new:
+                raise no_run(run_id, "its job is gone")
+            return await read_run(tx, tenant, new[0])
+
+        return await self.driver.write(body)
+
+    async def redrive(
+        self, tenant: int, *, ids: Sequence[str] | None = None, job_id: int | None = None, limit: int = 1000
+    ) -> list[str]:
+        """New runs for these dead letters, those of a job, or all; newest first, at most `limit`. Their ids."""
+
+        async def body(tx: Transaction) -> list[str]:
+            name, args = "take_dead", list[Any]()
+            if ids is not None:
+                name, args = f"{name}+where.dead_ids", [*args, list(ids)]
+            if job_id is not None:
+                name, args = f"{name}+where.dead_job", [*args, job_id]
+            if name == "take_dead":
+                name = "take_dead+where.any_dead"
+            return await self._drive(tx, await tx.rows(name, tenant, limit, *args))
+
+        return await self.driver.write(body)
+
+    async def _drive(self, tx: Transaction, ended: Sequence[Row]) -> list[str]:
+        """Into the backlog lane: a thousand runs that failed must not delay those that are on time."""
+        if not ended:
+            return []
+        job_ids = sorted({row["job_id"] for row in ended})
+        await tx.rows("lock_jobs", job_ids)
+        jobs = await self._driven.read(tx, job_ids)
+        alive = [row for row in ended if row["job_id"] in jobs]
+        numbers = await take_run_numbers(tx, len(alive))
+        now = await tx.now()
+        rows = [
+            new_run(
+                jobs[row["job_id"]],
+                row["slot"],
+                now,
+                lookahead=LOOKAHEAD_MS,
+                kind="redrive",
+                n=n,
+                backlog=True,
+                parent=row["id"],
+                not_before=now,
+            )
+            for row, n in zip(alive, numbers, strict=True)
+        ]
+        if rows:
+            await tx.rows("insert_runs", Rows(rows))
+            await tx.execute("delete_dead", [row["id"] for row in alive])
+        return [row[0] for row in rows]
+
+
+async def _go_on(tx: Transaction, job: Locked, slot: int) -> None:
+    """The cursor was cancelled: the job's next slot gets a run, or the job has ended."""
+    record = job.record
+    change = on_cancel(record, slot)
+    ended_at = job.now if change.state == "ended" else None
+    await tx.execute("advance_jobs", Rows([(record.id, change.claimed_slot, change.slots_used, ended_at)]))
+    if change.cursor_slot is not None:
+        row = new_run(record, change.cursor_slot, job.now, lookahead=LOOKAHEAD_MS, cursor=True, not_before=job.now)
+        assert row[0] == run_id(record.id, change.cursor_slot)
+        await tx.rows("insert_runs", Rows([row]))

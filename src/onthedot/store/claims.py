@@ -1,0 +1,181 @@
+"""claim: runs whose time has come become this node's, at once and without ever waiting for anybody.
+
+Three statements take runs (free ones, cursors, lanes), one reads their jobs, and each kind of consequence (successors,
+range rows, jobs that go on) is one statement more: a claim of a thousand takes as many round trips as a claim of one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from onthedot.model.job import JobRecord
+from onthedot.model.run import ClaimedRun, run_id
+from onthedot.plan import due_at, expired, on_claim, on_time_share, shares
+from onthedot.store.claim_batch import ClaimBatch
+from onthedot.store.driver import Driver, Row, Transaction
+from onthedot.store.lanes import claim_lanes
+from onthedot.store.run_rows import claimed_run
+from onthedot.store.specs import SpecCache
+from onthedot.store.topic import Topic
+
+__all__ = ["Claim", "Claims", "Floor"]
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """What a claim brought: the database's time, the runs that are now this node's, and when to look again."""
+
+    now: int
+    runs: list[ClaimedRun]
+    skipped: int = 0  # ledger rows written for slots that will not fire
+    next_ready: int | None = None  # when the next run will be ready; `now`: there is more already; None: none in sight
+
+
+class Floor:
+    """From where on a claim looks at `ready_at`: 30 s before the oldest run seen.
+
+    It spares the scan the dead entries that a long snapshot keeps at the head of the index. One look a second goes
+    without it, so that nothing below stays unseen.
+    """
+
+    TRAIL = 30_000
+    GAP = 1.0
+
+    def __init__(self) -> None:
+        self._floor = 0
+        self._looked_at: float | None = None
+
+    def begin(self, monotonic: float) -> tuple[int, bool]:
+        """The floor for this claim, and whether it looks without one."""
+        if self._looked_at is None or monotonic - self._looked_at >= self.GAP:
+            self._looked_at = monotonic
+            return 0, True
+        return self._floor, False
+
+    def end(self, rows: Sequence[Row], now: int) -> None:
+        """After a look without floor: where the next ones begin."""
+        self._floor = min((row["ready_at"] for row in rows), default=now) - self.TRAIL
+
+
+class Claims(Topic):
+    def __init__(self, driver: Driver) -> None:
+        super().__init__(driver)
+        self._specs = SpecCache()
+        self._floors: dict[tuple[str, ...], Floor] = {}
+        self._taken: dict[tuple[str, ...], tuple[int, int]] = {}
+
+    async def claim(self, node: str, *, offers: Sequence[str], level: int, limit: int, lookahead_ms: int) -> Claim:
+        """Runs that are ready and that `node` can run become its own; their jobs go on to the next slot."""
+        key = tuple(offers)
+        floor = self._floors.setdefault(key, Floor())
+        bound, unbounded = floor.begin(asyncio.get_running_loop().time())
+
+        async def body(tx: Transaction) -> tuple[Claim, ClaimBatch]:
+            look = _Look(tx, node, list(offers), level, bound)
+            cursors, lanes, free = await self._look(look, key, limit)
+            rows = [*cursors, *lanes, *free]
+            now = rows[0]["now"] if rows else await tx.now()
+            if unbounded:
+                floor.end(rows, now)
+            batch = ClaimBatch(now, lookahead_ms)
+            runs = await self._take(tx, node, cursors, lanes, free, batch)
+            following = now if look.more else batch.soonest
+            if not look.more and len(rows) < limit:
+                row = await tx.row("next_ready", list(offers), level)
+                following = _earlier(following, None if row is None else row["next"])
+            runs.sort(key=_due)
+            return Claim(now=now, runs=runs, skipped=batch.skipped, next_ready=following), batch
+
+        claim, batch = await self.driver.write(body)
+        batch.announce()
+        return claim
+
+    async def _look(self, look: _Look, key: tuple[str, ...], limit: int) -> tuple[list[Row], list[Row], list[Row]]:
+        """Divide the room by what each kind had last time; what one leaves over is the others'."""
+        cursors_before, lanes_before = self._taken.get(key, (0, 0))
+        for_cursors, for_lanes, _ = shares(limit, [2 * cursors_before + 16, 2 * lanes_before + 16, limit])
+        cursors = await look.at("claim_cursors", for_cursors)
+        lanes = await look.at("pick_lanes", for_lanes)
+        free = await look.at("claim_free", limit - len(cursors) - len(lanes))
+        left = limit - len(cursors) - len(lanes) - len(free)
+        if left and len(cursors) >= for_cursors:
+            cursors = [*cursors, *await look.at("claim_cursors", left)]
+        elif left and len(lanes) >= for_lanes:
+            look.more = True
+        self._taken[key] = len(cursors), len(lanes)
+        return cursors, lanes, free
+
+    async def _take(
+        self,
+        tx: Transaction,
+        node: str,
+        cursors: Sequence[Row],
+        lanes: Sequence[Row],
+        free: Sequence[Row],
+        batch: ClaimBatch,
+    ) -> list[ClaimedRun]:
+        rows = [*cursors, *lanes, *free]
+        if not rows:
+            return []
+        jobs = await self._specs.read(tx, (row["job_id"] for row in rows))
+        runs = [run for row in cursors if (run := _follow(row, jobs[row["job_id"]], batch)) is not None]
+        runs += await claim_lanes(tx, node, lanes, jobs, batch)
+        for row in free:
+            job = jobs.get(row["job_id"])
+            if job is None:
+                batch.end(row, "cancelled", "the job is gone")
+            elif row["token"] == 1 and expired(job.spec.policy, row["due_at"], batch.now):
+                batch.end(row, "skipped", "late")
+            else:
+                runs.append(claimed_run(row, job))
+        await batch.write(tx, jobs)
+        return runs
+
+
+class _Look:
+    """One claim's looks at the queue: the same node, offers and floor each time."""
+
+    def __init__(self, tx: Transaction, node: str, offers: list[str], level: int, floor: int) -> None:
+        self._tx = tx
+        self._node = node
+        self._offers = offers
+        self._level = level
+        self._floor = floor
+        self.more = False  # there may be late runs beyond the share that a backlog gets
+
+    async def at(self, statement: str, limit: int) -> list[Row]:
+        if limit <= 0:
+            return []
+        late = on_time_share(limit)
+        rows = await self._tx.rows(statement, self._node, self._offers, self._level, limit, late, self._floor)
+        self.more = self.more or late <= len(rows) < limit
+        return list(rows)
+
+
+def _earlier(one: int | None, other: int | None) -> int | None:
+    return min((instant for instant in (one, other) if instant is not None), default=None)
+
+
+def _due(run: ClaimedRun) -> int:
+    return run.due_at
+
+
+def _follow(row: Row, job: JobRecord, batch: ClaimBatch) -> ClaimedRun | None:
+    """A cursor was claimed: its job goes on, and one of the slots that arrived fires, or none."""
+    try:
+        plan = on_claim(job, row["slot"], batch.now)
+    except Exception as error:  # whatever is wrong with one schedule must not stop the others
+        batch.quarantine(job, row["id"], error)
+        return None
+    batch.follow(job, plan)
+    if plan.fire is None:
+        batch.drop(row["id"])
+        return None
+    if plan.fire == row["slot"]:
+        return claimed_run(row, job)
+    name = run_id(job.id, plan.fire)
+    due = due_at(plan.fire, name, job.spec.policy.jitter)
+    batch.move(row["id"], name, plan.fire, due)
+    return msgspec.structs.replace(claimed_run(row, job), id=name, slot=plan.fire, due_at=due)

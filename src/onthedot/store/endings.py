@@ -1,0 +1,45 @@
+"""Runs that end without having been sent: cancelled while they waited, given up, their job gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from onthedot import telemetry
+from onthedot.store.driver import Row, Rows, Transaction
+
+__all__ = ["Ending", "end_runs", "release_lanes"]
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    status: str
+    reason: str | None = None
+
+
+async def end_runs(tx: Transaction, endings: Sequence[Ending], now: int) -> list[Row]:
+    """Rows that this transaction has locked move into the ledger. A one-off job whose firing this was has ended, and
+    whoever waits for a lane that becomes free is let go. Answers what they were."""
+    ids = [ending.id for ending in endings]
+    ended = list(await tx.rows("runs_by_id", ids))
+    if not ended:
+        return []
+    rows = Rows([(ending.id, ending.status, ending.reason, now) for ending in endings])
+    there = {row["id"] for row in await tx.rows("end_runs", rows)}
+    await tx.execute("delete_runs", ids)
+    for row in ended:
+        if row["id"] not in there:
+            telemetry.emit("ledger.conflict", run_id=row["id"])
+    one_off = sorted({row["job_id"] for row in ended if not row["recurring"] and row["kind"] == "scheduled"})
+    if one_off:
+        await tx.execute("end_jobs_without_cursor", one_off, now)
+    await release_lanes(tx, ended)
+    return ended
+
+
+async def release_lanes(tx: Transaction, ended: Sequence[Row]) -> None:
+    """The next one in each lane that lost its holder may be claimed now."""
+    lanes = sorted({row["lane"] for row in ended if row["lane"] is not None})
+    if lanes:
+        await tx.execute("release_lanes", lanes)

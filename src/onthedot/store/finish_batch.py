@@ -1,0 +1,242 @@
+"""One transaction of finish: what ended, what is tried again, and everything that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from onthedot import telemetry
+from onthedot.model.decoding import encode_json
+from onthedot.model.run import Attempt, Outcome, RunKind
+from onthedot.plan import Dead, Decision, Done, Retry
+from onthedot.store.driver import Row, Rows, Transaction
+from onthedot.store.endings import Ending, end_runs, release_lanes
+from onthedot.store.job_stats import stats_rows
+from onthedot.store.run_rows import decode_attempts
+
+__all__ = ["KEPT_ATTEMPTS", "LONGEST_LOG", "FinishBatch", "FinishReport", "Item", "StaleFence", "storable"]
+
+KEPT_ATTEMPTS = 20
+LONGEST_LOG = 65_536
+
+
+class FinishReport(msgspec.Struct, frozen=True, kw_only=True):
+    """refused: not (any longer) this node's. repeated: recorded before, only the answer had been lost."""
+
+    recorded: int
+    refused: list[str]
+    repeated: list[str]
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One ended attempt with its fence; of a live node's own, or of a lost one's."""
+
+    id: str
+    token: int
+    node: str
+    tenant: int
+    job_id: int
+    version: int
+    slot: int
+    kind: RunKind
+    recurring: bool
+    attempts: list[Attempt]
+    outcome: Outcome
+    decision: Decision
+    started_at: int | None
+    finished_at: int
+    lateness_ms: int | None
+    duration_ms: int | None
+    log: str | None
+
+    @property
+    def status(self) -> str:
+        return self.decision.status if isinstance(self.decision, Done) else "failed"
+
+    @property
+    def ends_job(self) -> bool:
+        return not self.recurring and self.kind == "scheduled" and not isinstance(self.decision, Retry)
+
+    def attempt(self) -> Attempt:
+        return Attempt(
+            attempt=self.token,
+            node=self.node,
+            started_at=self.started_at,
+            finished_at=self.finished_at,
+            outcome=self.outcome.kind,
+            error=storable(self.outcome.error),
+        )
+
+    def attempts_json(self) -> str:
+        return encode_json([*self.attempts, self.attempt()][-KEPT_ATTEMPTS:]).decode()
+
+
+def storable(text: str | None) -> str | None:
+    """What a target said may hold anything; PostgreSQL stores no NUL, and nobody stores half a surrogate pair."""
+    if text is None or (text.isascii() and "\x00" not in text):
+        return text
+    return text.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
+
+
+class FinishBatch:
+    def __init__(self, items: Sequence[Item], *, dialect: str, stale: Iterable[str] = ()) -> None:
+        self._items = items
+        self._dialect = dialect
+        self._stale = frozenset(stale)  # ids whose fence was seen broken: their jobs are not theirs to end
+        self._reset()
+
+    def _reset(self) -> None:
+        self._recorded: dict[str, Item] = {}
+        self._retried: dict[str, Item] = {}
+        self._orphaned: dict[str, Item] = {}
+        self._conflicts: list[str] = []
+        self._refused: list[str] = []
+        self._repeated: list[str] = []
+
+    async def attempt(self, tx: Transaction) -> None:
+        """The whole transaction. Raises StaleFence to have it rolled back."""
+        self._reset()
+        ending = [item for item in self._items if not isinstance(item.decision, Retry)]
+        ended = await self._end_jobs(tx, [i for i in ending if i.ends_job and i.id not in self._stale])
+        lanes = [*await self._record(tx, ending), *await self._retry(tx)]
+        broken = {item.id for item in ending if item.job_id in ended and item.id not in self._recorded}
+        if broken:
+            raise StaleFence(broken)
+        await self._follow_up(tx)
+        await release_lanes(tx, lanes)
+        await self._look_up_rest(tx)
+
+    async def _end_jobs(self, tx: Transaction, items: Sequence[Item]) -> set[int]:
+        """Jobs before runs, the order in which verbs lock them. An edit since the claim is a case for a second look."""
+        if not items:
+            return set()
+        rows = sorted((item.job_id, item.version, item.finished_at) for item in items)
+        ended = {row["id"] for row in await tx.rows("end_one_offs", Rows(rows))}
+        if len(ended) < len(rows):
+            edited = [job_id for job_id, _, _ in rows if job_id not in ended]
+            await tx.rows("lock_jobs", edited)
+            await tx.execute("end_jobs_without_cursor", edited, rows[0][2])
+        return ended
+
+    async def _record(self, tx: Transaction, items: Sequence[Item]) -> Sequence[Row]:
+        if not items:
+            return []
+        by_id = {item.id: item for item in items}
+        rows = Rows([_history_row(item) for item in items])
+        if self._dialect == "postgres":
+            gone = await tx.rows("finish_record", rows)
+            self._conflicts = [row["id"] for row in gone if not row["recorded"]]
+        else:
+            gone = await tx.rows("finish_lock", Rows([(item.id, item.token, item.node) for item in items]))
+            there = {row["id"] for row in await tx.rows("finish_record", rows)}
+            self._conflicts = [row["id"] for row in gone if row["id"] not in there]
+            await tx.execute("delete_runs", [row["id"] for row in gone])
+        self._recorded = {row["id"]: by_id[row["id"]] for row in gone}
+        return gone
+
+    async def _retry(self, tx: Transaction) -> Sequence[Row]:
+        items = {item.id: item for item in self._items if isinstance(item.decision, Retry)}
+        if not items:
+            return []
+        fences = Rows([(item.id, item.token, item.node) for item in items.values()])
+        locked = await tx.rows("finish_lock", fences)
+        if not locked:
+            return []
+        rows = Rows([_retry_row(items[row["id"]]) for row in locked])
+        back = {row["id"] for row in await tx.rows("finish_retry", rows)}
+        self._retried = {run_id: items[run_id] for run_id in back}
+        self._orphaned = {row["id"]: items[row["id"]] for row in locked if row["id"] not in back}
+        if self._orphaned:
+            endings = [Ending(id=i, status="cancelled", reason="the job is gone") for i in self._orphaned]
+            await end_runs(tx, endings, max(item.finished_at for item in self._orphaned.values()))
+        return locked
+
+    async def _follow_up(self, tx: Transaction) -> None:
+        recorded = self._recorded.values()
+        stats = stats_rows(item for item in recorded if item.recurring and item.status in ("done", "failed"))
+        if stats:
+            await tx.execute("add_stats", Rows(stats))
+        dead = [
+            (item.id, item.tenant, item.job_id, item.slot, item.finished_at)
+            for item in recorded
+            if isinstance(item.decision, Dead)
+        ]
+        if dead:
+            await tx.execute("add_dead_letters", Rows(dead))
+        logs = [
+            (item.id, item.tenant, (storable(item.log) or "")[-LONGEST_LOG:], item.finished_at)
+            for item in (*recorded, *self._retried.values())
+            if item.log
+        ]
+        if logs:
+            await tx.execute("add_logs", Rows(logs))
+
+    async def _look_up_rest(self, tx: Transaction) -> None:
+        known = self._recorded.keys() | self._retried.keys() | self._orphaned.keys()
+        rest = [item for item in self._items if item.id not in known]
+        if not rest:
+            return
+        tokens = {item.id: item.token for item in rest}
+        rows = Rows([(item.id, item.tenant, item.slot, item.token) for item in rest])
+        for row in await tx.rows("finish_lookup", rows):
+            token = tokens[row["id"]]
+            there = row["recorded"] == token or any(a.attempt == token for a in decode_attempts(row["attempts"]))
+            (self._repeated if there else self._refused).append(row["id"])
+
+    def report(self) -> FinishReport:
+        recorded = len(self._recorded) + len(self._retried) + len(self._orphaned)
+        return FinishReport(recorded=recorded, refused=self._refused, repeated=self._repeated)
+
+    def written(self) -> list[Item]:
+        """What this batch ended or put back."""
+        return [*self._recorded.values(), *self._retried.values(), *self._orphaned.values()]
+
+    def announce(self) -> None:
+        """After the commit. Per run only what an operator must hear of; the engine says the rest."""
+        for run_id in self._conflicts:
+            telemetry.emit("ledger.conflict", run_id=run_id)
+        for run_id in self._refused:
+            telemetry.emit("run.refused", run_id=run_id)
+
+
+class StaleFence(Exception):
+    """A job was ended for a run that is no longer ours: nothing of this transaction may stay."""
+
+    def __init__(self, ids: set[str]) -> None:
+        super().__init__(ids)
+        self.ids = ids
+
+
+def _history_row(item: Item) -> tuple[Any, ...]:
+    decision, outcome = item.decision, item.outcome
+    return (
+        item.id,
+        item.token,
+        item.node,
+        item.status,
+        None if isinstance(decision, Retry) else decision.reason,
+        decision.tries,
+        decision.losses,
+        item.started_at,
+        item.finished_at,
+        item.lateness_ms,
+        item.duration_ms,
+        _outcome_json(outcome),
+        storable(outcome.error),
+        item.attempts_json() if item.attempts else None,
+    )
+
+
+def _outcome_json(outcome: Outcome) -> str:
+    """The error has its own column, and what decided about a retry is of no use any more."""
+    if not outcome.detail:
+        return f'{{"kind":"{outcome.kind}"}}'
+    return encode_json({"kind": outcome.kind, **outcome.detail}).decode()
+
+
+def _retry_row(item: Item) -> tuple[Any, ...]:
+    decision = item.decision
+    assert isinstance(decision, Retry)
+    return item.id, decision.ready_at, decision.tries, decision.losses, item.attempts_json(), False

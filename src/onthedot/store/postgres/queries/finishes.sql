@@ -1,0 +1,137 @@
+-- begin, finish, and what ends without having been sent.
+
+-- name: begin_runs
+-- "Sent once" is recorded before the send. Asked again by the same owner it is the same answer: nothing was sent yet.
+UPDATE runs r SET begun_at = coalesce(r.begun_at, {now})
+FROM unnest($2::text[], $3::bigint[]) AS x (id, token)
+WHERE r.id = x.id AND r.token = x.token AND r.node || '' = $1 AND r.state = 'running' AND r.orders IS NULL
+RETURNING r.id;
+
+-- name: end_one_offs
+-- One-off jobs whose firing is over. Before their runs are touched: verbs lock the job first too. A job that was edited
+-- since the claim has another version and is looked at by end_jobs_without_cursor.
+UPDATE jobs j SET state = 'ended', ended_at = x.finished_at
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS x (id, version, finished_at)
+WHERE j.id = x.id AND j.version = x.version AND j.state <> 'ended'
+RETURNING j.id;
+
+-- name: end_jobs_without_cursor
+UPDATE jobs j SET state = 'ended', ended_at = $2
+WHERE j.id = ANY ($1::bigint[]) AND j.one_off AND j.state <> 'ended'
+  AND NOT EXISTS (SELECT 1 FROM runs c WHERE c.job_id = j.id AND c.cursor);
+
+-- name: lock_jobs
+SELECT id FROM jobs WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE;
+
+-- name: finish_record
+-- Runs that ended leave `runs` and enter the ledger, if (id, node, token) still match. `node || ''`: with the plain column
+-- the generic plan reads all of the node's runs (runs_of_node) for each row, 2k/s instead of 40k. A conflict is a slot
+-- that is in the ledger already: an alarm, never an aborted batch.
+WITH x AS (
+    SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[],
+        $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[], $13::text[], $14::text[])
+      AS t (id, token, node, status, reason, tries, losses, started_at, finished_at, lateness_ms, duration_ms, outcome,
+        error, attempts)
+), gone AS (
+    DELETE FROM runs r USING x
+    WHERE r.id = x.id AND r.token = x.token AND r.node || '' = x.node AND r.state = 'running'
+    RETURNING r.id, r.tenant, r.job_id, r.slot, r.kind, r.due_at, r.token, r.node, r.lane, r.parent, x.status, x.reason,
+        x.tries, x.losses, x.started_at, x.finished_at, x.lateness_ms, x.duration_ms, x.outcome, x.error, x.attempts
+), kept AS (
+    INSERT INTO history (id, tenant, job_id, slot, kind, due_at, status, reason, token, tries, losses, node, started_at,
+        finished_at, lateness_ms, duration_ms, outcome, error, attempts, parent)
+    SELECT id, tenant, job_id, slot, kind, due_at, status, reason, token, tries, losses, node, started_at, finished_at,
+        lateness_ms, duration_ms, outcome, error, attempts, parent
+    FROM gone
+    ON CONFLICT DO NOTHING
+    RETURNING id
+)
+SELECT g.id, g.lane, k.id IS NOT NULL AS recorded FROM gone g LEFT JOIN kept k ON k.id = g.id;
+
+-- name: finish_lock
+-- Runs that go back to pending are locked first: whether their job is paused, changed or gone can be seen only after.
+SELECT r.id, r.job_id, r.lane, r.slot, r.kind, r.recurring, r.due_at, r.tries, r.losses, r.token, r.attempts
+FROM unnest($1::text[], $2::bigint[], $3::text[]) AS x (id, token, node) JOIN runs r ON r.id = x.id
+WHERE r.token = x.token AND r.node || '' = x.node AND r.state = 'running'
+FOR UPDATE OF r;
+
+-- name: finish_retry
+-- Pending again, with what the job asks for now. A paused job's run waits for the resume, unless it was started by hand.
+UPDATE runs r
+SET state = 'pending', node = NULL, begun_at = NULL, orders = NULL, claimed_at = NULL, tries = x.tries, losses = x.losses,
+    attempts = x.attempts, cursor = x.cursor, requires = j.requires, level = j.level,
+    backlog = r.backlog OR r.due_at < {now} - 60000,
+    parked = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN 'paused' END,
+    resume_at = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN greatest(x.ready_at, {now}) END,
+    ready_at = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN 9223372036854775807
+        ELSE greatest(x.ready_at, {now}) END
+FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::boolean[])
+    AS x (id, ready_at, tries, losses, attempts, cursor), jobs j
+WHERE r.id = x.id AND j.id = r.job_id
+RETURNING r.id;
+
+-- name: finish_lookup
+-- What became of runs whose fence did not match: in the ledger, or alive with that attempt recorded, means that only the
+-- answer was lost.
+SELECT x.id, h.token AS recorded, r.attempts
+FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) AS x (id, tenant, slot, token)
+LEFT JOIN history h ON h.tenant = x.tenant AND h.slot = x.slot AND h.id = x.id
+LEFT JOIN runs r ON r.id = x.id;
+
+-- name: add_stats
+INSERT INTO job_stats AS s (job_id, tenant, runs, failures, timed, duration_ms, last_duration_ms, last_lateness_ms,
+    last_status, last_run_id, last_finished_at)
+SELECT x.job_id, j.tenant, x.runs, x.failures, x.timed, x.duration_ms, x.last_duration_ms, x.last_lateness_ms,
+    x.last_status, x.last_run_id, x.last_finished_at
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[],
+    $9::text[], $10::bigint[])
+  AS x (job_id, runs, failures, timed, duration_ms, last_duration_ms, last_lateness_ms, last_status, last_run_id,
+    last_finished_at)
+JOIN jobs j ON j.id = x.job_id
+ORDER BY x.job_id
+ON CONFLICT (job_id) DO UPDATE SET
+    runs = s.runs + excluded.runs, failures = s.failures + excluded.failures, timed = s.timed + excluded.timed,
+    duration_ms = s.duration_ms + excluded.duration_ms,
+    last_duration_ms = coalesce(excluded.last_duration_ms, s.last_duration_ms),
+    last_lateness_ms = coalesce(excluded.last_lateness_ms, s.last_lateness_ms),
+    last_status = excluded.last_status, last_run_id = excluded.last_run_id, last_finished_at = excluded.last_finished_at;
+
+-- name: add_dead_letters
+INSERT INTO dead_letters (run_id, tenant, job_id, slot, failed_at)
+SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+ON CONFLICT DO NOTHING;
+
+-- name: add_logs
+INSERT INTO run_logs AS l (run_id, tenant, log, updated_at)
+SELECT x.run_id, x.tenant, x.log, x.updated_at
+FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[]) AS x (run_id, tenant, log, updated_at)
+ORDER BY x.run_id
+ON CONFLICT (run_id) DO UPDATE SET log = right(l.log || excluded.log, 65536), updated_at = excluded.updated_at;
+
+-- name: runs_by_id
+SELECT id, tenant, job_id, slot, kind, recurring, lane FROM runs WHERE id = ANY ($1::text[]);
+
+-- name: end_runs
+INSERT INTO history (id, tenant, job_id, slot, kind, due_at, status, reason, token, tries, losses, finished_at, attempts,
+    parent)
+SELECT r.id, r.tenant, r.job_id, r.slot, r.kind, r.due_at, x.status, x.reason, r.token, r.tries, r.losses, x.finished_at,
+    r.attempts, r.parent
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS x (id, status, reason, finished_at)
+JOIN runs r ON r.id = x.id
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: release_lanes
+-- The oldest that waits in each lane may be claimed now. A statement of its own: it must see whom a claim parked while we
+-- waited for the holder's row.
+UPDATE runs r
+SET parked = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN 'paused' END,
+    resume_at = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN {now} END,
+    ready_at = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN 9223372036854775807 ELSE {now} END
+FROM jobs j
+WHERE j.id = r.job_id AND r.parked = 'lane' AND r.id = ANY (ARRAY(
+    SELECT w.id FROM unnest($1::bigint[]) AS l (lane)
+    CROSS JOIN LATERAL (
+        SELECT id FROM runs WHERE lane = l.lane AND parked = 'lane' ORDER BY due_at LIMIT 1
+    ) w
+));

@@ -1,0 +1,49 @@
+-- Nodes: one row per process incarnation. Who is lost is decided by watching beats, never by comparing times.
+
+-- name: register_node
+INSERT INTO nodes (id, name, host, pid, version, level, roles, offers, capacity, started_at, beat_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {now}, {now})
+RETURNING started_at;
+
+-- name: beat
+UPDATE nodes SET beat = beat + 1, beat_at = {now}, held = $2, running = $3, lateness_ms = $4, draining = $5
+WHERE id = $1 AND lost_at IS NULL
+RETURNING beat_at AS now;
+
+-- name: peers
+SELECT id, beat FROM nodes WHERE lost_at IS NULL AND id <> $1 ORDER BY id;
+
+-- name: declare_lost
+UPDATE nodes SET lost_at = {now} WHERE id = $1 AND beat = $2 AND lost_at IS NULL;
+
+-- name: leave
+DELETE FROM nodes WHERE id = $1;
+
+-- name: list_nodes
+SELECT n.*, EXISTS (
+    SELECT 1 FROM duties d WHERE d.node = n.id AND d.taken_at <= {now} AND d.taken_at > {now} - 15000
+) AS leader
+FROM nodes n ORDER BY n.started_at, n.id;
+
+-- name: offers
+SELECT offers FROM nodes WHERE lost_at IS NULL;
+
+-- name: take_duty
+-- A duty is free if nobody has it, if its holder is gone, if it was not renewed for 15 s, or if its stamp lies in the
+-- future (the clock was set back: otherwise nobody would do it until then).
+INSERT INTO duties AS d (name, node, taken_at) VALUES ($1, $2, {now})
+ON CONFLICT (name) DO UPDATE SET node = excluded.node, taken_at = excluded.taken_at
+WHERE d.node = excluded.node OR d.taken_at <= {now} - 15000 OR d.taken_at > {now}
+   OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = d.node AND n.lost_at IS NULL)
+RETURNING d.node;
+
+-- name: drop_duties
+DELETE FROM duties WHERE node = $1;
+
+-- name: orphans
+-- Running rows of lost or unknown nodes. Not locked: they go through finish, which checks the fence.
+SELECT r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.node, r.token, r.tries, r.losses, r.at_most_once,
+    r.begun_at, r.claimed_at, r.attempts, j.version, {now} AS now
+FROM runs r LEFT JOIN jobs j ON j.id = r.job_id
+WHERE r.state = 'running' AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = r.node AND n.lost_at IS NULL)
+ORDER BY r.id LIMIT $1;

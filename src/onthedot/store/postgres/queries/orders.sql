@@ -1,0 +1,38 @@
+-- What a node is told about runs it holds, what it gives back; cancel and redrive.
+
+-- name: orders_of
+SELECT id, token, orders FROM runs WHERE node = $1 AND orders IS NOT NULL AND state = 'running' ORDER BY id;
+
+-- name: held_by
+SELECT id, token FROM runs WHERE node = $1 AND state = 'running' ORDER BY id;
+
+-- name: lock_run
+SELECT id, job_id, slot, state, cursor, recurring, node, token FROM runs WHERE id = $1 AND tenant = $2 FOR UPDATE;
+
+-- name: order_cancel
+UPDATE runs SET orders = 'cancel' WHERE id = $1 AND state = 'running';
+
+-- name: ended_runs
+-- Runs to be driven again, with what they were. Their jobs must be there still.
+SELECT h.id, h.job_id, h.slot
+FROM unnest($2::text[], $3::bigint[]) AS x (id, slot)
+JOIN history h ON h.tenant = $1 AND h.slot = x.slot AND h.id = x.id;
+
+-- name: take_dead
+-- Dead letters to drive again: whoever else does so at this moment gets others.
+SELECT d.run_id AS id, d.job_id, d.slot FROM dead_letters d JOIN jobs j ON j.id = d.job_id
+WHERE d.tenant = $1 AND {where}
+ORDER BY d.failed_at DESC, d.run_id DESC LIMIT $2
+FOR UPDATE OF d SKIP LOCKED;
+
+-- name: where.dead_ids
+d.run_id = ANY ($1::text[])
+
+-- name: where.dead_job
+d.job_id = $1
+
+-- name: delete_dead
+DELETE FROM dead_letters WHERE run_id = ANY ($1::text[]);
+
+-- name: where.any_dead
+true

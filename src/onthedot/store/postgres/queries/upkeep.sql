@@ -1,0 +1,83 @@
+-- Duties: old things go, days to come get their partition; and the numbers an operator looks at.
+
+-- name: history_partitions
+SELECT c.relname::text AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+WHERE i.inhparent = 'history'::regclass ORDER BY c.relname;
+
+-- name: prune_history
+DELETE FROM history_default WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM history_default WHERE slot < $1 ORDER BY slot LIMIT $2
+));
+
+-- name: prune_logs
+DELETE FROM run_logs WHERE run_id = ANY (ARRAY(
+    SELECT run_id FROM run_logs WHERE updated_at < $1 ORDER BY updated_at LIMIT $2
+));
+
+-- name: prune_dead
+DELETE FROM dead_letters WHERE run_id = ANY (ARRAY(
+    SELECT run_id FROM dead_letters WHERE slot < $1 ORDER BY slot LIMIT $2
+));
+
+-- name: prune_nodes
+DELETE FROM nodes n WHERE n.lost_at < $1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.node = n.id AND r.state = 'running');
+
+-- name: stuck_lanes
+-- Lanes in which somebody waits and nobody runs or is about to: there should be none.
+SELECT DISTINCT w.lane FROM runs w
+WHERE w.parked = 'lane'
+  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.lane = w.lane AND r.state = 'running')
+  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.job_id = w.lane AND r.lane = w.lane AND r.state = 'pending'
+      AND r.ready_at <= {now});
+
+-- name: silent_jobs
+-- Active recurring jobs without a cursor: there should be none.
+SELECT j.id FROM jobs j
+WHERE j.state = 'active' AND NOT j.one_off AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.cursor)
+ORDER BY j.id LIMIT 100;
+
+-- name: backlog
+-- What is due, kind by kind. The kinds are found by hopping through the index, and each is counted to 10,000 at most:
+-- neither a million runs to come nor a million late ones make this slow.
+WITH RECURSIVE kinds AS (
+    (SELECT requires FROM runs r WHERE {where} ORDER BY requires LIMIT 1)
+    UNION ALL
+    SELECT (SELECT requires FROM runs r WHERE {where} AND requires > k.requires ORDER BY requires LIMIT 1)
+    FROM kinds k WHERE k.requires IS NOT NULL
+)
+SELECT k.requires, count(*) AS due, min(d.due_at) AS oldest
+FROM kinds k
+CROSS JOIN (VALUES (false), (true)) AS w (backlog)
+CROSS JOIN LATERAL (
+    SELECT due_at FROM runs r
+    WHERE {where} AND requires = k.requires AND backlog = w.backlog AND ready_at <= $1 AND due_at <= $1
+    ORDER BY ready_at LIMIT 10000
+) d
+GROUP BY k.requires, w.backlog;
+
+-- name: where.free_runs
+r.state = 'pending' AND r.lane IS NULL AND NOT (r.cursor AND r.recurring)
+
+-- name: where.cursor_runs
+r.state = 'pending' AND r.lane IS NULL AND r.cursor AND r.recurring
+
+-- name: where.lane_runs
+r.state = 'pending' AND r.lane IS NOT NULL
+
+-- name: count_running
+SELECT count(*) AS n FROM runs WHERE state = 'running';
+
+-- name: count_jobs
+SELECT state, count(*) AS n FROM jobs WHERE tenant = $1 GROUP BY state;
+
+-- name: count_live
+SELECT state, count(*) AS n FROM runs WHERE tenant = $1 GROUP BY state;
+
+-- name: count_dead
+SELECT count(*) AS n FROM dead_letters WHERE tenant = $1;
+
+-- name: count_ended
+-- By status since an instant, of the newest 100,000 at most.
+SELECT h.status, count(*) AS n
+FROM (SELECT status FROM history WHERE tenant = $1 AND slot >= $2 ORDER BY slot DESC LIMIT 100000) h
+GROUP BY h.status;

@@ -1,0 +1,135 @@
+"""Rows of `runs` and `history` → ClaimedRun and RunView. Booleans are 0/1 on SQLite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from onthedot.model.instant import format_instant
+from onthedot.model.job import JobRecord
+from onthedot.model.run import Attempt, AttemptView, ClaimedRun, RunStatus, RunView
+from onthedot.store.driver import Row
+
+__all__ = ["claimed_run", "decode_attempts", "history_view", "live_status", "live_view"]
+
+_attempts = msgspec.json.Decoder(list[Attempt])
+
+
+def decode_attempts(text: str | None) -> list[Attempt]:
+    return _attempts.decode(text) if text else []
+
+
+def claimed_run(row: Row, job: JobRecord, token: int | None = None) -> ClaimedRun:
+    attempts = row["attempts"]
+    return ClaimedRun(
+        id=row["id"],
+        tenant=row["tenant"],
+        job_id=row["job_id"],
+        version=job.version,
+        spec=job.spec,
+        kind=row["kind"],
+        slot=row["slot"],
+        due_at=row["due_at"],
+        token=row["token"] if token is None else token,
+        tries=row["tries"],
+        losses=row["losses"],
+        first_claimed_at=row["first_claimed_at"] or row["now"],
+        recurring=bool(row["recurring"]),
+        attempts=_attempts.decode(attempts) if attempts else [],
+    )
+
+
+def live_status(row: Row, now: int) -> RunStatus:
+    """A claimed run is shown as PENDING until it is due or begun: a node holds it ahead, nothing has happened yet."""
+    if row["state"] == "running" and (row["begun_at"] is not None or row["due_at"] <= now):
+        return "EXECUTING"
+    return "PENDING"
+
+
+def live_view(row: Row, now: int) -> RunView:
+    attempts = decode_attempts(row["attempts"])
+    last = attempts[-1] if attempts else None
+    running = row["state"] == "running"
+    return RunView(
+        id=row["id"],
+        job_id=row["job_id"],
+        key=row["key"],
+        kind=row["kind"],
+        scheduled_for=format_instant(row["slot"]),
+        due_at=format_instant(row["due_at"]),
+        status=live_status(row, now),
+        reason=row["parked"],
+        attempt=row["token"],
+        tries=row["tries"],
+        losses=row["losses"],
+        node=row["node"] if running else None,
+        started_at=_instant(row["begun_at"]) if running else None,
+        finished_at=None,
+        lateness_ms=None,
+        duration_ms=None,
+        outcome=None if last is None else {"kind": last.outcome},
+        error=None if last is None else last.error,
+        attempts=[_attempt_view(attempt) for attempt in attempts],
+    )
+
+
+def history_view(row: Row) -> RunView:
+    outcome = row["outcome"]
+    return RunView(
+        id=row["id"],
+        job_id=row["job_id"],
+        key=row["key"],
+        kind=row["kind"],
+        scheduled_for=format_instant(row["slot"]),
+        due_at=format_instant(row["due_at"]),
+        status=row["status"].upper(),
+        reason=row["reason"],
+        attempt=row["token"],
+        tries=row["tries"],
+        losses=row["losses"],
+        node=row["node"],
+        started_at=_instant(row["started_at"]),
+        finished_at=format_instant(row["finished_at"]),
+        lateness_ms=row["lateness_ms"],
+        duration_ms=row["duration_ms"],
+        outcome=None if outcome is None else msgspec.json.decode(outcome),
+        error=row["error"],
+        attempts=_history_attempts(row),
+        until=_instant(row["until_slot"]),
+        slots=row["slots"],
+    )
+
+
+def _history_attempts(row: Row) -> list[AttemptView]:
+    """A run that ended at its first attempt does not keep it twice: the row itself says all of it."""
+    if row["attempts"] is not None:
+        return [_attempt_view(attempt) for attempt in decode_attempts(row["attempts"])]
+    if not row["token"] or row["outcome"] is None:
+        return []
+    outcome: dict[str, Any] = msgspec.json.decode(row["outcome"])
+    return [
+        AttemptView(
+            attempt=row["token"],
+            node=row["node"] or "",
+            started_at=_instant(row["started_at"]),
+            finished_at=format_instant(row["finished_at"]),
+            outcome=str(outcome.get("kind")),
+            error=row["error"],
+        )
+    ]
+
+
+def _attempt_view(attempt: Attempt) -> AttemptView:
+    return AttemptView(
+        attempt=attempt.attempt,
+        node=attempt.node,
+        started_at=_instant(attempt.started_at),
+        finished_at=format_instant(attempt.finished_at),
+        outcome=attempt.outcome,
+        error=attempt.error,
+    )
+
+
+def _instant(ms: int | None) -> str | None:
+    return None if ms is None else format_instant(ms)

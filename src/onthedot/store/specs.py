@@ -1,0 +1,69 @@
+"""Decoded specs of jobs that were claimed of late: a job that fires each second is read once, not each second."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+import msgspec
+
+from onthedot.model.job import JobRecord
+from onthedot.store.driver import Row, Rows, Transaction
+from onthedot.store.records import decode_spec
+
+__all__ = ["SpecCache"]
+
+KEPT = 10_000
+"""Bounded: the memory of a node does not grow with the number of jobs."""
+
+_UNKNOWN = -1
+
+
+class SpecCache:
+    """Jobs by id; the version says whether what is kept still holds. The rest of the record is read each time."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._jobs: OrderedDict[int, JobRecord] = OrderedDict()
+
+    async def read(self, tx: Transaction, job_ids: Iterable[int]) -> dict[int, JobRecord]:
+        """The jobs as they are now. A job that is gone is missing from the answer."""
+        wanted = [(job_id, self._version(job_id)) for job_id in dict.fromkeys(job_ids)]
+        if not wanted:
+            return {}
+        return {row["id"]: self._record(row) for row in await tx.rows("claimed_jobs", Rows(wanted))}
+
+    def _version(self, job_id: int) -> int:
+        known = self._jobs.get(job_id)
+        return _UNKNOWN if known is None else known.version
+
+    def _record(self, row: Row) -> JobRecord:
+        job_id, text = row["id"], row["spec"]
+        if text is None:
+            job = msgspec.structs.replace(
+                self._jobs[job_id],
+                state=row["state"],
+                anchor_at=row["anchor_at"],
+                claimed_slot=row["claimed_slot"],
+                slots_used=row["slots_used"],
+            )
+            self._jobs.move_to_end(job_id)
+            return job
+        job = JobRecord(
+            id=job_id,
+            tenant=row["tenant"],
+            spec=decode_spec(text),
+            version=row["version"],
+            state=row["state"],
+            anchor_at=row["anchor_at"],
+            claimed_slot=row["claimed_slot"],
+            slots_used=row["slots_used"],
+            created_at=0,
+            updated_at=0,
+        )
+        if not job.spec.schedule.one_off:  # a one-off is claimed once: keeping it would only push others out
+            self._jobs[job_id] = job
+            self._jobs.move_to_end(job_id)
+            if len(self._jobs) > self._kept:
+                self._jobs.popitem(last=False)
+        return job

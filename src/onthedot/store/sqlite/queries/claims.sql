@@ -1,0 +1,180 @@
+-- Claims. Each of the three looks into its own index (runs_free, runs_cursors, runs_lanes), kind by kind of what the node
+-- offers and window by window: on time, over a minute late, backlog. json_each over a subquery that names the tables before
+-- it is what SQLite has for LATERAL: without a limit on each branch a backlog of a million is read whole.
+
+-- name: claim_free
+-- Runs that need no lock but their own: one-offs, retries, what was asked for by hand. ?1 node, ?2 offers, ?3 level,
+-- ?4 limit, ?5 how many of them may be late or backlog, ?6 no need to look at ready_at below this.
+WITH n (now) AS (SELECT {now}),
+    w (backlog, low, high, late) AS (
+        SELECT 0, max(?6, now - 60000), now, 0 FROM n
+        UNION ALL SELECT 0, ?6, now - 60000, 1 FROM n
+        UNION ALL SELECT 1, ?6, now, 1 FROM n
+    ),
+    p (id, ready_at, late, nth) AS (
+        SELECT c.value ->> 0, c.value ->> 1, w.late,
+            row_number() OVER (PARTITION BY w.late ORDER BY c.value ->> 1)
+        FROM w CROSS JOIN json_each(?2) o CROSS JOIN json_each((
+            SELECT json_group_array(json_array(r.id, r.ready_at)) FROM (
+                SELECT id, ready_at FROM runs
+                WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
+                  AND requires = o.value AND backlog = w.backlog AND ready_at > w.low AND ready_at <= w.high AND level <= ?3
+                ORDER BY ready_at LIMIT ?4
+            ) r
+        )) c
+    )
+UPDATE runs
+SET state = 'running', node = ?1, token = token + 1, cursor = 0, begun_at = NULL, orders = NULL,
+    claimed_at = {now}, first_claimed_at = coalesce(first_claimed_at, {now})
+WHERE id IN (
+    SELECT id FROM p
+    WHERE (NOT late OR nth <= ?5) AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND lost_at IS NOT NULL)
+    ORDER BY late, ready_at LIMIT ?4
+)
+RETURNING id, tenant, job_id, slot, kind, recurring, due_at, ready_at, token, tries, losses, first_claimed_at, attempts,
+    {now} AS now;
+
+-- name: claim_cursors
+-- The same for the cursors of recurring jobs.
+WITH n (now) AS (SELECT {now}),
+    w (backlog, low, high, late) AS (
+        SELECT 0, max(?6, now - 60000), now, 0 FROM n
+        UNION ALL SELECT 0, ?6, now - 60000, 1 FROM n
+        UNION ALL SELECT 1, ?6, now, 1 FROM n
+    ),
+    p (id, ready_at, late, nth) AS (
+        SELECT c.value ->> 0, c.value ->> 1, w.late,
+            row_number() OVER (PARTITION BY w.late ORDER BY c.value ->> 1)
+        FROM w CROSS JOIN json_each(?2) o CROSS JOIN json_each((
+            SELECT json_group_array(json_array(r.id, r.ready_at)) FROM (
+                SELECT id, ready_at FROM runs
+                WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
+                  AND requires = o.value AND backlog = w.backlog AND ready_at > w.low AND ready_at <= w.high AND level <= ?3
+                ORDER BY ready_at LIMIT ?4
+            ) r
+        )) c
+    )
+UPDATE runs
+SET state = 'running', node = ?1, token = token + 1, cursor = 0, begun_at = NULL, orders = NULL,
+    claimed_at = {now}, first_claimed_at = coalesce(first_claimed_at, {now})
+WHERE id IN (
+    SELECT id FROM p
+    WHERE (NOT late OR nth <= ?5) AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND lost_at IS NOT NULL)
+    ORDER BY late, ready_at LIMIT ?4
+)
+RETURNING id, tenant, job_id, slot, kind, recurring, due_at, ready_at, token, tries, losses, first_claimed_at, attempts,
+    {now} AS now;
+
+-- name: pick_lanes
+-- Due runs of jobs that may not overlap: what becomes of each depends on what runs now. Not yet claimed.
+WITH n (now) AS (SELECT {now}),
+    w (backlog, low, high, late) AS (
+        SELECT 0, max(?6, now - 60000), now, 0 FROM n
+        UNION ALL SELECT 0, ?6, now - 60000, 1 FROM n
+        UNION ALL SELECT 1, ?6, now, 1 FROM n
+    ),
+    p (id, ready_at, late, nth) AS (
+        SELECT c.value ->> 0, c.value ->> 1, w.late,
+            row_number() OVER (PARTITION BY w.late ORDER BY c.value ->> 1)
+        FROM w CROSS JOIN json_each(?2) o CROSS JOIN json_each((
+            SELECT json_group_array(json_array(r.id, r.ready_at)) FROM (
+                SELECT id, ready_at FROM runs
+                WHERE state = 'pending' AND lane IS NOT NULL
+                  AND requires = o.value AND backlog = w.backlog AND ready_at > w.low AND ready_at <= w.high AND level <= ?3
+                ORDER BY ready_at LIMIT ?4
+            ) r
+        )) c
+    )
+SELECT r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.cursor, r.due_at, r.ready_at, r.token, r.tries, r.losses,
+    r.first_claimed_at, r.attempts, r.lane, {now} AS now
+FROM p JOIN runs r ON r.id = p.id
+WHERE (NOT p.late OR p.nth <= ?5) AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND lost_at IS NOT NULL)
+ORDER BY p.late, p.ready_at LIMIT ?4;
+
+-- name: lane_state
+SELECT lane, id, state = 'running' AS running, 1 AS locked
+FROM runs
+WHERE lane IN (SELECT value FROM json_each(?1))
+  AND (state = 'running' OR (parked = 'lane' AND kind = 'scheduled' AND token = 0));
+
+-- name: take_lanes
+UPDATE runs
+SET state = 'running', node = ?1, token = token + 1, cursor = 0, begun_at = NULL, orders = NULL, parked = NULL,
+    claimed_at = {now}, first_claimed_at = coalesce(first_claimed_at, {now})
+WHERE id IN (SELECT value FROM json_each(?2))
+RETURNING id, token, first_claimed_at;
+
+-- name: wait_in_lane
+UPDATE runs SET cursor = 0, parked = 'lane', ready_at = 9223372036854775807 WHERE id IN (SELECT value FROM json_each(?1));
+
+-- name: stop_holders
+UPDATE runs SET orders = 'cancel' WHERE id IN (SELECT value FROM json_each(?1)) AND state = 'running';
+
+-- name: claimed_jobs
+-- The spec comes only if the version is not the one we have decoded already.
+SELECT j.id, j.tenant, j.version, j.state, j.anchor_at, j.claimed_slot, j.slots_used, j.requires, j.level,
+    CASE WHEN j.version = x.value ->> 1 THEN NULL ELSE j.spec END AS spec
+FROM json_each(?1) x JOIN jobs j ON j.id = x.value ->> 0;
+
+-- name: move_runs
+-- Catch-up fires a later slot than the cursor's: the row becomes that slot's run.
+UPDATE runs SET id = x.value ->> 1, slot = x.value ->> 2, due_at = x.value ->> 3
+FROM json_each(?1) x
+WHERE runs.id = x.value ->> 0;
+
+-- name: delete_runs
+DELETE FROM runs WHERE id IN (SELECT value FROM json_each(?1));
+
+-- name: insert_runs
+INSERT INTO runs (id, tenant, job_id, slot, kind, cursor, recurring, due_at, ready_at, parked, resume_at, requires, backlog,
+    level, lane, at_most_once, parent, n, created_at)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8,
+    value ->> 9, value ->> 10, value ->> 11, value ->> 12, value ->> 13, value ->> 14, value ->> 15, value ->> 16,
+    value ->> 17, value ->> 18
+FROM json_each(?1) WHERE true
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: skip_slots
+INSERT INTO history (id, tenant, job_id, slot, until_slot, slots, kind, due_at, status, reason, finished_at)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, 'scheduled', value ->> 3, 'skipped',
+    value ->> 6, value ->> 7
+FROM json_each(?1) WHERE true
+ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: advance_jobs
+UPDATE jobs SET claimed_slot = x.value ->> 1, slots_used = x.value ->> 2,
+    state = CASE WHEN x.value ->> 3 IS NULL THEN state ELSE 'ended' END, ended_at = x.value ->> 3
+FROM json_each(?1) x
+WHERE jobs.id = x.value ->> 0;
+
+-- name: quarantine_jobs
+UPDATE jobs SET state = 'quarantined', reason = x.value ->> 1
+FROM json_each(?1) x
+WHERE jobs.id = x.value ->> 0;
+
+-- name: park_cursors
+UPDATE runs SET state = 'pending', node = NULL, cursor = 1, parked = 'quarantined', ready_at = 9223372036854775807
+WHERE id IN (SELECT value FROM json_each(?1));
+
+-- name: next_ready
+-- When the next run that this node could take will be ready. One look at the first entry of each range.
+SELECT min(min(free, cursors, lanes)) AS next
+FROM (
+    SELECT
+        coalesce((SELECT ready_at FROM runs
+         WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
+           AND requires = o.value AND backlog = w.backlog AND ready_at > n.now AND level <= ?2
+         ORDER BY ready_at LIMIT 1), 9223372036854775807) AS free,
+        coalesce((SELECT ready_at FROM runs
+         WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
+           AND requires = o.value AND backlog = w.backlog AND ready_at > n.now AND level <= ?2
+         ORDER BY ready_at LIMIT 1), 9223372036854775807) AS cursors,
+        coalesce((SELECT ready_at FROM runs
+         WHERE state = 'pending' AND lane IS NOT NULL
+           AND requires = o.value AND backlog = w.backlog AND ready_at > n.now AND level <= ?2
+         ORDER BY ready_at LIMIT 1), 9223372036854775807) AS lanes
+    FROM (SELECT {now} AS now) n CROSS JOIN json_each(?1) o CROSS JOIN (SELECT 0 AS backlog UNION ALL SELECT 1) w
+)
+HAVING next < 9223372036854775807;

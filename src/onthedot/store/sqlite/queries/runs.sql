@@ -1,0 +1,72 @@
+-- Runs as people see them: live and history, newest slot first. Lists are cut before they are joined: the key comes by a
+-- subquery, so that no plan joins first and cuts after. (slot, id) is where the page before ended.
+
+-- name: list_pending
+SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
+    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key
+FROM runs r
+WHERE r.state = 'pending' AND r.tenant = ?1 AND r.slot >= ?2 AND r.slot <= ?3 AND (r.slot, r.id) < (?4, ?5)
+  AND r.due_at <= ?6
+ORDER BY r.slot DESC, r.id DESC LIMIT ?7;
+
+-- name: list_pending_of_job
+-- `tenant + 0`: the job's own index is the right one, whatever a generic plan thinks.
+SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
+    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key
+FROM runs r
+WHERE r.state = 'pending' AND r.tenant + 0 = ?1 AND r.job_id = ?8 AND r.slot >= ?2 AND r.slot <= ?3
+  AND (r.slot, r.id) < (?4, ?5) AND r.due_at <= ?6
+ORDER BY r.slot DESC, r.id DESC LIMIT ?7;
+
+-- name: list_running
+-- As many as the nodes can hold: they are read and sorted. ?6 'PENDING': those held ahead; 'EXECUTING': the others; null: all.
+SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
+    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key
+FROM runs r
+WHERE r.state = 'running' AND r.tenant = ?1 AND r.slot >= ?2 AND r.slot <= ?3 AND (r.slot, r.id) < (?4, ?5)
+  AND (?6 IS NULL OR (r.begun_at IS NOT NULL OR r.due_at <= ?8) = (?6 = 'EXECUTING'))
+  AND (?9 IS NULL OR r.job_id = ?9)
+ORDER BY r.slot DESC, r.id DESC LIMIT ?7;
+
+-- name: list_history
+SELECT h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key
+FROM history h
+WHERE h.tenant = ?1 AND h.slot >= ?2 AND h.slot <= ?3 AND (h.slot, h.id) < (?4, ?5) AND {where}
+ORDER BY h.slot DESC, h.id DESC LIMIT ?6;
+
+-- name: list_history_of_job
+SELECT h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key
+FROM history h
+WHERE h.tenant + 0 = ?1 AND h.job_id = ?7 AND h.slot >= ?2 AND h.slot <= ?3 AND (h.slot, h.id) < (?4, ?5)
+  AND {where}
+ORDER BY h.slot DESC, h.id DESC LIMIT ?6;
+
+-- name: where.all_of_history
+1
+
+-- name: where.done
+h.status = 'done'
+
+-- name: where.not_done
+h.status = ?1 AND h.status <> 'done'
+
+-- name: get_live
+SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
+    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key, {now} AS now
+FROM runs r WHERE r.id = ?2 AND r.tenant = ?1;
+
+-- name: get_ended
+SELECT h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key
+FROM history h WHERE h.tenant = ?1 AND h.slot = ?3 AND h.id = ?2;
+
+-- name: get_log
+SELECT log FROM run_logs WHERE run_id = ?2 AND tenant = ?1;
+
+-- name: list_dead
+SELECT d.failed_at, h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key
+FROM (
+    SELECT * FROM dead_letters d
+    WHERE d.tenant = ?1 AND (d.failed_at, d.run_id) < (?2, ?3) AND {where}
+    ORDER BY d.failed_at DESC, d.run_id DESC LIMIT ?4
+) d JOIN history h ON h.tenant = d.tenant AND h.slot = d.slot AND h.id = d.run_id
+ORDER BY d.failed_at DESC, d.run_id DESC;
