@@ -33,14 +33,14 @@ def check_job(spec: JobSpec, targets: TargetRules, *, now: int, before: JobSpec 
 
 
 def gather(*checks: Callable[[], None], path: str = "") -> None:
-    """Run all the checks and raise one Invalid with the problems of all of them."""
-    problems: dict[tuple[str, str], FieldProblem] = {}
+    """Run all the checks and raise one Invalid with the problems of all of them: one per field, the first found."""
+    problems: dict[str, FieldProblem] = {}
     for check in checks:
         try:
             check()
         except Invalid as invalid:
             for problem in invalid.problems:
-                problems.setdefault((problem.path, problem.message), problem)
+                problems.setdefault(problem.path, problem)
     if problems:
         found = [_below(path, problem) for problem in problems.values()]
         every_one_not_available = all(problem.message.startswith("not available") for problem in found)
