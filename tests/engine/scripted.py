@@ -62,8 +62,8 @@ class ScriptedStore:
     async def reclaim(self):
         return self._answer("reclaim", None, 0)
 
-    async def hint(self, topic):
-        return self._answer("hint", topic, None)
+    async def notify(self, topic):
+        return self._answer("notify", topic, None)
 
     async def now(self):
         return self._answer("now", None, 1_700_000_000_000)
@@ -75,4 +75,7 @@ class ScriptedStore:
         return self._answer("prune", before, 0)
 
     async def ensure_partitions(self):
-        return self._answer("ensure_partitions", None, None)
+        return self._answer("ensure_partitions", None, [])
+
+    async def watch_ledger(self):
+        return self._answer("watch_ledger", None, [])

@@ -162,7 +162,7 @@ async def test_a_peer_that_stood_still_is_declared_lost_and_its_runs_taken_back(
     await bench.watchman.look_around()
     assert bench.store.asked_for("declare_lost") == [("peer", 9)]
     assert bench.looks == [5.0]
-    assert bench.store.asked_for("hint") == ["due"]
+    assert bench.store.asked_for("notify") == ["due"]
 
 
 async def test_the_watchman_wakes_when_a_lease_ends_not_a_second_later(bench, fake_clock):

@@ -226,7 +226,10 @@ async def test_a_run_without_a_slot_for_100_ms_is_given_back(bench, fake_clock):
 
 
 async def test_expired_runs_are_skipped_not_sent(bench, fake_clock):
-    bench.take(bench.run("1-1", due_in=-2001, expires_in=Duration(2000)), bench.run("2-1", due_in=-2000, expires_in=Duration(2000)))
+    bench.take(
+        bench.run("1-1", due_in=-2001, expires_in=Duration(2000)),
+        bench.run("2-1", due_in=-2000, expires_in=Duration(2000)),
+    )
     await fake_clock.settle()
     assert bench.sender.sent == ["2-1"]
     expired = bench.written[0]

@@ -8,6 +8,7 @@ milliseconds, which errs late as well.
 from __future__ import annotations
 
 from collections import deque
+from math import ceil, floor
 
 from onthedot.clock import Clock
 
@@ -19,7 +20,7 @@ _STAMP_US = 1000  # a stamp says "this millisecond": the truth is up to one late
 
 
 class DatabaseClock:
-    """Microseconds as integers, so that a sleep of what is left always ends at or after the instant."""
+    """Microseconds as integers, always rounded to the late side: a sleep of what is left ends at or after the instant."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -31,9 +32,9 @@ class DatabaseClock:
 
     def observe(self, stamp_ms: int, sent: float, arrived: float) -> None:
         """The database said it was `stamp_ms` somewhere between these two monotonic instants (seconds)."""
-        arrival, stamp = round(arrived * 1e6), stamp_ms * 1000
+        arrival, stamp = ceil(arrived * 1e6), stamp_ms * 1000
         offset = arrival - stamp
-        least_possible = round(sent * 1e6) - stamp - _STAMP_US
+        least_possible = floor(sent * 1e6) - stamp - _STAMP_US
         if self._smallest and (self.offset_us < least_possible or offset < self.offset_us - JUMP_US):
             self._smallest.clear()  # the database's clock was set: what we knew proves nothing any more
         while self._smallest and self._smallest[-1][1] >= offset:
@@ -47,7 +48,7 @@ class DatabaseClock:
         return self._smallest[0][1]
 
     def now_us(self) -> int:
-        return round(self._clock.monotonic() * 1e6) - self._smallest[0][1]
+        return floor(self._clock.monotonic() * 1e6) - self._smallest[0][1]
 
     def now_ms(self) -> int:
         """Whole milliseconds, rounded down."""

@@ -27,7 +27,9 @@ class DutyStore(Protocol):
 
     async def prune(self, before: int) -> int: ...
 
-    async def ensure_partitions(self) -> None: ...
+    async def ensure_partitions(self) -> list[str]: ...
+
+    async def watch_ledger(self) -> list[int]: ...
 
 
 class Duties:
@@ -66,6 +68,7 @@ class Duties:
         if await self._store.take_duty(DUTY, self._node_id) and now >= self._upkeep_at:
             self._upkeep_at = now + UPKEEP_EVERY
             await self._store.ensure_partitions()
+            await self._store.watch_ledger()
             await self._store.prune(await self._store.now() - self._retention_ms)
         if self._logs is not None and now >= self._logs_at:
             self._logs_at = now + LOGS_EVERY

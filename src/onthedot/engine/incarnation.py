@@ -136,7 +136,8 @@ class Incarnation:
         for peer, beat in (await self._store.beat(self.info.id, self.load())).peers:
             if await self._store.declare_lost(peer, beat):
                 emit("node.lost", node=peer, by=self.info.id)
-        await self._store.reclaim()
+        while await self._store.reclaim():
+            pass
 
     def _start_loops(self) -> None:
         loop = asyncio.get_running_loop()

@@ -78,7 +78,7 @@ class WatchStore(Protocol):
 
     async def reclaim(self) -> int: ...
 
-    async def hint(self, topic: str) -> None: ...
+    async def notify(self, topic: str) -> None: ...
 
 
 class Watchman:
@@ -123,9 +123,12 @@ class Watchman:
             if await self._store.declare_lost(peer, beat):
                 emit("node.lost", node=peer, by=self._node_id)
             self._watch.forget(peer)
-        if await self._store.reclaim():
+        found = 0
+        while count := await self._store.reclaim():
+            found += count
+        if found:
             self._look()
-            await self._store.hint("due")
+            await self._store.notify("due")
 
     def _until_next(self) -> float:
         wait = RECLAIM * self._rng.uniform(0.8, 1.0)

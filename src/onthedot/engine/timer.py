@@ -109,7 +109,8 @@ class Timer:
             if expected:
                 self._expected = None
             self._next_look = now + self._poll * self._rng.uniform(0.5, 1.0)
-            self._may_look = now + MIN_GAP
+            if asked:
+                self._may_look = now + MIN_GAP
             self._scheduler.merge(LOOK)
         head = self._agenda.head
         if head is not None and self._time.seconds_until(head) <= 0 and self._lease.may_start():

@@ -144,12 +144,16 @@ class FinishBatch:
         locked = await tx.rows("finish_lock", fences)
         if not locked:
             return []
-        rows = Rows([_retry_row(items[row["id"]]) for row in locked])
-        back = {row["id"] for row in await tx.rows("finish_retry", rows)}
+        again = [_retry_row(items[row["id"]]) for row in locked if row["orders"] != "cancel"]
+        back = {row["id"] for row in await tx.rows("finish_retry", Rows(again))} if again else set()
         self._retried = {run_id: items[run_id] for run_id in back}
         self._orphaned = {row["id"]: items[row["id"]] for row in locked if row["id"] not in back}
         if self._orphaned:
-            endings = [Ending(id=i, status="cancelled", reason="the job is gone") for i in self._orphaned]
+            cancelled = {row["id"] for row in locked if row["orders"] == "cancel"}  # before its node had read it
+            endings = [
+                Ending(id=i, status="cancelled", reason="cancelled" if i in cancelled else "the job is gone")
+                for i in self._orphaned
+            ]
             await end_runs(tx, endings, max(item.finished_at for item in self._orphaned.values()))
         return locked
 
@@ -182,7 +186,9 @@ class FinishBatch:
         rows = Rows([(item.id, item.tenant, item.slot, item.token) for item in rest])
         for row in await tx.rows("finish_lookup", rows):
             token = tokens[row["id"]]
-            there = row["recorded"] == token or any(a.attempt == token for a in decode_attempts(row["attempts"]))
+            there = row["recorded"] == token or any(
+                a.attempt == token and a.outcome != "lost" for a in decode_attempts(row["attempts"])
+            )
             (self._repeated if there else self._refused).append(row["id"])
 
     def report(self) -> FinishReport:

@@ -89,6 +89,8 @@ def _ending(row: Row, job: JobRecord | None) -> Ending | None:
     """Only a slot's own first firing can come to nothing; what was tried before, or asked for by hand, goes on."""
     if job is None:
         return Ending(id=row["id"], status="cancelled", reason="deleted")
+    if row["orders"] == "cancel":  # the node had not read it yet: giving back must not undo it
+        return Ending(id=row["id"], status="cancelled", reason="cancelled")
     if row["kind"] != "scheduled" or row["tries"] or row["losses"]:
         return None
     if not _is_slot(job, row["slot"]):

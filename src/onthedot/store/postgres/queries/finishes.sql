@@ -50,7 +50,7 @@ SELECT g.id, g.lane, k.id IS NOT NULL AS recorded FROM gone g LEFT JOIN kept k O
 
 -- name: finish_lock
 -- Runs that go back to pending are locked first: whether their job is paused, changed or gone can be seen only after.
-SELECT r.id, r.job_id, r.lane, r.slot, r.kind, r.recurring, r.due_at, r.tries, r.losses, r.token, r.attempts
+SELECT r.id, r.job_id, r.lane, r.slot, r.kind, r.recurring, r.due_at, r.tries, r.losses, r.token, r.attempts, r.orders
 FROM unnest($1::text[], $2::bigint[], $3::text[]) AS x (id, token, node) JOIN runs r ON r.id = x.id
 WHERE r.token = x.token AND r.node || '' = x.node AND r.state = 'running'
 FOR UPDATE OF r;

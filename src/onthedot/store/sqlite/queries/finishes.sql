@@ -38,7 +38,7 @@ ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- name: finish_lock
-SELECT r.id, r.job_id, r.lane, r.slot, r.kind, r.recurring, r.due_at, r.tries, r.losses, r.token, r.attempts
+SELECT r.id, r.job_id, r.lane, r.slot, r.kind, r.recurring, r.due_at, r.tries, r.losses, r.token, r.attempts, r.orders
 FROM json_each(?1) x JOIN runs r ON r.id = x.value ->> 0
 WHERE r.token = x.value ->> 1 AND r.node = x.value ->> 2 AND r.state = 'running';
 
