@@ -140,13 +140,13 @@ def _is_secret(secret: str) -> bool:
 
 def _function(target: FunctionTarget) -> Iterator[FieldProblem]:
     module, colon, function = target.function.partition(":")
-    parts = [*module.split("."), *function.split(".")]
-    if not colon or not all(part.isidentifier() for part in parts):
+    parts = [*module.split("."), *(function.split(".") if colon else ())]
+    if not all(part.isidentifier() for part in parts):
         yield FieldProblem(
             path="target.function",
             message="not the name of a function",
             given=target.function[:200],
-            accepted='"package.module:function"',
+            accepted='"package.module:function", or the name under which an embedding program registered it',
         )
 
 

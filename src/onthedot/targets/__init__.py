@@ -37,4 +37,4 @@ def build_targets(
         "function": callables or Functions(functions, processes=processes, import_paths=import_paths),
         "command": Commands(commands or {}),
     }
-    return Targets(kinds, capacity={} if callables is not None else {"function": processes})
+    return Targets(kinds, capacity={"function": processes if callables is None else callables.threads})

@@ -44,7 +44,7 @@ class Callables:
 
     def __init__(self, *, threads: int = 32) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}
-        self._threads = threads
+        self.threads = threads
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._pool: ThreadPoolExecutor | None = None
@@ -102,7 +102,7 @@ class Callables:
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
-        self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="onthedot-callable")
+        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="onthedot-callable")
         self._thread = threading.Thread(target=self._loop.run_forever, name="onthedot-callables", daemon=True)
         self._thread.start()
         logging.getLogger().addHandler(self._handler)

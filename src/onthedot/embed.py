@@ -1,0 +1,240 @@
+"""The engine inside somebody's own asyncio program.
+
+    scheduler = Scheduler()                       # sqlite:///onthedot.db; a postgresql:// URL makes it one of many nodes
+
+    @scheduler.job(every="10s")
+    async def refresh() -> None: ...
+
+    async with scheduler:
+        await scheduler.add(refresh, cron="0 3 * * *", key="nightly", params={"full": True})
+        await my_program()
+
+Jobs made by decorator belong to the program: one whose decorator is gone is removed at the next start. Jobs added in
+code stay until removed. Functions run in this process, on a loop of their own: a slow one delays nothing but itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Any, Self, TypeVar
+
+from onthedot import __version__
+from onthedot.clock import Clock, SystemClock
+from onthedot.engine import Node
+from onthedot.errors import Conflict
+from onthedot.model.decoding import convert
+from onthedot.model.job import JobSpec, JobView
+from onthedot.model.run import RunView
+from onthedot.service import DEFAULT_TENANT, Service
+from onthedot.settings import Settings, load_settings
+from onthedot.store import JobFilter, RunFilter, open_store
+from onthedot.targets import Callables, EgressRule, build_targets
+
+__all__ = ["Scheduler"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CONCURRENCY = 100
+"""Runs at once unless told otherwise. A sync function takes a thread while it runs."""
+
+_SCHEDULE = ("cron", "every", "at", "in", "tz", "start", "end", "count")
+_POLICY = ("timeout", "retry", "overlap", "catch_up", "catch_up_limit", "delivery", "jitter", "expires_in")
+
+
+class Scheduler:
+    """`async with Scheduler(url) as scheduler:` runs jobs until the block ends. Settings are those of a node."""
+
+    def __init__(
+        self,
+        store: str = "sqlite:///onthedot.db",
+        *,
+        name: str = "program",
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+        **settings: Any,
+    ) -> None:
+        """`name` tells the decorated jobs of one program from those of another on the same store."""
+        flags = {"logs_base_directory": os.devnull, "concurrency": CONCURRENCY, **settings, "store": store, "roles": "executor"}
+        self.settings: Settings = load_settings(flags, environ={})
+        self._source = f"code:{name}"
+        self._clock = clock or SystemClock()
+        self._rng = rng or random.SystemRandom()
+        self._callables = Callables(threads=self.settings.concurrency)
+        self._names: dict[Callable[..., Any], str] = {}
+        self._decorated: dict[str, JobSpec] = {}
+        self._open = AsyncExitStack()
+        self._service: Service | None = None
+        self._node: Node | None = None
+
+    # registering: before the start, or at any time
+
+    def function(self, name: str | None = None) -> Callable[[F], F]:
+        """Decorator: make a function known by name, so that jobs can name it. It gets no schedule by this."""
+
+        def register(function: F) -> F:
+            self._register(function, name)
+            return function
+
+        return register
+
+    def job(self, *, key: str | None = None, params: Mapping[str, Any] | None = None, **when_and_how: Any) -> Callable[[F], F]:
+        """Decorator: a job of this function. `every="10s"`, `cron="0 3 * * *", tz="Europe/Berlin"`, `timeout="5s"` …
+
+        Applies at the start: give decorators before `async with`.
+        """
+
+        def register(function: F) -> F:
+            if self._service is not None:
+                raise Conflict("the scheduler runs already: decorate before it starts, or `await scheduler.add(…)`")
+            known_as = key or self._register(function, None)
+            if known_as in self._decorated:
+                raise Conflict(f"there are two jobs {known_as!r}: give one of them a key of its own")
+            self._decorated[known_as] = self._spec(function, known_as, params, when_and_how)
+            return function
+
+        return register
+
+    def _register(self, function: Callable[..., Any], name: str | None) -> str:
+        known_as = self._names.get(function) or name or _name_of(function)
+        self._callables.register(known_as, function)
+        self._names[function] = known_as
+        return known_as
+
+    # jobs
+
+    async def add(
+        self,
+        what: Callable[..., Any] | str,
+        *,
+        key: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        replace: bool = True,
+        **when_and_how: Any,
+    ) -> JobView:
+        """A job of a function (itself, or its registered name) or of a URL. With a `key` that exists, it is replaced."""
+        spec = self._spec(what, key, params, when_and_how)
+        if key is not None and replace:
+            return (await self.service.put_job_by_key(DEFAULT_TENANT, key, spec))[0]
+        return await self.service.create_job(DEFAULT_TENANT, spec)
+
+    def _spec(
+        self, what: Callable[..., Any] | str, key: str | None, params: Mapping[str, Any] | None, given: Mapping[str, Any]
+    ) -> JobSpec:
+        """The same spec, and the same errors, as a job over HTTP. `in_` may be written for `in`, a word of Python's."""
+        words = {name.rstrip("_"): value for name, value in given.items() if value is not None}
+        loose = {name: value for name, value in words.items() if name not in (*_SCHEDULE, *_POLICY)}
+        loose["schedule"] = {name: words[name] for name in _SCHEDULE if name in words}
+        loose["policy"] = {name: words[name] for name in _POLICY if name in words}
+        loose["target"] = self._target(what)
+        loose["params"] = dict(params or {})
+        if key is not None:
+            loose["key"] = key
+        return convert(loose, JobSpec)
+
+    def _target(self, what: Callable[..., Any] | str) -> dict[str, Any]:
+        if callable(what):
+            return {"type": "function", "function": self._register(what, None)}
+        if "://" in what:
+            return {"type": "webhook", "url": what}
+        return {"type": "function", "function": what}
+
+    async def get(self, job: int | str) -> JobView:
+        """By id or by key."""
+        if isinstance(job, int):
+            return await self.service.get_job(DEFAULT_TENANT, job)
+        return await self.service.get_job_by_key(DEFAULT_TENANT, job)
+
+    async def jobs(self, **filters: Any) -> AsyncIterator[JobView]:
+        """All jobs, newest first; `q`, `tag`, `status` … as over HTTP."""
+        cursor: str | None = None
+        while True:
+            page = await self.service.list_jobs(DEFAULT_TENANT, JobFilter(**filters, limit=500, cursor=cursor))
+            for job in page.items:
+                yield job
+            cursor = page.next
+            if cursor is None:
+                return
+
+    async def remove(self, job: int | str) -> None:
+        await self.service.delete_job(DEFAULT_TENANT, await self._id(job))
+
+    async def pause(self, job: int | str) -> JobView:
+        return await self.service.pause_job(DEFAULT_TENANT, await self._id(job))
+
+    async def resume(self, job: int | str) -> JobView:
+        return await self.service.resume_job(DEFAULT_TENANT, await self._id(job))
+
+    async def run_now(self, job: int | str) -> RunView:
+        return await self.service.run_job(DEFAULT_TENANT, await self._id(job))
+
+    async def runs(self, job: int | str, limit: int = 50) -> Sequence[RunView]:
+        """The newest runs of a job."""
+        wanted = RunFilter(job_id=await self._id(job), limit=limit)
+        return (await self.service.list_runs(DEFAULT_TENANT, wanted)).items
+
+    async def _id(self, job: int | str) -> int:
+        return job if isinstance(job, int) else (await self.get(job)).id
+
+    # running
+
+    @property
+    def service(self) -> Service:
+        """Every verb there is; the methods here are the common ones."""
+        if self._service is None:
+            raise Conflict("the scheduler does not run: use it inside `async with scheduler:`")
+        return self._service
+
+    async def __aenter__(self) -> Self:
+        if self._service is not None:
+            raise Conflict("the scheduler runs already")
+        async with AsyncExitStack() as opening:
+            store = await open_store(self.settings.store, self._clock)
+            opening.push_async_callback(store.close)
+            egress = EgressRule.parse(self.settings.egress_allow, allow_private=self.settings.loopback)
+            targets = build_targets(version=__version__, egress=egress, callables=self._callables, clock=self._clock)
+            service = Service(store, targets, self._clock, self.settings)
+            opening.push_async_callback(service.close)
+            await service.sync(DEFAULT_TENANT, self._source, list(self._decorated.values()), prune=True)
+            await opening.enter_async_context(targets)
+            self._node = Node(store=store, targets=targets, clock=self._clock, rng=self._rng, settings=self.settings)
+            await opening.enter_async_context(self._node)
+            self._service = service
+            opening.callback(self._closed)
+            self._open = opening.pop_all()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._open.aclose()
+
+    def _closed(self) -> None:
+        self._service = self._node = None
+
+    async def wait(self) -> None:
+        """Until the engine ends, which by itself it does only on an error: then this raises it."""
+        if self._node is None:
+            raise Conflict("the scheduler does not run: use it inside `async with scheduler:`")
+        await self._node.wait()
+
+    def run(self) -> None:
+        """For a program that does nothing else: run until Ctrl-C."""
+
+        async def live() -> None:
+            async with self:
+                await self.wait()
+
+        try:
+            asyncio.run(live())
+        except KeyboardInterrupt:
+            return
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """The name in the store, the same at every start: what `def` says, without the names of enclosing functions."""
+    name = getattr(function, "__name__", "")
+    if not name.isidentifier():
+        raise ValueError(f"{function!r} has no name of its own: register it with `@scheduler.function(\"name\")`")
+    return str(name)
