@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import sqlite3
@@ -12,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from onthedot import __version__
+from onthedot.cli.options import server_url
 from onthedot.cli.output import ago
 from onthedot.client import AsyncClient
 from onthedot.clock import SystemClock
@@ -89,7 +91,7 @@ async def _store(settings: Settings, server: str | None, key: str | None) -> Asy
         driver = await open_driver(settings.store)
     except StoreInUse:
         yield _ok("store", f"{shown} is held by a running server: asking that")
-        async for finding in _by_server(server or f"http://127.0.0.1:{settings.port}", key):
+        async for finding in _by_server(server_url(server, settings.port), key or os.environ.get("ONTHEDOT_KEY")):
             yield finding
         return
     except (OnTheDotError, OSError) as error:

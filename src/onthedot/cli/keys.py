@@ -12,7 +12,7 @@ import typer
 
 from onthedot.cli.direct import settings_for, with_store
 from onthedot.cli.group import command_group
-from onthedot.cli.options import ApiKey, AsJson, Server, StoreUrl, connected
+from onthedot.cli.options import ApiKey, AsJson, Server, StoreUrl, connected, server_url
 from onthedot.cli.options import Settings as SettingsFile
 from onthedot.cli.output import print_json, say, table, when
 
@@ -153,5 +153,5 @@ def _do(
             settings, lambda opened: direct(Service(opened, build_targets(version=""), SystemClock(), settings))
         )
     except StoreInUse:
-        with connected(f"http://127.0.0.1:{settings.port}" if "port" in settings.given else None, key) as client:
+        with connected(server_url(None, settings.port), key) as client:
             return by_server(client)

@@ -13,11 +13,21 @@ if TYPE_CHECKING:
     from onthedot.client import Client
     from onthedot.model.job import JobView
 
-__all__ = ["ApiKey", "AsJson", "OnlyKey", "OnlyServer", "Server", "Settings", "StoreUrl", "connected", "find_job"]
+__all__ = [
+    "ApiKey",
+    "AsJson",
+    "OnlyKey",
+    "OnlyServer",
+    "Server",
+    "Settings",
+    "StoreUrl",
+    "connected",
+    "find_job",
+    "server_url",
+]
 
 _SERVER_HELP = "Where the server is [env: ONTHEDOT_URL; default: http://127.0.0.1:8000]"
 _KEY_HELP = "API key [env: ONTHEDOT_KEY]"
-DEFAULT_URL = "http://127.0.0.1:8000"
 
 Server = Annotated[str | None, typer.Option("--url", "--server", metavar="URL", help=_SERVER_HELP)]
 ApiKey = Annotated[str | None, typer.Option("--key", "--api-key", metavar="KEY", help=_KEY_HELP)]
@@ -34,14 +44,16 @@ Settings = Annotated[
 ]
 
 
+def server_url(server: str | None, port: int = 8000) -> str:
+    url = server or os.environ.get("ONTHEDOT_URL") or f"http://127.0.0.1:{port}"
+    return url if "://" in url else f"http://{url}"
+
+
 @contextmanager
 def connected(server: str | None, key: str | None) -> Iterator[Client]:
     from onthedot.client import Client
 
-    url = server or os.environ.get("ONTHEDOT_URL") or DEFAULT_URL
-    if "://" not in url:
-        url = f"http://{url}"
-    with Client(url, key or os.environ.get("ONTHEDOT_KEY") or None, tries=2) as client:
+    with Client(server_url(server), key or os.environ.get("ONTHEDOT_KEY") or None, tries=2) as client:
         yield client
 
 

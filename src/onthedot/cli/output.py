@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from onthedot.clock import SystemClock
 from onthedot.model.duration import DAY, HOUR, MINUTE, SECOND
 from onthedot.model.instant import parse_rfc3339
 
-if TYPE_CHECKING:
-    from rich.console import Console
+__all__ = ["ago", "facts", "print_json", "say", "table", "when"]
 
-__all__ = ["ago", "console", "facts", "print_json", "say", "table", "when"]
-
-NARROWEST = 80
-
-
-def console() -> Console:
-    from rich.console import Console
-
-    plain = Console(highlight=False, soft_wrap=False)
-    if plain.is_terminal:
-        return plain
-    return Console(highlight=False, width=max(NARROWEST, plain.width))
+WIDTH = 80
+NARROW = 8
+GAP = "  "
 
 
 def say(text: str) -> None:
@@ -41,20 +32,38 @@ def print_json(value: Any) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str, wide: Sequence[str] = ()) -> None:
-    """`wide` columns give way when the line gets too long; numbers and names stay whole."""
-    from rich.table import Table
-    from rich.text import Text
-
-    listed = [list(row) for row in rows]
-    if not listed:
+    """`wide` columns give way when the line gets too long; numbers, states and ids stay whole."""
+    cells = [[_cell(value).replace("\n", " ") for value in row] for row in rows]
+    if not cells:
         say(empty)
         return
-    drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in columns:
-        drawn.add_column(name.upper(), overflow="ellipsis", no_wrap=True, ratio=1 if name in wide else None)
-    for row in listed:
-        drawn.add_row(*[Text(_cell(value), style=_STYLES.get(_cell(value), "")) for value in row])
-    console().print(drawn)
+    heads = [name.upper() for name in columns]
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    flexible = [place for place, name in enumerate(columns) if name in wide]
+    excess = sum(widths) + len(GAP) * (len(widths) - 1) - line_width()
+    while excess > 0 and (place := max(flexible, key=lambda place: widths[place], default=-1)) >= 0:
+        if widths[place] <= NARROW:
+            break
+        widths[place] -= 1
+        excess -= 1
+    say(_line(heads, widths, lambda _: "bold"))
+    for row in cells:
+        say(_line(row, widths, lambda text: _STYLES.get(text, "")))
+
+
+def line_width() -> int:
+    """The terminal's; for a file or a pipe the 80 columns that everybody can read."""
+    return shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], style: Callable[[str], str]) -> str:
+    coloured = sys.stdout.isatty()
+    parts = []
+    for text, width in zip(cells, widths, strict=True):
+        shown = text if len(text) <= width else text[: width - 1] + "…"
+        code = _CODES.get(style(text), "") if coloured else ""
+        parts.append((f"\033[{code}m{shown}\033[0m" if code else shown) + " " * (width - len(shown)))
+    return GAP.join(parts).rstrip()
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> None:
@@ -82,6 +91,9 @@ _STYLES = {
     "ended": "dim",
     "CANCELLED": "dim",
 }
+
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
 def _cell(value: object) -> str:

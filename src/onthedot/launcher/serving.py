@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 import sys
@@ -59,6 +60,7 @@ async def serve(
 ) -> None:
     """Until told to stop. `listener`: a socket somebody else opened; `quiet`: no banner (a supervisor said it)."""
     configure_logging(settings.log_level)
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # its starting and stopping is ours to tell
     stop_logging = log_events(telemetry)
     stopping = stopping or Stopping()
     routes = []
