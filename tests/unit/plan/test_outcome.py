@@ -1,0 +1,131 @@
+"""Done, again, or a dead letter; and what a lost or interrupted attempt means."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onthedot.model.duration import Duration
+from onthedot.model.policy import Retry as RetryPolicy
+from onthedot.model.run import Outcome
+from onthedot.plan import Dead, Done, Lost, Retry, backoff, on_interrupted, on_lost, on_outcome
+from tests.unit.plan.jobs import DAY, MINUTE, NOW, SECOND, claimed
+
+FAILED = Outcome(kind="error", retryable=True, error="boom")
+REFUSED = Outcome(kind="refused", retryable=False, error="no")
+
+
+def decide(run, outcome, now=NOW + 10, seed=1):
+    return on_outcome(run, outcome, now, random.Random(seed))
+
+
+class TestOutcome:
+    def test_ok(self):
+        assert decide(claimed(), Outcome(kind="ok")) == Done(status="done", tries=1, losses=0)
+
+    def test_a_failure_is_tried_again_after_the_backoff(self):
+        again = decide(claimed(), FAILED)
+        assert isinstance(again, Retry)
+        assert NOW + 10 + 750 <= again.ready_at <= NOW + 10 + 1250
+        assert (again.tries, again.losses) == (1, 0)
+
+    def test_the_last_try_is_a_dead_letter(self):
+        assert decide(claimed(tries=2), FAILED) == Dead(reason="attempts", tries=3, losses=0)
+
+    def test_losses_do_not_count_as_tries(self):
+        again = decide(claimed(tries=1, losses=2), FAILED)
+        assert isinstance(again, Retry)
+        assert (again.tries, again.losses) == (2, 2)
+
+    def test_what_can_not_succeed_is_not_tried_again(self):
+        assert decide(claimed(), REFUSED) == Dead(reason="not_retryable", tries=1, losses=0)
+
+    def test_at_most_once_is_never_sent_again(self):
+        assert decide(claimed(delivery="at_most_once"), FAILED) == Dead(reason="at_most_once", tries=1, losses=0)
+
+    def test_retry_after_is_honoured(self):
+        again = decide(claimed(), Outcome(kind="error", retryable=True, retry_after_ms=90_000))
+        assert again == Retry(ready_at=NOW + 10 + 90_000, tries=1, losses=0)
+
+    def test_but_not_for_more_than_a_day(self):
+        again = decide(claimed(), Outcome(kind="error", retryable=True, retry_after_ms=400 * DAY))
+        assert again == Retry(ready_at=NOW + 10 + DAY, tries=1, losses=0)
+
+    def test_a_short_retry_after_does_not_shorten_the_backoff(self):
+        again = decide(claimed(), Outcome(kind="error", retryable=True, retry_after_ms=1))
+        assert isinstance(again, Retry)
+        assert again.ready_at >= NOW + 10 + 750
+
+    def test_no_retry_beyond_max_age(self):
+        policy = RetryPolicy(attempts=100, max_age=Duration(MINUTE))
+        assert isinstance(decide(claimed(retry=policy), FAILED, NOW + 50 * SECOND), Retry)
+        assert decide(claimed(retry=policy), FAILED, NOW + MINUTE) == Dead(reason="max_age", tries=1, losses=0)
+
+    def test_cancelled(self):
+        assert isinstance(decide(claimed(), Outcome(kind="cancelled")), Done)
+
+    def test_expired_is_skipped_as_late(self):
+        assert decide(claimed(), Outcome(kind="expired")) == Done(status="skipped", reason="late", tries=0, losses=0)
+
+    def test_unknown_is_a_dead_letter(self):
+        assert decide(claimed(), Outcome(kind="unknown")) == Dead(reason="unknown", tries=1, losses=0)
+
+
+class TestBackoff:
+    @pytest.mark.parametrize(("tries", "least", "most"), [(1, 750, 1250), (2, 1500, 2500), (3, 3000, 5000)])
+    def test_doubles(self, tries, least, most):
+        waits = [backoff(RetryPolicy(), tries, random.Random(seed)) for seed in range(50)]
+        assert least <= min(waits) < max(waits) <= most
+
+    def test_ends_at_its_maximum(self):
+        waits = {backoff(RetryPolicy(), tries, random.Random(tries)) for tries in range(12, 1000, 50)}
+        assert max(waits) <= 300_000
+        assert min(waits) >= 225_000
+
+    @given(
+        tries=st.integers(1, 1000),
+        base=st.integers(0, 10**9),
+        factor=st.floats(1, 100),
+        most=st.integers(0, 10**9),
+        seed=st.integers(0, 10),
+    )
+    def test_is_never_negative_and_never_over_the_maximum(self, tries, base, factor, most, seed):
+        policy = RetryPolicy(backoff=Duration(base), factor=factor, max=Duration(most))
+        assert 0 <= backoff(policy, tries, random.Random(seed)) <= most
+
+
+class TestLost:
+    def lost(self, **more):
+        facts = {"due_at": NOW, "tries": 0, "losses": 0, "at_most_once": False, "begun": False}
+        return on_lost(Lost(**{**facts, **more}), NOW + 10)
+
+    def test_is_retried_at_once(self):
+        assert self.lost(tries=1) == Retry(ready_at=NOW + 10, tries=1, losses=1)
+
+    def test_the_third_time_it_is_poison(self):
+        assert self.lost(losses=1) == Retry(ready_at=NOW + 10, tries=0, losses=2)
+        assert self.lost(losses=2) == Dead(reason="poison", tries=0, losses=3)
+
+    def test_tries_do_not_limit_losses(self):
+        assert isinstance(self.lost(tries=999), Retry)
+
+    def test_what_was_held_ahead_had_not_begun(self):
+        assert self.lost(losses=2, due_at=NOW + 11) == Retry(ready_at=NOW + 10, tries=0, losses=2)
+
+    def test_at_most_once_after_begin_is_unknown(self):
+        assert self.lost(at_most_once=True, begun=True) == Dead(reason="unknown", tries=1, losses=1)
+
+    def test_at_most_once_before_begin_is_pending_again(self):
+        assert self.lost(at_most_once=True) == Retry(ready_at=NOW + 10, tries=0, losses=0)
+
+
+class TestInterrupted:
+    def test_no_try_is_counted(self):
+        assert on_interrupted(claimed(tries=2), NOW) == Retry(ready_at=NOW, tries=2, losses=0)
+        assert decide(claimed(tries=2), Outcome(kind="interrupted")) == Retry(ready_at=NOW + 10, tries=2, losses=0)
+
+    def test_at_most_once_stays_sent(self):
+        assert on_interrupted(claimed(delivery="at_most_once"), NOW) == Dead(reason="unknown", tries=1, losses=0)
