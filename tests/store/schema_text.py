@@ -63,7 +63,9 @@ async def _postgres(store: Store) -> str:
             for c in columns
             if c["table_name"] == name
         ]
-        lines += [f"    {r['text']}" for r in constraints if r["table_name"] == name and "NOT NULL" not in r["text"][:8]]
+        lines += [
+            f"    {r['text']}" for r in constraints if r["table_name"] == name and "NOT NULL" not in r["text"][:8]
+        ]
         body = ",\n".join(lines)
         parts.append(f"CREATE TABLE {name} (\n{body}\n){table['partitioned']}{table['bound']}{table['options']};\n")
     parts.append("".join(f"{row['text']};\n" for row in await fetch(store, _INDEXES)))

@@ -1,6 +1,6 @@
 """Migrating from zero gives exactly the schema that is written down in golden/.
 
-After a new migration: `GOLDEN=write pytest tests/store/test_golden_schema.py`, then read the difference before committing.
+After a new migration: `GOLDEN=write pytest tests/store/test_golden_schema.py`, and read the difference before the commit.
 """
 
 from __future__ import annotations
@@ -63,5 +63,7 @@ def test_both_stores_have_the_same_tables_and_columns() -> None:
 
 def test_no_id_is_narrow() -> None:
     """int4 runs out: every integer is 64 bits wide."""
-    narrow = re.findall(r"^\s+\w+ (?:integer|smallint|serial)\b.*$", (GOLDEN / "postgres.sql").read_text(), re.MULTILINE)
+    narrow = re.findall(
+        r"^\s+\w+ (?:integer|smallint|serial)\b.*$", (GOLDEN / "postgres.sql").read_text(), re.MULTILINE
+    )
     assert narrow == []

@@ -88,7 +88,9 @@ async def test_a_retry_whose_time_passed_is_ready_at_once(store: Store, times: T
 async def test_what_waits_in_a_lane_is_parked_too(store: Store, times: Times) -> None:
     job = await create(store, schedule={"every": "1m"}, policy={"overlap": "queue"})
     run = await cursor_of(store, job)
-    await execute(store, f"UPDATE runs SET cursor = false, parked = 'lane', ready_at = {NEVER} WHERE id = '{run['id']}'")
+    await execute(
+        store, f"UPDATE runs SET cursor = false, parked = 'lane', ready_at = {NEVER} WHERE id = '{run['id']}'"
+    )
     await store.pause_job(1, job.id)
     assert [run["parked"] for run in await runs_of(store, job)] == ["paused"]
     await times.advance(2 * MINUTE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from onthedot.errors import Conflict, IdempotencyMismatch, Invalid, NotFound
@@ -71,7 +73,7 @@ class TestBackfill:
 
     async def test_what_was_done_or_waits_is_left_out(self, store: Store, times: Times) -> None:
         job = await create(store)
-        first = {"start": LAST_HOUR - 3 * HOUR, "end": LAST_HOUR}
+        first: dict[str, Any] = {"start": LAST_HOUR - 3 * HOUR, "end": LAST_HOUR}
         for slot, status in ((LAST_HOUR - 2 * HOUR, "done"), (LAST_HOUR - HOUR, "failed")):
             await execute(
                 store,
@@ -89,7 +91,7 @@ class TestBackfill:
             await store.backfill_job(1, job.id, start=LAST_HOUR - 9 * HOUR, end=LAST_HOUR, limit=3)
         assert caught.value.problems[0].path == "end"
         assert len(await runs_of(store, job)) == 1
-        fits = {"start": LAST_HOUR - 9 * HOUR, "end": LAST_HOUR - 7 * HOUR}
+        fits: dict[str, Any] = {"start": LAST_HOUR - 9 * HOUR, "end": LAST_HOUR - 7 * HOUR}
         assert len(await store.backfill_job(1, job.id, **fits, limit=3)) == 3
 
     async def test_of_a_paused_job_it_waits(self, store: Store, times: Times) -> None:

@@ -20,7 +20,7 @@ def report(created: str = "", updated: str = "", unchanged: str = "", removed: s
     )
 
 
-async def keys(store: Store) -> list[str | None]:
+async def keys(store: Store) -> list[str]:
     return sorted(job.key or "" for job in (await store.list_jobs(1, JobFilter())).items)
 
 

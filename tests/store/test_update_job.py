@@ -255,7 +255,9 @@ class TestWaitingRuns:
         job = await create(store, schedule={"every": "1m"}, policy={"overlap": "queue"})
         first = await cursor_of(store, job)
         await execute(
-            store, f"UPDATE runs SET cursor = false, tries = 1, parked = 'lane', ready_at = {NEVER} WHERE id = '{first['id']}'"
+            store,
+            "UPDATE runs SET cursor = false, tries = 1, parked = 'lane', "
+            f"ready_at = {NEVER} WHERE id = '{first['id']}'",
         )
         await change(store, job, schedule={"every": "1m"})
         (run,) = [run for run in await runs_of(store, job) if run["id"] == first["id"]]

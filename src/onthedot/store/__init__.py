@@ -79,9 +79,9 @@ async def _refuse_older(driver: Driver) -> None:
 
 async def open_driver(url: str, clock: Clock | None = None, *, threads: bool = True, now: str | None = None) -> Driver:
     """The driver for an address, without looking at its tables."""
-    scheme, _, rest = url.partition("://")
+    scheme, separator, rest = url.partition("://")
     if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
         return SqliteDriver(rest[1:], clock or SystemClock(), threads=threads)
-    if scheme in ("postgresql", "postgres"):
+    if scheme in ("postgresql", "postgres") and separator:
         return await PostgresDriver.open(url, now=now)
     raise SettingsError(f"{url.partition('@')[2] or url!r} is no address of a store. Accepted: {_ACCEPTED}")

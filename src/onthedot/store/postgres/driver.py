@@ -129,7 +129,7 @@ class PostgresDriver:
                 try:
                     yield connection
                 except asyncpg.InterfaceError as error:  # a slip of ours, unless the connection went away
-                    if connection.is_closed():
+                    if _gone(connection):
                         raise unavailable(error) from error
                     raise
         except AWAY as error:
@@ -207,6 +207,14 @@ class PostgresDriver:
             await asyncio.wait_for(self._pool.close(), 5)
         except TimeoutError:
             self._pool.terminate()
+
+
+def _gone(connection: Any) -> bool:
+    """A connection that broke has been taken away from its holder, and then refuses even this question."""
+    try:
+        return bool(connection.is_closed())
+    except asyncpg.InterfaceError:
+        return True
 
 
 async def _keep(connection: Any) -> None:
