@@ -37,13 +37,23 @@ class RunVerbs(Wired):
         return run
 
     async def backfill_job(
-        self, tenant: int, job_id: int, start: str, end: str, force: bool = False, limit: int = BACKFILL_LIMIT
+        self,
+        tenant: int,
+        job_id: int,
+        start: str,
+        end: str,
+        force: bool = False,
+        limit: int = BACKFILL_LIMIT,
+        idempotency_key: str | None = None,
     ) -> list[str]:
         """Run the slots from `start` to `end` (RFC 3339) that were not done. Answers the ids of the new runs."""
         first, last = _instant("start", start), _instant("end", end)
         if last < first:
             raise Invalid.one("end", "is before start", given=end, accepted=f"an instant after {start}")
-        ids = await self.store.backfill_job(tenant, job_id, start=first, end=last, force=force, limit=limit)
+        repeat = idempotency("backfill", idempotency_key, (job_id, start, end, force, limit))
+        ids = await self.store.backfill_job(
+            tenant, job_id, start=first, end=last, force=force, limit=limit, idempotency=repeat
+        )
         if ids:
             await self.hint_now()
         return ids
@@ -62,9 +72,9 @@ class RunVerbs(Wired):
         await self.hint_orders()
         return run
 
-    async def retry_run(self, tenant: int, run_id: str) -> RunView:
+    async def retry_run(self, tenant: int, run_id: str, idempotency_key: str | None = None) -> RunView:
         """A new run of the same slot: a terminal run never changes."""
-        run = await self.store.retry_run(tenant, run_id)
+        run = await self.store.retry_run(tenant, run_id, idempotency=idempotency("retry", idempotency_key, run_id))
         await self.hint_now()
         return run
 
@@ -74,10 +84,16 @@ class RunVerbs(Wired):
         return await self.store.list_dead(tenant, job_id=job_id, limit=limit, cursor=cursor)
 
     async def redrive(
-        self, tenant: int, ids: Sequence[str] | None = None, job_id: int | None = None, limit: int = 1000
+        self,
+        tenant: int,
+        ids: Sequence[str] | None = None,
+        job_id: int | None = None,
+        limit: int = 1000,
+        idempotency_key: str | None = None,
     ) -> list[str]:
         """New runs for the named dead letters, those of one job, or all of them. Answers the ids of the new runs."""
-        new = await self.store.redrive(tenant, ids=ids, job_id=job_id, limit=limit)
+        repeat = idempotency("redrive", idempotency_key, (ids, job_id, limit))
+        new = await self.store.redrive(tenant, ids=ids, job_id=job_id, limit=limit, idempotency=repeat)
         if new:
             await self.hint_now()
         return new
