@@ -11,7 +11,7 @@ from onthedot.model.run import RunView, run_id
 from onthedot.plan import timetable_of
 from onthedot.store.changing import Locked, lock
 from onthedot.store.driver import Rows, Transaction
-from onthedot.store.idempotency import Idempotency, claim_keys
+from onthedot.store.idempotency import Idempotency, claim_keys, once
 from onthedot.store.numbers import take_run_numbers
 from onthedot.store.reading import no_job
 from onthedot.store.runs_of_verbs import run_row
@@ -42,12 +42,20 @@ class RunsByHand(Topic):
         return await self.driver.write(body)
 
     async def backfill_job(
-        self, tenant: int, job_id: int, *, start: int, end: int, force: bool = False, limit: int = 1000
+        self,
+        tenant: int,
+        job_id: int,
+        *,
+        start: int,
+        end: int,
+        force: bool = False,
+        limit: int = 1000,
+        idempotency: Idempotency | None = None,
     ) -> list[str]:
         """Run the slots from `start` to `end` that lie before the next one; those already done only with `force`.
         They go into the backlog lane: what is on time is never delayed by them. The ids of the new runs."""
 
-        async def body(tx: Transaction) -> list[str]:
+        async def fill(tx: Transaction) -> list[str]:
             job = await _locked(tx, tenant, job_id)
             slots = _slots(job, start, end, limit)
             if not force and slots:
@@ -74,7 +82,7 @@ class RunsByHand(Topic):
                 await tx.execute("add_runs", job.now, Rows(rows))
             return [row[0] for row in rows]
 
-        return await self.driver.write(body)
+        return await self.driver.write(lambda tx: once(tx, tenant, idempotency, list[str], lambda: fill(tx)))
 
 
 async def _locked(tx: Transaction, tenant: int, job_id: int) -> Locked:

@@ -11,6 +11,7 @@ from onthedot.plan import LOOKAHEAD_MS, on_cancel
 from onthedot.store.changing import Locked, lock
 from onthedot.store.driver import Driver, Row, Rows, Transaction
 from onthedot.store.endings import Ending, end_runs
+from onthedot.store.idempotency import Idempotency, once
 from onthedot.store.new_runs import new_run
 from onthedot.store.numbers import take_run_numbers
 from onthedot.store.run_ids import parse_run_id
@@ -47,11 +48,11 @@ class RunVerbs(Topic):
 
         return await self.driver.write(body)
 
-    async def retry_run(self, tenant: int, run_id: str) -> RunView:
+    async def retry_run(self, tenant: int, run_id: str, *, idempotency: Idempotency | None = None) -> RunView:
         """A new run of the same slot; a terminal run never changes."""
         _, slot = parse_run_id(run_id)
 
-        async def body(tx: Transaction) -> RunView:
+        async def retry(tx: Transaction) -> RunView:
             ended = await tx.rows("ended_runs", tenant, Rows([(run_id, slot)]))
             if not ended:
                 live = await read_run(tx, tenant, run_id)
@@ -61,14 +62,20 @@ class RunVerbs(Topic):
                 raise no_run(run_id, "its job is gone")
             return await read_run(tx, tenant, new[0])
 
-        return await self.driver.write(body)
+        return await self.driver.write(lambda tx: once(tx, tenant, idempotency, RunView, lambda: retry(tx)))
 
     async def redrive(
-        self, tenant: int, *, ids: Sequence[str] | None = None, job_id: int | None = None, limit: int = 1000
+        self,
+        tenant: int,
+        *,
+        ids: Sequence[str] | None = None,
+        job_id: int | None = None,
+        limit: int = 1000,
+        idempotency: Idempotency | None = None,
     ) -> list[str]:
         """New runs for these dead letters, those of a job, or all; newest first, at most `limit`. Their ids."""
 
-        async def body(tx: Transaction) -> list[str]:
+        async def drive(tx: Transaction) -> list[str]:
             name, args = "take_dead", list[Any]()
             if ids is not None:
                 name, args = f"{name}+where.dead_ids", [*args, list(ids)]
@@ -78,7 +85,7 @@ class RunVerbs(Topic):
                 name = "take_dead+where.any_dead"
             return await self._drive(tx, await tx.rows(name, tenant, limit, *args))
 
-        return await self.driver.write(body)
+        return await self.driver.write(lambda tx: once(tx, tenant, idempotency, list[str], lambda: drive(tx)))
 
     async def _drive(self, tx: Transaction, ended: Sequence[Row]) -> list[str]:
         """Into the backlog lane: a thousand runs that failed must not delay those that are on time."""

@@ -6,7 +6,8 @@ other. On PostgreSQL a second writer waits for the first to commit, then finds i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -15,8 +16,9 @@ from onthedot.model.duration import DAY
 from onthedot.store.driver import Rows, Transaction
 from onthedot.store.topic import Topic
 
-__all__ = ["Answers", "Idempotency", "IdempotencyUpkeep", "Wanted", "claim_keys", "mismatch", "release_keys"]
+__all__ = ["Answers", "Idempotency", "IdempotencyUpkeep", "Wanted", "claim_keys", "mismatch", "once", "release_keys"]
 
+T = TypeVar("T")
 KEPT = DAY
 
 
@@ -53,6 +55,23 @@ async def release_keys(tx: Transaction, keys: Sequence[tuple[int, str]]) -> None
     """What failed may be tried again under the same key."""
     if keys:
         await tx.execute("release_idempotency", Rows(keys))
+
+
+async def once(
+    tx: Transaction, tenant: int, repeat: Idempotency | None, kind: type[T], act: Callable[[], Awaitable[T]]
+) -> T:
+    """Act, or answer what was answered before under the same key. The key is claimed first: on PostgreSQL a second one
+    waits there until the first has committed. What fails rolls the claim back with everything else."""
+    if repeat is None:
+        return await act()
+    kept = (await claim_keys(tx, [(tenant, repeat, "")], await tx.now())).get((tenant, repeat.key))
+    if isinstance(kept, Invalid):
+        raise kept
+    if kept is not None:
+        return msgspec.json.decode(kept, type=kind)
+    answer = await act()
+    await tx.execute("keep_answer", tenant, repeat.key, msgspec.json.encode(answer).decode())
+    return answer
 
 
 def mismatch(key: str) -> Invalid:

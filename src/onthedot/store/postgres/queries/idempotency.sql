@@ -10,6 +10,9 @@ RETURNING tenant, key;
 SELECT i.tenant, i.key, i.fingerprint, i.result
 FROM unnest($1::bigint[], $2::text[]) AS u(tenant, key) JOIN idempotency i ON i.tenant = u.tenant AND i.key = u.key;
 
+-- name: keep_answer
+UPDATE idempotency SET result = $3 WHERE tenant = $1 AND key = $2;
+
 -- name: release_idempotency
 DELETE FROM idempotency i USING unnest($1::bigint[], $2::text[]) AS u(tenant, key)
 WHERE i.tenant = u.tenant AND i.key = u.key;

@@ -14,6 +14,9 @@ SELECT i.tenant, i.key, i.fingerprint, i.result
 FROM json_each(?1) u
 JOIN idempotency i ON i.tenant = json_extract(u.value, '$[0]') AND i.key = json_extract(u.value, '$[1]');
 
+-- name: keep_answer
+UPDATE idempotency SET result = ?3 WHERE tenant = ?1 AND key = ?2;
+
 -- name: release_idempotency
 DELETE FROM idempotency
 WHERE (tenant, key) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?1));
