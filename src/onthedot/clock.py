@@ -11,7 +11,7 @@ import heapq
 import itertools
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
 __all__ = ["Clock", "FakeClock", "SystemClock"]
@@ -30,14 +30,9 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None: ...
 
-    def timeout(self, seconds: float | None) -> _TimeoutScope:
+    def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[object]:
         """`async with clock.timeout(3):` raises TimeoutError inside when the time is up. None: never."""
         ...
-
-
-class _TimeoutScope(Protocol):
-    async def __aenter__(self) -> object: ...
-    async def __aexit__(self, *exc: object) -> bool | None: ...
 
 
 class SystemClock:
@@ -52,7 +47,7 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    def timeout(self, seconds: float | None) -> _TimeoutScope:
+    def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[object]:
         return asyncio.timeout(seconds)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from onthedot.clock import FakeClock
 from onthedot.engine import EngineSettings, Node
@@ -63,7 +63,7 @@ class Member:
         self.way = Trouble(cluster.store)
         self.sender = sender
         self.node = Node(
-            store=self.way,  # type: ignore[arg-type]
+            store=cast("Store", self.way),
             targets=sender,
             clock=cluster.clock,
             rng=random.Random(seed),

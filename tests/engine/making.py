@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
 from onthedot.model.policy import Policy
 from onthedot.model.run import Attempt, ClaimedRun, Outcome
@@ -21,7 +22,7 @@ COMMAND = CommandTarget(command="backup")
 
 
 def spec(target: Target = HOOK, *, key: str | None = None, schedule: Schedule | None = None, **policy: Any) -> JobSpec:
-    return JobSpec(key=key, schedule=schedule or Schedule(in_=1000), target=target, policy=Policy(**policy))
+    return JobSpec(key=key, schedule=schedule or Schedule(in_=Duration(1000)), target=target, policy=Policy(**policy))
 
 
 def claimed(

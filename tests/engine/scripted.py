@@ -74,6 +74,15 @@ class ScriptedStore:
     async def prune(self, before):
         return self._answer("prune", before, 0)
 
+    async def register(self, info):
+        return self._answer("register", info, 1_700_000_000_000)
+
+    async def leave(self, node):
+        return self._answer("leave", node, None)
+
+    def listen(self, callback):
+        return lambda: None
+
     async def ensure_partitions(self):
         return self._answer("ensure_partitions", None, [])
 

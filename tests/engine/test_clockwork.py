@@ -26,7 +26,7 @@ async def at(clock: FakeClock, seconds: float) -> None:
 
 async def test_unknown_until_the_first_answer(fake_clock):
     time = DatabaseClock(fake_clock)
-    assert not time.known
+    assert [time.known] == [False]
     time.observe(EPOCH, 0.0, 0.0)
     assert time.known
     assert time.now_ms() == EPOCH

@@ -52,7 +52,7 @@ async def test_a_new_timer_due_soon_is_picked_up_by_hint(cluster, fake_clock):
 async def test_without_hints_it_is_found_within_the_poll_gap(cluster, fake_clock):
     node = await cluster.node()
     await fake_clock.advance(5)
-    cluster.store.driver.notify = lambda topic: asyncio.sleep(0)  # type: ignore[method-assign]
+    cluster.store.driver.notify = lambda topic: asyncio.sleep(0)
     await cluster.create(spec(schedule=due_in(10)))
     await fake_clock.advance(1.05)
     assert len(node.sender.calls) == 1
@@ -94,8 +94,8 @@ async def test_a_timeout_is_a_failed_try_and_is_retried(cluster, fake_clock):
 async def test_retries_back_off_and_end_as_a_dead_letter(cluster, fake_clock):
     node = await cluster.node()
     node.sender.outcomes = [FAILED] * 3
-    policy = {"retry": Retry(attempts=3, backoff=Duration(1000), factor=2)}
-    job = await cluster.create(spec(schedule=due_in(1000), **policy))
+    retry = Retry(attempts=3, backoff=Duration(1000), factor=2)
+    job = await cluster.create(spec(schedule=due_in(1000), retry=retry))
     await fake_clock.advance(10)
     first, second, third = node.sender.sent_at
     assert 750 <= second - first <= 1260

@@ -17,7 +17,7 @@ class Backoff:
         self._failures = 0
 
     def delay(self) -> float:
-        longest = min(self._most, self._first * 2 ** min(self._failures, 20))
+        longest = min(self._most, self._first * (1 << min(self._failures, 20)))
         self._failures += 1
         return longest * self._rng.uniform(0.5, 1.0)
 

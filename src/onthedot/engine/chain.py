@@ -31,11 +31,11 @@ from onthedot.engine.scheduler import Scheduler
 from onthedot.engine.settings import EngineSettings
 from onthedot.engine.slots import Slots
 from onthedot.engine.statistics import Lateness
+from onthedot.engine.storage import EngineStore
 from onthedot.engine.task import Sender
 from onthedot.engine.timer import Timer
 from onthedot.engine.watch import Watch
 from onthedot.model.node import NodeLoad
-from onthedot.store import Store
 
 __all__ = ["Actor", "Chain"]
 
@@ -51,7 +51,7 @@ class Chain:
         self,
         node_id: str,
         *,
-        store: Store,
+        store: EngineStore,
         sender: Sender,
         slots: Slots,
         clock: Clock,

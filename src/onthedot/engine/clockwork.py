@@ -20,7 +20,7 @@ _STAMP_US = 1000  # a stamp says "this millisecond": the truth is up to one late
 
 
 class DatabaseClock:
-    """Microseconds as integers, always rounded to the late side: a sleep of what is left ends at or after the instant."""
+    """Microseconds as integers, rounded to the late side: a sleep of what is left ends at or after the instant."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

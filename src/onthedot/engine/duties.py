@@ -12,7 +12,7 @@ from onthedot.engine.joblog import Offload
 from onthedot.engine.logfiles import LogFiles, remove_older
 from onthedot.errors import StoreUnavailable
 
-__all__ = ["LOGS_EVERY", "UPKEEP_EVERY", "Duties"]
+__all__ = ["LOGS_EVERY", "UPKEEP_EVERY", "Duties", "DutyStore"]
 
 DUTY = "upkeep"
 LOOK_EVERY = 5.0

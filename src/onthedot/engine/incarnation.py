@@ -17,11 +17,11 @@ from onthedot.engine.monitor import Monitor
 from onthedot.engine.settings import EngineSettings
 from onthedot.engine.slots import Slots
 from onthedot.engine.statistics import Lateness
+from onthedot.engine.storage import EngineStore
 from onthedot.engine.task import Sender
 from onthedot.engine.waiting import at_most, first_of
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeInfo, NodeLoad
-from onthedot.store import Store
 from onthedot.telemetry import emit
 
 __all__ = ["Ending", "Incarnation"]
@@ -34,7 +34,7 @@ class Incarnation:
         self,
         info: NodeInfo,
         *,
-        store: Store,
+        store: EngineStore,
         sender: Sender,
         slots: Slots,
         clock: Clock,

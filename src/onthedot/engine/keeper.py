@@ -20,7 +20,7 @@ from onthedot.errors import StoreUnavailable
 from onthedot.store import Order
 from onthedot.telemetry import emit
 
-__all__ = ["ORDERS", "RECLAIM", "OrderReader", "Watchman"]
+__all__ = ["ORDERS", "RECLAIM", "OrderReader", "OrderStore", "WatchStore", "Watchman"]
 
 ORDERS = 0.25
 RECLAIM = 1.0

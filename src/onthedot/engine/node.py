@@ -19,11 +19,11 @@ from onthedot.engine.joblog import Offload
 from onthedot.engine.settings import EngineSettings
 from onthedot.engine.slots import Slots
 from onthedot.engine.statistics import Lateness
+from onthedot.engine.storage import EngineStore
 from onthedot.engine.task import Sender
 from onthedot.model.level import LEVEL
 from onthedot.model.node import NodeInfo, NodeLoad
 from onthedot.settings import Settings
-from onthedot.store import Store
 
 __all__ = ["Node", "in_thread"]
 
@@ -36,7 +36,7 @@ class Node:
     def __init__(
         self,
         *,
-        store: Store,
+        store: EngineStore,
         targets: Sender,
         clock: Clock,
         rng: random.Random,

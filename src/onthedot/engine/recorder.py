@@ -22,7 +22,7 @@ from onthedot.errors import StoreUnavailable
 from onthedot.plan import Retry, on_outcome
 from onthedot.store import Finished, FinishReport
 
-__all__ = ["BATCH", "Recorder"]
+__all__ = ["BATCH", "RecordStore", "Recorder"]
 
 BATCH = 1000
 

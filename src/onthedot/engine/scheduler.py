@@ -98,8 +98,8 @@ class Scheduler:
     def _fire(self) -> None:
         if not self._around.time.known or not self._around.lease.may_start():
             return
-        for run in list(self._waiting.values()):
-            self._start_waiting(run)
+        for waiting in list(self._waiting.values()):
+            self._start_waiting(waiting)
         now_us = self._around.time.now_us()
         while (run := self.agenda.pop(now_us)) is not None:
             self._start(run)

@@ -1,0 +1,24 @@
+"""What the engine asks of the store: the real one fulfils this, and so does one that delays and loses answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from onthedot.engine.claimer import ClaimStore
+from onthedot.engine.duties import DutyStore
+from onthedot.engine.gate import BeginStore
+from onthedot.engine.heart import BeatStore
+from onthedot.engine.keeper import OrderStore, WatchStore
+from onthedot.engine.recorder import RecordStore
+from onthedot.model.node import NodeInfo
+
+__all__ = ["EngineStore"]
+
+
+class EngineStore(ClaimStore, BeginStore, RecordStore, OrderStore, WatchStore, BeatStore, DutyStore, Protocol):
+    async def register(self, info: NodeInfo) -> int: ...
+
+    async def leave(self, node: str) -> None: ...
+
+    def listen(self, callback: Callable[[str], None]) -> Callable[[], None]: ...
