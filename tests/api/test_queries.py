@@ -9,7 +9,7 @@ from onthedot.api.conditions import parse_if_match
 from onthedot.api.origin import from_elsewhere, host_is_loopback
 from onthedot.api.queries import choice, flag, instant, read_query, text, whole
 from onthedot.errors import Invalid
-from tests.api.conftest import paths, problem
+from tests.api.conftest import problem
 
 PARAMS = (
     whole("limit", "", 1, 500, 50),
@@ -79,7 +79,17 @@ def test_an_endless_name_is_cut_in_the_answer():
 
 @pytest.mark.parametrize(
     "query",
-    ["limit=abc", "limit=0", "limit=501", "cursor=junk", "cursor=%00", "status=junk", "q=%ff", "x=1", "limit=1&limit=1"],
+    [
+        "limit=abc",
+        "limit=0",
+        "limit=501",
+        "cursor=junk",
+        "cursor=%00",
+        "status=junk",
+        "q=%ff",
+        "x=1",
+        "limit=1&limit=1",
+    ],
 )
 @pytest.mark.parametrize("address", ["/v1/jobs", "/v1/runs", "/v1/dead"])
 async def test_lists_answer_weird_queries_with_422(api, address, query):
@@ -135,7 +145,8 @@ def test_media_types_are_read_leniently(header, found):
 
 
 @pytest.mark.parametrize(
-    "host", ["localhost", "localhost:8000", "LOCALHOST", "127.0.0.1", "127.8.8.8:1", "[::1]", "[::1]:8000", "a.localhost"]
+    "host",
+    ["localhost", "localhost:8000", "LOCALHOST", "127.0.0.1", "127.8.8.8:1", "[::1]", "[::1]:8000", "a.localhost"],
 )
 def test_names_of_this_machine(host):
     assert host_is_loopback(host)
@@ -143,7 +154,18 @@ def test_names_of_this_machine(host):
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.com", "localhost.evil.com", "127.0.0.1.evil.com", "10.0.0.1", "0.0.0.0", "", "[::1", "[::]", "evil@localhost:x:y", "２"],
+    [
+        "evil.com",
+        "localhost.evil.com",
+        "127.0.0.1.evil.com",
+        "10.0.0.1",
+        "0.0.0.0",
+        "",
+        "[::1",
+        "[::]",
+        "evil@localhost:x:y",
+        "２",
+    ],
 )
 def test_names_of_others(host):
     assert not host_is_loopback(host)

@@ -122,7 +122,7 @@ def check_declared(router: Litestar) -> tuple[Operation, ...]:
         for method, (handler, _) in route.route_handler_map.items():
             declared = operation_of(handler)
             if handler.resolve_before_request() is not guard:
-                raise UndeclaredRoute(f"{method} {route.path} has a before_request of its own, which shuts the guard out")
+                raise UndeclaredRoute(f"{method} {route.path} has a before_request of its own: the guard is shut out")
             if declared is not None:
                 found.append(declared)
             elif method != "OPTIONS":

@@ -16,7 +16,7 @@ from onthedot.api.operations import MIB, Req, operation
 from onthedot.api.problems import fields_of
 from onthedot.clock import Clock
 from onthedot.errors import FieldProblem, Invalid, OnTheDotError, TooLarge, Unreadable
-from onthedot.model.decoding import convert, decode_json
+from onthedot.model.decoding import decode_json
 from onthedot.model.job import JobSpec, JobView
 from onthedot.service import BATCH_LIMIT
 
@@ -54,44 +54,37 @@ async def create_jobs(request: Req) -> ASGIResponse:
     """
     clock, raw = context_of(request).clock, await read_body(request)
     media, _ = media_of(request.headers.get("content-type", ""))
-    items = [item async for item in (_lines(raw, clock) if media in NDJSON_MEDIA else _array(raw, clock))]
-    done = await service_of(request).create_many(tenant_of(request), items, idempotency_key(request))
+    items = _lines(raw) if media in NDJSON_MEDIA else _array(raw)
+    if len(items) > BATCH_LIMIT:
+        raise TooLarge(f"a batch has at most {BATCH_LIMIT} jobs, this one has {len(items)}")
+    specs = [spec async for spec in _decode(items, clock)]
+    done = await service_of(request).create_many(tenant_of(request), specs, idempotency_key(request))
     return answers.json([_answer(item) for item in done])
 
 
-async def _array(raw: bytes, clock: Clock) -> AsyncIterator[JobSpec | OnTheDotError]:
-    loose = decode_json(raw, Any)
-    if not isinstance(loose, list):
-        raise Invalid.one("$", "not a list", accepted="a list of jobs, or NDJSON as application/x-ndjson")
-    _check_count(len(loose))
-    for place, item in enumerate(loose):
-        yield _decode(item)
-        if place % BREATH == 0:
-            await clock.sleep(0)
+def _array(raw: bytes) -> list[Any]:
+    """The items, still as text: whatever is wrong inside one stays inside it."""
+    try:
+        return msgspec.json.decode(raw, type=list[msgspec.Raw])
+    except msgspec.ValidationError:
+        accepted = "a list of jobs, or one job per line as application/x-ndjson"
+        raise Invalid.one("$", "not a list", accepted=accepted) from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise Unreadable(f"the body is not valid JSON: {error}") from None
 
 
-async def _lines(raw: bytes, clock: Clock) -> AsyncIterator[JobSpec | OnTheDotError]:
-    lines = [line for line in raw.split(b"\n") if line.strip()]
-    _check_count(len(lines))
-    for place, line in enumerate(lines):
+def _lines(raw: bytes) -> list[Any]:
+    return [line for line in raw.split(b"\n") if line.strip()]
+
+
+async def _decode(items: list[Any], clock: Clock) -> AsyncIterator[JobSpec | OnTheDotError]:
+    for place, item in enumerate(items):
         try:
-            yield decode_json(line, JobSpec)
+            yield decode_json(item, JobSpec)
         except (Invalid, Unreadable) as error:
             yield error
         if place % BREATH == 0:
             await clock.sleep(0)
-
-
-def _decode(item: Any) -> JobSpec | OnTheDotError:
-    try:
-        return convert(item, JobSpec)
-    except Invalid as error:
-        return error
-
-
-def _check_count(count: int) -> None:
-    if count > BATCH_LIMIT:
-        raise TooLarge(f"a batch has at most {BATCH_LIMIT} jobs, this one has {count}")
 
 
 def _answer(done: JobView | OnTheDotError) -> BatchAnswer:

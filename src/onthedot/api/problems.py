@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
-import structlog
 from litestar.exceptions import HTTPException
 from litestar.response.base import ASGIResponse
 
@@ -18,7 +18,7 @@ from onthedot.model.decoding import encode_json
 __all__ = ["PROBLEM_MEDIA", "HttpProblem", "Problem", "answer_problem", "problem_of"]
 
 PROBLEM_MEDIA = "application/problem+json"
-_log = structlog.stdlib.get_logger("onthedot.api")
+_log = logging.getLogger("onthedot.api")
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -118,7 +118,7 @@ def _of_router(error: HTTPException) -> tuple[Problem, dict[str, str]]:
 def _unexpected(error: Exception) -> tuple[Problem, dict[str, str]]:
     """A fault of ours. The client gets a reference, the log gets the rest under the same reference."""
     reference = secrets.token_hex(6)
-    _log.error("unexpected error", reference=reference, exc_info=error)
+    _log.error("unexpected error %s", reference, exc_info=error)
     return _problem(500, "internal", f"an error on our side; the log has it under {reference}"), {}
 
 

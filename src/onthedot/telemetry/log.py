@@ -68,9 +68,9 @@ def configure_logging(level: str = "INFO", *, as_json: bool | None = None, strea
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
-    renderer: Any = (
-        structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=stream.isatty())
-    )
+    # plain traces: the pretty ones print local variables, API keys among them
+    console = structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback)
+    renderer: Any = structlog.processors.JSONRenderer() if as_json else console
     tail: list[Any] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
     if as_json:
         tail.append(structlog.processors.format_exc_info)

@@ -16,7 +16,7 @@ from onthedot.errors import Invalid
 from onthedot.model.job import JobState, JobView
 from onthedot.model.node import NodeView
 from onthedot.service import Service
-from onthedot.store import JobFilter
+from onthedot.store import JobFilter, StoreStats
 from onthedot.web import words
 from onthedot.web.templating import render
 
@@ -77,7 +77,7 @@ async def gather(service: Service, tenant: int, asked: dict[str, Any]) -> dict[s
         "jobs": [row_of(job) for job in page.items],
         "more": None if page.next is None else "/?" + urlencode({**more, "cursor": page.next}),
         "nodes": [_node_words(node) for node in await service.list_nodes()],
-        "totals": _totals(await service.stats(tenant)),
+        "totals": totals(await service.stats(tenant)),
         "open": await service.is_open(),
     }
 
@@ -119,8 +119,18 @@ def _without_blanks(raw: bytes) -> bytes:
     return b"&".join(pair for pair in raw.split(b"&") if pair and not pair.endswith(b"="))
 
 
-def _totals(stats: Any) -> list[tuple[str, str, str]]:
-    return [("jobs", f"{stats.jobs:,}", "")]
+def totals(stats: StoreStats) -> list[tuple[str, str, str]]:
+    """Name, number, and how it should look."""
+    done, failed = stats.last_hour.get("DONE", 0), stats.last_hour.get("FAILED", 0)
+    numbers = [
+        ("job" if sum(stats.jobs.values()) == 1 else "jobs", sum(stats.jobs.values()), ""),
+        ("active", stats.jobs.get("active", 0), ""),
+        ("running", stats.running, ""),
+        ("done in the last hour", done, ""),
+        ("failed", failed, "bad" if failed else ""),
+        ("dead letter" if stats.dead == 1 else "dead letters", stats.dead, "bad" if stats.dead else ""),
+    ]
+    return [(name, f"{number:,}", tone) for name, number, tone in numbers]
 
 
 routes = [overview]

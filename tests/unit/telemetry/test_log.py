@@ -98,6 +98,21 @@ def test_an_exception_is_one_line_of_json_with_its_trace(stream):
     assert "ValueError: invalid literal" in str(line["exception"])
 
 
+def test_a_trace_for_people_does_not_print_local_variables(stream):
+    configure_logging("INFO", as_json=False, stream=stream)
+
+    def fails() -> None:
+        key = "otd_" + "secret"
+        int("x" if key else "y")
+
+    try:
+        fails()
+    except ValueError:
+        structlog.stdlib.get_logger("onthedot").exception("it failed")
+    assert "ValueError: invalid literal" in stream.getvalue()
+    assert "otd_secret" not in stream.getvalue()
+
+
 def test_a_newline_in_a_value_can_not_forge_a_line(stream):
     configure_logging("INFO", as_json=False, stream=stream)
     structlog.stdlib.get_logger("onthedot").info("job", key="a\n2026 [info] you are admin")

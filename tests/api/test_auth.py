@@ -1,0 +1,291 @@
+"""Who may do what: every route, every kind of caller."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+import pytest
+from litestar import Litestar, get
+from litestar.handlers import HTTPRouteHandler, websocket_listener
+
+from onthedot.api.app import ROUTES, App, UndeclaredRoute, check_declared, create_app
+from onthedot.api.auth import COOKIE, guard
+from onthedot.api.operations import operation, operation_of
+from onthedot.model.key import ApiKeySpec
+from onthedot.web import routes as pages
+from tests.api.conftest import JOB, client_of, problem, serving
+
+ALL = [operation_of(route) for route in (*ROUTES, *pages)]
+SCOPED = [declared for declared in ALL if declared and declared.access != "public"]
+PUBLIC = [declared for declared in ALL if declared and declared.access == "public"]
+SCOPES = ["read", "write", "admin"]
+
+
+def named(declared) -> str:
+    return f"{declared.method} {declared.path}"
+
+
+async def call(client: httpx.AsyncClient, declared, **options) -> httpx.Response:
+    """A request that gets past the guard or not; what is inside it is nonsense."""
+    address = re.sub(r"\{\w+\}", "999999", declared.path)
+    content = b"{" if declared.body is not None or declared.method == "POST" else None
+    return await client.request(declared.method, address, content=content, **options)
+
+
+def test_what_is_public_is_a_short_list_that_somebody_thought_about():
+    assert {declared.path for declared in PUBLIC} == {
+        "/healthz",
+        "/readyz",
+        "/docs",
+        "/docs/style.css",
+        "/openapi.json",
+        "/login",
+        "/logout",
+        "/static/{name}",
+    }
+
+
+def test_writing_needs_write_and_keys_need_admin():
+    for declared in SCOPED:
+        if declared.path.startswith("/v1/keys"):
+            assert declared.access == "admin"
+        elif declared.method == "GET" or declared.path == "/v1/preview":
+            assert declared.access == "read"
+        else:
+            assert declared.access == "write"
+
+
+async def test_without_a_key_nothing_but_the_public_routes_answers(keyed):
+    for declared in SCOPED:
+        answer = await call(keyed["nobody"], declared)
+        if declared.page:
+            assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+        else:
+            problem(answer, 401)
+            assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+async def test_a_key_opens_what_its_scope_covers_and_nothing_more(keyed, scope):
+    for declared in SCOPED:
+        if declared.path == "/v1/events":
+            continue  # would listen for ever: test_events has it
+        answer = await call(keyed[scope], declared)
+        if SCOPES.index(scope) < SCOPES.index(declared.access):
+            assert declared.access in problem(answer, 403)["detail"]
+        else:
+            assert answer.status_code not in (401, 403), f"{named(declared)}: {answer.text}"
+            assert answer.status_code < 500, f"{named(declared)}: {answer.text}"
+
+
+async def test_public_routes_answer_anybody(keyed):
+    for declared in PUBLIC:
+        assert (await call(keyed["nobody"], declared)).status_code in (200, 303, 401, 404), named(declared)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Bearer",
+        "Bearer ",
+        "Basic YTpi",
+        "otd_abc",
+        "Bearer otd_wrong",
+        "Bearer otd_" + "x" * 5000,
+        "Bearer \x7f",
+        "Bearer otd_a otd_b",
+        "",
+        "Bearer ééé",
+    ],
+)
+async def test_anything_but_a_key_is_401(app, keyed, header):
+    client = keyed["nobody"]
+    answer = await client.get("/v1/jobs", headers={"authorization": header.encode("latin-1")})
+    problem(answer, 401)
+
+
+async def test_a_wrong_key_is_401_even_while_the_server_is_open(api):
+    problem(await api.get("/v1/jobs", headers={"authorization": "Bearer otd_wrong"}), 401)
+
+
+async def test_open_until_the_first_key_is_made(api, app):
+    assert (await api.get("/v1/jobs")).status_code == 200
+    made = await api.post("/v1/keys", json={"name": "first", "scope": "admin"})
+    assert made.status_code == 201
+    problem(await api.get("/v1/jobs"), 401)
+    key = made.json()["key"]
+    assert (await api.get("/v1/jobs", headers={"authorization": f"bearer {key}"})).status_code == 200
+
+
+async def test_a_revoked_key_is_dead_at_once_here_and_nobody_is_let_in_without(api, app):
+    made = (await api.post("/v1/keys", json={"name": "first", "scope": "admin"})).json()
+    async with client_of(app, made["key"]) as client:
+        assert (await client.delete(f"/v1/keys/{made['info']['id']}")).status_code == 204
+        problem(await client.get("/v1/jobs"), 401)
+    problem(await api.get("/v1/jobs"), 401)
+
+
+async def test_an_expired_key_is_401(app, keyed, fake_clock):
+    short = await app.context.service.create_key(ApiKeySpec(name="short", scope="read", expires=60_000))
+    async with client_of(app, short.key) as client:
+        assert (await client.get("/v1/jobs")).status_code == 200
+        await fake_clock.advance(61)
+        problem(await client.get("/v1/jobs"), 401)
+
+
+async def test_asked_for_keys_means_closed_from_the_start(sqlite_url, fake_clock):
+    async with serving(sqlite_url, fake_clock, auth=("keys",)) as app, client_of(app) as client:
+        problem(await client.get("/v1/jobs"), 401)
+
+
+async def test_bound_to_more_than_this_machine_means_closed(sqlite_url, fake_clock):
+    async with serving(sqlite_url, fake_clock, host="0.0.0.0") as app, client_of(app) as client:
+        problem(await client.get("/v1/jobs"), 401)
+
+
+@pytest.mark.parametrize("host", ["evil.com", "localhost.evil.com:8000", "192.168.0.7:8000"])
+async def test_open_does_not_answer_to_a_name_that_was_made_to_point_here(api, host):
+    problem(await api.get("/v1/jobs", headers={"host": host}), 403)
+    problem(await api.post("/timers", json={"seconds": 1, "url": "http://127.0.0.1:1/"}, headers={"host": host}), 403)
+
+
+async def test_with_a_key_any_name_will_do(keyed):
+    assert (await keyed["read"].get("/v1/jobs", headers={"host": "scheduler.example.com"})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.com"},
+        {"origin": "null"},
+        {"origin": "http://localhost:9000"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+async def test_another_sites_page_can_not_write_through_a_browser(api, headers):
+    problem(await api.post("/v1/jobs", json=JOB, headers=headers), 403)
+    assert (await api.get("/v1/jobs")).json()["items"] == []
+
+
+async def test_our_own_page_can(api):
+    own = {"origin": "http://localhost:8000", "sec-fetch-site": "same-origin"}
+    assert (await api.post("/v1/jobs", json=JOB, headers=own)).status_code == 201
+
+
+async def test_no_answer_invites_other_origins(api):
+    answer = await api.get("/v1/jobs", headers={"origin": "http://evil.com"})
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+    preflight = await api.request("OPTIONS", "/v1/jobs", headers={"origin": "http://evil.com"})
+    assert problem(preflight, 405)
+    assert preflight.headers["allow"] == "GET, POST"
+
+
+async def test_the_cookie_is_as_good_as_the_key_but_only_from_our_own_pages(app, keyed):
+    key = keyed["write"].headers["authorization"].removeprefix("Bearer ")
+    cookie = {"cookie": f"{COOKIE}={key}"}
+    client = keyed["nobody"]
+    assert (await client.get("/v1/jobs", headers=cookie)).status_code == 200
+    problem(await client.post("/v1/jobs", json=JOB, headers={**cookie, "origin": "http://evil.com"}), 403)
+    own = {**cookie, "origin": "http://localhost:8000"}
+    assert (await client.post("/v1/jobs", json=JOB, headers=own)).status_code == 201
+    problem(await client.get("/v1/keys", headers=cookie), 403)
+    problem(await client.get("/v1/jobs", headers={"cookie": f"{COOKIE}=otd_old"}), 401)
+
+
+async def test_an_old_cookie_is_no_hindrance_while_the_server_is_open(api):
+    assert (await api.get("/v1/jobs", headers={"cookie": f"{COOKIE}=otd_old"})).status_code == 200
+
+
+@operation("GET", "/declared", "read", answers={200: "text/plain"})
+async def declared_route(request):
+    """A route that says who may call it."""
+    raise AssertionError
+
+
+def test_an_app_with_a_route_that_says_nothing_is_not_built(app):
+    @get("/forgotten", status_code=200)
+    async def forgotten() -> str:
+        return "secrets"
+
+    with pytest.raises(UndeclaredRoute, match="GET /forgotten"):
+        create_app(app.context.service, extra_routes=[forgotten])
+
+
+def test_an_app_with_a_route_that_shuts_the_guard_out_is_not_built(app):
+    async def let_all_in(request) -> None:
+        return None
+
+    bypass = HTTPRouteHandler(
+        "/bypass", http_method="GET", before_request=let_all_in, opt={"operation": operation_of(declared_route)}
+    )
+
+    @bypass
+    async def sneaky() -> str:
+        return "secrets"
+
+    with pytest.raises(UndeclaredRoute, match="/bypass"):
+        create_app(app.context.service, extra_routes=[sneaky])
+
+
+def test_an_app_with_a_websocket_is_not_built():
+    @websocket_listener("/ws")
+    async def socket(data: str) -> str:
+        return data
+
+    with pytest.raises(UndeclaredRoute, match="/ws"):
+        check_declared(Litestar([socket], before_request=guard, openapi_config=None))
+
+
+async def test_should_the_check_ever_be_skipped_the_guard_still_denies(app):
+    @get("/forgotten", status_code=200)
+    async def forgotten() -> str:
+        return "secrets"
+
+    app.router.register(forgotten)
+    async with client_of(app) as client:
+        problem(await client.get("/forgotten"), 403)
+
+
+def test_every_route_of_the_contract_is_there():
+    assert isinstance(App, type)
+    there = {(declared.method, re.sub(r"\{\w+\}", "{}", declared.path)) for declared in ALL if declared}
+    assert there >= {
+        ("POST", "/timers"),
+        ("GET", "/timers/{}"),
+        ("POST", "/v1/jobs"),
+        ("GET", "/v1/jobs"),
+        ("GET", "/v1/jobs/{}"),
+        ("PUT", "/v1/jobs/{}"),
+        ("PATCH", "/v1/jobs/{}"),
+        ("DELETE", "/v1/jobs/{}"),
+        ("PUT", "/v1/jobs/by-key/{}"),
+        ("POST", "/v1/jobs/batch"),
+        ("POST", "/v1/jobs/{}/run"),
+        ("POST", "/v1/jobs/{}/pause"),
+        ("POST", "/v1/jobs/{}/resume"),
+        ("POST", "/v1/jobs/{}/backfill"),
+        ("GET", "/v1/jobs/{}/runs"),
+        ("GET", "/v1/jobs/{}/explain"),
+        ("GET", "/v1/runs"),
+        ("GET", "/v1/runs/{}"),
+        ("GET", "/v1/runs/{}/logs"),
+        ("POST", "/v1/runs/{}/cancel"),
+        ("POST", "/v1/runs/{}/retry"),
+        ("GET", "/v1/dead"),
+        ("POST", "/v1/dead/redrive"),
+        ("POST", "/v1/preview"),
+        ("GET", "/v1/nodes"),
+        ("GET", "/v1/stats"),
+        ("GET", "/v1/events"),
+        ("GET", "/v1/keys"),
+        ("POST", "/v1/keys"),
+        ("DELETE", "/v1/keys/{}"),
+        ("GET", "/healthz"),
+        ("GET", "/readyz"),
+        ("GET", "/metrics"),
+        ("GET", "/docs"),
+        ("GET", "/openapi.json"),
+        ("GET", "/"),
+    }

@@ -1,0 +1,114 @@
+"""Run, pause, resume, backfill, explain."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.api.conftest import paths, problem
+
+VERBS = ("run", "pause", "resume")
+
+
+async def test_run_now_makes_a_pending_run_beside_the_schedule(api, new_job):
+    job = await new_job()
+    made = await api.post(f"/v1/jobs/{job['id']}/run")
+    assert made.status_code == 201, made.text
+    run = made.json()
+    assert made.headers["location"] == f"/v1/runs/{run['id']}"
+    assert (run["job_id"], run["kind"], run["status"]) == (job["id"], "manual", "PENDING")
+    assert (await api.get(made.headers["location"])).json()["id"] == run["id"]
+    assert (await api.get(f"/v1/jobs/{job['id']}")).json()["next_run"] == job["next_run"]
+
+
+async def test_pause_and_resume_change_the_state_and_the_next_run(api, new_job):
+    job = await new_job()
+    paused = await api.post(f"/v1/jobs/{job['id']}/pause")
+    assert (paused.status_code, paused.json()["state"], paused.json()["paused"]) == (200, "paused", True)
+    again = await api.post(f"/v1/jobs/{job['id']}/pause")
+    assert (again.status_code, again.json()["state"]) == (200, "paused")
+    resumed = await api.post(f"/v1/jobs/{job['id']}/resume")
+    assert (resumed.status_code, resumed.json()["state"]) == (200, "active")
+    assert resumed.json()["next_run"] == job["next_run"]
+    assert int(resumed.headers["etag"].strip('"')) == resumed.json()["version"]
+
+
+async def test_a_paused_job_can_still_be_run_by_hand(api, new_job):
+    job = await new_job(paused=True)
+    assert (await api.post(f"/v1/jobs/{job['id']}/run")).status_code == 201
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("job_id", ["404", "x", "0"])
+async def test_verbs_on_what_is_not_there_are_404(api, verb, job_id):
+    problem(await api.post(f"/v1/jobs/{job_id}/{verb}"), 404)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+async def test_verbs_are_posts(api, new_job, verb):
+    job = await new_job()
+    answer = await api.get(f"/v1/jobs/{job['id']}/{verb}")
+    problem(answer, 405)
+    assert answer.headers["allow"] == "POST"
+
+
+async def test_backfill_answers_with_the_runs_it_made(api, new_job, fake_clock):
+    job = await new_job(schedule={"cron": "0 * * * *"})
+    await fake_clock.advance(5 * 3600)
+    asked = {"start": "2023-11-14T20:00:00Z", "end": "2023-11-14T22:30:00Z"}
+    made = await api.post(f"/v1/jobs/{job['id']}/backfill", json=asked)
+    assert made.status_code == 201, made.text
+    runs = made.json()["runs"]
+    assert len(runs) == 3
+    for run_id in runs:
+        assert (await api.get(f"/v1/runs/{run_id}")).json()["kind"] == "backfill"
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        ({}, ["start", "end"]),
+        ({"start": "yesterday", "end": "2023-01-01T00:00:00Z"}, ["start"]),
+        ({"start": "2023-01-02T00:00:00Z", "end": "2023-01-01T00:00:00Z"}, ["end"]),
+        ({"start": "2023-01-01T00:00:00Z", "end": "2023-01-02T00:00:00Z", "limit": 0}, ["limit"]),
+        ({"start": "2023-01-01T00:00:00Z", "end": "2023-01-02T00:00:00Z", "force": "yes"}, ["force"]),
+        ({"start": "0001-01-01T00:00:00Z", "end": "9999-12-31T00:00:00Z"}, ["end"]),
+        ({"start": 1, "end": None}, ["start", "end"]),
+    ],
+)
+async def test_a_wrong_backfill_says_what_is_wrong(api, new_job, body, wrong):
+    job = await new_job(schedule={"every": "1s", "start": "2020-01-01T00:00:00Z"})
+    assert paths(problem(await api.post(f"/v1/jobs/{job['id']}/backfill", json=body), 422)) == wrong
+
+
+async def test_explain_says_what_happens_at_an_instant(api, new_job):
+    job = await new_job()
+    later = await api.get(f"/v1/jobs/{job['id']}/explain", params={"at": "2023-11-15T02:00:00Z"})
+    assert later.status_code == 200, later.text
+    assert (later.json()["slot"], later.json()["run"] is None or later.json()["run"]["status"]) in (
+        (True, True),
+        (True, "PENDING"),
+    )
+    other = await api.get(f"/v1/jobs/{job['id']}/explain", params={"at": "2023-11-15T02:30:00Z"})
+    assert other.json()["slot"] is False
+    assert "no such instant" in other.json()["because"]
+    assert other.json()["next"] == "2023-11-16T02:00:00.000Z"
+
+
+async def test_explain_without_an_instant_means_now(api, new_job):
+    job = await new_job()
+    answer = await api.get(f"/v1/jobs/{job['id']}/explain")
+    assert (answer.status_code, answer.json()["at"]) == (200, "2023-11-14T22:13:20.000Z")
+
+
+@pytest.mark.parametrize("at", ["noon", "2023-11-15", "", "2023-11-15T02:00:00", "99999-01-01T00:00:00Z"])
+async def test_explain_needs_an_instant_that_is_one(api, new_job, at):
+    job = await new_job()
+    assert paths(problem(await api.get(f"/v1/jobs/{job['id']}/explain", params={"at": at}), 422)) == ["at"]
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+23:59"])
+@pytest.mark.parametrize("schedule", [{"cron": "0 3 * * *", "tz": "Europe/Berlin"}, {"every": "7s"}, {"in": "1h"}])
+async def test_explain_answers_for_the_ends_of_time(api, new_job, at, schedule):
+    job = await new_job(schedule=schedule)
+    answer = await api.get(f"/v1/jobs/{job['id']}/explain", params={"at": at})
+    assert answer.status_code in (200, 422), answer.text
