@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 
 __all__ = ["ACCEPTED_DURATIONS", "DAY", "HOUR", "MINUTE", "SECOND", "Duration"]
 
@@ -32,23 +33,12 @@ class Duration(int):
         """Read a duration as a person writes it. Raises ValueError that says what is accepted."""
         if isinstance(given, Duration):
             return given
-        ms: Decimal | None = None
         if isinstance(given, str):
-            text = given.strip()
-            if text.startswith("-") and _parse_text(text[1:]) is not None:
-                raise ValueError("a duration can't be negative")
-            ms = _parse_text(text)
-        elif isinstance(given, (int, float)) and not isinstance(given, bool):
+            return cls(_read(given)) if len(given) <= _LONGEST_TEXT else cls(_whole(None))
+        ms: Decimal | None = None
+        if isinstance(given, (int, float)) and not isinstance(given, bool):
             ms = Decimal(str(given)) * SECOND
-        if ms is None or not ms.is_finite():
-            raise ValueError(f"not a duration: expected {ACCEPTED_DURATIONS}")
-        if ms < 0:
-            raise ValueError("a duration can't be negative")
-        if ms > _LONGEST:
-            raise ValueError("a duration can't be longer than 100 years")
-        if ms != ms.to_integral_value():
-            raise ValueError("a duration is a whole number of milliseconds")
-        return cls(int(ms))
+        return cls(_whole(ms))
 
     @property
     def seconds(self) -> float:
@@ -66,9 +56,28 @@ class Duration(int):
         return f"Duration({str(self)!r})"
 
 
+@lru_cache(maxsize=1024)
+def _read(given: str) -> int:
+    """Cached: a node reads the same few durations with every job it claims."""
+    text = given.strip()
+    if text.startswith("-") and _parse_text(text[1:]) is not None:
+        raise ValueError("a duration can't be negative")
+    return _whole(_parse_text(text))
+
+
+def _whole(ms: Decimal | None) -> int:
+    if ms is None or not ms.is_finite():
+        raise ValueError(f"not a duration: expected {ACCEPTED_DURATIONS}")
+    if ms < 0:
+        raise ValueError("a duration can't be negative")
+    if ms > _LONGEST:
+        raise ValueError("a duration can't be longer than 100 years")
+    if ms != ms.to_integral_value():
+        raise ValueError("a duration is a whole number of milliseconds")
+    return int(ms)
+
+
 def _parse_text(text: str) -> Decimal | None:
-    if len(text) > _LONGEST_TEXT:
-        return None
     if re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII):
         return Decimal(text) * SECOND
     if text.startswith("P"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,15 +12,37 @@ from onthedot.errors import FieldProblem
 __all__ = ["MAX_DEPTH", "child", "hazards"]
 
 MAX_DEPTH = 50
+_SURROGATE = re.compile("[\ud800-\udfff]")
 MOST_PROBLEMS = 100  # a body of a million mistakes must not make an answer of a million lines
 
 
 def hazards(value: Any, path: str = "") -> Iterator[FieldProblem]:
     """NUL (PostgreSQL can't store it), lone surrogates, endless nesting, huge numbers, what is no JSON at all."""
+    if _harmless(value, 0):
+        return
     for count, problem in enumerate(_walk(value, path, 0), start=1):
         yield problem
         if count == MOST_PROBLEMS:
             return
+
+
+def _harmless(value: Any, depth: int) -> bool:
+    """The same question with a plain yes or no, for the many inputs that are fine: five times as fast."""
+    kind = type(value)
+    if kind is str:
+        return "\x00" not in value and bool(value.isascii() or not _SURROGATE.search(value))
+    if value is None or kind is bool:
+        return True
+    if kind is int:
+        return -(2**63) <= value < 2**63
+    if kind is dict and depth < MAX_DEPTH:
+        for name, item in value.items():
+            if type(name) is not str or not _harmless(name, 0) or not _harmless(item, depth + 1):
+                return False
+        return True
+    if kind is list and depth < MAX_DEPTH:
+        return all(_harmless(item, depth + 1) for item in value)
+    return kind is float and math.isfinite(value)
 
 
 def child(path: str, name: object) -> str:
@@ -51,7 +74,7 @@ def _walk(value: Any, path: str, depth: int) -> Iterator[FieldProblem]:
 def _text(value: str, path: str) -> Iterator[FieldProblem]:
     if "\x00" in value:
         yield FieldProblem(path=path, message="contains a NUL character", accepted="text without \\u0000")
-    elif not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+    elif not value.isascii() and _SURROGATE.search(value):
         yield FieldProblem(path=path, message="contains half a surrogate pair", accepted="valid Unicode text")
 
 

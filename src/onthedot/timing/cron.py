@@ -4,6 +4,8 @@ The rule for daylight saving time is that of Cronos, the same for five and six f
 minute and hour hold only numbers and lists is *fixed-time*: a wall in the gap fires once, at the first valid instant
 after it, and a wall in the fold fires on the first pass only. Any `*`, range or step there makes it *interval-like*: it
 fires at every instant whose wall matches, so elapsed time between slots stays what it is, in both passes of a fold.
+(Cronos itself gives interval-like expressions one more slot at the end of a gap; `15 * * * *` would then fire twice
+within 15 minutes. Ours keeps the cadence.)
 
 Both are the same search over different walls. After a change at `start` the clocks read `start + offset` where they
 would have read `start + before`. An interval-like expression looks at the walls the clocks show, from `start + offset`.

@@ -78,3 +78,12 @@ def test_numbers_and_lists_are_fixed_time(text: str) -> None:
 )
 def test_stars_ranges_and_steps_are_interval_like(text: str) -> None:
     assert not compile_schedule(Schedule(cron=text), anchor=0).fixed_time  # type: ignore[attr-defined]
+
+
+def test_a_yearly_burst_inside_the_fold() -> None:
+    """What was searched on the first pass comes again on the second: no leap over it, forwards or backwards."""
+    late = compile_schedule(Schedule(cron="45-50 2 25 10 *", tz="Europe/Berlin"), anchor=0)
+    assert late.latest_until(ms("2026-10-25T01:10Z")) == ms("2026-10-25T00:50Z")
+    early = compile_schedule(Schedule(cron="5-10 2 25 10 *", tz="Europe/Berlin"), anchor=0)
+    assert early.next_after(ms("2026-10-25T00:50Z")) == ms("2026-10-25T01:05Z")
+    assert early.count_between(ms("2026-10-24T00:00Z"), ms("2026-10-26T00:00Z")) == 12
