@@ -1,6 +1,6 @@
 """Migrating from zero gives exactly the schema that is written down in golden/.
 
-After a new migration: `GOLDEN=write pytest tests/store/test_golden_schema.py`, and read the difference before the commit.
+After a new migration: `GOLDEN=write pytest tests/store/test_golden_schema.py`, then read the difference.
 """
 
 from __future__ import annotations

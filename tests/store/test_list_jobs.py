@@ -173,7 +173,8 @@ class TestWhatAPageShows:
             await execute(
                 store,
                 "INSERT INTO history (id, tenant, job_id, slot, kind, due_at, status, finished_at, duration_ms, "
-                f"lateness_ms) VALUES ('r{n}', 1, {job.id}, {START}, 'scheduled', {START}, '{status}', {finished}, {duration}, 3)",
+                "lateness_ms) "
+                f"VALUES ('r{n}', 1, {job.id}, {START}, 'scheduled', {START}, '{status}', {finished}, {duration}, 3)",
             )
         (shown,) = (await store.list_jobs(1, JobFilter(schedule="in"))).items
         assert (shown.stats.runs, shown.stats.failures, shown.stats.avg_duration_ms) == (2, 1, 40.0)

@@ -46,7 +46,7 @@ def known_migrations(dialect: str) -> list[Migration]:
 async def migrate(driver: Driver, migrations: list[Migration] | None = None) -> list[str]:
     """Apply what is missing; the names of what this call applied. Raises StoreAhead."""
     known = known_migrations(driver.dialect) if migrations is None else migrations
-    await driver.write(_create_meta)
+    await _ensure_meta(driver)
     missing = await check_version(driver, known)
     return [migration.name for migration in missing if await driver.write(partial(_apply, driver, migration))]
 
@@ -67,6 +67,15 @@ async def check_version(driver: Driver, migrations: list[Migration] | None = Non
 
 async def _versions(tx: Transaction) -> Sequence[Row]:
     return await tx.rows("versions") if await tx.rows("find_meta") else []
+
+
+async def _ensure_meta(driver: Driver) -> None:
+    """IF NOT EXISTS does not help two that make a table at the same time: one of them fails, in several ways."""
+    try:
+        await driver.write(_create_meta)
+    except Exception:
+        if not await driver.read(lambda tx: tx.rows("find_meta")):
+            raise
 
 
 async def _create_meta(tx: Transaction) -> None:
