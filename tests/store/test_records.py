@@ -1,0 +1,48 @@
+"""Rows to jobs: what an older release makes of a newer one's jobs."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from onthedot.errors import StoreError
+from onthedot.model.decoding import to_builtins
+from onthedot.store.records import SEARCHED, decode_spec, search_text, spec_columns
+from tests.store.given import spec
+
+
+def test_a_spec_survives_the_store() -> None:
+    job = spec(
+        key="k",
+        schedule={"every": "90s", "start": "2030-01-01", "count": 3},
+        policy={"timeout": "1.5s", "retry": {"backoff": "200ms", "max_age": "1h"}, "jitter": "5s"},
+        params={"deep": [{"x": None}, 1.5, "é"]},
+        tags=["a"],
+    )
+    assert decode_spec(spec_columns(job)[4]) == job
+
+
+def test_fields_of_a_newer_release_are_dropped() -> None:
+    loose = to_builtins(spec(key="k"))
+    loose["mood"] = "good"
+    loose["policy"]["retry"]["luck"] = {"a": 1}
+    assert decode_spec(msgspec.json.encode(loose).decode()) == spec(key="k")
+
+
+def test_a_kind_of_a_newer_release_is_said_so() -> None:
+    loose = to_builtins(spec())
+    loose["target"] = {"type": "teleport", "to": "Mars"}
+    with pytest.raises(StoreError, match="newer version"):
+        decode_spec(msgspec.json.encode(loose).decode())
+
+
+def test_columns_for_claims_and_lists() -> None:
+    columns = spec_columns(spec(key="Ab", name="Ärger", schedule={"in": "5s"}, target={"type": "command", "command": "c"}))
+    assert columns[:4] == ("Ab", "Ärger", "ab", "ärger")
+    assert columns[5:] == (1, "command:c", "command", "in", True)
+
+
+def test_search_text_is_bounded() -> None:
+    assert search_text(None) is None
+    assert search_text("Straße") == "strasse"
+    assert len(search_text("ΐ" * 500) or "") == SEARCHED
