@@ -27,7 +27,7 @@ def hazards(value: Any, path: str = "") -> Iterator[FieldProblem]:
 
 
 def _harmless(value: Any, depth: int) -> bool:
-    """The same question with a plain yes or no, for the many inputs that are fine: 18 µs instead of 86 for a whole job."""
+    """The same question, yes or no, for the many inputs that are fine: 18 µs instead of 86 for a whole job."""
     kind = type(value)
     if kind is str:
         return "\x00" not in value and bool(value.isascii() or not _SURROGATE.search(value))
