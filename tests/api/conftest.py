@@ -25,6 +25,7 @@ from onthedot.store import open_store
 from onthedot.targets import EgressRule, build_targets
 from onthedot.telemetry import Telemetry
 from onthedot.web import routes as pages
+from tests.api.executor import TinyNode
 
 JOB: dict[str, Any] = {
     "key": "nightly",
@@ -132,3 +133,10 @@ def problem(answer: httpx.Response, status: int) -> dict[str, Any]:
 
 def paths(document: dict[str, Any]) -> list[str]:
     return [error["path"] for error in document["errors"]]
+
+
+@pytest.fixture
+async def node(app: App) -> TinyNode:
+    node = TinyNode(app.context.service.store)
+    await node.register()
+    return node

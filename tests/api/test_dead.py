@@ -1,0 +1,70 @@
+"""Dead letters over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.api.conftest import paths, problem
+from tests.api.executor import FAILED
+
+
+@pytest.fixture
+async def dead(api, new_job, node):
+    """Two jobs with two dead letters each."""
+    found = {}
+    for key in ("a", "b"):
+        job = await new_job(key=key)
+        for _ in range(2):
+            await api.post(f"/v1/jobs/{job['id']}/run")
+        found[job["id"]] = await node.work(FAILED)
+    return found
+
+
+async def test_they_are_listed_by_page_and_by_job(api, dead):
+    everything = (await api.get("/v1/dead")).json()
+    assert {run["id"] for run in everything["items"]} == {run for runs in dead.values() for run in runs}
+    assert {run["status"] for run in everything["items"]} == {"FAILED"}
+    first, second = dead
+    of_one = (await api.get(f"/v1/dead?job_id={first}")).json()["items"]
+    assert {run["id"] for run in of_one} == set(dead[first])
+    page = (await api.get("/v1/dead?limit=3")).json()
+    rest = (await api.get(page["next"])).json()
+    assert len({run["id"] for run in page["items"] + rest["items"]}) == 4
+    assert (rest["next"], second in dead) == (None, True)
+
+
+async def test_redrive_by_id_by_job_and_all(api, dead):
+    first, second = dead
+    by_id = await api.post("/v1/dead/redrive", json={"ids": [dead[first][0]]})
+    assert (by_id.status_code, len(by_id.json()["runs"])) == (201, 1)
+    by_job = await api.post("/v1/dead/redrive", json={"job_id": second, "limit": 1})
+    assert len(by_job.json()["runs"]) == 1
+    rest = await api.post("/v1/dead/redrive")
+    assert len(rest.json()["runs"]) == 2
+    assert (await api.get("/v1/dead")).json()["items"] == []
+    assert (await api.post("/v1/dead/redrive", json={})).json()["runs"] == []
+    for run_id in by_id.json()["runs"]:
+        assert (await api.get(f"/v1/runs/{run_id}")).json()["kind"] == "redrive"
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        ({"ids": ["x"]}, ["ids"]),
+        ({"ids": "1-1"}, ["ids"]),
+        ({"ids": ["1-1"] * 1001}, ["ids"]),
+        ({"job_id": 0}, ["job_id"]),
+        ({"job_id": "1"}, ["job_id"]),
+        ({"limit": 0}, ["limit"]),
+        ({"limit": 1001}, ["limit"]),
+        ({"all": True}, ["all"]),
+    ],
+)
+async def test_a_wrong_redrive_says_what_is_wrong(api, body, wrong):
+    found = paths(problem(await api.post("/v1/dead/redrive", json=body), 422))
+    assert [path for path in found if not path.startswith(wrong[0])] == []
+
+
+async def test_ids_that_are_not_dead_letters_are_passed_over(api, dead):
+    assert (await api.post("/v1/dead/redrive", json={"ids": ["1-1", "77-1700000000000-m3"]})).json()["runs"] == []
+    assert len((await api.get("/v1/dead")).json()["items"]) == 4
