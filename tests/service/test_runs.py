@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onthedot.errors import Invalid, NotFound
+from onthedot.errors import IdempotencyMismatch, Invalid, NotFound
 from onthedot.model.duration import Duration
 from onthedot.model.schedule import Schedule
 from onthedot.store import RunFilter
@@ -40,19 +40,24 @@ async def test_a_cancelled_run_is_run_again_as_a_new_one(service):
     job = await service.create_job(TENANT, spec())
     run = await service.run_job(TENANT, job.id)
     await service.cancel_run(TENANT, run.id)
-    again = await service.retry_run(TENANT, run.id)
+    again = await service.retry_run(TENANT, run.id, "once")
     assert again.id != run.id
     assert again.status == "PENDING"
+    assert (await service.retry_run(TENANT, run.id, "once")).id == again.id
+    with pytest.raises(IdempotencyMismatch):
+        await service.run_job(TENANT, job.id, "once")
 
 
 async def test_backfill_runs_the_slots_of_a_span(service, fake_clock, hints):
     job = await service.create_job(
         TENANT, spec(schedule=Schedule(every=Duration.parse("1h"), start="2023-11-01T00:00:00Z"))
     )
-    ids = await service.backfill_job(TENANT, job.id, "2023-11-02T00:00:00Z", "2023-11-02T03:00:00Z")
+    span = ("2023-11-02T00:00:00Z", "2023-11-02T03:00:00Z")
+    ids = await service.backfill_job(TENANT, job.id, *span, idempotency_key="once")
     assert len(ids) == 4
+    assert await service.backfill_job(TENANT, job.id, *span, idempotency_key="once") == ids
     assert all("-b" in run_id for run_id in ids)
-    assert hints == ["due"]
+    assert set(hints) == {"due"}
 
 
 @pytest.mark.parametrize(
@@ -79,6 +84,7 @@ async def test_a_span_without_slots_hints_at_nothing(service, hints):
 async def test_without_dead_letters_there_is_nothing_to_redrive(service, hints):
     assert (await service.list_dead(TENANT)).items == []
     assert await service.redrive(TENANT) == []
+    assert await service.redrive(TENANT, job_id=1, idempotency_key="once") == []
     assert hints == []
 
 

@@ -1,0 +1,195 @@
+"""Commands that need no server: preview, keys, migrate, doctor, help."""
+
+from __future__ import annotations
+
+import pytest
+
+from onthedot.cli.preview import schedule_of
+from onthedot.model.duration import Duration
+from onthedot.model.schedule import Schedule
+
+
+def test_preview_says_when_and_what_it_means(cli):
+    seen = cli("preview", "30 2 * * *", "--tz", "Europe/Berlin", "-n", "3", "--after", "2026-03-28T00:00:00Z")
+    assert seen.code == 0
+    lines = seen.out.splitlines()
+    assert lines[0] == "At 02:30"
+    assert "2026-03-28T01:30:00.000Z  Sat 2026-03-28 02:30:00 CET" in lines[2]
+    assert any(line.startswith("Note: ") for line in lines)
+    assert all(len(line) <= 80 for line in lines[:5])
+
+
+def test_preview_as_json(cli):
+    seen = cli("preview", "@daily", "-n", "2", "--after", "2026-01-01T00:00:00Z", "--json").json
+    assert seen["fires"] == ["2026-01-02T00:00:00.000Z", "2026-01-03T00:00:00.000Z"]
+
+
+@pytest.mark.parametrize(
+    ("written", "schedule"),
+    [
+        ("90s", Schedule(every=Duration.parse("90s"))),
+        ("PT5M", Schedule(every=Duration.parse("5m"))),
+        ("2033-01-01T10:00:00Z", Schedule(at="2033-01-01T10:00:00Z")),
+        ("2033-01-01", Schedule(at="2033-01-01")),
+        ("*/5 * * * *", Schedule(cron="*/5 * * * *")),
+        ("@hourly", Schedule(cron="@hourly")),
+        ("nonsense", Schedule(cron="nonsense")),
+    ],
+)
+def test_what_kind_of_schedule_is_meant(written, schedule):
+    assert schedule_of(written, "UTC") == schedule
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["61 * * * *"], "schedule.cron"),
+        (["* * * * *", "--tz", "Mars/Base"], "schedule.tz"),
+        (["* * * * *", "--after", "noon"], "after"),
+        (["2001-01-01"], "schedule.at"),
+    ],
+)
+def test_a_schedule_that_can_not_be_is_told(cli, arguments, told):
+    result = cli("preview", *arguments)
+    assert result.code == 1
+    assert told in result.err
+    assert "Traceback" not in result.err
+
+
+def test_keys_on_the_store_itself(cli, tmp_path):
+    store = f"sqlite:///{tmp_path}/keys.db"
+    empty = cli("keys", "list", "--store", store)
+    assert empty.out.startswith("No keys.")
+    made = cli("keys", "create", "--name", "ci", "--scope", "write", "--expires", "90d", "--store", store)
+    assert made.code == 0
+    assert made.out.startswith("otd_")
+    assert len(made.out.split()) == 1
+    assert "not shown again" in made.err
+    (listed,) = cli("keys", "list", "--store", store, "--json").json
+    assert (listed["name"], listed["scope"]) == ("ci", "write")
+    assert made.out.strip() not in str(listed)
+    assert "expires in 89d" in cli("keys", "list", "--store", store).out
+    assert cli("keys", "revoke", listed["id"], "--store", store).out == f"Key {listed['id']} is revoked.\n"
+    assert "revoked" in cli("keys", "list", "--store", store).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["create"], 2),
+        (["create", "--name", "x", "--scope", "boss"], 1),
+        (["create", "--name", "x", "--expires", "soon"], 1),
+        (["revoke", "x"], 2),
+        (["revoke", "4711"], 1),
+    ],
+)
+def test_wrong_keys(cli, arguments, code):
+    result = cli("keys", *arguments)
+    assert result.code == code
+    assert "Traceback" not in result.err
+
+
+def test_keys_go_through_the_server_that_holds_the_file(online, node, tmp_path):
+    held = f"sqlite:///{node.directory}/onthedot.db"
+    listed = online("keys", "list", "--store", held)
+    assert listed.code == 0, listed.err
+    assert listed.out.startswith("No keys.")
+
+
+def test_migrate_and_its_check(cli, tmp_path):
+    store = f"sqlite:///{tmp_path}/new.db"
+    missing = cli("migrate", "--check", "--store", store)
+    assert missing.code == 1
+    assert missing.out.startswith("Missing: 0001 ")
+    assert cli("migrate", "--store", store).out.startswith("Applied: ")
+    assert cli("migrate", "--store", store).out == "Up to date; nothing to do.\n"
+    assert cli("migrate", "--check", "--store", store, "--json").json == {"missing": []}
+
+
+def test_doctor_on_a_good_store(cli, tmp_path):
+    store = f"sqlite:///{tmp_path}/good.db"
+    cli("migrate", "--store", store)
+    found = cli("doctor", "--store", store)
+    assert found.code == 0, found.out
+    assert "SQLite synchronous FULL" in found.out
+    assert "none is alive: nothing fires" in found.out
+    assert "`onthedot serve` starts one" in found.out
+
+
+def test_doctor_on_postgres(cli, postgres_url):
+    found = cli("doctor", "--store", postgres_url, "--json").json
+    by_subject = {item["subject"]: item for item in found}
+    assert by_subject["fsync"]["state"] == "ok"
+    assert "fsync on" in by_subject["fsync"]["found"]
+    assert by_subject["clock"]["state"] == "ok"
+
+
+def test_doctor_on_a_database_that_is_away(cli, free_port):
+    found = cli("doctor", "--store", f"postgresql://nobody:secret@127.0.0.1:{free_port()}/none")
+    assert found.code == 1
+    assert "is PostgreSQL running" in found.out
+    assert "secret" not in found.out
+
+
+def test_doctor_on_a_store_that_lacks_tables(cli, tmp_path):
+    found = cli("doctor", "--store", f"sqlite:///{tmp_path}/new.db")
+    assert found.code == 0
+    assert "lacks migrations" in found.out
+
+
+def test_doctor_asks_the_server_that_holds_the_file(online, node):
+    found = online("doctor", "--store", f"sqlite:///{node.directory}/onthedot.db")
+    assert found.code == 0, found.out
+    assert "is held by a running server" in found.out
+    assert "1 alive" in found.out
+
+
+def test_doctor_on_wrong_settings(cli, monkeypatch):
+    monkeypatch.setenv("ONTHEDOT_PROT", "1")
+    found = cli("doctor")
+    assert found.code == 1
+    assert "Did you mean ONTHEDOT_PORT?" in found.out
+
+
+def test_doctor_on_a_bad_jobs_file(cli, tmp_path):
+    (tmp_path / "jobs.json").write_text('{"jobs": [\n{"identifier": "a"}]}')
+    found = cli("doctor")
+    assert found.code == 1
+    assert "jobs.json:2" in found.out
+
+
+COMMANDS = """
+serve, jobs, runs, dead, keys, timer, preview, nodes, stats, migrate, doctor, echo,
+jobs list, jobs show, jobs add, jobs edit, jobs pause, jobs resume, jobs run, jobs delete, jobs apply, jobs export,
+runs list, runs show, runs logs, runs cancel, runs retry, dead list, dead redrive, keys create, keys list, keys revoke
+"""
+WITHOUT_DATA = ("serve", "jobs", "runs", "dead", "keys")
+
+
+@pytest.mark.parametrize("command", [name.strip() for name in COMMANDS.split(",")])
+def test_every_command_has_help(cli, command):
+    helped = cli(*command.split(), "--help")
+    assert helped.code == 0
+    assert "Usage: onthedot" in helped.out
+    assert ("--json" in helped.out) is (command not in WITHOUT_DATA)
+
+
+def test_the_version(cli):
+    from onthedot import __version__
+
+    assert cli("--version").out == f"onthedot {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["jobs", "nonsense"], ["jobs", "show"], ["serve", "--port", "x"]])
+def test_wrong_usage_is_two(cli, arguments):
+    assert cli(*arguments).code == 2
+
+
+def test_help_imports_nothing_heavy():
+    import subprocess
+    import sys
+
+    heavy = "aiohttp asyncpg litestar uvicorn structlog jinja2 yaml rich"
+    script = f"import sys, onthedot.cli.app; print([m for m in '{heavy}'.split() if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,168 @@
+"""What is printed fits a terminal and says times as people do."""
+
+from __future__ import annotations
+
+import pytest
+
+from onthedot.cli.describe import outcome_text, schedule_text, target_text
+from onthedot.cli.failures import explain
+from onthedot.cli.output import ago, facts, table, when
+from onthedot.errors import FieldProblem, Invalid, NotFound, SettingsError, StoreInUse, Unauthorized, Unreachable
+from onthedot.model.duration import Duration
+from onthedot.model.run import RunView
+from onthedot.model.schedule import Schedule
+from onthedot.model.target import CommandTarget, FunctionTarget, WebhookTarget
+
+AT = "2026-01-01T00:00:00.000Z"
+NOW = 1_767_225_600_000
+
+
+@pytest.mark.parametrize(
+    ("ms", "said"),
+    [
+        (0, "0ms"),
+        (999, "999ms"),
+        (1000, "1s"),
+        (61_000, "1m 1s"),
+        (60_000, "1m"),
+        (3_600_000, "1h"),
+        (3_660_000, "1h 1m"),
+        (3_601_000, "1h"),
+        (90_061_000, "1d 1h"),
+        (86_400_000 * 400, "400d"),
+    ],
+)
+def test_a_span_has_its_two_largest_units(ms, said):
+    assert ago(ms) == said
+
+
+def test_an_instant_is_near_or_past():
+    assert when(AT, NOW - 5000) == "in 5s"
+    assert when(AT, NOW + 5000) == "5s ago"
+    assert when(AT, NOW) == "in 0ms"
+    assert when(None) == ""
+
+
+def test_a_table_keeps_ids_whole_and_shortens_the_wide_columns(capsys):
+    table(
+        ("id", "name", "state"),
+        [(1234567890123, "a name that is much too long for any line of eighty characters, really", "active")],
+        empty="",
+        wide=("name",),
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert "1234567890123" in lines[1]
+    assert lines[1].endswith("active")
+    assert "…" in lines[1]
+
+
+def test_a_table_that_fits_is_not_touched(capsys):
+    table(("id", "name"), [(1, "a"), (22, "b")], empty="", wide=("name",))
+    assert capsys.readouterr().out == "ID  NAME\n1   a\n22  b\n"
+
+
+def test_a_table_of_nothing_says_so(capsys):
+    table(("id",), [], empty="No jobs.")
+    assert capsys.readouterr().out == "No jobs.\n"
+
+
+def test_a_cell_is_one_line(capsys):
+    table(("a", "b"), [("x\ny", None)], empty="")
+    assert capsys.readouterr().out == "A    B\nx y\n"
+
+
+def test_a_table_without_room_to_give_way_stays_readable(capsys):
+    table(("a", "b"), [("x" * 60, "y" * 60)], empty="")
+    assert "x" * 60 in capsys.readouterr().out
+
+
+def test_facts_leave_out_what_is_unknown(capsys):
+    facts([("id", 1), ("name", None), ("tags", ""), ("long one", "two\nlines")])
+    assert capsys.readouterr().out == "id        1\nlong one  two\n          lines\n"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "said"),
+    [
+        (Schedule(cron="0 3 * * *"), "0 3 * * *"),
+        (Schedule(cron="0 3 * * *", tz="Europe/Berlin"), "0 3 * * * Europe/Berlin"),
+        (Schedule(every=Duration.parse("90s")), "every 1m30s"),
+        (Schedule(at="2033-01-01T00:00:00Z"), "at 2033-01-01T00:00:00Z"),
+        (Schedule(in_=Duration.parse("10s")), "in 10s"),
+    ],
+)
+def test_a_schedule_in_a_few_words(schedule, said):
+    assert schedule_text(schedule) == said
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (WebhookTarget(url="http://x.org/"), "http://x.org/"),
+        (WebhookTarget(url="http://x.org/", method="PUT"), "PUT http://x.org/"),
+        (FunctionTarget(function="a.b:c"), "a.b:c"),
+        (CommandTarget(command="backup"), "$ backup"),
+    ],
+)
+def test_a_target_in_a_few_words(target, said):
+    assert target_text(target) == said
+
+
+def run(**fields) -> RunView:
+    plain = dict.fromkeys(RunView.__struct_fields__)
+    return RunView(**{**plain, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"error": "no route"}, "no route"),
+        ({"reason": "paused", "slots": 7}, "paused (7 slots)"),
+        ({"reason": "overlap"}, "overlap"),
+        ({"outcome": {"status_code": 204}}, "status code 204"),
+        ({"outcome": {"kind": "ok", "detail": {"exit_code": 0}}}, "exit code 0"),
+        ({"outcome": {"detail": {"result": "done"}}}, "result done"),
+        ({"outcome": None}, ""),
+        ({"outcome": {"kind": "ok"}}, ""),
+    ],
+)
+def test_an_outcome_in_a_few_words(fields, said):
+    assert outcome_text(run(**fields)) == said
+
+
+def test_every_problem_is_told_with_what_is_accepted():
+    wrong = Invalid(
+        [
+            FieldProblem(path="schedule.cron", message="no such minute", given="61", accepted="0-59"),
+            FieldProblem(path="target.url", message="missing"),
+        ]
+    )
+    assert explain(wrong).splitlines() == [
+        "Error: this can't be accepted.",
+        "  schedule.cron: no such minute (given: 61)",
+        "    accepted: 0-59",
+        "  target.url: missing",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (Unreachable("no answer from http://x"), "`onthedot serve` starts it"),
+        (Unauthorized("a key is needed"), "--key or ONTHEDOT_KEY"),
+        (StoreInUse("held by 4711"), "--url"),
+    ],
+)
+def test_an_error_says_what_to_do(error, advice):
+    told = explain(error)
+    assert told.startswith(f"Error: {error}")
+    assert advice in told
+
+
+def test_an_error_that_needs_no_advice_has_none():
+    assert explain(NotFound("there is no job 7")) == "Error: there is no job 7"
+
+
+def test_several_lines_are_set_apart():
+    assert explain(SettingsError("PORT: wrong\nHOST: wrong")) == "Error: \n  PORT: wrong\n  HOST: wrong"

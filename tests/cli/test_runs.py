@@ -1,0 +1,145 @@
+"""`onthedot runs`, `dead`, `timer`, `nodes`, `stats`, against a real server."""
+
+from __future__ import annotations
+
+import pytest
+
+from onthedot.cli.runs import _follow
+from onthedot.model.run import RunView
+
+
+def add(cli, key: str, *target: str):
+    made = cli("jobs", "add", "--at", "2033-01-01T00:00:00Z", "--key", key, "--attempts", "1", *target, "--json")
+    assert made.code == 0, made.err
+    return made.json
+
+
+def test_a_run_s_log_is_followed_to_its_end(online, key):
+    add(online, key, "--function", "chores:greet", "--param", "name=Anna")
+    run = online("jobs", "run", key, "--json").json["id"]
+    followed = online("runs", "logs", "-f", run)
+    assert followed.code == 0, followed.err
+    assert "hello Anna" in followed.out
+    assert followed.out.count("hello Anna") == 1
+    assert "hello Anna" in online("runs", "logs", run, "--json").json["log"]
+    assert "hello Anna" in online("runs", "logs", run).out
+    shown = online("runs", "show", run)
+    assert "status     DONE" in shown.out
+    listed = online("runs", "list", key)
+    assert listed.out.splitlines()[0].split() == ["RUN", "JOB", "SCHEDULED", "STATUS", "LATE", "TOOK", "OUTCOME"]
+    assert run in listed.out
+    assert [item["id"] for item in online("runs", "list", key, "--status", "done", "--json").json] == [run]
+
+
+def test_what_failed_for_good_is_redriven(online, key):
+    job = add(online, key, "--function", "chores:fail")
+    run = online("jobs", "run", key, "--json").json["id"]
+    online("runs", "logs", "-f", run)
+    dead = online("dead", "list", "--job", key, "--json").json
+    assert [item["id"] for item in dead] == [run]
+    assert "ValueError" in online("dead", "list", "--job", key).out
+    redriven = online("dead", "redrive", run)
+    assert redriven.out.splitlines()[-1] == "1 new runs."
+    assert redriven.out.startswith(f"{job['id']}-")
+    online("runs", "logs", "-f", redriven.out.split()[0])
+    assert len(online("dead", "redrive", "--job", key, "--json").json["runs"]) == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["1-1", "--all"], ["--all", "--job", "x"]])
+def test_redrive_wants_to_know_which(cli, arguments):
+    result = cli("dead", "redrive", *arguments)
+    assert result.code == 2
+    assert "say which" in result.err
+
+
+def test_a_run_is_cancelled_and_run_again(online, key):
+    add(online, key, "--command", "wait")
+    run = online("jobs", "run", key, "--json").json["id"]
+    cancelled = online("runs", "cancel", run)
+    assert cancelled.code == 0, cancelled.err
+    online("runs", "logs", "-f", run)
+    assert online("runs", "show", run, "--json").json["status"] == "CANCELLED"
+    again = online("runs", "retry", run, "--json").json
+    assert again["kind"] == "redrive"
+    assert online("runs", "cancel", again["id"]).code == 0
+
+
+def test_an_unknown_run_is_told(online):
+    result = online("runs", "show", "1-999")
+    assert result.code == 1
+    assert result.err.startswith("Error: ")
+
+
+def test_a_timer(online):
+    made = online("timer", "1h30m", "http://127.0.0.1:9/", "--json")
+    assert made.json["time_left"] == 5400
+    assert "POST http://127.0.0.1:9/ in 60 s." in online("timer", "1m", "http://127.0.0.1:9/").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["soon", "http://127.0.0.1:9/"], 2, "is no duration"),
+        (["1.5s", "http://127.0.0.1:9/"], 2, "whole seconds"),
+        (["10s"], 2, "Missing argument"),
+    ],
+)
+def test_a_wrong_timer_is_usage(cli, arguments, code, told):
+    result = cli("timer", *arguments)
+    assert result.code == code
+    assert told in result.err
+
+
+@pytest.mark.parametrize("arguments", [["0s", "http://127.0.0.1:9/"], ["10s", "nonsense"]])
+def test_an_impossible_timer_is_refused(online, arguments):
+    assert online("timer", *arguments).code == 1
+
+
+def test_nodes_and_stats(online, node):
+    (found,) = online("nodes", "--json").json
+    assert found["pid"] == node.pid
+    assert f" {node.pid} " in online("nodes").out
+    stats = online("stats", "--json").json
+    assert stats["jobs"]["active"] >= 0
+    assert online("stats").out.startswith("jobs")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["nodes"], ["stats"], ["jobs", "list"], ["runs", "list"], ["dead", "list"], ["timer", "1s", "http://x.org"]],
+)
+def test_without_a_server_it_says_how_to_start_one(cli, free_port, arguments):
+    result = cli(*arguments, "--url", f"127.0.0.1:{free_port()}")
+    assert result.code == 1
+    assert "no answer from http://127.0.0.1:" in result.err
+    assert "`onthedot serve` starts it" in result.err
+
+
+class Growing:
+    """A run whose log grows with every look, and then loses its beginning."""
+
+    def __init__(self, *texts: str) -> None:
+        self._texts = list(texts)
+
+    def get_run(self, run_id: str) -> RunView:
+        plain = dict.fromkeys(RunView.__struct_fields__)
+        return RunView(**{**plain, "id": run_id, "status": "DONE" if len(self._texts) == 1 else "EXECUTING"})
+
+    def run_logs(self, run_id: str) -> str:
+        return self._texts.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("texts", "seen"),
+    [
+        (["", "a\n", "a\nb\n"], "a\nb\n"),
+        (["abc" * 100, "c" + "abc" * 99 + "new"], "abc" * 100 + "new"),
+        (["old", "quite another"], "oldquite another"),
+    ],
+)
+def test_following_prints_what_is_new(texts, seen):
+    written: list[str] = []
+    pauses: list[None] = []
+    _follow(Growing(*texts), "1-1", written.append, lambda: pauses.append(None))
+    assert "".join(written) == seen
+    assert len(pauses) == len(texts) - 1
