@@ -29,7 +29,7 @@ class Bench(MonitorBench):
     def arrive(self, run_id: str) -> Monitor:
         run = claimed(run_id, due_at=self.now, delivery="at_most_once")
         self.holdings.add(run.id, run.token)
-        monitor = Monitor(run, self.pool, self.around)
+        monitor = Monitor(run, self.pool, self.around, self.ended.append)
         self.gate.mailbox.put_over(monitor)
         return monitor
 

@@ -8,6 +8,7 @@ import pytest
 
 from onthedot.clock import FakeClock
 from onthedot.engine.clockwork import DatabaseClock
+from onthedot.engine.deadlines import Deadlines
 from onthedot.engine.holdings import Holdings
 from onthedot.engine.lease import Lease
 from onthedot.engine.mailbox import Mailbox
@@ -31,6 +32,7 @@ class Bench:
         self.lease = Lease(clock, 5.0)
         self.lease.renew(clock.monotonic())
         self.lateness = Lateness(clock)
+        self.deadlines = Deadlines(clock)
         self.ended: list[Monitor] = []
         self.crashes: list[BaseException] = []
         time = DatabaseClock(clock)
@@ -39,20 +41,20 @@ class Bench:
             clock=clock,
             time=time,
             lease=self.lease,
+            deadlines=self.deadlines,
             sender=self.sender,
             recorder=self.recorder,
             holdings=self.holdings,
             lateness=self.lateness,
             logs=None,
             webhook_timeout=3.0,
-            ended=self.ended.append,
             crashed=self.crashes.append,
         )
         self.pool = Slots(["webhook"], capacities={}, default=10, hold_most=10).pools["webhook"]
 
     async def start(self, run: ClaimedRun) -> Monitor:
         self.holdings.add(run.id, run.token)
-        monitor = Monitor(run, self.pool, self.around)
+        monitor = Monitor(run, self.pool, self.around, self.ended.append)
         monitor.start()
         await self.clock.settle()
         return monitor
@@ -119,9 +121,12 @@ async def test_the_timeout_ends_what_takes_too_long(bench, fake_clock, policy, t
     run = claimed(due_at=bench.now, **({"target": target} if target else {}), **policy)
     await bench.start(run)
     assert bench.sender.calls[0].timeout == seconds
+    await bench.deadlines.step()  # woken by the new deadline
+    step = asyncio.ensure_future(bench.deadlines.step())
     await fake_clock.advance(seconds - 0.001)
     assert len(bench.recorder) == 0
     await fake_clock.advance(0.001)
+    assert step.done()
     result = bench.result()
     assert (result.outcome.kind, result.outcome.retryable) == ("timeout", True)
     assert result.outcome.error == f"timed out after {seconds:g} s"
@@ -182,7 +187,7 @@ async def test_a_stop_of_the_node_interrupts_it(bench, fake_clock):
 
 
 async def test_stopped_before_the_send_it_goes_back_untried(bench, fake_clock):
-    monitor = Monitor(claimed("1-1", due_at=bench.now), bench.pool, bench.around)
+    monitor = Monitor(claimed("1-1", due_at=bench.now), bench.pool, bench.around, bench.ended.append)
     monitor.stop("interrupted")
     monitor.start()
     await fake_clock.settle()

@@ -52,7 +52,6 @@ class Bench:
             lateness=Lateness(clock),
             health=Health(),
             load=NodeLoad,
-            ended=lambda monitor: self.scheduler.ended(monitor),
             lost=lambda: None,
             crashed=self.crashes.append,
         )

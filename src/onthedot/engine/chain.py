@@ -14,6 +14,7 @@ from onthedot.engine.agenda import Agenda
 from onthedot.engine.backoff import Backoff
 from onthedot.engine.claimer import Claimer
 from onthedot.engine.clockwork import DatabaseClock
+from onthedot.engine.deadlines import Deadlines
 from onthedot.engine.duties import Duties
 from onthedot.engine.gate import Gate
 from onthedot.engine.health import Health
@@ -25,7 +26,7 @@ from onthedot.engine.lease import Lease
 from onthedot.engine.logfiles import LogFiles
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import LOOK, Result, Return, SchedulerMessage
-from onthedot.engine.monitor import Monitor, Surroundings
+from onthedot.engine.monitor import Surroundings
 from onthedot.engine.recorder import Recorder
 from onthedot.engine.scheduler import Scheduler
 from onthedot.engine.settings import EngineSettings
@@ -61,7 +62,6 @@ class Chain:
         lateness: Lateness,
         health: Health,
         load: Callable[[], NodeLoad],
-        ended: Callable[[Monitor], None],
         lost: Callable[[], None],
         crashed: Callable[[BaseException], None],
     ) -> None:
@@ -80,6 +80,7 @@ class Chain:
         self.lease = Lease(clock, lease_seconds, renewed=lambda: self.timer.wake())
         self.watch = Watch(lease_seconds)
         self.agenda = Agenda(earlier=lambda: self.timer.wake())
+        self.deadlines = Deadlines(clock)
         self.logs = LogFiles(directory, offload) if directory is not None else None
 
         self.timer = Timer(
@@ -119,13 +120,13 @@ class Chain:
                 clock=clock,
                 time=time,
                 lease=self.lease,
+                deadlines=self.deadlines,
                 sender=sender,
                 recorder=to_recorder,
                 holdings=holdings,
                 lateness=lateness,
                 logs=self.logs,
                 webhook_timeout=settings.timeout_seconds,
-                ended=ended,
                 crashed=crashed,
             ),
             health=health,
@@ -179,6 +180,7 @@ class Chain:
             "heart": self.heart,
             "recorder": self.recorder,
             "gate": self.gate,
+            "deadlines": self.deadlines,
             "scheduler": self.scheduler,
             "timer": self.timer,
             "orders": self.orders,

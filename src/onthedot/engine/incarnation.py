@@ -56,7 +56,6 @@ class Incarnation:
         self._health = health
         self._loops: dict[str, asyncio.Task[None]] = {}
         self._lost = asyncio.Event()
-        self._quiet = asyncio.Event()
         self._failed = asyncio.Event()
         self._error: BaseException | None = None
         self.chain = Chain(
@@ -71,7 +70,6 @@ class Incarnation:
             lateness=lateness,
             health=health,
             load=self.load,
-            ended=self._ended,
             lost=self._lost.set,
             crashed=self._crashed,
         )
@@ -184,16 +182,16 @@ class Incarnation:
     async def _grace(self, at_once: asyncio.Event) -> None:
         """After an error the beat may be what failed: then only as long as the lease lasts."""
         most = self._settings.grace if self._error is None else min(self._settings.grace, self._settings.lease - 1000)
-        self._quiet.clear()
+        self.chain.scheduler.quiet.clear()
         if self.chain.scheduler.running:
-            await first_of(at_most(self._clock, most / 1000, self._quiet.wait()), at_once.wait())
+            await first_of(at_most(self._clock, most / 1000, self.chain.scheduler.quiet.wait()), at_once.wait())
 
     async def _interrupt(self, reason: Callable[[Monitor], None]) -> None:
         """Tell all that runs; a target has as long as a lease to kill what it started."""
-        self._quiet.clear()
+        self.chain.scheduler.quiet.clear()
         self.chain.scheduler.interrupt(reason)
         if self.chain.scheduler.running:
-            await at_most(self._clock, self._settings.lease / 1000, self._quiet.wait())
+            await at_most(self._clock, self._settings.lease / 1000, self.chain.scheduler.quiet.wait())
 
     async def _drain(self) -> None:
         """Until everything is written; a database that stays away for a lease has to wait for the next node."""
@@ -207,11 +205,6 @@ class Incarnation:
         """Whatever still runs when this returns early (an error while stopping, a cancelled program) ends with it."""
         tasks = self.chain.scheduler.interrupt(lambda monitor: monitor.stop("gone"))
         await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _ended(self, monitor: Monitor) -> None:
-        self.chain.scheduler.ended(monitor)
-        if not self.chain.scheduler.running:
-            self._quiet.set()
 
     def _crashed(self, error: BaseException) -> None:
         if self._error is None:

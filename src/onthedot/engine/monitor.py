@@ -1,7 +1,7 @@
 """The Monitor: owns one run from its instant to its result. Starts the Task, enforces the timeout, collects log and
 execution time, reports to the Recorder.
 
-Monitor and Task share one asyncio task: at tens of thousands of runs a second a second one would cost a third more.
+Monitor and Task share one asyncio task, and the good case is one straight coroutine: about 20 µs of a core a run.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from onthedot.clock import Clock
 from onthedot.engine.clockwork import DatabaseClock
+from onthedot.engine.deadlines import Deadlines, Entry
 from onthedot.engine.holdings import Holdings
 from onthedot.engine.joblog import RunLog
 from onthedot.engine.lease import Lease
@@ -22,15 +23,15 @@ from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import Result, Return
 from onthedot.engine.slots import Pool
 from onthedot.engine.statistics import Lateness
-from onthedot.engine.task import Sender, perform
+from onthedot.engine.task import Sender, call_of, perform
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import WebhookTarget
 from onthedot.telemetry import emit
 
-__all__ = ["Cause", "Monitor", "Surroundings"]
+__all__ = ["Cause", "Monitor", "Surroundings", "result_of"]
 
-Cause = Literal["cancel", "interrupted", "gone"]
-"""Why a run is stopped from outside: a user's cancel, the node stops, or the run is no longer ours."""
+Cause = Literal["cancel", "interrupted", "gone", "timeout"]
+"""Why a run is stopped: a user's cancel, the node stops, the run is no longer ours, it takes too long."""
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -39,27 +40,29 @@ class Surroundings(msgspec.Struct, frozen=True):
     clock: Clock
     time: DatabaseClock
     lease: Lease
+    deadlines: Deadlines
     sender: Sender
     recorder: Mailbox[Result | Return]
     holdings: Holdings
     lateness: Lateness
     logs: LogFiles | None
     webhook_timeout: float
-    ended: Callable[[Monitor], None]
     crashed: Callable[[BaseException], None]
 
 
 class Monitor:
-    __slots__ = ("_around", "_began", "_log", "cause", "pool", "run", "started_at", "task")
+    __slots__ = ("_around", "_began", "_deadline", "_ended", "_log", "cause", "pool", "run", "started_at", "task")
 
-    def __init__(self, run: ClaimedRun, pool: Pool, around: Surroundings) -> None:
+    def __init__(self, run: ClaimedRun, pool: Pool, around: Surroundings, ended: Callable[[Monitor], None]) -> None:
         self.run = run
         self.pool = pool
         self.cause: Cause | None = None
         self.task: asyncio.Task[None] | None = None
         self.started_at: int | None = None
         self._around = around
+        self._ended = ended
         self._began = 0.0
+        self._deadline: Entry | None = None
         self._log: RunLog | None = None
 
     def start(self) -> None:
@@ -74,9 +77,12 @@ class Monitor:
 
     async def watch(self) -> None:
         try:
-            outcome = await self._attempt()
+            try:
+                outcome = await self._attempt()
+            except asyncio.CancelledError:
+                outcome = self._stopped()
             if outcome is None:
-                self._give_back()
+                self._around.recorder.put_over(Return(self.run.id, self.run.token))
             else:
                 await self._report(outcome)
         except asyncio.CancelledError:
@@ -86,48 +92,42 @@ class Monitor:
         except BaseException as error:
             self._around.crashed(error)
         finally:
-            self._around.ended(self)
+            if self._deadline is not None:
+                self._around.deadlines.clear(self._deadline)
+            self._ended(self)
 
     async def _attempt(self) -> Outcome | None:
-        """None: it was not to be; the run goes back as if we never had it."""
-        try:
-            if not await self._may_send():
-                return None
-            return await self._send()
-        except asyncio.CancelledError:
-            if self.cause == "cancel":
-                return Outcome(kind="cancelled", error="cancelled by a user")
-            if self.cause == "interrupted":
-                return Outcome(kind="interrupted", error="the node stopped") if self.started_at is not None else None
-            raise
+        """None: it was not to be; the run goes back as if we never had it.
 
-    async def _may_send(self) -> bool:
-        """Right before the send, once more: is it time, and is it still ours? (A process may be frozen anywhere.)"""
+        Right before the send, once more: is it time, and is it still ours? A process may be frozen anywhere, and timers
+        may wake early.
+        """
+        around, run = self._around, self.run
         if self.cause is not None:
             raise asyncio.CancelledError
-        around = self._around
-        while (left := around.time.seconds_until(self.run.due_at)) > 0:
-            await around.clock.sleep(left)
-        return around.lease.may_start()
+        now_us = around.time.now_us()
+        while now_us < run.due_at * 1000:
+            await around.clock.sleep(around.time.seconds_until(run.due_at))
+            now_us = around.time.now_us()
+        if not around.lease.may_start():
+            return None
+        self._start(now_us // 1000)
+        assert self._log is not None
+        return await perform(around.sender, call_of(run, self.timeout, self._log.write))
 
-    async def _send(self) -> Outcome:
+    def _start(self, now: int) -> None:
         around, run = self._around, self.run
+        self.started_at = now
         self._began = around.clock.monotonic()
-        self.started_at = around.time.now_ms()
-        lateness = self.started_at - run.due_at
+        timeout = self.timeout
+        if timeout is not None:
+            self._deadline = around.deadlines.set(self._began + timeout, self._expired)
+        lateness = now - run.due_at
         if not run.tries and not run.losses:
             around.lateness.add(lateness)
         emit("run.started", tenant=run.tenant, job_id=run.job_id, run_id=run.id, lateness_ms=lateness)
-        self._log = log = RunLog(run, around.logs)
-        log.start(self.started_at)
-        seconds = self.timeout
-        if seconds is None:
-            return await perform(around.sender, run, None, log.write)
-        try:
-            async with around.clock.timeout(seconds):
-                return await perform(around.sender, run, seconds, log.write)
-        except TimeoutError:
-            return Outcome(kind="timeout", retryable=True, error=f"timed out after {seconds:g} s")
+        self._log = RunLog(run, around.logs)
+        self._log.start(now)
 
     @property
     def timeout(self) -> float | None:
@@ -137,14 +137,26 @@ class Monitor:
             return spec.policy.timeout / 1000
         return self._around.webhook_timeout if isinstance(spec.target, WebhookTarget) else None
 
+    def _expired(self) -> None:
+        self.stop("timeout")
+
+    def _stopped(self) -> Outcome | None:
+        """What a CancelledError means; it goes on if it is not from us, or if there is nobody to report to."""
+        if self.cause == "timeout":
+            return Outcome(kind="timeout", retryable=True, error=f"timed out after {self.timeout:g} s")
+        if self.cause == "cancel":
+            return Outcome(kind="cancelled", error="cancelled by a user")
+        if self.cause == "interrupted":
+            return None if self.started_at is None else Outcome(kind="interrupted", error="the node stopped")
+        raise asyncio.CancelledError
+
     async def _report(self, outcome: Outcome) -> None:
         around = self._around
         finished_at, text, duration = around.time.now_ms(), None, None
-        if self.started_at is not None:
+        if self.started_at is not None and self._log is not None:
             finished_at = max(finished_at, self.started_at)
-            duration = max(0, round((around.clock.monotonic() - self._began) * 1000))
-            if self._log is not None:
-                text = self._log.end(finished_at, outcome, duration)
+            duration = round((around.clock.monotonic() - self._began) * 1000)
+            text = self._log.end(finished_at, outcome, duration)
         result = result_of(self.run, outcome, self.started_at, finished_at, duration, text)
         if around.recorder.offer(result):
             return
@@ -152,9 +164,6 @@ class Monitor:
             await around.recorder.put(result)
         except asyncio.CancelledError:
             around.recorder.put_over(result)  # what is known must be written, whoever wants us to stop now
-
-    def _give_back(self) -> None:
-        self._around.recorder.put_over(Return(self.run.id, self.run.token))
 
 
 def result_of(
@@ -166,13 +175,8 @@ def result_of(
     log: str | None = None,
 ) -> Result:
     """Lateness is that of the first start: a retry is not late because the first try failed."""
-    first = next((a.started_at for a in run.attempts if a.started_at is not None), started_at)
-    return Result(
-        run=run,
-        outcome=outcome,
-        started_at=started_at,
-        finished_at=finished_at,
-        lateness_ms=None if first is None else max(0, first - run.due_at),
-        duration_ms=duration_ms,
-        log=log,
-    )
+    first = started_at
+    if run.attempts:
+        first = next((a.started_at for a in run.attempts if a.started_at is not None), started_at)
+    lateness = None if first is None else max(0, first - run.due_at)
+    return Result(run, outcome, started_at, finished_at, lateness, duration_ms, log)

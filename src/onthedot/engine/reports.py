@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from onthedot.plan import Dead, Done, Retry
 from onthedot.store import Finished
 from onthedot.telemetry import emit
@@ -13,7 +15,7 @@ def report(item: Finished, *, refused: bool) -> None:
     run, decision = item.run, item.decision
     if refused:
         return  # the store has said so
-    names = {"tenant": run.tenant, "job_id": run.job_id, "run_id": run.id}
+    names: dict[str, Any] = {"tenant": run.tenant, "job_id": run.job_id, "run_id": run.id}
     match decision:
         case Retry():
             if item.outcome.kind != "interrupted":

@@ -54,6 +54,7 @@ class Scheduler:
         self.mailbox = mailbox
         self.agenda = agenda
         self.running: dict[str, Monitor] = {}
+        self.quiet = asyncio.Event()  # rung when the last Monitor ends
         self.closed = False
         self._clock = clock
         self._slots = slots
@@ -102,12 +103,10 @@ class Scheduler:
             self._start_waiting(waiting)
         now_us = self._around.time.now_us()
         while (run := self.agenda.pop(now_us)) is not None:
-            self._start(run)
+            self._start(run, self._pool(run), now_us // 1000)
 
-    def _start(self, run: ClaimedRun) -> None:
-        now = self._around.time.now_ms()
+    def _start(self, run: ClaimedRun, pool: Pool, now: int) -> None:
         policy = run.spec.policy
-        pool = self._pool(run)
         if run.id in self._waiting:
             del self._waiting[run.id]
             self._return(run, pool)
@@ -129,18 +128,20 @@ class Scheduler:
             self._launch(run, pool)
 
     def _launch(self, run: ClaimedRun, pool: Pool) -> None:
-        monitor = Monitor(run, pool, self._around)
+        monitor = Monitor(run, pool, self._around, self._ended)
         self.running[run.id] = monitor
         if run.spec.policy.delivery == "at_most_once":
             self._gate.mailbox.put_over(monitor)
         else:
             monitor.start()
 
-    def ended(self, monitor: Monitor) -> None:
+    def _ended(self, monitor: Monitor) -> None:
         """A Monitor is through with its run: the slot is free, whatever the Recorder still has to write."""
         if self.running.get(monitor.run.id) is monitor:
             del self.running[monitor.run.id]
         monitor.pool.end()
+        if not self.running:
+            self.quiet.set()
         if self._waiting:
             self._fire()
 
@@ -159,7 +160,7 @@ class Scheduler:
                 if self.closed:
                     self._return(run, pool)
                 elif may_start and run.due_at * 1000 <= now_us:
-                    self._start(run)
+                    self._start(run, pool, now_us // 1000)
                 else:
                     self.agenda.push(run, run.due_at)
             if len(claim.runs) >= limit:

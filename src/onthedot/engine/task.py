@@ -9,7 +9,7 @@ from typing import Protocol
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.targets import Call
 
-__all__ = ["Sender", "perform"]
+__all__ = ["Sender", "call_of", "perform"]
 
 
 class Sender(Protocol):
@@ -21,10 +21,10 @@ class Sender(Protocol):
     async def send(self, call: Call) -> Outcome: ...
 
 
-async def perform(sender: Sender, run: ClaimedRun, timeout: float | None, log: Callable[[str], None]) -> Outcome:
-    """Send once. A target that raises is a failed try, never the end of the node."""
+def call_of(run: ClaimedRun, timeout: float | None, log: Callable[[str], None]) -> Call:
+    """What the target may know of the run."""
     spec = run.spec
-    call = Call(
+    return Call(
         run_id=run.id,
         job_id=run.job_id,
         slot=run.slot,
@@ -36,6 +36,10 @@ async def perform(sender: Sender, run: ClaimedRun, timeout: float | None, log: C
         timeout=timeout,
         log=log,
     )
+
+
+async def perform(sender: Sender, call: Call) -> Outcome:
+    """Send once. A target that raises is a failed try, never the end of the node."""
     try:
         return await sender.send(call)
     except asyncio.CancelledError:
