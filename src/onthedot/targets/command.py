@@ -23,6 +23,7 @@ from onthedot.settings import CommandSetting
 from onthedot.targets.call import Call, run_environment
 from onthedot.targets.output import Output
 from onthedot.targets.registry import names
+from onthedot.targets.spawning import signal_group, spawn
 
 __all__ = ["Commands"]
 
@@ -75,12 +76,12 @@ class Commands:
     async def _end(self, process: asyncio.subprocess.Process) -> None:
         """Ask the group to go; when the time is up, or on a second cancel, it is killed."""
         try:
-            _signal_group(process.pid, signal.SIGTERM)
+            signal_group(process.pid, signal.SIGTERM)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._grace):
                     await process.wait()
         finally:
-            _signal_group(process.pid, signal.SIGKILL)  # also what the leader left behind
+            signal_group(process.pid, signal.SIGKILL)  # also what the leader left behind
             await process.wait()
 
     async def __aenter__(self) -> Self:
@@ -92,22 +93,15 @@ class Commands:
 
 async def _start(command: CommandSetting, call: Call, output: Output) -> asyncio.subprocess.Process:
     inherited = {name: os.environ[name] for name in (*_INHERITED, *command.inherit_env) if name in os.environ}
-    process = await asyncio.create_subprocess_exec(
+    process = await spawn(
         *command.argv,
-        stdin=asyncio.subprocess.DEVNULL,
         stdout=output.write_fd,
         stderr=output.write_fd,
         env=inherited | command.env | run_environment(call),
         cwd=command.cwd,
-        start_new_session=True,
     )
     output.close_write()
     return process
-
-
-def _signal_group(pid: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, number)
 
 
 def _not_started(command: CommandSetting, error: OSError | ValueError) -> Outcome:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from onthedot.targets.output import Output
+from onthedot.targets.spawning import signal_group, spawn
 
 __all__ = ["Worker", "WorkerDied"]
 
@@ -38,17 +39,15 @@ class Worker:
         ours, theirs = socket.socketpair()
         with theirs:
             try:
-                process = await asyncio.create_subprocess_exec(
+                process = await spawn(
                     sys.executable,
                     "-P",  # the directory of the program must not be on the import path
                     str(_PROGRAM),
                     str(theirs.fileno()),
                     json.dumps(list(import_paths)),
                     pass_fds=(theirs.fileno(),),
-                    stdin=asyncio.subprocess.DEVNULL,
                     stdout=asyncio.subprocess.DEVNULL,
                     env=_environment(),
-                    start_new_session=True,
                 )
             except BaseException:
                 ours.close()
@@ -59,6 +58,17 @@ class Worker:
     @property
     def alive(self) -> bool:
         return self._process.returncode is None
+
+    @property
+    def ready(self) -> bool:
+        """Alive and silent. A killed process hangs up before the loop hears that it has ended."""
+        try:
+            self._link.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return self.alive
+        except OSError:
+            return False
+        return False  # hung up, or said something nobody asked for
 
     async def call(self, request: dict[str, Any], log: Callable[[str], None]) -> dict[str, Any]:
         """Ask, and wait for the answer; WorkerDied if there will be none. Cancelled, the worker is of no more use."""
@@ -107,8 +117,7 @@ class Worker:
     def kill(self) -> None:
         """End it and whatever it started, at once."""
         if self.alive:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
+            signal_group(self.pid, signal.SIGKILL)
         self._link.close()
 
     async def gone(self) -> None:

@@ -47,7 +47,7 @@ class Workers:
     async def _take(self) -> Worker:
         while self._idle:
             worker = self._idle.pop()  # the warmest
-            if worker.alive:
+            if worker.ready:
                 return worker
             self._let_go(worker)
         return await Worker.start(self._import_paths)
