@@ -1,4 +1,4 @@
-"""P1 as a property: whatever the schedule, the policy and the moments of the claims, each slot is covered exactly once."""
+"""P1 as a property: whatever the schedule, the policy and the moments of claims, each slot is covered exactly once."""
 
 from __future__ import annotations
 

@@ -1,0 +1,129 @@
+"""Hands for tests of runs: jobs in a line, a node that claims and finishes, and the invariants of the store."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from onthedot.model.duration import Duration
+from onthedot.model.instant import NEVER, format_instant
+from onthedot.model.job import JobSpec, JobView
+from onthedot.model.level import LEVEL
+from onthedot.model.node import NodeInfo
+from onthedot.model.policy import Policy
+from onthedot.model.run import ClaimedRun, Outcome, RunView
+from onthedot.model.schedule import Schedule
+from onthedot.model.target import WebhookTarget
+from onthedot.plan import Decision, on_outcome
+from onthedot.store import Claim, Finished, FinishReport, NewJob, RunFilter, Store
+from onthedot.store.driver import Row, Transaction
+
+OK = Outcome(kind="ok")
+FAILED = Outcome(kind="error", retryable=True, error="boom")
+REFUSED = Outcome(kind="refused", error="may not")
+
+
+def node_info(node: str, **more: Any) -> NodeInfo:
+    facts = {"name": node, "host": "h", "pid": 1, "version": "0", "level": LEVEL, "roles": ["executor"]}
+    return NodeInfo(**{"id": node, "offers": ["webhook"], "capacity": 10, **facts, **more})
+
+
+def spec(schedule: Schedule | None = None, *, target: Any = None, key: str | None = None, **policy: Any) -> JobSpec:
+    return JobSpec(
+        key=key,
+        schedule=schedule or Schedule(in_=Duration(1000)),
+        target=target or WebhookTarget(url="http://example.com/"),
+        policy=Policy(**policy),
+    )
+
+
+def every(ms: int, **more: Any) -> Schedule:
+    return Schedule(every=Duration(ms), **more)
+
+
+def at(ms: int) -> Schedule:
+    return Schedule(at=format_instant(ms))
+
+
+class Hands:
+    """What a node and a user do, without an engine and without a service."""
+
+    def __init__(self, store: Store, node: str = "n1") -> None:
+        self.store = store
+        self.node = node
+        self.random = random.Random(1)
+
+    async def create(self, *specs: JobSpec) -> list[JobView]:
+        made = await self.store.create_jobs([NewJob(tenant=1, spec=each) for each in specs])
+        views = [view for view in made if isinstance(view, JobView)]
+        assert len(views) == len(specs), made
+        return views
+
+    async def job(self, schedule: Schedule | None = None, **more: Any) -> int:
+        (view,) = await self.create(spec(schedule, **more))
+        return view.id
+
+    async def claim(self, limit: int = 100, *, offers: Sequence[str] = ("webhook",), level: int = LEVEL) -> Claim:
+        return await self.store.claim(self.node, offers=offers, level=level, limit=limit, lookahead_ms=2000)
+
+    async def one(self) -> ClaimedRun:
+        (run,) = (await self.claim()).runs
+        return run
+
+    def ended(self, run: ClaimedRun, outcome: Outcome = OK, *, now: int, **more: Any) -> Finished:
+        decision: Decision = on_outcome(run, outcome, now, self.random)
+        facts = {"started_at": now, "finished_at": now, "lateness_ms": 1, "duration_ms": 4}
+        return Finished(run=run, outcome=outcome, **{"decision": decision, **facts, **more})
+
+    async def finish(self, *runs: ClaimedRun, outcome: Outcome = OK, **more: Any) -> FinishReport:
+        now = await self.store.now()
+        return await self.store.finish(self.node, [self.ended(run, outcome, now=now, **more) for run in runs])
+
+    async def runs(self, **wanted: Any) -> list[RunView]:
+        return (await self.store.list_runs(1, RunFilter(**wanted))).items
+
+    async def sql(self, text: str) -> Sequence[Row]:
+        async def body(tx: Transaction) -> Sequence[Row]:
+            return await tx.sql(text)
+
+        return await self.store.driver.write(body)
+
+    async def live(self, job_id: int | None = None) -> list[Row]:
+        where = "" if job_id is None else f" WHERE job_id = {job_id}"
+        return list(await self.sql(f"SELECT * FROM runs{where} ORDER BY slot, id"))
+
+    async def ledger(self, job_id: int | None = None) -> list[Row]:
+        where = "" if job_id is None else f" WHERE job_id = {job_id}"
+        return list(await self.sql(f"SELECT * FROM history{where} ORDER BY slot, id"))
+
+    async def check(self) -> None:
+        """What must hold after every transaction, whoever else was at work."""
+        jobs = {row["id"]: row for row in await self.sql("SELECT * FROM jobs")}
+        live, ledger = await self.live(), await self.ledger()
+        cursors = [row["job_id"] for row in live if row["cursor"]]
+        assert len(cursors) == len(set(cursors)), "two cursors"
+        for job_id, job in jobs.items():
+            if job["state"] == "active" and not job["one_off"]:
+                assert job_id in cursors, f"active job {job_id} has no cursor"
+            if job["state"] == "active" and job["one_off"]:
+                assert any(row["job_id"] == job_id for row in live), f"active one-off {job_id} has no run"
+        both = {row["id"] for row in live} & {row["id"] for row in ledger}
+        assert not both, f"in runs and in the ledger: {both}"
+        for row in live:
+            assert row["job_id"] in jobs or row["state"] == "running", f"run {row['id']} of a job that is gone"
+            paused = row["job_id"] in jobs and jobs[row["job_id"]]["state"] == "paused"
+            if paused and row["state"] == "pending" and row["kind"] != "manual":
+                assert row["ready_at"] == NEVER, f"paused job {row['job_id']} has a run to claim: {row['id']}"
+            assert (row["node"] is None) == (row["state"] == "pending")
+        covered: dict[int, list[tuple[int, int]]] = {}
+        for row in [*live, *ledger]:
+            if row["kind"] == "scheduled":
+                until = row["until_slot"] if "until_slot" in row.keys() and row["until_slot"] else row["slot"]  # noqa: SIM118
+                covered.setdefault(row["job_id"], []).append((row["slot"], until))
+        for job_id, spans in covered.items():
+            spans.sort()
+            for (_, end), (start, _) in zip(spans, spans[1:], strict=False):
+                assert end < start, f"job {job_id}: slot {start} is covered twice"
+        holders = [row["lane"] for row in live if row["state"] == "running" and row["lane"] is not None]
+        assert len(holders) == len(set(holders)), "a lane is held twice"

@@ -1,0 +1,232 @@
+"""claim: what is ready, in order, what the node offers, without ever waiting."""
+
+from __future__ import annotations
+
+import pytest
+
+from onthedot.model.duration import Duration
+from onthedot.model.node import NodeLoad
+from onthedot.model.schedule import Schedule
+from onthedot.model.target import CommandTarget, FunctionTarget
+from onthedot.store import Store
+from onthedot.store.claims import Floor
+from onthedot.store.specs import SpecCache
+from tests.store.conftest import START, Times
+from tests.store.hands import Hands, at, every, node_info, spec
+
+
+@pytest.fixture
+def hands(store: Store, times: Times) -> Hands:
+    return Hands(store)
+
+
+class TestOneOffs:
+    async def test_is_claimed_ahead_of_its_instant_and_not_before(self, hands: Hands, times: Times):
+        job = await hands.job(at(START + 10_000))
+        await times.set(START + 7_999)
+        claim = await hands.claim()
+        assert (claim.runs, claim.next_ready) == ([], START + 8_000)
+        await times.advance(1)
+        claim = await hands.claim()
+        (run,) = claim.runs
+        assert (run.id, run.due_at, run.token, run.tries) == (f"{job}-{START + 10_000}", START + 10_000, 1, 0)
+        assert (run.recurring, run.first_claimed_at, run.kind) == (False, START + 8_000, "scheduled")
+        assert claim.now == START + 8_000
+        await hands.check()
+
+    async def test_is_claimed_once(self, hands: Hands):
+        await hands.job(at(START + 1000))
+        assert len((await hands.claim()).runs) == 1
+        assert (await Hands(hands.store, "n2").claim()).runs == []
+
+    async def test_however_late(self, hands: Hands, times: Times):
+        await hands.job(at(START + 1000))
+        await times.advance(40 * 86_400_000)
+        assert (await hands.one()).due_at == START + 1000
+
+    async def test_unless_it_expired(self, hands: Hands, times: Times):
+        job = await hands.job(at(START + 1000), expires_in=Duration(5000))
+        await times.set(START + 6001)
+        claim = await hands.claim()
+        assert (claim.runs, claim.skipped) == ([], 1)
+        (row,) = await hands.ledger()
+        assert (row["status"], row["reason"]) == ("skipped", "late")
+        assert (await hands.store.get_job(1, job)).state == "ended"
+        await hands.check()
+
+    async def test_the_job_s_present_target_is_used(self, hands: Hands):
+        job = await hands.job(at(START + 60_000), target=CommandTarget(command="a"))
+        new = spec(at(START + 60_000), target=FunctionTarget(function="m:f"))
+        await hands.store.update_job(1, job, lambda _: new)
+        assert (await hands.live(job))[0]["requires"] == "function:m"
+
+    async def test_its_finish_ends_the_job(self, hands: Hands):
+        job = await hands.job(at(START + 1000))
+        await hands.finish(await hands.one())
+        assert (await hands.store.get_job(1, job)).state == "ended"
+        await hands.check()
+
+
+class TestWhoMayTakeIt:
+    async def test_only_what_the_node_offers(self, hands: Hands):
+        await hands.create(
+            spec(target=FunctionTarget(function="mod:f")), spec(target=CommandTarget(command="c")), spec()
+        )
+        claim = await hands.claim(offers=["function:mod", "command:other"])
+        assert [run.spec.target for run in claim.runs] == [FunctionTarget(function="mod:f")]
+        assert len((await hands.claim(offers=["webhook", "command:c"])).runs) == 2
+
+    async def test_newer_jobs_are_left_to_newer_nodes(self, hands: Hands):
+        await hands.create(spec(), spec(every(1000)), spec(every(1000), overlap="skip"))
+        await hands.sql("UPDATE runs SET level = 2, ready_at = due_at - 2000")
+        assert (await hands.claim(level=1)).runs == []
+        assert len((await hands.claim(level=2)).runs) == 3
+
+    async def test_a_node_that_was_declared_lost_takes_nothing(self, hands: Hands):
+        await hands.store.register(node_info("n1"))
+        await hands.job()
+        assert await hands.store.declare_lost("n1", 0)
+        assert (await hands.claim()).runs == []
+        assert not (await hands.store.beat("n1", NodeLoad())).alive
+
+    async def test_no_more_than_the_limit(self, hands: Hands):
+        await hands.create(*[spec() for _ in range(5)])
+        first = await hands.claim(3)
+        assert len(first.runs) == 3
+        assert len((await hands.claim(3)).runs) == 2
+
+    async def test_the_oldest_first(self, hands: Hands, times: Times):
+        await hands.create(*[spec(at(START + after)) for after in (9000, 1000, 5000, 3000)])
+        await times.advance(10_000)
+        assert [run.due_at - START for run in (await hands.claim(2)).runs] == [1000, 3000]
+
+
+class TestBacklog:
+    async def late_and_on_time(self, hands: Hands, times: Times):
+        await hands.create(*[spec(at(START + 1000 + n)) for n in range(10)])
+        await times.set(START + 120_000)
+        await hands.create(*[spec(at(START + 121_000 + n)) for n in range(10)])
+
+    async def test_what_is_on_time_goes_first(self, hands: Hands, times: Times):
+        await self.late_and_on_time(hands, times)
+        claim = await hands.claim(10)
+        assert all(run.due_at > START + 100_000 for run in claim.runs)
+
+    async def test_half_of_the_slots_are_kept_for_it(self, hands: Hands, times: Times):
+        await hands.create(*[spec(at(START + 1000 + n)) for n in range(10)])
+        await times.set(START + 120_000)
+        claim = await hands.claim(8)
+        assert len(claim.runs) == 4
+        assert claim.next_ready == claim.now, "there is more: look again at once, with what room is left"
+
+    async def test_it_moves_on_with_a_single_slot(self, hands: Hands, times: Times):
+        await hands.create(spec(at(START + 1000)))
+        await times.set(START + 120_000)
+        assert len((await hands.claim(1)).runs) == 1
+
+    async def test_marked_rows_count_as_backlog(self, hands: Hands):
+        job = await hands.job(every(1000))
+        await hands.store.backfill_job(1, job, start=START - 10_000, end=START, force=True, limit=100)
+        rows = [row for row in await hands.live(job) if row["kind"] == "backfill"]
+        assert all(row["backlog"] for row in rows)
+
+
+class TestFloor:
+    def test_one_look_a_second_goes_without(self):
+        floor = Floor()
+        assert floor.begin(10.0) == (0, True)
+        floor.end([{"ready_at": 5_000_000}, {"ready_at": 4_000_000}], 6_000_000)
+        assert floor.begin(10.5) == (3_970_000, False)
+        assert floor.begin(10.9) == (3_970_000, False)
+        assert floor.begin(11.0) == (0, True)
+
+    def test_with_nothing_pending_it_trails_the_present(self):
+        floor = Floor()
+        floor.begin(0.0)
+        floor.end([], 6_000_000)
+        assert floor.begin(0.1) == (5_970_000, False)
+
+    async def test_a_run_below_is_found_a_second_later(self, hands: Hands, times: Times):
+        await hands.claim()
+        await hands.job()
+        await hands.sql("UPDATE runs SET ready_at = 5")
+        assert (await hands.claim()).runs == []
+        floor = hands.store._floors["webhook",]
+        floor._looked_at = None  # a second has passed
+        assert len((await hands.claim()).runs) == 1
+
+
+class TestSpecs:
+    async def test_a_recurring_job_is_decoded_once(self, hands: Hands):
+        job = await hands.job(every(1000))
+        cache = SpecCache()
+        first = (await hands.store.driver.write(lambda tx: cache.read(tx, [job])))[job]
+        again = (await hands.store.driver.write(lambda tx: cache.read(tx, [job])))[job]
+        assert again.spec is first.spec
+
+    async def test_until_it_changes(self, hands: Hands):
+        job = await hands.job(every(1000))
+        cache = SpecCache()
+        await hands.store.driver.write(lambda tx: cache.read(tx, [job]))
+        await hands.store.update_job(1, job, lambda _: spec(every(5000)))
+        read = (await hands.store.driver.write(lambda tx: cache.read(tx, [job])))[job]
+        assert (read.spec.schedule, read.version) == (every(5000), 2)
+
+    async def test_it_is_bounded(self, hands: Hands):
+        jobs = [view.id for view in await hands.create(*[spec(every(1000)) for _ in range(5)])]
+        cache = SpecCache(kept=3)
+        await hands.store.driver.write(lambda tx: cache.read(tx, jobs))
+        assert len(cache._jobs) == 3
+
+    async def test_a_job_that_is_gone_is_missing(self, hands: Hands):
+        assert await hands.store.driver.write(lambda tx: SpecCache().read(tx, [99])) == {}
+
+
+async def test_a_large_claim_takes_as_many_statements_as_a_small_one(hands: Hands, times: Times):
+    counts = []
+    for n in (3, 300):
+        await hands.create(*[spec() for _ in range(n)], *[spec(every(1000)) for _ in range(n)])
+        await times.advance(2000)
+        said: list[str] = []
+        driver, transaction = hands.store.driver, hands.store.driver.transaction
+        _listen(driver, said)
+        claim = await hands.claim(1000)
+        driver.transaction = transaction  # type: ignore[method-assign]
+        assert len(claim.runs) >= 2 * n
+        counts.append(len(said))
+        await hands.finish(*claim.runs)
+    assert counts[0] <= counts[1] <= counts[0] + 1 <= 10, "one more at most: a second look when a kind had too little room"
+
+
+def _listen(driver, said):
+    """Write down the name of each statement."""
+    from contextlib import asynccontextmanager
+
+    transaction = driver.transaction
+
+    class Listening:
+        def __init__(self, tx):
+            self._tx = tx
+
+        def __getattr__(self, what):
+            inner = getattr(self._tx, what)
+            if what not in ("rows", "row", "execute"):
+                return inner
+
+            async def call(name, *args):
+                said.append(name)
+                return await inner(name, *args)
+
+            return call
+
+    @asynccontextmanager
+    async def listening():
+        async with transaction() as tx:
+            yield Listening(tx)
+
+    driver.transaction = listening
+
+
+async def test_claims_of_a_schedule_in_another_zone(hands: Hands, times: Times):
+    await hands.job(Schedule(cron="0 0 1 1 *", tz="Asia/Kathmandu"))
+    assert (await hands.claim()).runs == []
