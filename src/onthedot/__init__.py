@@ -2,4 +2,25 @@
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+from typing import TYPE_CHECKING, Any
+
+from onthedot.version import __version__
+
+if TYPE_CHECKING:
+    from onthedot.embed import Scheduler
+    from onthedot.launcher import launch_scheduler
+
+__all__ = ["Scheduler", "__version__", "launch_scheduler"]
+
+
+def __getattr__(name: str) -> Any:
+    """The two ways in, loaded when asked for: `onthedot --help` should not wait for an engine it does not start."""
+    if name == "Scheduler":
+        from onthedot.embed import Scheduler
+
+        return Scheduler
+    if name == "launch_scheduler":
+        from onthedot.launcher import launch_scheduler
+
+        return launch_scheduler
+    raise AttributeError(f"module 'onthedot' has no attribute {name!r}")

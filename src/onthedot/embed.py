@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Self, TypeVar
 
-from onthedot import __version__
+from onthedot.version import __version__
 from onthedot.clock import Clock, SystemClock
 from onthedot.engine import Node
 from onthedot.errors import Conflict

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onthedot import __version__
+from onthedot.version import __version__
 from onthedot.clock import Clock, SystemClock
 from onthedot.errors import Invalid, SettingsError
 from onthedot.jobsfile import JobsFile

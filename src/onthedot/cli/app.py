@@ -22,7 +22,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from onthedot import __version__
+        from onthedot.version import __version__
 
         typer.echo(f"onthedot {__version__}")
         raise typer.Exit

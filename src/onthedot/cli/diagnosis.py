@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from onthedot import __version__
+from onthedot.version import __version__
 from onthedot.cli.options import server_url
 from onthedot.cli.output import ago
 from onthedot.client import AsyncClient

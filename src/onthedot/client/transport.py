@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import aiohttp
 import msgspec
 
-from onthedot import __version__
+from onthedot.version import __version__
 from onthedot.client.problems import error_of
 from onthedot.clock import Clock, SystemClock
 from onthedot.errors import ServerFailed, Unreachable

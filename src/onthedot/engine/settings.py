@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from onthedot import __version__
+from onthedot.version import __version__
 from onthedot.settings import Settings
 
 __all__ = ["EngineSettings"]

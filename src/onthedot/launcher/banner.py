@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
-from onthedot import __version__
+from onthedot.version import __version__
 from onthedot.jobsfile import JobsFile
 from onthedot.settings import Settings
 from onthedot.store import SyncReport
