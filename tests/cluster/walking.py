@@ -1,0 +1,68 @@
+"""What a new user does, as steps a test can take: start things, ask over HTTP, wait until something is so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tests.services.process import NodeProcess
+
+__all__ = ["Echo", "ask", "until"]
+
+T = TypeVar("T")
+
+
+async def until(look: Callable[[], T | Awaitable[T]], what: str, within: float = 30.0) -> T:
+    """Look again and again until there is something; the deadline says what was waited for."""
+    deadline = time.monotonic() + within
+    while True:
+        seen = look()
+        found: T = await seen if isinstance(seen, Awaitable) else seen
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {within:.0f} s: {what}")
+        await asyncio.sleep(0.03)
+
+
+async def ask(node: NodeProcess, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    """The status and the decoded answer."""
+
+    def send() -> tuple[int, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(node.url + path, data=data, method=method)
+        request.add_header("content-type", "application/json")
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                status, raw = answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            status, raw = error.code, error.read()
+            error.close()
+        try:
+            return status, json.loads(raw)
+        except ValueError:
+            return status, raw.decode(errors="replace")
+
+    return await asyncio.to_thread(send)
+
+
+class Echo:
+    """`onthedot echo --json` as a real process."""
+
+    def __init__(self, directory: Path, port: int) -> None:
+        self.process = NodeProcess("echo", "--port", str(port), "--json", directory=directory, port=port)
+        self.url = f"http://127.0.0.1:{port}/"
+
+    async def ready(self) -> None:
+        await until(lambda: "listening on" in self.process.output(), "echo listens")
+
+    def arrivals(self, job_id: int | None = None) -> list[dict[str, Any]]:
+        lines = [line for line in self.process.output().splitlines() if line.startswith("{")]
+        heard = [json.loads(line) for line in lines]
+        return [item for item in heard if job_id is None or item["run_id"].startswith(f"{job_id}-")]
