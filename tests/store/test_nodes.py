@@ -1,0 +1,203 @@
+"""Nodes, beats, losses, duties."""
+
+from __future__ import annotations
+
+import pytest
+
+from onthedot import telemetry
+from onthedot.model.node import NodeLoad
+from onthedot.store import Store
+from tests.store.conftest import START, Times
+from tests.store.hands import Hands, at, every, node_info, spec
+
+MINUTE = 60_000
+
+
+@pytest.fixture
+def hands(store: Store, times: Times) -> Hands:
+    return Hands(store)
+
+
+class TestBeat:
+    async def test_it_rises_and_tells_of_the_others(self, store: Store, times: Times):
+        assert await store.register(node_info("a")) == START
+        await store.register(node_info("b"))
+        await times.advance(1000)
+        beat = await store.beat("a", NodeLoad())
+        assert (beat.now, beat.alive, beat.peers) == (START + 1000, True, [("b", 0)])
+        assert (await store.beat("b", NodeLoad())).peers == [("a", 1)]
+
+    async def test_three_with_the_same_host_are_three(self, store: Store, times: Times):
+        for name in ("a", "b", "c"):
+            await store.register(node_info(name, name="same", host="same"))
+        assert len((await store.beat("a", NodeLoad())).peers) == 2
+
+    async def test_what_it_says_is_shown(self, store: Store, times: Times):
+        await store.register(node_info("a", roles=["api", "executor"], offers=["webhook", "command:x"], capacity=7))
+        await store.beat("a", NodeLoad(held=3, running=2, lateness_ms=12, draining=True))
+        (view,) = await store.list_nodes()
+        assert (view.id, view.state, view.held, view.running, view.lateness_ms) == ("a", "draining", 3, 2, 12)
+        assert (view.roles, view.offers, view.capacity) == (["api", "executor"], ["webhook", "command:x"], 7)
+
+    async def test_an_unknown_node_is_not_alive(self, store: Store, times: Times):
+        assert not (await store.beat("nobody", NodeLoad())).alive
+
+    async def test_leave(self, store: Store, times: Times):
+        await store.register(node_info("a"))
+        await store.take_duty("upkeep", "a")
+        await store.leave("a")
+        assert await store.list_nodes() == []
+        await store.register(node_info("b"))
+        assert await store.take_duty("upkeep", "b")
+
+
+class TestLost:
+    async def test_only_if_the_beat_still_is_the_one_seen(self, store: Store, times: Times):
+        await store.register(node_info("a"))
+        await store.beat("a", NodeLoad())
+        assert not await store.declare_lost("a", 0)
+        assert await store.declare_lost("a", 1)
+        assert not await store.declare_lost("a", 1), "one says it first"
+        beat = await store.beat("a", NodeLoad())
+        assert not beat.alive
+        assert [view.state for view in await store.list_nodes()] == ["lost"]
+
+    async def test_the_lost_are_no_peers(self, store: Store, times: Times):
+        await store.register(node_info("a"))
+        await store.register(node_info("b"))
+        await store.declare_lost("a", 0)
+        assert (await store.beat("b", NodeLoad())).peers == []
+
+
+class TestReclaim:
+    async def held_by_lost(self, hands: Hands, **more):
+        await hands.store.register(node_info("n1"))
+        await hands.job(**more)
+        run = await hands.one()
+        await hands.store.declare_lost("n1", 0)
+        return run
+
+    async def test_a_live_node_keeps_its_runs(self, hands: Hands):
+        await hands.store.register(node_info("n1"))
+        await hands.job()
+        await hands.one()
+        assert await hands.store.reclaim() == 0
+
+    async def test_a_lost_one_s_runs_are_taken_over_at_once(self, hands: Hands, times: Times):
+        run = await self.held_by_lost(hands)
+        await times.advance(6000)
+        assert await hands.store.reclaim() == 1
+        again = await Hands(hands.store, "n2").one()
+        assert (again.id, again.token, again.tries, again.losses) == (run.id, 2, 0, 1)
+        assert [(a.attempt, a.node, a.outcome) for a in again.attempts] == [(1, "n1", "lost")]
+        assert (await hands.finish(run)).refused == [run.id]
+        await hands.check()
+
+    async def test_what_was_held_ahead_had_not_begun(self, hands: Hands):
+        await self.held_by_lost(hands, schedule=at(START + 1500))
+        await hands.store.reclaim()
+        assert [row["losses"] for row in await hands.live()] == [0]
+
+    async def test_whoever_sees_it_whenever(self, hands: Hands):
+        """Level-triggered: the row says it, not an event."""
+        await self.held_by_lost(hands)
+        assert await hands.store.reclaim() == 1
+        assert await hands.store.reclaim() == 0
+
+    async def test_unknown_nodes_are_lost_nodes(self, hands: Hands):
+        await hands.job()
+        await hands.one()
+        assert await hands.store.reclaim() == 1
+
+    async def test_the_third_loss_is_poison(self, hands: Hands, times: Times):
+        job = await hands.job()
+        await times.advance(1000)
+        events: list[tuple[str, str]] = []
+        stop = telemetry.subscribe(lambda event: events.append((event.name, event.fields.get("reason", ""))))
+        for _ in range(3):
+            await hands.one()
+            assert await hands.store.reclaim() == 1
+        stop()
+        (dead,) = (await hands.store.list_dead(1)).items
+        assert (dead.reason, dead.losses, dead.tries) == ("poison", 3, 0)
+        assert (await hands.store.get_job(1, job)).state == "ended"
+        assert ("dead.letter", "poison") in events
+        assert [name for name, _ in events].count("run.lost") == 3
+        await hands.check()
+
+    async def test_at_most_once_begun_is_unknown(self, hands: Hands, times: Times):
+        await hands.job(delivery="at_most_once")
+        run = await hands.one()
+        await hands.store.begin("n1", [(run.id, run.token)])
+        await hands.store.reclaim()
+        view = await hands.store.get_run(1, run.id)
+        assert (view.status, view.reason, view.outcome) == ("FAILED", "unknown", {"kind": "unknown"})
+        assert len((await hands.store.list_dead(1)).items) == 1
+        await hands.check()
+
+    async def test_at_most_once_not_begun_is_pending(self, hands: Hands, times: Times):
+        await hands.job(delivery="at_most_once")
+        await times.advance(1000)
+        run = await hands.one()
+        await hands.store.reclaim()
+        again = await hands.one()
+        assert (again.id, again.losses) == (run.id, 0)
+
+    async def test_of_a_paused_job_it_is_parked(self, hands: Hands, times: Times):
+        job = await hands.job(every(MINUTE))
+        await times.advance(MINUTE)
+        await hands.one()
+        await hands.store.pause_job(1, job)
+        await hands.store.reclaim()
+        await hands.check()
+        assert (await hands.claim()).runs == []
+
+    async def test_of_a_deleted_job_it_ends(self, hands: Hands, times: Times):
+        job = await hands.job(every(MINUTE))
+        await times.advance(MINUTE)
+        await hands.one()
+        await hands.store.delete_job(1, job)
+        await hands.store.reclaim()
+        assert await hands.live() == []
+        await hands.check()
+
+    async def test_many_at_once(self, hands: Hands):
+        await hands.create(*[spec() for _ in range(30)])
+        await hands.claim(1000)
+        assert await hands.store.reclaim() == 30
+
+
+class TestDuties:
+    async def test_one_holds_it(self, store: Store, times: Times):
+        await store.register(node_info("a"))
+        await store.register(node_info("b"))
+        assert await store.take_duty("upkeep", "a")
+        assert not await store.take_duty("upkeep", "b")
+        assert await store.take_duty("upkeep", "a")
+        assert await store.take_duty("other", "b")
+        assert {view.id: view.leader for view in await store.list_nodes()} == {"a": True, "b": True}
+
+    async def test_until_it_is_not_renewed(self, store: Store, times: Times):
+        await store.register(node_info("a"))
+        await store.register(node_info("b"))
+        await store.take_duty("upkeep", "a")
+        await times.advance(14_999)
+        assert not await store.take_duty("upkeep", "b")
+        await times.advance(1)
+        assert await store.take_duty("upkeep", "b")
+        assert {view.id: view.leader for view in await store.list_nodes()} == {"a": False, "b": True}
+
+    async def test_a_lost_holder_s_duty_is_free(self, store: Store, times: Times):
+        await store.register(node_info("a"))
+        await store.register(node_info("b"))
+        await store.take_duty("upkeep", "a")
+        await store.declare_lost("a", 0)
+        assert await store.take_duty("upkeep", "b")
+
+    async def test_a_stamp_in_the_future_is_free(self, store: Store, times: Times):
+        """The database's clock was set back an hour: nobody must wait for that hour."""
+        await store.register(node_info("a"))
+        await store.register(node_info("b"))
+        await store.take_duty("upkeep", "a")
+        await times.advance(-3_600_000)
+        assert await store.take_duty("upkeep", "b")
