@@ -62,6 +62,7 @@ class Member:
     def __init__(self, cluster: Cluster, seed: int, sender: FakeSender, settings: EngineSettings) -> None:
         self.way = Trouble(cluster.store)
         self.sender = sender
+        self.killed = False
         self.node = Node(
             store=cast("Store", self.way),
             targets=sender,
@@ -79,6 +80,7 @@ class Member:
     def kill(self) -> None:
         """kill -9: its loops end, nothing is written, nobody is told."""
         assert self.node._main is not None
+        self.killed = True
         self.way.away = True
         self.node._main.cancel()
 
@@ -96,12 +98,13 @@ class Cluster:
 
     async def close(self) -> None:
         for member in self.members:
+            member.way.thaw()
             member.way.away = False
             await self.finish(member.node.stop(at_once=True))
         await self.store.close()
 
-    async def node(self, *offers: str, away: bool = False, **settings: Any) -> Member:
-        receiver = FakeSender(*offers, now=self.clock.now_ms)
+    async def node(self, *offers: str, away: bool = False, sender: Any = None, **settings: Any) -> Member:
+        receiver = sender or FakeSender(*offers, now=self.clock.now_ms)
         member = Member(self, len(self.members) + 1, receiver, EngineSettings(**settings))
         member.way.away = away
         self.members.append(member)

@@ -119,7 +119,7 @@ class Recorder:
                 lateness_ms=result.lateness_ms,
                 duration_ms=result.duration_ms,
                 log=result.log,
-                decision=on_outcome(run, outcome, now, self._rng),
+                decision=on_outcome(run, outcome, now, self._rng, begun=result.started_at is not None),
             )
         )
 
