@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onthedot.version import __version__
 from onthedot.clock import Clock, SystemClock
 from onthedot.errors import Invalid, SettingsError
 from onthedot.jobsfile import JobsFile
@@ -22,6 +21,7 @@ from onthedot.store import Store, SyncReport, open_store
 from onthedot.targets import EgressRule, Targets, build_targets
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.metrics import Metrics
+from onthedot.version import __version__
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler

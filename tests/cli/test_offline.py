@@ -175,7 +175,7 @@ def test_every_command_has_help(cli, command):
 
 
 def test_the_version(cli):
-    from onthedot import __version__
+    from onthedot.version import __version__
 
     assert cli("--version").out == f"onthedot {__version__}\n"
 

@@ -12,7 +12,6 @@ from typing import Literal
 
 import msgspec
 
-from onthedot.version import __version__
 from onthedot.cli.options import server_url
 from onthedot.cli.output import ago
 from onthedot.client import AsyncClient
@@ -23,6 +22,7 @@ from onthedot.launcher.launch import jobs_file_of
 from onthedot.settings import Settings, load_settings
 from onthedot.store import Store, open_driver
 from onthedot.store.migrate import check_version
+from onthedot.version import __version__
 
 __all__ = ["Finding", "examine"]
 

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import aiohttp
 import msgspec
 
-from onthedot.version import __version__
 from onthedot.client.problems import error_of
 from onthedot.clock import Clock, SystemClock
 from onthedot.errors import ServerFailed, Unreachable
 from onthedot.model.decoding import dec_hook, encode_json
+from onthedot.version import __version__
 
 __all__ = ["Transport"]
 

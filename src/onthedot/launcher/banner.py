@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import sys
 
-from onthedot.version import __version__
 from onthedot.jobsfile import JobsFile
 from onthedot.settings import Settings
 from onthedot.store import SyncReport
+from onthedot.version import __version__
 
 __all__ = ["address_of", "banner", "without_password"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import signal
 import socket
@@ -86,18 +87,23 @@ async def serve(
 
 def listening(host: str, port: int) -> socket.socket:
     """Bound before anything else starts: a port that is taken is a message, not a node that half starts."""
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener: socket.socket | None = None
     try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(2048)
     except OSError as error:
-        listener.close()
-        raise SettingsError(
-            f"can't listen on {host}:{port}: {error.strerror}. "
-            f"Perhaps On the Dot runs already (`onthedot nodes --url http://{host}:{port}`); --port takes another port"
-        ) from None
+        if listener is not None:
+            listener.close()
+        advice = "is that an address of this machine?"
+        if error.errno == errno.EADDRINUSE:
+            advice = (
+                "perhaps On the Dot runs there already "
+                f"(`onthedot nodes --url http://{host}:{port}`); --port takes another port"
+            )
+        raise SettingsError(f"can't listen on {host}:{port}: {error.strerror}; {advice}") from None
     listener.setblocking(False)
     return listener
 

@@ -7,12 +7,13 @@ supervisor: when that dies, the pipe closes and the worker stops, so that no orp
 from __future__ import annotations
 
 import asyncio
-import os
+import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+import msgspec
 import structlog
 
 from onthedot.clock import Clock, SystemClock
@@ -21,6 +22,7 @@ from onthedot.jobsfile import JobsFile
 from onthedot.launcher.banner import banner
 from onthedot.launcher.serving import Stopping, listening
 from onthedot.launcher.worker import encode_order
+from onthedot.main import assembled
 from onthedot.settings import Settings
 from onthedot.telemetry.log import configure_logging
 
@@ -40,7 +42,7 @@ class Worker(Protocol):
     @property
     def returncode(self) -> int | None: ...
     async def wait(self) -> int: ...
-    def send_signal(self, signal: int, /) -> None: ...
+    def send_signal(self, number: int, /) -> None: ...
 
 
 Start = Callable[[], Awaitable[Worker]]
@@ -62,7 +64,7 @@ class Supervisor:
         try:
             done, _ = await asyncio.wait(seats, return_when=asyncio.FIRST_EXCEPTION)
         finally:
-            self.stop(15)
+            self.stop(signal.SIGTERM)
             await asyncio.gather(*seats, return_exceptions=True)
         for seat in done:
             seat.result()
@@ -103,26 +105,37 @@ class Supervisor:
 async def supervise(settings: Settings, jobs: JobsFile | None) -> None:
     configure_logging(settings.log_level)
     listener = listening(settings.host, settings.port) if "api" in settings.roles else None
-    port = listener.getsockname()[1] if listener is not None else None
-    sys.stdout.write(banner(settings, jobs, None, port=port, is_open=False))
-    sys.stdout.flush()
-    supervisor = Supervisor(settings.workers, lambda: start_worker(settings, listener), SystemClock())
-    stopping = Stopping()
     try:
-        with stopping.on_signals():
-            relays = [
-                asyncio.create_task(_relay(stopping.asked, lambda: supervisor.stop(15)), name="supervisor.stop"),
-                asyncio.create_task(_relay(stopping.reload, lambda: supervisor.forward(1)), name="supervisor.reload"),
-            ]
-            try:
-                await supervisor.run()
-            finally:
-                for relay in relays:
-                    relay.cancel()
-                await asyncio.gather(*relays, return_exceptions=True)
+        # what no worker could start with is said once, by us: a store that is away, no key, a bad jobs file
+        async with assembled(msgspec.structs.replace(settings, roles=("api",)), jobs=jobs) as running:
+            port = listener.getsockname()[1] if listener is not None else None
+            told = banner(settings, jobs, running.synced, port=port, is_open=await running.service.is_open())
+        sys.stdout.write(told)
+        sys.stdout.flush()
+        await _supervised(settings, listener)
     finally:
         if listener is not None:
             listener.close()
+
+
+async def _supervised(settings: Settings, listener: socket.socket | None) -> None:
+    supervisor = Supervisor(settings.workers, lambda: start_worker(settings, listener), SystemClock())
+    stopping = Stopping()
+    with stopping.on_signals():
+        relays = [
+            asyncio.create_task(
+                _relay(stopping.asked, lambda: supervisor.stop(signal.SIGTERM)), name="supervisor.stop"
+            ),
+            asyncio.create_task(
+                _relay(stopping.reload, lambda: supervisor.forward(signal.SIGHUP)), name="supervisor.hup"
+            ),
+        ]
+        try:
+            await supervisor.run()
+        finally:
+            for relay in relays:
+                relay.cancel()
+            await asyncio.gather(*relays, return_exceptions=True)
 
 
 async def _relay(event: asyncio.Event, act: Callable[[], None]) -> None:
@@ -141,7 +154,6 @@ async def start_worker(settings: Settings, listener: socket.socket | None) -> Wo
         "onthedot.launcher.worker",
         stdin=asyncio.subprocess.PIPE,
         pass_fds=[] if listener is None else [descriptor],
-        env=os.environ,
         start_new_session=True,  # Ctrl-C reaches the supervisor alone, which passes it on once
     )
     assert process.stdin is not None
