@@ -13,12 +13,20 @@ import uvloop
 
 from onthedot.model.target import CommandTarget, FunctionTarget, Target
 from onthedot.settings import CommandSetting
-from onthedot.targets import Call, build_targets
+from onthedot.targets import Call, build_targets, spawning
 from onthedot.targets.spawning import signal_group, spawn
 from tests.targets.processes import gone, until
 
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 SCRIPT = "trap '' TERM; while :; do sleep 600; done"
+
+
+def children() -> set[int]:
+    return {child.pid for child in psutil.Process().children(recursive=True)}
+
+
+def started_since(before: set[int]) -> set[int]:
+    return children() - before
 
 
 async def after(steps: int) -> None:
@@ -50,15 +58,16 @@ def test_cancelled_at_any_instant_nothing_is_left(tmp_path: Path, loop: str, kin
                 await asyncio.wait([running])
                 assert running.cancelled()
 
-    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    before = children()
     with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
         runner.run(main())
-    left = [child for child in psutil.Process().children(recursive=True) if child.pid not in before]
-    assert left == []
+    assert started_since(before) == set()
 
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_cancelled_twice_while_starting(loop: str):
+    before = children()
+
     async def main() -> list[int]:
         pids = []
         for steps in range(6):
@@ -73,16 +82,12 @@ def test_cancelled_twice_while_starting(loop: str):
                 signal_group(process.pid, signal.SIGKILL)
                 await process.wait()
                 pids.append(process.pid)
-        await until(lambda: not _of_script())
+        await until(lambda: not spawning._killing and not started_since(before))
         return pids
 
     with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
         pids = runner.run(main())
     assert all(gone(pid) for pid in pids)
-
-
-def _of_script() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
 
 
 async def test_what_cannot_start_says_so():

@@ -23,7 +23,7 @@ from onthedot.settings import CommandSetting
 from onthedot.targets.call import Call, run_environment
 from onthedot.targets.output import Output
 from onthedot.targets.registry import names
-from onthedot.targets.spawning import signal_group, spawn
+from onthedot.targets.spawning import End, signal_group, spawn
 
 __all__ = ["Commands"]
 
@@ -57,7 +57,7 @@ class Commands:
             return Outcome(kind="refused", error=f"the command {call.target.command!r} is not registered on this node")
         output = Output(call.log)
         try:
-            process = await _start(command, call, output)
+            process = await _start(command, call, output, self._end)
         except (OSError, ValueError) as error:
             output.finish()
             return _not_started(command, error)
@@ -91,10 +91,11 @@ class Commands:
         return None
 
 
-async def _start(command: CommandSetting, call: Call, output: Output) -> asyncio.subprocess.Process:
+async def _start(command: CommandSetting, call: Call, output: Output, end: End) -> asyncio.subprocess.Process:
     inherited = {name: os.environ[name] for name in (*_INHERITED, *command.inherit_env) if name in os.environ}
     process = await spawn(
         *command.argv,
+        end=end,
         stdout=output.write_fd,
         stderr=output.write_fd,
         env=inherited | command.env | run_environment(call),

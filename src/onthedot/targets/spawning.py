@@ -1,7 +1,7 @@
 """Starting a process that can be cancelled at any instant without leaving one behind.
 
 `create_subprocess_exec` cancelled half way leaves the process running under uvloop (and kills it under asyncio's own
-loop): so the start is never cancelled, it is waited for and what it started is killed.
+loop): so the start is never cancelled, it is waited for and what it started is ended.
 """
 
 from __future__ import annotations
@@ -10,29 +10,44 @@ import asyncio
 import contextlib
 import os
 import signal
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-__all__ = ["signal_group", "spawn"]
+__all__ = ["kill", "signal_group", "spawn"]
+
+End = Callable[[asyncio.subprocess.Process], Awaitable[None]]
+_killing: set[asyncio.Future[None]] = set()  # nobody waits for these; the loop alone would let go of them
 
 
-async def spawn(*argv: str, **options: Any) -> asyncio.subprocess.Process:
-    """A process in a session of its own, without input."""
+async def kill(process: asyncio.subprocess.Process) -> None:
+    """At once, and until it has been reaped."""
+    signal_group(process.pid, signal.SIGKILL)
+    await process.wait()
+
+
+async def spawn(*argv: str, end: End = kill, **options: Any) -> asyncio.subprocess.Process:
+    """A process in a session of its own, without input. `end` is what it meets if the start is cancelled."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(*argv, stdin=asyncio.subprocess.DEVNULL, start_new_session=True, **options)
     )
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        starting.add_done_callback(_kill_started)  # also if we are cancelled once more
-        await asyncio.wait([starting])
+        try:
+            await asyncio.wait([starting])
+        except asyncio.CancelledError:  # once more: no time for manners
+            starting.add_done_callback(_kill_started)
+            raise
         if starting.exception() is None:
-            await starting.result().wait()
+            await end(starting.result())
         raise
 
 
 def _kill_started(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
     if not starting.cancelled() and starting.exception() is None:
-        signal_group(starting.result().pid, signal.SIGKILL)
+        killing = asyncio.ensure_future(kill(starting.result()))
+        _killing.add(killing)
+        killing.add_done_callback(_killing.discard)
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:
