@@ -1,0 +1,9 @@
+"""Settings: file, environment and flags become one frozen object."""
+
+from __future__ import annotations
+
+from onthedot.settings.sources import load_settings
+from onthedot.settings.structs import EXTENSIONS, CommandSetting, Settings
+from onthedot.settings.values import read_commands
+
+__all__ = ["EXTENSIONS", "CommandSetting", "Settings", "load_settings", "read_commands"]

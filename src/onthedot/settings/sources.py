@@ -1,0 +1,111 @@
+"""Flags > environment > `onthedot.toml` > defaults, read once.
+
+A setting nobody knows is an error that names the nearest known one: a typo that is silently ignored costs a night.
+Every wrong value is named with what was given and what is accepted, all of them at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from onthedot.errors import SettingsError
+from onthedot.settings.structs import Settings
+from onthedot.settings.values import NOT_YET, PARSERS, NotYet, Wrong, quoted
+
+__all__ = ["load_settings"]
+
+PREFIX = "ONTHEDOT_"
+BARE_NAMES = ("JOBS_FILE_PATH", "SUPPORTED_EXTENSIONS", "GRANULARITY", "LOG_LEVEL", "LOGS_BASE_DIRECTORY")
+CLIENT_NAMES = ("URL", "KEY")  # the client commands' own variables
+RUN_NAMES = ("RUN_ID", "JOB_ID", "JOB_KEY", "SCHEDULED_FOR", "ATTEMPT", "PARAMS")  # what a job's command is told
+FILE_NAME = "onthedot.toml"
+
+
+def load_settings(
+    flags: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    file: Path | str | None = None,
+) -> Settings:
+    """One Settings of the three sources, or SettingsError with everything that is wrong.
+
+    `flags` that are None were not given. `file` None: `onthedot.toml` in the working directory, if there is one.
+    """
+    problems: list[str] = []
+    found: dict[str, tuple[str, Any]] = {}  # name → (where it came from, value); later sources win
+    found.update(_from_file(file, problems))
+    found.update(_from_environment(os.environ if environ is None else environ, problems))
+    found.update(_from_flags(flags or {}, problems))
+    values: dict[str, Any] = {}
+    for name, (origin, value) in found.items():
+        try:
+            values[name.lower()] = PARSERS[name](value)
+        except Wrong as wrong:
+            problems.append(f"{name} ({origin}): {quoted(value)} is wrong. Accepted: {wrong}")
+        except NotYet:
+            problems.append(f"{name} ({origin}): not available yet in this version. Remove it")
+    if problems:
+        raise SettingsError("\n".join(problems))
+    for name in NOT_YET:
+        values.pop(name.lower(), None)
+    return Settings(**values, given=frozenset(values))
+
+
+def _from_file(file: Path | str | None, problems: list[str]) -> dict[str, tuple[str, Any]]:
+    path = Path(file if file is not None else FILE_NAME)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if file is not None:
+            problems.append(f"{path}: there is no such settings file")
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(f"{path}: can't be read: {error}")
+        return {}
+    try:
+        loose = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        problems.append(f"{path}: not valid TOML: {error}")
+        return {}
+    return _known(loose, str(path), problems)
+
+
+def _from_environment(environ: Mapping[str, str], problems: list[str]) -> dict[str, tuple[str, Any]]:
+    found: dict[str, tuple[str, Any]] = {}
+    for name in BARE_NAMES:
+        if environ.get(name):
+            found[name] = (f"${name}", environ[name])
+    for variable, value in environ.items():
+        name = variable.removeprefix(PREFIX)
+        if not variable.startswith(PREFIX) or name in (*CLIENT_NAMES, *RUN_NAMES):
+            continue
+        if name not in PARSERS or name == "COMMANDS":
+            problems.append(f"${variable}: unknown setting{_nearest(name, PREFIX)}")
+        elif value:  # set but empty means unset, as shells and compose files do it
+            found[name] = (f"${variable}", value)
+    return found
+
+
+def _from_flags(flags: Mapping[str, Any], problems: list[str]) -> dict[str, tuple[str, Any]]:
+    return _known({name: value for name, value in flags.items() if value is not None}, "flag", problems)
+
+
+def _known(loose: Mapping[str, Any], origin: str, problems: list[str]) -> dict[str, tuple[str, Any]]:
+    found: dict[str, tuple[str, Any]] = {}
+    for written, value in loose.items():
+        name = written.upper().replace("-", "_")
+        if name in PARSERS:
+            found[name] = (origin, value)
+        else:
+            problems.append(f"{written} ({origin}): unknown setting{_nearest(name, '')}")
+    return found
+
+
+def _nearest(name: str, prefix: str) -> str:
+    known = [*PARSERS, *CLIENT_NAMES] if prefix else [*PARSERS]
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f". Did you mean {prefix}{close[0]}?" if close else f". Known: {', '.join(sorted(PARSERS))}"

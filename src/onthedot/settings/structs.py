@@ -1,0 +1,68 @@
+"""What an operator decides, as one frozen object."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from pathlib import Path
+
+import msgspec
+
+from onthedot.model.duration import DAY, SECOND, Duration
+
+__all__ = ["EXTENSIONS", "ROLES", "CommandSetting", "Settings"]
+
+ROLES = ("api", "executor")
+EXTENSIONS = ("json", "yaml", "yml", "toml")
+
+
+class CommandSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that jobs may name: the operator decides what it is, a job only that it runs."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+    cwd: str | None = None
+    inherit_env: tuple[str, ...] = ()  # names of further variables it gets from the node's own environment
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything an operator decides. Durations are `Duration` (ms); `given` are the names somebody set on purpose."""
+
+    store: str = "sqlite:///onthedot.db"
+    host: str = "127.0.0.1"
+    port: int = 8000
+    roles: tuple[str, ...] = ROLES
+    workers: int = 1
+    jobs_file_path: Path = Path("jobs.json")
+    supported_extensions: tuple[str, ...] = EXTENSIONS
+    granularity: Duration = Duration(SECOND)
+    log_level: str = "INFO"
+    logs_base_directory: Path = Path("logs")
+    next_job_count: int = 1000
+    lookahead: Duration = Duration(2 * SECOND)
+    poll_interval: Duration = Duration(SECOND)
+    lease: Duration = Duration(5 * SECOND)
+    grace: Duration = Duration(10 * SECOND)
+    concurrency: int = 1000
+    function_processes: int = msgspec.field(default_factory=lambda: 2 * (os.cpu_count() or 1))
+    timeout_seconds: float = 3.0
+    retention: Duration = Duration(30 * DAY)
+    auth: tuple[str, ...] = ("auto",)
+    egress_allow: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    commands: dict[str, CommandSetting] = msgspec.field(default_factory=dict)
+    given: frozenset[str] = frozenset()
+
+    @property
+    def loopback(self) -> bool:
+        """Bound to this machine alone: open without a key, and webhooks may go to this machine."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.store.startswith("sqlite:")

@@ -1,0 +1,212 @@
+"""How each setting is read: from text with commas in the environment, from TOML's own types in the file."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from onthedot.errors import SettingsError
+from onthedot.model.duration import ACCEPTED_DURATIONS, DAY, HOUR, MINUTE, SECOND, Duration
+from onthedot.settings.structs import EXTENSIONS, ROLES, CommandSetting
+
+__all__ = ["NOT_YET", "PARSERS", "NotYet", "Wrong", "quoted", "read_commands"]
+
+NOT_YET = ("OBJECT_STORE", "ALERTS")
+AUTHS = ("auto", "keys")
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+GRANULARITIES = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
+
+
+class Wrong(Exception):
+    """The value does not do; the message is what would."""
+
+
+class NotYet(Exception):
+    """The setting is known, but nothing uses it in this version."""
+
+
+def quoted(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:80] + "…"
+
+
+Parser = Callable[[Any], Any]
+
+
+def _text(accepted: str, pattern: str = r"(?s).+") -> Parser:
+    def parse(value: Any) -> str:
+        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+            raise Wrong(accepted)
+        return value
+
+    return parse
+
+
+def _path(value: Any) -> Path:
+    if not isinstance(value, (str, Path)) or not str(value) or "\x00" in str(value):
+        raise Wrong("a path")
+    return Path(value)
+
+
+def _whole(low: int, high: int) -> Parser:
+    def parse(value: Any) -> int:
+        if isinstance(value, str) and re.fullmatch(r"\d{1,12}", value.strip(), re.ASCII):
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise Wrong(f"a whole number from {low} to {high}")
+        return value
+
+    return parse
+
+
+def _duration(low: int, high: int = 100 * 365 * DAY) -> Parser:
+    accepted = f"{ACCEPTED_DURATIONS}; from {Duration(low)} to {Duration(high)}"
+
+    def parse(value: Any) -> Duration:
+        try:
+            duration = Duration.parse(value)
+        except ValueError:
+            raise Wrong(accepted) from None
+        if not low <= duration <= high:
+            raise Wrong(accepted)
+        return duration
+
+    return parse
+
+
+def _granularity(value: Any) -> Duration:
+    if isinstance(value, str) and value.strip().lower().rstrip("s") in GRANULARITIES:
+        return Duration(GRANULARITIES[value.strip().lower().rstrip("s")])
+    try:
+        return Duration(_duration(10, DAY)(value))
+    except Wrong as wrong:
+        raise Wrong(f"{', '.join(GRANULARITIES)}, or {wrong}") from None
+
+
+def _words(value: Any, accepted: str) -> tuple[str, ...]:
+    """A list in the file, text with commas in the environment and in flags."""
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) for item in items):
+        raise Wrong(accepted)
+    return tuple(dict.fromkeys(item.strip() for item in items if item.strip()))
+
+
+def _some_of(choices: tuple[str, ...], accepted: str, *, lower: bool = True) -> Parser:
+    def parse(value: Any) -> tuple[str, ...]:
+        words = _words(value, accepted)
+        chosen = tuple(word.lower().lstrip(".") for word in words) if lower else words
+        if not chosen or any(word not in choices for word in chosen):
+            raise Wrong(accepted)
+        return chosen
+
+    return parse
+
+
+def _auth(value: Any) -> tuple[str, ...]:
+    if "oidc" in _words(value, ", ".join(AUTHS)):
+        raise Wrong("auto (open on loopback until the first key is made) or keys; oidc is not available yet")
+    return tuple(_some_of(AUTHS, "auto (open on loopback until the first key is made) or keys")(value))
+
+
+def _log_level(value: Any) -> str:
+    if not isinstance(value, str) or value.upper() not in LEVELS:
+        raise Wrong(", ".join(LEVELS))
+    return value.upper()
+
+
+def _store(value: Any) -> str:
+    accepted = "sqlite:///PATH, sqlite:///:memory: or postgresql://USER@HOST/DATABASE"
+    if not isinstance(value, str) or not re.match(r"(sqlite:///.|postgres(ql)?://)", value):
+        raise Wrong(accepted)
+    return value
+
+
+_HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?", re.ASCII)
+
+
+def _egress(value: Any) -> tuple[str, ...]:
+    accepted = "networks (10.0.0.0/8), addresses (192.168.1.7, ::1) and host names (hooks.internal, *.corp.example)"
+    words = _words(value, accepted)
+    for word in words:
+        try:
+            ipaddress.ip_network(word.strip("[]"), strict=False)
+        except ValueError:
+            if not _HOST.fullmatch(word) or word.rstrip(".").rpartition(".")[2].isdecimal():
+                raise Wrong(accepted) from None
+    return words
+
+
+def _functions(value: Any) -> tuple[str, ...]:
+    accepted = "names of Python modules whose functions jobs may call, such as reports.nightly"
+    words = _words(value, accepted)
+    if not all(all(part.isidentifier() for part in word.split(".")) for word in words):
+        raise Wrong(accepted)
+    return words
+
+
+def read_commands(value: Any) -> dict[str, CommandSetting]:
+    """`[commands.NAME]` tables of the settings file, or of a jobs file given on the command line."""
+    try:
+        return dict(_commands(value))
+    except Wrong as wrong:
+        raise SettingsError(f"commands: {quoted(value)} is wrong. Accepted: {wrong}") from None
+
+
+def _commands(value: Any) -> dict[str, CommandSetting]:
+    accepted = 'tables [commands.NAME] with argv = ["program", "argument", …], and optionally env = {…} and cwd = "…"'
+    if not isinstance(value, Mapping):
+        raise Wrong(accepted)
+    commands = {}
+    for name, table in value.items():
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", str(name)):
+            raise Wrong(f"{accepted}; {name!r} is no name")
+        if isinstance(table, CommandSetting):
+            commands[name] = table
+            continue
+        fits = isinstance(table, Mapping) and not set(table) - {"argv", "env", "cwd", "inherit_env"}
+        try:
+            command = msgspec.convert(dict(table) if fits else None, CommandSetting)
+        except msgspec.ValidationError as error:
+            raise Wrong(f"{accepted}; commands.{name}: {error}") from None
+        if not command.argv or not command.argv[0]:
+            raise Wrong(f"{accepted}; commands.{name}.argv names no program")
+        commands[name] = command
+    return commands
+
+
+def _not_yet(value: Any) -> None:
+    if value not in ("", [], {}, False):
+        raise NotYet
+
+
+PARSERS: dict[str, Parser] = {
+    "STORE": _store,
+    "HOST": _text("an address or host name to listen on, such as 127.0.0.1, ::1 or 0.0.0.0", r"[A-Za-z0-9.:_%-]+"),
+    "PORT": _whole(0, 65535),
+    "ROLES": _some_of(ROLES, "api, executor, or both with a comma"),
+    "WORKERS": _whole(1, 256),
+    "JOBS_FILE_PATH": _path,
+    "SUPPORTED_EXTENSIONS": _some_of(EXTENSIONS, f"some of {', '.join(EXTENSIONS)}"),
+    "GRANULARITY": _granularity,
+    "LOG_LEVEL": _log_level,
+    "LOGS_BASE_DIRECTORY": _path,
+    "NEXT_JOB_COUNT": _whole(1, 1_000_000),
+    "LOOKAHEAD": _duration(0, MINUTE),
+    "POLL_INTERVAL": _duration(10, HOUR),
+    "LEASE": _duration(2 * SECOND, HOUR),
+    "GRACE": _duration(0, DAY),
+    "CONCURRENCY": _whole(1, 1_000_000),
+    "FUNCTION_PROCESSES": _whole(1, 10_000),
+    "TIMEOUT_SECONDS": lambda value: _duration(1, DAY)(value).seconds,
+    "RETENTION": _duration(MINUTE),
+    "AUTH": _auth,
+    "EGRESS_ALLOW": _egress,
+    "FUNCTIONS": _functions,
+    "COMMANDS": _commands,
+    **dict.fromkeys(NOT_YET, _not_yet),
+}
