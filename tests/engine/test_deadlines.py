@@ -51,7 +51,8 @@ async def test_a_new_earlier_deadline_wakes_it(fake_clock):
 
 
 async def test_long_timeouts_of_short_runs_are_swept_out(fake_clock):
-    deadlines, expired = Deadlines(fake_clock), []
+    deadlines = Deadlines(fake_clock)
+    expired: list[object] = []
     kept = [deadlines.set(3600.0 + n, functools.partial(expired.append, n)) for n in range(10)]
     for _ in range(5000):
         deadlines.clear(deadlines.set(3600.0, lambda: expired.append("swept")))

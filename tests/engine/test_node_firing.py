@@ -15,6 +15,13 @@ from onthedot.model.schedule import Schedule
 from tests.engine.cluster import Cluster
 from tests.engine.making import FAILED, FUNCTION, spec
 
+
+class Idle:
+    """The sender of a node that only serves the API."""
+
+    offers = ()
+
+
 EVERY_SECOND = Schedule(cron="* * * * * *")
 
 
@@ -294,6 +301,48 @@ async def test_run_now(cluster, fake_clock):
     await fake_clock.advance(1.1)
     assert len(node.sender.calls) == 1
     assert node.sender.sent[0].endswith("-m1") or "-m" in node.sender.sent[0]
+
+
+async def test_run_now_does_not_wait_for_slots_that_are_kept_for_later(cluster, fake_clock):
+    node = await cluster.node(function_processes=2)
+    for _ in range(2):
+        await cluster.create(spec(FUNCTION, schedule=due_in(3000)))
+    job = await cluster.create(spec(FUNCTION, schedule=Schedule(cron="0 0 1 1 *")))
+    await fake_clock.advance(1.5)
+    assert node.node.load.held == 2
+    await cluster.store.run_job(1, job.id)
+    await cluster.store.notify("due")
+    await fake_clock.advance(0.1)
+    assert [call.job_id for call in node.sender.calls] == [job.id]
+    await fake_clock.advance(2)
+    assert len(node.sender.calls) == 3
+
+
+async def test_a_held_run_that_finds_no_slot_goes_to_who_has_one(cluster, fake_clock):
+    node = await cluster.node(function_processes=1)
+    node.sender.hold = asyncio.Event()
+    job = await cluster.create(spec(FUNCTION, schedule=Schedule(cron="0 0 1 1 *")))
+    late = await cluster.create(spec(FUNCTION, schedule=due_in(3000)))
+    await fake_clock.advance(1.5)
+    await cluster.store.run_job(1, job.id)
+    await cluster.store.notify("due")
+    await fake_clock.advance(0.5)
+    assert node.node.load.held == 1
+    other = await cluster.node()
+    await fake_clock.advance(2.5)
+    assert [call.job_id for call in other.sender.calls] == [late.id]
+    assert (await cluster.run(late.id)).tries == 1
+    node.sender.hold.set()
+    await fake_clock.advance(0.5)
+
+
+async def test_a_node_that_offers_nothing_beats_and_claims_nothing(cluster, fake_clock):
+    node = await cluster.node(sender=Idle())
+    await cluster.create(spec(schedule=due_in(100)))
+    await fake_clock.advance(5)
+    assert node.node.ready
+    assert "claim" not in node.way.asked
+    assert [info.capacity for info in await cluster.store.list_nodes()] == [0]
 
 
 async def test_logs_are_on_disk_and_in_the_store(cluster, fake_clock, tmp_path):

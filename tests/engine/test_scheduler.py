@@ -106,13 +106,13 @@ async def test_what_is_held_or_runs_takes_room(bench):
     bench.sender.hold = asyncio.Event()
     bench.take(bench.run("1-1"), bench.run("2-1", due_in=1000), bench.run("3-1", target=FUNCTION))
     await bench.look()
-    assert bench.store.asked_for("claim") == [(["webhook"], 2), (["function:reports"], 1)]
+    assert bench.store.asked_for("claim") == [(["webhook"], 3), (["function:reports"], 1)]
     bench.sender.hold.set()
 
 
 async def test_a_full_node_claims_nothing(bench):
-    bench.take(*(bench.run(f"{n}-1", due_in=1000) for n in range(4)))
-    bench.take(*(bench.run(f"{n}-2", due_in=1000, target=FUNCTION) for n in range(2)))
+    bench.take(*(bench.run(f"{n}-1", due_in=1000) for n in range(5)))
+    bench.take(*(bench.run(f"{n}-2", due_in=1000, target=FUNCTION) for n in range(3)))
     await bench.look()
     assert bench.store.asked_for("claim") == []
 
@@ -198,7 +198,6 @@ async def test_without_a_good_lease_nothing_is_started(bench, fake_clock):
 
 
 async def test_a_run_without_a_slot_waits_a_moment(bench, fake_clock):
-    """By its own claims a node never gets there; a target of another kind, or an edit, may."""
     bench.sender.hold = asyncio.Event()
     bench.take(*(bench.run(f"{n}-1") for n in range(5)))
     await fake_clock.settle()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from onthedot.version import __version__
 from onthedot.settings import Settings
+from onthedot.version import __version__
 
 __all__ = ["EngineSettings"]
 

@@ -1,7 +1,8 @@
 """How much this node can run: webhooks by CONCURRENCY, functions and commands by FUNCTION_PROCESSES.
 
-A run takes room from its claim on, held or running, so that what is claimed can be run: held + running never exceed the
-capacity, and held never exceeds NEXT_JOB_COUNT.
+A run takes room from its claim on, held or running, so that what is claimed can be run. A quarter more than the
+capacity may be held: with four processes and four runs held for two seconds ahead, somebody's "run now" must not wait
+for those two seconds. If it does take too long, the held run that finds no slot is given back.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ def pool_of(offer: str) -> str:
 class Pool:
     """The slots of one kind of target."""
 
-    __slots__ = ("capacity", "freed", "held", "hold_most", "name", "offers", "running", "wanted")
+    __slots__ = ("_spare", "capacity", "freed", "held", "hold_most", "name", "offers", "running", "wanted")
 
     def __init__(self, name: str, offers: list[str], capacity: int, hold_most: int, freed: Callable[[], None]) -> None:
         self.name = name
         self.offers = offers
         self.capacity = capacity
         self.hold_most = hold_most
+        self._spare = max(1, capacity // 4)
         self.held = 0
         self.running = 0
         self.wanted = 0  # ring when there is room for so many; 0: nobody waits
@@ -33,8 +35,9 @@ class Pool:
 
     @property
     def room(self) -> int:
-        """How many more may be claimed now."""
-        return max(0, min(self.hold_most - self.held, self.capacity - self.running - self.held))
+        """How many more may be claimed now: never more than could start at once."""
+        free = self.capacity - self.running
+        return max(0, min(self.hold_most - self.held, free, free + self._spare - self.held))
 
     def want_more(self) -> None:
         """More is due than fitted: ring once a quarter is free, rather than claim run by run."""

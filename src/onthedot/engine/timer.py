@@ -13,7 +13,7 @@ from onthedot.engine.messages import LOOK, TICK, SchedulerMessage
 
 __all__ = ["MIN_GAP", "Timer"]
 
-MIN_GAP = 0.02
+MIN_GAP = 0.01
 """Hints and expected instants make it look at once, but no closer together than this: a stream of new timers would
 otherwise be claimed one by one."""
 _INSTANT = 1e-6  # floating point: a sleep may end a hair before the sum it was computed from
