@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
 
 from litestar import Litestar, Response
 from litestar.datastructures import State
@@ -72,8 +74,13 @@ class App:
         self.context = context
         self.operations = check_declared(router)
         router.state["allowed"] = {path: ", ".join(sorted(methods)) for path, methods in _methods(router).items()}
-        self.openapi = router.state["openapi"] = openapi_document(self.operations, context.version)
+        router.state["openapi"] = lambda: self.openapi
         self._edge: ASGIApp = Edge(router, context.metrics, context.clock)
+
+    @cached_property
+    def openapi(self) -> dict[str, Any]:
+        """Made when somebody asks: a node's start does not wait for it."""
+        return openapi_document(self.operations, self.context.version)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._edge(scope, receive, send)
@@ -132,7 +139,7 @@ def check_declared(router: Litestar) -> tuple[Operation, ...]:
 
 def _methods(router: Litestar) -> dict[str, set[str]]:
     return {
-        route.path: {str(method) for method in route.route_handler_map} - {"OPTIONS"}
+        route.path_format: {str(method) for method in route.route_handler_map} - {"OPTIONS"}
         for route in router.routes
         if isinstance(route, HTTPRoute)
     }

@@ -67,6 +67,7 @@ def _array(raw: bytes) -> list[Any]:
     try:
         return msgspec.json.decode(raw, type=list[msgspec.Raw])
     except msgspec.ValidationError:
+        decode_json(raw, Any)  # no JSON at all is another mistake than no list
         accepted = "a list of jobs, or one job per line as application/x-ndjson"
         raise Invalid.one("$", "not a list", accepted=accepted) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

@@ -23,7 +23,7 @@ SAMPLE_IDS = {"job_id": "1", "timer_id": "1", "key_id": "1", "key": "nightly-rep
 @operation("GET", "/openapi.json", "public", answers={200: "application/json"}, listed=False)
 async def openapi_json(request: Req) -> ASGIResponse:
     """The OpenAPI 3.1 document."""
-    return answers.json(request.app.state["openapi"])
+    return answers.json(request.app.state["openapi"]())
 
 
 @operation("GET", "/docs", "public", answers={200: "text/html"}, listed=False)
@@ -31,7 +31,7 @@ async def docs(request: Req) -> ASGIResponse:
     """The same for people."""
     state = request.app.state
     if "docs" not in state:
-        state["docs"] = render(state["openapi"])
+        state["docs"] = render(state["openapi"]())
     return answers.html(state["docs"])
 
 

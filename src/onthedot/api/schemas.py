@@ -21,11 +21,15 @@ class Schemas:
 
     def __init__(self) -> None:
         self.components: dict[str, dict[str, Any]] = {}
+        self._known: dict[str, dict[str, Any]] = {}
         self._classes: dict[str, type] = {}
 
     def of(self, kind: Any) -> dict[str, Any]:
         """The schema of a type; structs become references into `components`."""
-        return self._schema(inspect.type_info(kind))
+        known = self._known.get(str(kind))
+        if known is None:
+            known = self._known[str(kind)] = self._schema(inspect.type_info(kind))
+        return known
 
     def _schema(self, info: inspect.Type) -> dict[str, Any]:
         match info:
