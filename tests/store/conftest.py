@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import asyncpg
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from onthedot.clock import FakeClock
 from onthedot.store import Store, open_store
 from onthedot.store.driver import Transaction
+from tests.store.many_jobs import fill_postgres, fill_sqlite
 
 START = 1_700_000_000_000
 
@@ -53,3 +54,22 @@ async def times(store: Store, fake_clock: FakeClock) -> Times:
     times = Times(store, fake_clock)
     await times.set(START)
     return times
+
+
+@pytest.fixture(scope="session")
+def many_jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], str]:
+    """`many_jobs("postgres", 1_000_000)`: the address of a database with that many jobs. To be read only."""
+    made: dict[tuple[str, int], str] = {}
+
+    def address(dialect: str, size: int) -> str:
+        if (dialect, size) not in made:
+            if dialect == "sqlite":
+                made[dialect, size] = fill_sqlite(tmp_path_factory.mktemp("many") / f"{size}.db", size)
+            else:
+                server = request.getfixturevalue("postgres_server")
+                template = request.getfixturevalue("migrated_template")
+                made[dialect, size] = server.create_database(f"many_{size}", template=template)
+                fill_postgres(made[dialect, size], size)
+        return made[dialect, size]
+
+    return address

@@ -37,7 +37,8 @@ def test_a_kind_of_a_newer_release_is_said_so() -> None:
 
 
 def test_columns_for_claims_and_lists() -> None:
-    columns = spec_columns(spec(key="Ab", name="Ärger", schedule={"in": "5s"}, target={"type": "command", "command": "c"}))
+    target = {"type": "command", "command": "c"}
+    columns = spec_columns(spec(key="Ab", name="Ärger", schedule={"in": "5s"}, target=target))
     assert columns[:4] == ("Ab", "Ärger", "ab", "ärger")
     assert columns[5:] == (1, "command:c", "command", "in", True)
 

@@ -102,7 +102,8 @@ def statement_for(tenant: int, wanted: JobFilter) -> tuple[str, list[Any]]:
         args = [tenant, before, *(position or (_before(wanted.next_after), NEVER)), limit]
         where.append(("matching", [low, high]))
     elif drive == "matching":
-        name, args = "list_jobs_matching", [tenant, low, high, *(position or (low, 0)), limit]
+        start = max((low, 0), tuple(position or ()))  # a cursor from elsewhere must not lead out of the prefix
+        name, args = "list_jobs_matching", [tenant, low, high, *start, limit]
     elif drive == "tagged":
         name, args = "list_jobs_tagged", [tenant, wanted.tag, *(position or (NEVER,)), limit]
     else:

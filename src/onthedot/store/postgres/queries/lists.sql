@@ -2,7 +2,7 @@
 
 -- name: list_jobs
 SELECT {columns} FROM (
-    SELECT * FROM jobs j WHERE j.tenant = $1 AND {where} ORDER BY j.id DESC LIMIT $2
+    SELECT * FROM jobs j WHERE j.tenant = $1 AND {where} ORDER BY -j.id LIMIT $2
 ) j {joins}
 ORDER BY j.id DESC;
 
@@ -20,11 +20,11 @@ ORDER BY j.id DESC;
 SELECT {columns}, j.matched FROM (
     SELECT * FROM (
         (SELECT j.*, j.key_search AS matched FROM jobs j
-         WHERE j.tenant = $1 AND j.key_search >= $2 AND j.key_search < $3 AND (j.key_search, j.id) > ($4, $5) AND {where}
+         WHERE j.tenant = $1 AND (j.key_search, j.id) > ($4, $5) AND j.key_search < $3 AND {where}
          ORDER BY j.key_search, j.id LIMIT $6)
         UNION ALL
         (SELECT j.*, j.name_search AS matched FROM jobs j
-         WHERE j.tenant = $1 AND j.name_search >= $2 AND j.name_search < $3 AND (j.name_search, j.id) > ($4, $5)
+         WHERE j.tenant = $1 AND (j.name_search, j.id) > ($4, $5) AND j.name_search < $3
            AND (j.key_search IS NULL OR j.key_search < $2 OR j.key_search >= $3) AND {where}
          ORDER BY j.name_search, j.id LIMIT $6)
     ) found ORDER BY matched, id LIMIT $6
@@ -41,7 +41,7 @@ SELECT {columns}, j.matched FROM (
 ORDER BY j.matched, j.id;
 
 -- name: where.before
-j.id < $1
+-j.id > -$1::bigint
 
 -- name: where.state
 j.state = $1

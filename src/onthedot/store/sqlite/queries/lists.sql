@@ -20,13 +20,13 @@ SELECT {columns}, j.matched FROM (
     SELECT * FROM (
         SELECT * FROM (
             SELECT j.*, j.key_search AS matched FROM jobs j
-            WHERE j.tenant = ?1 AND j.key_search >= ?2 AND j.key_search < ?3 AND (j.key_search, j.id) > (?4, ?5)
+            WHERE j.tenant = ?1 AND (j.key_search, j.id) > (?4, ?5) AND j.key_search < ?3
               AND {where}
             ORDER BY j.key_search, j.id LIMIT ?6)
         UNION ALL
         SELECT * FROM (
             SELECT j.*, j.name_search AS matched FROM jobs j
-            WHERE j.tenant = ?1 AND j.name_search >= ?2 AND j.name_search < ?3 AND (j.name_search, j.id) > (?4, ?5)
+            WHERE j.tenant = ?1 AND (j.name_search, j.id) > (?4, ?5) AND j.name_search < ?3
               AND (j.key_search IS NULL OR j.key_search < ?2 OR j.key_search >= ?3) AND {where}
             ORDER BY j.name_search, j.id LIMIT ?6)
     ) ORDER BY matched, id LIMIT ?6

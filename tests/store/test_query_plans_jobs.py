@@ -1,0 +1,172 @@
+"""Lists of jobs read what they show, and little more: with 50,000 jobs and with a million, also in the generic plan.
+
+A prepared statement gets its generic plan after five executions, and that one knows no values: a LIMIT is a tenth of
+the table to it, a filter an average. What is fast in a test with literals may read everything then. So the plan is
+forced here, executed, and the rows it touched are counted. SQLite plans once, without values, whatever the size.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import asyncpg
+import pytest
+
+from onthedot.store import JobFilter
+from onthedot.store.job_lists import _asked, statement_for
+from onthedot.store.paging import seal_cursor
+from onthedot.store.postgres.driver import NOW
+from onthedot.store.queries import Queries
+from onthedot.store.reading import VIEW
+from tests.store.many_jobs import START
+
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
+
+LIMIT = 50
+TABLES = ("jobs", "runs", "job_tags")
+SOON = START + 30_000
+
+
+def after(wanted: JobFilter, *position: int | str) -> JobFilter:
+    """The page that begins in the middle."""
+    return JobFilter(**{**_fields(wanted), "cursor": seal_cursor(_asked(wanted), *position)})
+
+
+def _fields(wanted: JobFilter) -> dict[str, Any]:
+    return {name: getattr(wanted, name) for name in wanted.__struct_fields__}
+
+
+LISTS = {
+    "all": (JobFilter(), "jobs_newest"),
+    "all, later": (after(JobFilter(), 40_000), "jobs_newest"),
+    "state, common": (JobFilter(status="active"), "jobs_by_state"),
+    "state, rare": (JobFilter(status="paused"), "jobs_by_state"),
+    "state, none": (JobFilter(status="quarantined"), "jobs_by_state"),
+    "state, later": (after(JobFilter(status="paused"), 30_000), "jobs_by_state"),
+    "target, common": (JobFilter(target="webhook"), "jobs_by_target"),
+    "target, rare": (JobFilter(target="command"), "jobs_by_target"),
+    "schedule, common": (JobFilter(schedule="in"), "jobs_by_schedule"),
+    "schedule, rare": (JobFilter(schedule="cron"), "jobs_by_schedule"),
+    "tag, common": (JobFilter(tag="common"), "job_tags"),
+    "tag, rare": (JobFilter(tag="rare"), "job_tags"),
+    "tag, later": (after(JobFilter(tag="rare"), 30_000), "job_tags"),
+    "q, key": (JobFilter(q="key-12"), "jobs_by_key_search"),
+    "q, name": (JobFilter(q="NAME 4"), "jobs_by_name_search"),
+    "q, everything": (JobFilter(q="n"), "jobs_by_name_search"),
+    "q, nothing": (JobFilter(q="zzz"), "jobs_by_key_search"),
+    "q, later": (after(JobFilter(q="key"), "key-3", 0), "jobs_by_key_search"),
+    "next, before": (JobFilter(next_before=SOON), "runs_next"),
+    "next, after": (JobFilter(next_after=SOON), "runs_next"),
+    "next, between": (JobFilter(next_after=SOON, next_before=SOON + 100), "runs_next"),
+    "next, later": (after(JobFilter(next_after=START), SOON, 30_000), "runs_next"),
+    "next and state": (JobFilter(next_after=SOON, status="active"), "runs_next"),
+    "tag and state": (JobFilter(tag="common", status="active"), "job_tags"),
+    "q and state": (JobFilter(q="name", status="active"), "jobs_by_name_search"),
+}
+
+
+@pytest.fixture(params=[50_000, 1_000_000], ids=["50k", "1M"])
+def size(request: pytest.FixtureRequest) -> int:
+    number: int = request.param
+    return number
+
+
+async def test_postgres(many_jobs: Callable[[str, int], str], size: int) -> None:
+    queries = Queries("postgres", NOW)
+    connection = await asyncpg.connect(many_jobs("postgres", size))
+    try:
+        await connection.execute("SET plan_cache_mode = force_generic_plan")
+        for label, (wanted, index) in LISTS.items():
+            for tenant in (1, 2):  # nearly all the jobs, and one in a thousand
+                name, args = statement_for(tenant, wanted)
+                _check(label, await _executed(connection, queries[name], args), index)
+        for name, args in (("get_job", [1, 777]), ("get_job_by_key", [1, "Key-778"]), ("get_jobs", [1, [3, 4, 5]])):
+            plan = await _executed(connection, queries[name + VIEW], args)
+            _check(name, plan, None)
+        for name, args in (("lock_job", [1, 777]), ("lock_pending", [1, 777]), ("jobs_of_source", [1, "x.json"])):
+            _check(name, await _executed(connection, queries[name], args), None)
+    finally:
+        await connection.close()
+
+
+async def _executed(connection: Any, sql: str, args: list[Any]) -> dict[str, Any]:
+    """The generic plan, with what each of its steps did."""
+    await connection.execute(f"PREPARE asked AS {sql}")
+    try:
+        values = ", ".join(map(_literal, args))
+        text = await connection.fetchval(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE asked({values})")
+    finally:
+        await connection.execute("DEALLOCATE asked")
+    plan: dict[str, Any] = json.loads(text)[0]["Plan"]
+    return plan
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, list):
+        return "'{" + ",".join(map(str, value)) + "}'"
+    return str(value)
+
+
+def _steps(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for below in plan.get("Plans", []):
+        yield from _steps(below)
+
+
+def _check(label: str, plan: dict[str, Any], index: str | None) -> None:
+    used, touched = set(), 0.0
+    for step in _steps(plan):
+        used.add(step.get("Index Name"))
+        if step.get("Relation Name") in TABLES:
+            assert step["Node Type"] != "Seq Scan", f"{label}: reads all of {step['Relation Name']}"
+            touched += (step["Actual Rows"] + step.get("Rows Removed by Filter", 0)) * step["Actual Loops"]
+        if "Sort" in step["Node Type"]:
+            assert step["Actual Rows"] <= 2 * (LIMIT + 1), f"{label}: sorts more than a page"
+    assert index is None or any(str(name).startswith(index) for name in used), f"{label}: {used}"
+    assert touched <= 10 * LIMIT, f"{label}: touches {touched} rows for a page of {LIMIT}"
+
+
+def test_sqlite(many_jobs: Callable[[str, int], str], size: int) -> None:
+    queries = Queries("sqlite", "now_ms()")
+    raw = sqlite3.connect(many_jobs("sqlite", size).removeprefix("sqlite:///"))
+    raw.create_function("now_ms", 0, lambda: START)
+    try:
+        for label, (wanted, index) in LISTS.items():
+            name, args = statement_for(1, wanted)
+            assert _counted(raw, queries[name], [2, *args[1:]])[0] < 60_000, f"{label}: of a small tenant"
+            plan = "\n".join(row[3] for row in raw.execute("EXPLAIN QUERY PLAN " + queries[name], args))
+            expected = "PRIMARY KEY" if index == "job_tags" else index
+            assert expected in plan, f"{label}: {plan}"
+            steps, rows = _counted(raw, queries[name], args)
+            assert len(rows) <= LIMIT + 1
+            assert steps < 60_000, f"{label}: {steps} steps for {len(rows)} rows\n{plan}"
+        for name, args in (("get_job", [1, 777]), ("get_job_by_key", [1, "Key-778"]), ("get_jobs", [1, "[3, 4]"])):
+            steps, rows = _counted(raw, queries[name + VIEW], args)
+            assert rows
+            assert steps < 2_000, name
+        for name, args in (("lock_job", [1, 777]), ("lock_pending", [1, 777]), ("jobs_of_source", [1, "x.json"])):
+            assert _counted(raw, queries[name], args)[0] < 2_000, name
+    finally:
+        raw.close()
+
+
+def _counted(raw: sqlite3.Connection, sql: str, args: list[Any]) -> tuple[int, list[Any]]:
+    """How many steps of its machine SQLite took, in hundreds, and what it found."""
+    hundreds = 0
+
+    def count() -> int:
+        nonlocal hundreds
+        hundreds += 1
+        return 0
+
+    raw.set_progress_handler(count, 100)
+    try:
+        rows = raw.execute(sql, args).fetchall()
+    finally:
+        raw.set_progress_handler(None, 0)
+    return hundreds * 100, rows
