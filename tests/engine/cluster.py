@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from typing import Any, TypeVar, cast
 
 from onthedot.clock import FakeClock
@@ -103,10 +103,13 @@ class Cluster:
             await self.finish(member.node.stop(at_once=True))
         await self.store.close()
 
-    async def node(self, *offers: str, away: bool = False, sender: Any = None, **settings: Any) -> Member:
+    async def node(
+        self, *offers: str, away: bool = False, lose: Iterable[str] = (), sender: Any = None, **settings: Any
+    ) -> Member:
         receiver = sender or FakeSender(*offers, now=self.clock.now_ms)
         member = Member(self, len(self.members) + 1, receiver, EngineSettings(**settings))
         member.way.away = away
+        member.way.lose = set(lose)
         self.members.append(member)
         await member.node.__aenter__()
         await self.clock.settle()

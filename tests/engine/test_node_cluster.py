@@ -340,6 +340,30 @@ async def test_a_node_starts_while_the_database_is_away(cluster, fake_clock):
     assert [info.id for info in await cluster.store.list_nodes()] == [node.id]
 
 
+async def test_a_lost_answer_to_the_registration_is_another_incarnation(cluster, fake_clock):
+    node = await cluster.node(lose=("register",))
+    job = await cluster.create(spec(schedule=due_in(1000)))
+    await fake_clock.advance(3)
+    assert (node.node.ready, node.node.incarnations) == (True, 2)
+    assert (await cluster.run(job.id)).status == "DONE"
+    await fake_clock.advance(6)
+    states = {info.id: info.state for info in await cluster.store.list_nodes()}
+    assert states.pop(node.id) == "alive"
+    assert list(states.values()) == ["lost"]  # the row that nobody beats for
+
+
+async def test_a_restart_on_sqlite_in_bad_weather(cluster, fake_clock):
+    dead = await cluster.node()
+    dead.sender.hold = asyncio.Event()
+    job = await cluster.create(spec(FUNCTION, schedule=due_in(100)))
+    await fake_clock.advance(1)
+    dead.kill()
+    heir = await cluster.node(alone=True, lose=("declare_lost", "beat", "reclaim"))
+    await fake_clock.advance(2)
+    assert heir.node.ready
+    assert (await cluster.run(job.id)).status == "DONE"
+
+
 async def test_a_stop_before_the_database_came_back_ends_at_once(cluster, fake_clock):
     node = await cluster.node(away=True)
     await fake_clock.advance(5)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Literal
 
 from onthedot.clock import Clock
-from onthedot.engine.backoff import Backoff
 from onthedot.engine.chain import Actor, Chain
 from onthedot.engine.health import Health
 from onthedot.engine.joblog import Offload
@@ -26,7 +25,7 @@ from onthedot.telemetry import emit
 
 __all__ = ["Ending", "Incarnation"]
 
-Ending = Literal["stopped", "lost"]
+Ending = Literal["stopped", "lost", "unregistered"]
 
 
 class Incarnation:
@@ -49,7 +48,6 @@ class Incarnation:
         self.draining = False
         self._store = store
         self._clock = clock
-        self._rng = rng
         self._settings = settings
         self._slots = slots
         self._lateness = lateness
@@ -88,8 +86,8 @@ class Incarnation:
 
     async def live(self, stop: asyncio.Event, at_once: asyncio.Event) -> Ending:
         """From the registration to the last row written. Raises what an actor raised, after stopping in order."""
-        if not await self._register(stop):
-            return "stopped"
+        if not await self._register():
+            return "unregistered"
         unlisten = self._store.listen(self.chain.hint)
         self._start_loops()
         try:
@@ -108,26 +106,22 @@ class Incarnation:
 
     # beginning
 
-    async def _register(self, stop: asyncio.Event) -> bool:
-        """However long it takes; False if a stop came first."""
-        backoff = Backoff(self._rng)
-        while not stop.is_set():
-            sent = self._clock.monotonic()
-            try:
-                now = await self._store.register(self.info)
-                self.chain.time.observe(now, sent, self._clock.monotonic())
-                self.chain.lease.renew(sent)
-                if self._settings.alone:
-                    await self._bury_all_others()
-            except StoreUnavailable as error:
-                self._health.failed(error)
-                await at_most(self._clock, backoff.delay(), stop.wait())
-                continue
-            self._health.worked()
-            self.registered = True
-            emit("node.registered", node=self.info.id)
-            return True
-        return False
+    async def _register(self) -> bool:
+        """False: no answer. The row may be there all the same, so the next try is another incarnation."""
+        sent = self._clock.monotonic()
+        try:
+            now = await self._store.register(self.info)
+            self.chain.time.observe(now, sent, self._clock.monotonic())
+            self.chain.lease.renew(sent)
+            if self._settings.alone:
+                await self._bury_all_others()
+        except StoreUnavailable as error:
+            self._health.failed(error)
+            return False
+        self._health.worked()
+        self.registered = True
+        emit("node.registered", node=self.info.id)
+        return True
 
     async def _bury_all_others(self) -> None:
         """Who holds the SQLite file is the only one alive: the runs of whoever had it before are free at once."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Self
 
 from onthedot.clock import Clock
+from onthedot.engine.backoff import Backoff
 from onthedot.engine.health import Health
 from onthedot.engine.incarnation import Incarnation
 from onthedot.engine.joblog import Offload
@@ -21,6 +22,7 @@ from onthedot.engine.slots import Slots
 from onthedot.engine.statistics import Lateness
 from onthedot.engine.storage import EngineStore
 from onthedot.engine.task import Sender
+from onthedot.engine.waiting import at_most
 from onthedot.model.level import LEVEL
 from onthedot.model.node import NodeInfo, NodeLoad
 from onthedot.settings import Settings
@@ -113,6 +115,7 @@ class Node:
             await asyncio.wait([self._main])
 
     async def _live(self) -> None:
+        backoff = Backoff(self._rng)
         while not self._stop.is_set():
             self.incarnations += 1
             self.incarnation = Incarnation(
@@ -127,7 +130,10 @@ class Node:
                 lateness=self._lateness,
                 health=self._health,
             )
-            await self.incarnation.live(self._stop, self._at_once)
+            if await self.incarnation.live(self._stop, self._at_once) == "unregistered":
+                await at_most(self._clock, backoff.delay(), self._stop.wait())
+            else:
+                backoff.reset()
 
     def _new_info(self) -> NodeInfo:
         settings = self.settings
