@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from onthedot.cli.runs import _follow
@@ -122,7 +124,7 @@ class Growing:
         self._texts = list(texts)
 
     def get_run(self, run_id: str) -> RunView:
-        plain = dict.fromkeys(RunView.__struct_fields__)
+        plain: dict[str, Any] = dict.fromkeys(RunView.__struct_fields__)
         return RunView(**{**plain, "id": run_id, "status": "DONE" if len(self._texts) == 1 else "EXECUTING"})
 
     def run_logs(self, run_id: str) -> str:
@@ -140,6 +142,7 @@ class Growing:
 def test_following_prints_what_is_new(texts, seen):
     written: list[str] = []
     pauses: list[None] = []
-    _follow(Growing(*texts), "1-1", written.append, lambda: pauses.append(None))
+    growing: Any = Growing(*texts)
+    _follow(growing, "1-1", written.append, lambda: pauses.append(None))
     assert "".join(written) == seen
     assert len(pauses) == len(texts) - 1

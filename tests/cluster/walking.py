@@ -9,7 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from tests.services.process import NodeProcess
 
@@ -18,12 +18,16 @@ __all__ = ["Echo", "ask", "until"]
 T = TypeVar("T")
 
 
-async def until(look: Callable[[], T | Awaitable[T]], what: str, within: float = 30.0) -> T:
+@overload
+async def until(look: Callable[[], Awaitable[T]], what: str, within: float = ...) -> T: ...
+@overload
+async def until(look: Callable[[], T], what: str, within: float = ...) -> T: ...
+async def until(look: Callable[[], Any], what: str, within: float = 30.0) -> Any:
     """Look again and again until there is something; the deadline says what was waited for."""
     deadline = time.monotonic() + within
     while True:
         seen = look()
-        found: T = await seen if isinstance(seen, Awaitable) else seen
+        found = await seen if isinstance(seen, Awaitable) else seen
         if found:
             return found
         if time.monotonic() > deadline:

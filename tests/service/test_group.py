@@ -11,13 +11,18 @@ import pytest
 from onthedot.errors import Conflict, Invalid, OnTheDotError, StoreUnavailable
 from onthedot.service.group import CreateGroup
 from onthedot.store import Idempotency, NewJob
-from onthedot.telemetry import subscribe
+from onthedot.telemetry import Event, subscribe
 from tests.service.conftest import spec
 
 
 def new(key: str | None = None, idempotency: str | None = None, tenant: int = 1) -> NewJob:
     repeat = None if idempotency is None else Idempotency(idempotency, "x")
     return NewJob(tenant=tenant, spec=spec(key=key), idempotency=repeat)
+
+
+def grouped(write: Any, **limits: int) -> Any:
+    """Answers here are plain texts, not jobs."""
+    return CreateGroup(write, **limits)
 
 
 class Written:
@@ -52,13 +57,13 @@ def written() -> Written:
 
 
 async def test_a_lonely_create_is_written_at_once(written):
-    group = CreateGroup(written)
+    group = grouped(written)
     assert await group.create([new("a")]) == ["made a"]
     assert written.keys() == [["a"]]
 
 
 async def test_those_who_come_while_it_writes_go_together_next(written):
-    group = CreateGroup(written)
+    group = grouped(written)
     written.gate.clear()
     first = asyncio.create_task(group.create([new("a")]))
     await written.began.wait()
@@ -71,41 +76,41 @@ async def test_those_who_come_while_it_writes_go_together_next(written):
 
 
 async def test_a_group_is_bounded(written):
-    group = CreateGroup(written, limit=3)
+    group = grouped(written, limit=3)
     answers = await group.create([new(str(n)) for n in range(7)])
     assert answers == [f"made {n}" for n in range(7)]
     assert [len(group) for group in written.groups] == [3, 3, 1]
 
 
 async def test_one_write_per_key_in_a_group(written):
-    group = CreateGroup(written)
+    group = grouped(written)
     answers = await group.create([new("a"), new("b"), new("a"), new("c"), new("a")])
     assert answers == ["made a", "made b", "made a", "made c", "made a"]
     assert written.keys() == [["a", "b", "c"], ["a"], ["a"]]
 
 
 async def test_one_write_per_idempotency_key_in_a_group(written):
-    group = CreateGroup(written)
+    group = grouped(written)
     await group.create([new("a", "same"), new("b", "same"), new("c", "other")])
     assert written.keys() == [["a", "c"], ["b"]]
 
 
 async def test_tenants_do_not_contend(written):
-    group = CreateGroup(written)
+    group = grouped(written)
     await group.create([new("a", tenant=1), new("a", tenant=2)])
     assert written.keys() == [["a", "a"]]
 
 
 async def test_jobs_without_a_key_never_contend(written):
-    group = CreateGroup(written)
+    group = grouped(written)
     await group.create([new(), new(), new()])
     assert written.keys() == [[None, None, None]]
 
 
 async def test_a_failing_statement_is_tried_singly_and_only_the_guilty_one_fails(written):
     written.fail["bad"] = RuntimeError("value too long")
-    group = CreateGroup(written)
-    told = []
+    group = grouped(written)
+    told: list[Event] = []
     stop = subscribe(told.append)
     answers = await group.create([new("a"), new("bad"), new("c")])
     stop()
@@ -119,14 +124,14 @@ async def test_a_failing_statement_is_tried_singly_and_only_the_guilty_one_fails
 
 async def test_an_error_of_ours_reaches_its_own_caller_as_it_is(written):
     written.fail["bad"] = Conflict("the key is taken")
-    answers = await CreateGroup(written).create([new("bad"), new("c")])
+    answers = await grouped(written).create([new("bad"), new("c")])
     assert str(answers[0]) == "the key is taken"
     assert answers[1] == "made c"
 
 
 async def test_a_store_that_is_away_is_everybody_s_answer_and_not_tried_singly(written):
     written.fail_all = StoreUnavailable("away")
-    group = CreateGroup(written)
+    group = grouped(written)
     answers = await group.create([new("a"), new("b")])
     assert [str(answer) for answer in answers if isinstance(answer, OnTheDotError)] == ["away", "away"]
     assert len(written.groups) == 1
@@ -135,7 +140,7 @@ async def test_a_store_that_is_away_is_everybody_s_answer_and_not_tried_singly(w
 
 
 async def test_a_caller_that_gives_up_does_not_stop_the_others(written):
-    group = CreateGroup(written)
+    group = grouped(written)
     written.gate.clear()
     gone = asyncio.create_task(group.create([new("a")]))
     await written.began.wait()
@@ -149,7 +154,7 @@ async def test_a_caller_that_gives_up_does_not_stop_the_others(written):
 
 
 async def test_drain_waits_for_what_is_being_written(written):
-    group = CreateGroup(written)
+    group = grouped(written)
     written.gate.clear()
     waiting = asyncio.create_task(group.create([new("a")]))
     await written.began.wait()

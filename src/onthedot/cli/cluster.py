@@ -11,7 +11,7 @@ __all__ = ["nodes", "stats"]
 
 
 def nodes(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
-    """List the nodes: one for each process that runs now, or was lost of late."""
+    """List the nodes. One for each process that runs now, or was lost of late."""
     with connected(server, key) as client:
         found = client.list_nodes()
     if as_json:
@@ -39,7 +39,7 @@ def nodes(as_json: AsJson = False, server: Server = None, key: ApiKey = None) ->
 
 
 def stats(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
-    """Show the totals: jobs by state, runs by status, what is due, the dead letters."""
+    """Show the totals. Jobs by state, runs by status, what is due, the dead letters."""
     with connected(server, key) as client:
         found = client.stats()
     if as_json:

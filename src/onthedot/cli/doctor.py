@@ -25,7 +25,10 @@ def doctor(
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Check settings, store, clocks, nodes, waiting runs and disk, and say what to do. Exit code 1: one is wrong."""
+    """Find what is wrong, and what to do. Looks at settings, store, clocks, nodes, waiting runs and disk.
+
+    Exit code 1 if something is wrong.
+    """
     from onthedot.cli.diagnosis import examine
 
     findings = asyncio.run(examine(store, settings, server, key))

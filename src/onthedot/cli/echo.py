@@ -19,7 +19,7 @@ def echo(
     quiet: Annotated[bool, typer.Option("--quiet", help="Don't log what arrives")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line")] = False,
 ) -> None:
-    """Receive webhooks and log them; can be slow, fail, or hang up. For demos and tests."""
+    """Receive webhooks and log them. Can be slow, fail, or hang up: for demos and tests."""
     from onthedot.echo import run_echo
     from onthedot.errors import OnTheDotError
     from onthedot.model.duration import Duration

@@ -24,7 +24,7 @@ def preview(
     end: Annotated[str | None, typer.Option(help="Not after this time")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show when a schedule fires, what it means, and what daylight saving does to it. Needs no server."""
+    """Show when a schedule fires. Says what it means and what daylight saving does to it; needs no server."""
     from onthedot.clock import SystemClock
     from onthedot.service import preview_schedule
 

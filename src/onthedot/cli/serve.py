@@ -21,7 +21,7 @@ def serve(
     jobs: Annotated[Path | None, typer.Option(metavar="FILE", help="Jobs file to load and follow")] = None,
     settings: Settings = None,
 ) -> None:
-    """Start a node: API, page and engine in one process, on SQLite unless told otherwise."""
+    """Start a node. API, page and engine run in one process, on SQLite unless told otherwise."""
     from onthedot.launcher import launch_scheduler
 
     launch_scheduler(settings, store=store, host=host, port=port, roles=roles, workers=workers, jobs_file_path=jobs)

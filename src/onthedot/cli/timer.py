@@ -19,7 +19,7 @@ def timer(
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Set a timer: when it expires, one POST goes to URL."""
+    """Set a timer. When it expires, one POST goes to URL."""
     from onthedot.model.duration import ACCEPTED_DURATIONS, HOUR, MINUTE, SECOND, Duration
     from onthedot.model.timer import TimerSpec
 
