@@ -100,12 +100,10 @@ async def test_a_key_is_given_once(api, new_job):
     assert "nightly" in document["detail"]
 
 
-@pytest.mark.parametrize(
-    "job_id", ["0", "-1", "x", "1.0", "9223372036854775808", "1" * 400, "1%00", "%F0%9F%98%80", "１"]
-)
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
-async def test_what_can_not_be_an_id_is_404(api, job_id, method):
-    problem(await api.request(method, f"/v1/jobs/{job_id}", json={}), 404)
+async def test_what_can_not_be_an_id_is_404(api, method):
+    for job_id in ("0", "-1", "x", "1.0", "9223372036854775808", "1" * 400, "1%00", "%F0%9F%98%80", "１"):
+        problem(await api.request(method, f"/v1/jobs/{job_id}", json={}), 404)
 
 
 @pytest.mark.parametrize("job_id", ["12345", "9223372036854775807"])

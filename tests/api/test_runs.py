@@ -119,12 +119,10 @@ async def test_a_run_that_has_not_ended_can_not_be_retried(api, new_job):
 
 
 @pytest.mark.parametrize("verb", ["", "/logs", "/cancel", "/retry"])
-@pytest.mark.parametrize(
-    "run_id", ["x", "1", "1-", "-1", "1-1-x1", "1-1", "99999999999999999999-1", "1-9999999999999999", "1-1%00", "1-1-m"]
-)
-async def test_what_is_no_run_is_404(api, run_id, verb):
+async def test_what_is_no_run_is_404(api, verb):
     method = "POST" if verb in ("/cancel", "/retry") else "GET"
-    problem(await api.request(method, f"/v1/runs/{run_id}{verb}"), 404)
+    for run_id in ("x", "1", "1-", "-1", "1-1-x1", "1-1", f"{10**20}-1", f"1-{10**16}", "1-1%00", "1-1-m", "1-1-m9"):
+        problem(await api.request(method, f"/v1/runs/{run_id}{verb}"), 404)
 
 
 async def test_the_runs_of_no_job_are_404(api):

@@ -1,0 +1,124 @@
+"""Server-sent events: what happens reaches who listens, and nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+
+import pytest
+
+from onthedot.api.streams import BEHIND_MOST, EventStreams
+from onthedot.clock import FakeClock
+from onthedot.telemetry import Telemetry
+
+
+@pytest.fixture
+def wire() -> Telemetry:
+    return Telemetry()
+
+
+@pytest.fixture
+def streams(wire: Telemetry, fake_clock: FakeClock) -> EventStreams:
+    return EventStreams(wire, fake_clock, most=2)
+
+
+async def begin(streams: EventStreams, tenant: int = 1):
+    """A stream that has begun to listen."""
+    stream = streams.listen(tenant)
+    assert await anext(stream) == b"retry: 2000\n\n"
+    return stream
+
+
+def read(piece: bytes) -> tuple[str, dict[str, object]]:
+    first, second = piece.decode().strip().split("\n")
+    return first.removeprefix("event: "), json.loads(second.removeprefix("data: "))
+
+
+async def test_an_event_is_a_name_and_its_fields_without_the_tenant(streams, wire):
+    stream = await begin(streams)
+    wire.emit("run.finished", tenant=1, job_id=7, status="DONE")
+    name, fields = read(await anext(stream))
+    assert name == "run.finished"
+    assert fields == {"job_id": 7, "status": "DONE", "at": "2023-11-14T22:13:20.000Z"}
+    await stream.aclose()
+
+
+async def test_nothing_of_another_tenant_and_nothing_that_names_none(streams, wire):
+    stream = await begin(streams, tenant=1)
+    wire.emit("run.finished", tenant=2, job_id=1)
+    wire.emit("run.finished", job_id=1)
+    wire.emit("job.quarantined", job_id=1, reason="x")
+    wire.emit("node.lost", node="a")
+    assert read(await anext(stream))[0] == "node.lost"
+    await stream.aclose()
+
+
+async def test_a_newline_in_a_field_can_not_forge_an_event(streams, wire):
+    stream = await begin(streams)
+    wire.emit("run.finished", tenant=1, error="x\n\nevent: evil\ndata: {}\n\n")
+    piece = await anext(stream)
+    assert piece.count(b"\n") == 3
+    assert read(piece)[1]["error"] == "x\n\nevent: evil\ndata: {}\n\n"
+    await stream.aclose()
+
+
+async def test_a_field_of_any_kind_is_written_somehow(streams, wire):
+    stream = await begin(streams)
+    wire.emit("run.finished", tenant=1, odd=object, error=ValueError("x"))
+    assert read(await anext(stream))[1]["error"] == "x"
+    await stream.aclose()
+
+
+async def test_who_falls_behind_loses_the_oldest_and_is_told(streams, wire):
+    stream = await begin(streams)
+    for number in range(BEHIND_MOST + 5):
+        wire.emit("run.finished", tenant=1, number=number)
+    assert read(await anext(stream))[1]["number"] == 5
+    for _ in range(BEHIND_MOST - 1):
+        last = read(await anext(stream))
+    assert last[1]["number"] == BEHIND_MOST + 4
+    assert await anext(stream) == b'event: dropped\ndata: {"n": 5}\n\n'
+    await stream.aclose()
+
+
+async def test_a_quiet_stream_says_that_it_is_still_there(streams, fake_clock):
+    stream = await begin(streams)
+    waiting = asyncio.ensure_future(anext(stream))
+    await fake_clock.advance(14)
+    assert not waiting.done()
+    await fake_clock.advance(2)
+    assert await waiting == b": still here\n\n"
+    await stream.aclose()
+
+
+async def test_events_from_another_thread_arrive(streams, wire):
+    stream = await begin(streams)
+    waiting = asyncio.ensure_future(anext(stream))
+    thread = threading.Thread(target=lambda: wire.emit("store.back", error=None))
+    thread.start()
+    assert read(await waiting)[0] == "store.back"
+    thread.join()
+    await stream.aclose()
+
+
+async def test_closing_ends_every_stream_and_forgets_it(streams, wire):
+    first, second = await begin(streams), await begin(streams)
+    assert (streams.count, streams.full) == (2, True)
+    waiting = asyncio.gather(*(asyncio.ensure_future(_rest(stream)) for stream in (first, second)))
+    await asyncio.sleep(0)
+    streams.close()
+    assert await waiting == [[], []]
+    assert (streams.count, streams.full) == (0, False)
+    wire.emit("node.lost", node="nobody hears it")
+
+
+async def test_a_client_that_goes_is_forgotten(streams, wire):
+    stream = await begin(streams)
+    await stream.aclose()
+    assert streams.count == 0
+    assert not wire._subscribers
+
+
+async def _rest(stream) -> list[bytes]:
+    return [piece async for piece in stream]
