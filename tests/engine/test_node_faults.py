@@ -72,7 +72,9 @@ class World:
             case 0 | 1:
                 member.way.away = not member.way.away
             case 2 | 3:
-                member.way.lose.add(self.random.choice(("claim", "finish", "begin", "beat", "give_back", "held")))
+                member.way.lose.add(
+                    self.random.choice(("claim", "finish", "begin", "beat", "give_back", "held", "register", "leave"))
+                )
             case 4:
                 member.way.freeze()
             case 5:

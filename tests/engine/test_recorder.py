@@ -23,6 +23,10 @@ from tests.engine.making import FAILED, OK, claimed
 from tests.engine.scripted import AWAY, ScriptedStore
 
 
+def written(recorded: int) -> FinishReport:
+    return FinishReport(recorded=recorded, refused=[], repeated=[])
+
+
 class Bench:
     def __init__(self, clock: FakeClock) -> None:
         self.clock = clock
@@ -182,3 +186,39 @@ async def test_the_last_look_takes_what_waits_without_waiting(bench):
     bench.recorder.collect()
     assert await bench.recorder.write()
     assert len(bench.store.asked_for("finish")) == 1
+
+
+async def test_a_result_that_can_t_be_stored_takes_no_other_with_it(bench):
+    bench.store.script("finish", ValueError("a NUL"), written(1), ValueError("a NUL"), written(1), written(1))
+    for number in range(3):
+        bench.ended(f"{number}-1", FAILED)
+    await bench.recorder.step()
+    together, first, second, stripped, third = bench.store.asked_for("finish")
+    assert [len(batch) for batch in (together, first, second, stripped, third)] == [3, 1, 1, 1, 1]
+    assert [batch[0].run.id for batch in (first, second, stripped, third)] == ["0-1", "1-1", "1-1", "2-1"]
+    assert stripped[0].outcome.error == "the details could not be stored: ValueError"
+    assert (stripped[0].log, stripped[0].decision) == (None, second[0].decision)
+    assert bench.recorder.idle
+
+
+async def test_an_absence_in_between_goes_on_where_it_stopped(bench, fake_clock):
+    bench.store.script("finish", ValueError("a NUL"), written(1), AWAY)
+    for number in range(2):
+        bench.ended(f"{number}-1")
+    step = asyncio.ensure_future(bench.recorder.step())
+    await fake_clock.advance(0.2)
+    assert step.done()
+    assert [[item.run.id for item in batch] for batch in bench.store.asked_for("finish")] == [
+        ["0-1", "1-1"],
+        ["0-1"],
+        ["1-1"],
+        ["1-1"],
+    ]
+
+
+async def test_a_store_that_takes_nothing_stops_the_node(bench):
+    bench.store.script("finish", *[ValueError("broken")] * 3)
+    bench.ended()
+    with pytest.raises(ValueError, match="broken"):
+        await bench.recorder.step()
+    assert not bench.recorder.idle

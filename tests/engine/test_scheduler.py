@@ -376,7 +376,7 @@ async def test_closing_gives_back_what_is_held_and_what_a_claim_still_brings(fak
     bench.store.claim = claim  # type: ignore[method-assign]  # an answer that takes its time
     bench.take(bench.run("1-1", due_in=1000))
     bench.scheduler.handle(LOOK)
-    closing = asyncio.ensure_future(bench.scheduler.close())
+    closing = asyncio.ensure_future(bench.scheduler.close(5.0))
     await fake_clock.settle()
     assert not closing.done()
     answer.set_result(bench.claim(bench.run("2-1")))
@@ -385,3 +385,20 @@ async def test_closing_gives_back_what_is_held_and_what_a_claim_still_brings(fak
     assert {item.run_id for item in bench.written if isinstance(item, Return)} == {"1-1", "2-1"}
     assert bench.sender.sent == []
     assert bench.slots.held == 0
+
+
+async def test_closing_does_not_wait_for_ever_for_a_claim(fake_clock):
+    bench = Bench(fake_clock)
+    never = asyncio.get_running_loop().create_future()
+
+    async def claim(*args, **kwargs):
+        return await never
+
+    bench.store.claim = claim  # type: ignore[method-assign]  # no answer at all
+    bench.scheduler.handle(LOOK)
+    closing = asyncio.ensure_future(bench.scheduler.close(5.0))
+    await fake_clock.advance(4.9)
+    assert not closing.done()
+    await fake_clock.advance(0.2)
+    assert closing.done()
+    assert never.cancelled()

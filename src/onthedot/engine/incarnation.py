@@ -151,7 +151,7 @@ class Incarnation:
         """No more claims → grace for tasks → the rest is given back → Recorder drained → node row removed."""
         self.draining = True
         await self._end("timer", "watchman", "duties")
-        await self.chain.scheduler.close()
+        await self.chain.scheduler.close(self._settings.lease / 1000)
         await self._grace(at_once)
         await self._interrupt(lambda monitor: monitor.stop("interrupted"))
         await self._drain()
@@ -167,7 +167,7 @@ class Incarnation:
         takes it only where the row is still ours."""
         emit("node.lost", node=self.info.id, by=self.info.id)
         await self._end("timer", "watchman", "duties", "heart")
-        await self.chain.scheduler.close()
+        await self.chain.scheduler.close(self._settings.lease / 1000)
         await self._interrupt(lambda monitor: monitor.stop("gone"))
         await self._end("recorder")
         self.chain.recorder.collect()

@@ -10,6 +10,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import msgspec
+
 from onthedot.clock import Clock
 from onthedot.engine.backoff import Backoff
 from onthedot.engine.clockwork import DatabaseClock
@@ -19,10 +21,11 @@ from onthedot.engine.mailbox import Mailbox, Signal
 from onthedot.engine.messages import Fence, Result, Return
 from onthedot.engine.reports import report
 from onthedot.errors import StoreUnavailable
+from onthedot.model.run import Outcome
 from onthedot.plan import Retry, on_outcome
 from onthedot.store import Finished, FinishReport
 
-__all__ = ["BATCH", "RecordStore", "Recorder"]
+__all__ = ["BATCH", "RecordStore", "Recorder", "without_details"]
 
 BATCH = 1000
 
@@ -81,8 +84,7 @@ class Recorder:
         """One attempt to write what is in hand. Nothing is decided anew: the same batch, until the store has it."""
         try:
             if self._finished:
-                self._recorded(self._finished, await self._store.finish(self._node_id, self._finished))
-                self._finished = []
+                await self._finish()
             if self._returned:
                 await self._store.give_back(self._node_id, self._returned)
                 for run_id, token in self._returned:
@@ -94,6 +96,32 @@ class Recorder:
         self._health.worked()
         self._backoff.reset()
         return True
+
+    async def _finish(self) -> None:
+        try:
+            answer = await self._store.finish(self._node_id, self._finished)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            await self._finish_singly()
+        else:
+            self._recorded(self._finished, answer)
+            self._finished = []
+
+    async def _finish_singly(self) -> None:
+        """A result that the store can't take must not take the others with it: it alone is written without its details.
+        If even that fails, the store is at fault and the node stops."""
+        while self._finished:
+            item = self._finished[0]
+            try:
+                answer = await self._store.finish(self._node_id, [item])
+            except StoreUnavailable:
+                raise
+            except Exception as error:
+                item = without_details(item, error)
+                answer = await self._store.finish(self._node_id, [item])
+            self._recorded([item], answer)
+            del self._finished[0]
 
     def collect(self) -> None:
         """Take what waits without waiting: the last look before a stop."""
@@ -130,3 +158,12 @@ class Recorder:
             report(item, refused=item.run.id in refused)
             if isinstance(item.decision, Retry):
                 self._expect(item.decision.ready_at)
+
+
+def without_details(item: Finished, error: Exception) -> Finished:
+    outcome = Outcome(
+        kind=item.outcome.kind,
+        retryable=item.outcome.retryable,
+        error=f"the details could not be stored: {type(error).__name__}",
+    )
+    return msgspec.structs.replace(item, outcome=outcome, log=None)

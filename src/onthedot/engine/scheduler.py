@@ -21,6 +21,7 @@ from onthedot.engine.messages import Claimed, Fence, Look, Missed, Orders, Retur
 from onthedot.engine.monitor import Monitor, Surroundings, result_of
 from onthedot.engine.slots import Pool, Slots
 from onthedot.engine.timer import Timer
+from onthedot.engine.waiting import at_most
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import target_type
 from onthedot.plan import expired
@@ -267,12 +268,16 @@ class Scheduler:
 
     # stopping
 
-    async def close(self) -> None:
-        """No more claims; what is held ahead goes back now, so that other nodes can fire it on time."""
+    async def close(self, patience: float) -> None:
+        """No more claims; what is held ahead goes back now, so that other nodes can fire it on time.
+
+        A claim under way is waited for; one that gets no answer for so many seconds is left to whoever finds us gone.
+        """
         self.closed = True
         errand = self._errand
         if errand is not None:
-            await asyncio.wait([errand])
+            await at_most(self._clock, patience, asyncio.wait([errand]))
+            errand.cancel()
         for message in self.mailbox.take_all():
             self.handle(message)
         self._waiting.clear()
