@@ -1,8 +1,8 @@
 """Starting a process that can be cancelled at any instant without leaving one behind.
 
 `create_subprocess_exec` cancelled half way kills what it started without asking, and under uvloop it returns before
-that has ended (seen in 80 of 80 cancelled starts; asyncio's own loop waits). So the start is never cancelled: it is waited
-for, and what it started is ended in order.
+that has ended (seen in 80 of 80 cancelled starts; asyncio's own loop waits). So the start is never cancelled: it is
+waited for, and what it started is ended in order.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@
 - A webhook writes no log: its outcome holds status and answer. A log row for each would double the store's work.
 
 Measured with 200 at once against `onthedot echo --quiet` (CPython 3.11, uvloop, two cores shared with other work):
-3,600 to 4,700 sends per second of CPU through `Targets.send`; in wall time 1,100 to 1,700/s at a load of 6 to 7, and 3,200 to
-5,500/s for this class alone at a load of about 1.
+3,600 to 4,700 sends per second of CPU through `Targets.send`; in wall time 1,100 to 1,700/s at a load of 6 to 7, and
+3,200 to 5,500/s for this class alone at a load of about 1.
 """
 
 from __future__ import annotations
