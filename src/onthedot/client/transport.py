@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import random
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ T = TypeVar("T")
 TRIES = 4
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 5.0
+IN_ONE = 1 << 18
 SENT_AGAIN = (429, 502, 503, 504)
 
 
@@ -82,7 +84,12 @@ class Transport:
         for left in range(tries - 1, -1, -1):
             try:
                 async with self._opened().request(
-                    method, self.url + path, params=query or None, data=raw, headers=headers, allow_redirects=False
+                    method,
+                    self.url + path,
+                    params=query or None,
+                    data=_payload(raw),
+                    headers=headers,
+                    allow_redirects=False,
                 ) as response:
                     status, answer = response.status, await response.read()
                     asked = _seconds(response.headers.get("retry-after"))
@@ -103,6 +110,11 @@ class Transport:
         if self._session is None or self._session.closed:
             self._session = aiohttp.ClientSession(timeout=self._timeout, connector=aiohttp.TCPConnector(limit=100))
         return self._session
+
+
+def _payload(raw: bytes | None) -> bytes | io.BytesIO | None:
+    """A large body is sent in pieces: in one it would hold up the caller's loop."""
+    return io.BytesIO(raw) if raw is not None and len(raw) > IN_ONE else raw
 
 
 def _as_text(value: Any) -> str:

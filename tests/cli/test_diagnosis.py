@@ -1,0 +1,155 @@
+"""What the doctor finds in a cluster, a disk, a clock: each state, each advice."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from onthedot.cli import diagnosis
+from onthedot.cli.diagnosis import Finding
+from onthedot.clock import SystemClock
+from onthedot.errors import StoreUnavailable
+from onthedot.model.node import NodeView
+from onthedot.settings import Settings
+from onthedot.store import Backlog
+
+
+class Usage(NamedTuple):
+    total: int
+    used: int
+    free: int
+
+
+def node(name: str, state: str = "alive", roles: tuple[str, ...] = ("api", "executor")) -> NodeView:
+    return NodeView(
+        id=f"id-{name}",
+        name=name,
+        host=name,
+        pid=7,
+        version="0",
+        roles=list(roles),
+        offers=["webhook"],
+        started_at="",
+        beat_at="",
+        state=state,
+        leader=False,
+        held=0,
+        running=0,
+        capacity=1,
+        lateness_ms=None,
+    )
+
+
+class FakeStore:
+    def __init__(self, nodes: list[NodeView], backlog: Backlog | None = None, apart: int = 0) -> None:
+        self._nodes = nodes
+        self._backlog = backlog or Backlog(due=0, running=0, oldest_ms=None, unoffered={})
+        self._apart = apart
+
+    async def list_nodes(self) -> list[NodeView]:
+        return self._nodes
+
+    async def backlog(self) -> Backlog:
+        return self._backlog
+
+    async def now(self) -> int:
+        return SystemClock().now_ms() + self._apart
+
+
+async def cluster(*nodes: NodeView, **backlog: Any) -> dict[str, Finding]:
+    waiting = Backlog(**{"due": 0, "running": 0, "oldest_ms": None, "unoffered": {}, **backlog})
+    store: Any = FakeStore(list(nodes), waiting)
+    return {finding.subject: finding async for finding in diagnosis._cluster(store, Settings())}
+
+
+async def test_a_healthy_cluster():
+    found = await cluster(node("a"), node("b"))
+    assert found["nodes"].found == "2 alive: a, b"
+    assert {finding.state for finding in found.values()} == {"ok"}
+
+
+async def test_nobody_who_executes_is_a_warning():
+    found = await cluster(node("a", roles=("api",)))
+    assert found["nodes"].state == "warning"
+    assert found["nodes"].advice == "`onthedot serve` starts one"
+
+
+async def test_lost_nodes_are_named():
+    found = await cluster(node("a"), node("b", state="lost"))
+    assert found["lost"].state == "warning"
+    assert "b (7)" in found["lost"].found
+
+
+async def test_a_backlog_is_told_when_it_is_old():
+    assert (await cluster(node("a"), due=5, oldest_ms=5_000))["backlog"].state == "ok"
+    found = await cluster(node("a"), due=5, running=2, oldest_ms=120_000)
+    assert found["backlog"].state == "warning"
+    assert found["backlog"].found == "5 runs are due, 2 run; the oldest waits 2m"
+
+
+@pytest.mark.parametrize(
+    ("offer", "advice"),
+    [
+        ("function:reports.nightly", "FUNCTIONS=reports.nightly"),
+        ("command:backup", "[commands.backup]"),
+        ("webhook", "the role executor"),
+    ],
+)
+async def test_what_no_node_offers_is_wrong_and_says_how_to_offer_it(offer, advice):
+    found = await cluster(node("a"), unoffered={offer: 3})
+    assert found["unoffered"].state == "wrong"
+    assert f"3 due runs need {offer}" in found["unoffered"].found
+    assert advice in (found["unoffered"].advice or "")
+
+
+@pytest.mark.parametrize(
+    ("apart", "state", "word"), [(0, "ok", ""), (5_000, "warning", "ahead"), (-5_000, "warning", "behind")]
+)
+async def test_clocks_that_are_apart(apart, state, word):
+    store: Any = FakeStore([], apart=apart)
+    found = await diagnosis._clocks(store)
+    assert found.state == state
+    assert word in found.found
+
+
+@pytest.mark.parametrize(("free", "state"), [(100 << 30, "ok"), (500 << 20, "warning"), (10 << 20, "wrong")])
+def test_room_on_the_disk(monkeypatch, free, state):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(0, 0, free))
+    found = diagnosis._disk(Settings())
+    assert {finding.state for finding in found} == {state}
+    assert len(found) == 2
+
+
+def test_a_store_elsewhere_needs_no_disk_here(tmp_path):
+    settings = Settings(store="postgresql://db/otd", logs_base_directory=tmp_path / "not" / "there")
+    (found,) = diagnosis._disk(settings)
+    assert found.state == "ok"
+    assert "for logs" in found.found
+
+
+def test_a_good_jobs_file_is_counted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("jobs.json").write_text('{"jobs": []}')
+    (found,) = diagnosis._jobs_file(Settings())
+    assert (found.state, found.found) == ("ok", "jobs.json: 0 jobs")
+
+
+@pytest.mark.parametrize(
+    ("error", "settings", "advice"),
+    [
+        (StoreUnavailable("x"), Settings(store="postgresql://db/otd"), "is PostgreSQL running"),
+        (OSError("x"), Settings(), "may this user write"),
+        (ValueError("x"), Settings(store="postgresql://db/otd"), "see the message"),
+    ],
+)
+def test_advice_for_a_store_that_does_not_open(error, settings, advice):
+    assert advice in diagnosis._advice_for(error, settings)
+
+
+async def test_a_server_that_can_not_be_asked_is_a_warning(free_port):
+    found = [finding async for finding in diagnosis._by_server(f"http://127.0.0.1:{free_port()}", None)]
+    assert [finding.state for finding in found] == ["warning"]
+    assert "--url" in (found[0].advice or "")
