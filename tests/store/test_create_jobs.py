@@ -10,7 +10,7 @@ from onthedot.model.job import JobView
 from onthedot.model.target import MASK, WebhookTarget
 from onthedot.store import Idempotency, Store
 from tests.store.conftest import START, Times
-from tests.store.given import DAY, HOUR, create, cursor_of, fetch, new, runs_of
+from tests.store.given import DAY, HOUR, create, cursor_of, execute, fetch, new, runs_of
 
 NEXT_HOUR = START - START % HOUR + HOUR
 
@@ -180,8 +180,8 @@ class TestIdempotency:
         second = await create(store, idempotency=Idempotency("k", "g"))
         assert second.id != first.id
         await times.advance(DAY + 1)
-        assert await store.prune_idempotency() == 1
-        assert await store.prune_idempotency() == 0
+        assert await store.prune(0) == 1
+        assert await fetch(store, "SELECT key FROM idempotency") == []
 
 
 async def test_five_thousand_at_once(store: Store, times: Times) -> None:
@@ -194,8 +194,6 @@ async def test_five_thousand_at_once(store: Store, times: Times) -> None:
 
 
 async def test_ended_one_offs_are_pruned_by_age(store: Store, times: Times) -> None:
-    from tests.store.given import execute
-
     old, young, recurring, live = (
         await create(store, schedule={"in": "1s"}, tags=["t"]),
         await create(store, schedule={"in": "1s"}),
@@ -204,8 +202,10 @@ async def test_ended_one_offs_are_pruned_by_age(store: Store, times: Times) -> N
     )
     await execute(store, f"UPDATE jobs SET state = 'ended', ended_at = {START} WHERE id IN ({old.id}, {recurring.id})")
     await execute(store, f"UPDATE jobs SET state = 'ended', ended_at = {START + 10} WHERE id = {young.id}")
-    assert await store.prune_jobs(START + 5) == 1
-    assert await store.prune_jobs(START + 5) == 0
+    assert await store.prune(START + 5) == 0, "its run is not over"
+    await execute(store, f"DELETE FROM runs WHERE job_id = {old.id}")
+    assert await store.prune(START + 5) == 1
+    assert await store.prune(START + 5) == 0
     left = {row["id"] for row in await fetch(store, "SELECT id FROM jobs")}
     assert left == {young.id, recurring.id, live.id}
     assert await fetch(store, "SELECT * FROM job_tags") == []

@@ -14,9 +14,8 @@ import msgspec
 from onthedot.errors import IdempotencyMismatch, Invalid
 from onthedot.model.duration import DAY
 from onthedot.store.driver import Rows, Transaction
-from onthedot.store.topic import Topic
 
-__all__ = ["Answers", "Idempotency", "IdempotencyUpkeep", "Wanted", "claim_keys", "mismatch", "once", "release_keys"]
+__all__ = ["Answers", "Idempotency", "Wanted", "claim_keys", "mismatch", "once", "release_keys"]
 
 T = TypeVar("T")
 KEPT = DAY
@@ -78,13 +77,3 @@ def mismatch(key: str) -> Invalid:
     return IdempotencyMismatch.one(
         "Idempotency-Key", "was used before with another request", given=key, accepted="a new key for a new request"
     )
-
-
-class IdempotencyUpkeep(Topic):
-    async def prune_idempotency(self, limit: int = 1000) -> int:
-        """Forget what is older than a day, at most `limit` rows; how many it were."""
-
-        async def body(tx: Transaction) -> int:
-            return await tx.execute("prune_idempotency", await tx.now() - KEPT, limit)
-
-        return await self.driver.write(body)

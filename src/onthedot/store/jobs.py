@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from onthedot.errors import NotFound, OnTheDotError
 from onthedot.model.job import JobRecord, JobView
 from onthedot.store.creating import NewJob
-from onthedot.store.driver import Transaction
 from onthedot.store.group import create_group
 from onthedot.store.reading import VIEW, no_job, read_view
 from onthedot.store.records import job_record, job_view
@@ -49,14 +48,3 @@ class Jobs(Topic):
         if row is None:
             raise NotFound(f"there is no timer {job_id}")
         return max(0, row["left_ms"] or 0)
-
-    async def prune_jobs(self, before: int, limit: int = 1000) -> int:
-        """Remove one-off jobs that ended before `before`, at most `limit` of them; how many it were."""
-
-        async def body(tx: Transaction) -> int:
-            gone = [row["id"] for row in await tx.rows("prune_jobs", before, limit)]
-            if gone:
-                await tx.execute("prune_tags", gone)
-            return len(gone)
-
-        return await self.driver.write(body)

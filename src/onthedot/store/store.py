@@ -8,7 +8,6 @@ from onthedot.store.by_hand import RunsByHand
 from onthedot.store.cancels import RunVerbs
 from onthedot.store.claims import Claims
 from onthedot.store.finishes import Finishes
-from onthedot.store.idempotency import IdempotencyUpkeep
 from onthedot.store.job_lists import JobLists
 from onthedot.store.jobs import Jobs
 from onthedot.store.keys import Keys
@@ -28,7 +27,6 @@ class Store(
     JobLists,
     JobSync,
     RunsByHand,
-    IdempotencyUpkeep,
     Keys,
     Claims,
     Finishes,

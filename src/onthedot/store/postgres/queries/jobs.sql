@@ -84,8 +84,9 @@ SELECT {columns} FROM jobs j {joins} WHERE j.tenant = $1 AND j.id = ANY($2::bigi
 -- name: prune_jobs
 DELETE FROM jobs
 WHERE id = ANY(ARRAY(
-    SELECT id FROM jobs WHERE state = 'ended' AND one_off AND ended_at < $1
-    ORDER BY ended_at, id LIMIT $2 FOR UPDATE SKIP LOCKED))
+    SELECT j.id FROM jobs j
+    WHERE j.state = 'ended' AND j.one_off AND j.ended_at < $1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.job_id = j.id)
+    ORDER BY j.ended_at, j.id LIMIT $2 FOR UPDATE SKIP LOCKED))
 RETURNING id;
 
 -- name: prune_tags
