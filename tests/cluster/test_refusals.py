@@ -85,3 +85,14 @@ async def test_a_database_that_is_away(refused, free_port):
     assert code == 1
     assert told.startswith("Error: ")
     assert "Traceback" not in told
+
+
+async def test_echo_on_a_port_that_is_taken(tmp_path, free_port):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        echo = NodeProcess("echo", "--port", port, directory=tmp_path, port=free_port())
+        assert await echo.exited() == 1
+    assert "Another --port may be free" in echo.output()
+    assert "Traceback" not in echo.output()

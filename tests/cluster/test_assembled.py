@@ -1,0 +1,171 @@
+"""The composition root, in this process: what the settings ask for is what runs."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from onthedot.errors import Invalid, SettingsError
+from onthedot.jobsfile import parse_jobs, read_jobs_file
+from onthedot.main import assembled, load_jobs
+from onthedot.model.duration import Duration
+from onthedot.model.key import ApiKeySpec
+from onthedot.model.target import CommandTarget, FunctionTarget, WebhookTarget
+from onthedot.service import DEFAULT_TENANT
+from onthedot.settings import CommandSetting, Settings
+from onthedot.store import JobFilter, open_store
+from tests.cluster.walking import until
+
+
+def settings(url: str, tmp_path, **fields) -> Settings:
+    return Settings(store=url, logs_base_directory=tmp_path / "logs", grace=Duration.parse("1s"), **fields)
+
+
+async def test_both_roles_run_and_get_ready(store_url, tmp_path):
+    async with assembled(settings(store_url, tmp_path)) as running:
+        assert running.app is not None
+        assert running.node is not None
+        await until(lambda: running.node is not None and running.node.ready, "the node is ready")
+        (node,) = await running.service.list_nodes()
+        assert (node.state, sorted(node.roles)) == ("alive", ["api", "executor"])
+        assert running.app.context.ready() is None
+    store = await open_store(store_url)
+    assert [node.state for node in await store.list_nodes() if node.state == "alive"] == []
+    await store.close()
+
+
+async def test_a_node_that_only_serves_executes_nothing(sqlite_url, tmp_path):
+    async with assembled(settings(sqlite_url, tmp_path, roles=("api",))) as running:
+        assert running.node is None
+        assert running.app is not None
+        assert running.app.context.ready() is None
+        assert await running.service.list_nodes() == []
+
+
+async def test_a_node_that_only_executes_serves_nothing(sqlite_url, tmp_path):
+    async with assembled(settings(sqlite_url, tmp_path, roles=("executor",))) as running:
+        assert running.app is None
+        assert running.node is not None
+
+
+async def test_not_ready_says_why(sqlite_url, tmp_path):
+    async with assembled(settings(sqlite_url, tmp_path)) as running:
+        assert running.app is not None
+        assert running.node is not None
+        await running.node.stop()
+        assert "not registered" in (running.app.context.ready() or "")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "10.1.2.3", "::", "otd.example"])
+async def test_beyond_this_machine_a_key_is_needed(sqlite_url, tmp_path, host):
+    with pytest.raises(SettingsError, match="onthedot keys create") as caught:
+        async with assembled(settings(sqlite_url, tmp_path, host=host, roles=("api",))):
+            raise AssertionError("it must not start")
+    assert host in str(caught.value)
+
+
+async def test_beyond_this_machine_with_a_key_it_starts(sqlite_url, tmp_path):
+    store = await open_store(sqlite_url)
+    await store.create_key(ApiKeySpec(name="a"), "hash", "otd_")
+    await store.close()
+    async with assembled(settings(sqlite_url, tmp_path, host="0.0.0.0", roles=("api",))) as running:
+        assert not await running.service.is_open()
+
+
+async def test_who_serves_nothing_needs_no_key(sqlite_url, tmp_path):
+    async with assembled(settings(sqlite_url, tmp_path, host="0.0.0.0", roles=("executor",))) as running:
+        assert running.node is not None
+
+
+async def test_where_webhooks_may_go_hangs_on_where_it_listens(sqlite_url, tmp_path):
+    async with assembled(settings(sqlite_url, tmp_path, roles=("api",))) as running:
+        running.service.targets.check(WebhookTarget(url="http://127.0.0.1:9/"))
+    store = await open_store(sqlite_url)
+    await store.create_key(ApiKeySpec(name="a"), "hash", "otd_")
+    await store.close()
+    async with assembled(settings(sqlite_url, tmp_path, host="0.0.0.0", roles=("api",))) as running:
+        with pytest.raises(Invalid):
+            running.service.targets.check(WebhookTarget(url="http://127.0.0.1:9/"))
+    listed = settings(sqlite_url, tmp_path, host="0.0.0.0", roles=("api",), egress_allow=("127.0.0.0/8",))
+    async with assembled(listed) as running:
+        assert running.service.targets.check(WebhookTarget(url="http://127.0.0.1:9/")) is None
+
+
+async def test_functions_and_commands_are_those_that_were_registered(sqlite_url, tmp_path):
+    text = """
+    [[jobs]]
+    identifier = "a"
+    path = "from_file"
+    function_name = "f"
+    periodicity = "1h"
+    [commands.of_file]
+    argv = ["true"]
+    """
+    jobs = parse_jobs(text, "toml", tmp_path / "jobs.toml")
+    given = settings(
+        sqlite_url, tmp_path, functions=("from_settings",), commands={"of_settings": CommandSetting(argv=("true",))}
+    )
+    async with assembled(given, jobs=jobs) as running:
+        check = running.service.targets.check
+        for target in (FunctionTarget(function="from_file:f"), FunctionTarget(function="from_settings:g")):
+            assert check(target) is None
+        for command in ("of_file", "of_settings"):
+            assert check(CommandTarget(command=command)) is None
+        for wrong in (FunctionTarget(function="os:system"), CommandTarget(command="rm")):
+            with pytest.raises(Invalid):
+                check(wrong)
+
+
+async def test_the_jobs_file_is_the_truth_for_its_own_jobs(sqlite_url, tmp_path):
+    path = tmp_path / "jobs.yaml"
+    entry = "- {{key: {0}, schedule: {{every: 1h}}, target: {{type: webhook, url: 'http://127.0.0.1:9/'}}}}\n"
+    path.write_text(entry.format("a") + entry.format("b"))
+    async with assembled(settings(sqlite_url, tmp_path), jobs=read_jobs_file(path)) as running:
+        assert running.synced is not None
+        assert running.synced.created == ["a", "b"]
+        path.write_text(entry.format("b"))
+        report = await load_jobs(running.service, read_jobs_file(path))
+        assert (report.removed, report.unchanged) == (["a"], ["b"])
+        page = await running.service.list_jobs(DEFAULT_TENANT, JobFilter())
+        assert [job.key for job in page.items] == ["b"]
+
+
+async def test_a_file_that_can_not_be_applied_stops_the_start_with_its_line(sqlite_url, tmp_path):
+    path = tmp_path / "jobs.yaml"
+    path.write_text("- key: a\n  schedule: {every: 1h}\n  target:\n    type: command\n    command: rm\n")
+    with pytest.raises(Invalid, match=r"jobs\.yaml:5: \[?jobs\[0\]\.target\.command"):
+        async with assembled(settings(sqlite_url, tmp_path), jobs=read_jobs_file(path)):
+            raise AssertionError("it must not start")
+
+
+async def test_what_was_started_is_stopped_when_the_start_fails(sqlite_url, tmp_path, monkeypatch):
+    """The store's lock is free again: nothing was left open."""
+    path = tmp_path / "jobs.json"
+    path.write_text('[{"key": "a", "schedule": {"every": "1h"}, "target": {"type": "command", "command": "rm"}}]')
+    with pytest.raises(Invalid):
+        async with assembled(settings(sqlite_url, tmp_path), jobs=read_jobs_file(path)):
+            raise AssertionError("it must not start")
+    store = await open_store(sqlite_url)
+    assert await store.list_nodes() == []
+    await store.close()
+
+
+async def test_a_run_goes_all_the_way(sqlite_url, tmp_path):
+    (tmp_path / "chores.py").write_text("def greet(name):\n    print('hello', name)\n")
+    path = tmp_path / "jobs.json"
+    path.write_text(
+        '[{"identifier": "g", "path": "chores", "function_name": "greet", "periodicity": "1h",\n'
+        '  "arguments": {"name": "A"}}]'
+    )
+    async with assembled(settings(sqlite_url, tmp_path), jobs=read_jobs_file(path)) as running:
+        job = await running.service.get_job_by_key(DEFAULT_TENANT, "g")
+        run = await running.service.run_job(DEFAULT_TENANT, job.id)
+
+        async def done() -> bool:
+            return (await running.service.get_run(DEFAULT_TENANT, run.id)).status == "DONE"
+
+        await until(done, "the function has run")
+        assert "hello A" in (await running.service.run_logs(DEFAULT_TENANT, run.id) or "")
+    written = tmp_path / "logs" / "g" / f"{run.id}.log"
+    assert "hello A" in await asyncio.to_thread(written.read_text)
