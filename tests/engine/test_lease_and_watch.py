@@ -71,6 +71,14 @@ def test_a_gap_in_our_own_beats_restarts_the_watch():
     assert watch.suspects(15.0) == [("peer", 7)]
 
 
+def test_a_short_lease_has_a_shorter_gap():
+    watch = Watch(2.0)
+    watch.observe(0.0, [("peer", 7)])
+    watch.observe(1.0, [("peer", 7)])  # a gap of 1 s is half of this lease
+    assert watch.suspects(1.0) == []
+    assert watch.next_deadline() == 3.0
+
+
 def test_a_watcher_that_was_frozen_declares_nobody():
     watch = watched(*((float(second), 7) for second in range(5)))
     assert watch.suspects(100.0) == []  # thawed: its own last beat is 96 s old

@@ -18,7 +18,7 @@ from onthedot.engine.deadlines import Deadlines
 from onthedot.engine.duties import Duties
 from onthedot.engine.gate import Gate
 from onthedot.engine.health import Health
-from onthedot.engine.heart import Heart
+from onthedot.engine.heart import BEAT, Heart
 from onthedot.engine.holdings import Holdings
 from onthedot.engine.joblog import Offload
 from onthedot.engine.keeper import OrderReader, Watchman
@@ -150,6 +150,7 @@ class Chain:
             watch=self.watch,
             health=health,
             rng=rng,
+            every=min(BEAT, lease_seconds / 5),
             load=load,
             lost=lost,
         )

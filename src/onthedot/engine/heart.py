@@ -19,7 +19,7 @@ from onthedot.store import Beat
 __all__ = ["BEAT", "BeatStore", "Heart"]
 
 BEAT = 1.0
-_RETRY = (0.1, 0.5)  # seconds after a beat without an answer: a lease has room for several
+_RETRY = (0.1, 0.5)  # of that, after a beat without an answer: a lease has room for several
 
 
 class BeatStore(Protocol):
@@ -38,6 +38,7 @@ class Heart:
         watch: Watch,
         health: Health,
         rng: random.Random,
+        every: float = BEAT,
         load: Callable[[], NodeLoad],
         lost: Callable[[], None],
     ) -> None:
@@ -49,12 +50,13 @@ class Heart:
         self._watch = watch
         self._health = health
         self._rng = rng
+        self._every = every
         self._load = load
         self._lost = lost
 
     async def step(self) -> None:
         sent = self._clock.monotonic()
-        rest = BEAT if await self.beat() else self._rng.uniform(*_RETRY)
+        rest = self._every if await self.beat() else self._every * self._rng.uniform(*_RETRY)
         await self._clock.sleep(max(0.0, sent + rest - self._clock.monotonic()))
 
     async def beat(self) -> bool:

@@ -17,6 +17,7 @@ GAP = 2.0
 class Watch:
     def __init__(self, lease: float) -> None:
         self._lease = lease
+        self._gap = min(GAP, 0.4 * lease)
         self._seen: dict[str, tuple[int, float]] = {}  # peer → its beat, and when we first saw that beat
         self._last_good: float | None = None
 
@@ -43,5 +44,5 @@ class Watch:
         self._seen.pop(peer, None)
 
     def _check_gap(self, now: float) -> None:
-        if self._last_good is not None and now - self._last_good > GAP:
+        if self._last_good is not None and now - self._last_good > self._gap:
             self._seen = {peer: (beat, now) for peer, (beat, _) in self._seen.items()}
