@@ -161,6 +161,21 @@ async def test_one_errand_at_a_time(bench, fake_clock):
     assert len(bench.store.asked_for("claim")) == 4  # and once more for what was asked meanwhile
 
 
+async def test_no_claim_before_the_last_ones_answer_was_taken(fake_clock):
+    """Otherwise both would fill the same room."""
+    bench = Bench(fake_clock)
+    bench.store.script("claim", bench.claim(*(bench.run(f"{n}-1", due_in=900) for n in range(4))))
+    bench.store.script("claim", *[bench.claim() for _ in range(5)])
+    bench.scheduler.handle(LOOK)
+    await fake_clock.settle()
+    assert len(bench.scheduler.mailbox) == 1  # the answer waits
+    bench.scheduler.handle(LOOK)
+    await fake_clock.settle()
+    assert len(bench.store.asked_for("claim")) == 2
+    await bench.drain()
+    assert bench.store.asked_for("claim")[2:] == [(["webhook"], 1), (["function:reports"], 2)]
+
+
 async def test_a_claim_that_filled_its_limit_is_followed_by_another(fake_clock):
     bench = Bench(fake_clock)
     bench.store.script("claim", bench.claim(*(bench.run(f"{n}-1") for n in range(4))), bench.claim())

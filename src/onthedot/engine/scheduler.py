@@ -75,6 +75,8 @@ class Scheduler:
         self.handle(await self.mailbox.take())
 
     def handle(self, message: SchedulerMessage) -> None:
+        if isinstance(message, Claimed | Missed | Rows):
+            self._errand = None
         match message:
             case Tick():
                 self._fire()
@@ -175,9 +177,9 @@ class Scheduler:
                 self._timer.look_within(HUNGRY)
 
     def _next_errand(self) -> None:
-        """At most one at a time; the answer's message starts the next."""
+        """At most one at a time, until its answer is taken: only then is it known how much room there is."""
         now = self._clock.monotonic()
-        if self.closed or (self._errand is not None and not self._errand.done()) or now < self._not_before:
+        if self.closed or self._errand is not None or now < self._not_before:
             return
         if now >= self._reconcile_at:
             self._reconcile_at = now + RECONCILE
@@ -197,7 +199,6 @@ class Scheduler:
             except BaseException as error:
                 self._around.crashed(error)
             else:
-                self._errand = None
                 self.mailbox.put_over(answer)  # at most one
 
         self._errand = asyncio.get_running_loop().create_task(run())
