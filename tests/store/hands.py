@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -99,31 +100,41 @@ class Hands:
 
     async def check(self) -> None:
         """What must hold after every transaction, whoever else was at work."""
-        jobs = {row["id"]: row for row in await self.sql("SELECT * FROM jobs")}
-        live, ledger = await self.live(), await self.ledger()
-        cursors = [row["job_id"] for row in live if row["cursor"]]
-        assert len(cursors) == len(set(cursors)), "two cursors"
-        for job_id, job in jobs.items():
-            if job["state"] == "active" and not job["one_off"]:
-                assert job_id in cursors, f"active job {job_id} has no cursor"
-            if job["state"] == "active" and job["one_off"]:
-                assert any(row["job_id"] == job_id for row in live), f"active one-off {job_id} has no run"
-        both = {row["id"] for row in live} & {row["id"] for row in ledger}
-        assert not both, f"in runs and in the ledger: {both}"
-        for row in live:
-            assert row["job_id"] in jobs or row["state"] == "running", f"run {row['id']} of a job that is gone"
-            paused = row["job_id"] in jobs and jobs[row["job_id"]]["state"] == "paused"
-            if paused and row["state"] == "pending" and row["kind"] != "manual":
-                assert row["ready_at"] == NEVER, f"paused job {row['job_id']} has a run to claim: {row['id']}"
-            assert (row["node"] is None) == (row["state"] == "pending")
-        covered: dict[int, list[tuple[int, int]]] = {}
-        for row in [*live, *ledger]:
-            if row["kind"] == "scheduled":
-                until = row["until_slot"] if "until_slot" in row.keys() and row["until_slot"] else row["slot"]  # noqa: SIM118
-                covered.setdefault(row["job_id"], []).append((row["slot"], until))
-        for job_id, spans in covered.items():
-            spans.sort()
-            for (_, end), (start, _) in zip(spans, spans[1:], strict=False):
-                assert end < start, f"job {job_id}: slot {start} is covered twice"
-        holders = [row["lane"] for row in live if row["state"] == "running" and row["lane"] is not None]
-        assert len(holders) == len(set(holders)), "a lane is held twice"
+        check_invariants(await self.sql("SELECT * FROM jobs"), await self.live(), await self.ledger())
+
+
+def check_invariants(jobs_now: Sequence[Row], live: Sequence[Row], ledger: Sequence[Row]) -> None:
+    jobs = {row["id"]: row for row in jobs_now}
+    cursors = [row["job_id"] for row in live if row["cursor"]]
+    assert len(cursors) == len(set(cursors)), "two cursors"
+    for job_id, job in jobs.items():
+        if job["state"] == "active" and not job["one_off"]:
+            assert job_id in cursors, f"active job {job_id} has no cursor"
+        if job["state"] == "active" and job["one_off"]:
+            assert any(row["job_id"] == job_id for row in live), f"active one-off {job_id} has no run"
+    both = {row["id"] for row in live} & {row["id"] for row in ledger}
+    assert not both, f"in runs and in the ledger: {both}"
+    for row in live:
+        assert row["job_id"] in jobs or row["state"] == "running", f"run {row['id']} of a job that is gone"
+        paused = row["job_id"] in jobs and jobs[row["job_id"]]["state"] == "paused"
+        if paused and row["state"] == "pending" and row["kind"] != "manual":
+            assert row["ready_at"] == NEVER, f"paused job {row['job_id']} has a run to claim: {row['id']}"
+        assert (row["node"] is None) == (row["state"] == "pending")
+    _check_slots(live, ledger)
+    holders = [row["lane"] for row in live if row["state"] == "running" and row["lane"] is not None]
+    assert len(holders) == len(set(holders)), "a lane is held twice"
+
+
+def _check_slots(live: Sequence[Row], ledger: Sequence[Row]) -> None:
+    """P1: no slot is covered twice, by a run of its own or by a range."""
+    covered: dict[int, list[tuple[int, int]]] = {}
+    for row in live:
+        if row["kind"] == "scheduled":
+            covered.setdefault(row["job_id"], []).append((row["slot"], row["slot"]))
+    for row in ledger:
+        if row["kind"] == "scheduled":
+            covered.setdefault(row["job_id"], []).append((row["slot"], row["until_slot"] or row["slot"]))
+    for job_id, spans in covered.items():
+        spans.sort()
+        for (_, end), (start, _) in itertools.pairwise(spans):
+            assert end < start, f"job {job_id}: slot {start} is covered twice"

@@ -195,7 +195,9 @@ async def test_a_large_claim_takes_as_many_statements_as_a_small_one(hands: Hand
         assert len(claim.runs) >= 2 * n
         counts.append(len(said))
         await hands.finish(*claim.runs)
-    assert counts[0] <= counts[1] <= counts[0] + 1 <= 10, "one more at most: a second look when a kind had too little room"
+    assert counts[0] <= counts[1] <= counts[0] + 1 <= 10, (
+        "one more at most: a second look when a kind had too little room"
+    )
 
 
 def _listen(driver, said):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from onthedot import telemetry
@@ -22,7 +24,7 @@ def hands(store: Store, times: Times) -> Hands:
 
 @pytest.fixture
 def said():
-    events: list[tuple[str, dict]] = []
+    events: list[tuple[str, dict[str, Any]]] = []
     stop = telemetry.subscribe(lambda event: events.append((event.name, event.fields)))
     yield events
     stop()

@@ -184,7 +184,7 @@ class TestVerbsAgainstClaims:
         job = await create(store, schedule={"every": "1h"})
         async with store.driver.transaction() as tx, connected(postgres_url) as claimer:
             await tx.row("lock_job", 1, job.id)
-            await tx.rows("lock_pending", 1, job.id)
+            await tx.rows("lock_runs", 1, job.id)
             taken = await claimer.fetch(
                 "SELECT r.id FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.cursor "
                 "FOR UPDATE OF r SKIP LOCKED FOR NO KEY UPDATE OF j SKIP LOCKED"

@@ -86,7 +86,7 @@ async def test_postgres(many_jobs: Callable[[str, int], str], size: int) -> None
         for name, args in (("get_job", [1, 777]), ("get_job_by_key", [1, "Key-778"]), ("get_jobs", [1, [3, 4, 5]])):
             plan = await _executed(connection, queries[name + VIEW], args)
             _check(name, plan, None)
-        for name, args in (("lock_job", [1, 777]), ("lock_pending", [1, 777]), ("jobs_of_source", [1, "x.json"])):
+        for name, args in (("lock_job", [1, 777]), ("lock_runs", [1, 777]), ("jobs_of_source", [1, "x.json"])):
             _check(name, await _executed(connection, queries[name], args), None)
     finally:
         await connection.close()
@@ -149,7 +149,7 @@ def test_sqlite(many_jobs: Callable[[str, int], str], size: int) -> None:
             steps, rows = _counted(raw, queries[name + VIEW], args)
             assert rows
             assert steps < 2_000, name
-        for name, args in (("lock_job", [1, 777]), ("lock_pending", [1, 777]), ("jobs_of_source", [1, "x.json"])):
+        for name, args in (("lock_job", [1, 777]), ("lock_runs", [1, 777]), ("jobs_of_source", [1, "x.json"])):
             assert _counted(raw, queries[name], args)[0] < 2_000, name
     finally:
         raw.close()

@@ -8,7 +8,7 @@ from onthedot.errors import Invalid, NotFound
 from onthedot.model.instant import format_instant
 from onthedot.store import RunFilter, Store
 from tests.store.conftest import START, Times
-from tests.store.hands import FAILED, REFUSED, Hands, at, every, spec
+from tests.store.hands import FAILED, OK, REFUSED, Hands, at, every, spec
 
 MINUTE = 60_000
 
@@ -80,7 +80,7 @@ class TestLists:
             elif what != "PENDING":
                 run = await hands.one()
                 if what != "EXECUTING":
-                    await hands.finish(run, outcome=REFUSED if what == "FAILED" else Hands.ended.__defaults__[0])
+                    await hands.finish(run, outcome=REFUSED if what == "FAILED" else OK)
             await times.set(START + (n + 1) * MINUTE)
         return names
 

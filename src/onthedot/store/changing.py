@@ -31,11 +31,12 @@ class Locked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def lock(tx: Transaction, tenant: int, job_id: int) -> Locked | None:
-    """The job's row, then its pending runs, then the time: waiting for a lock must not make `now` old."""
+    """The job's row, then its runs, then the time: waiting for a lock must not make `now` old."""
     row = await tx.row("lock_job", tenant, job_id)
     if row is None:
         return None
-    pending = await tx.rows("lock_pending", tenant, job_id)
+    runs = await tx.rows("lock_runs", tenant, job_id)
+    pending = [run for run in runs if run["state"] == "pending"]
     return Locked(record=job_record(row), pending=pending, now=await tx.now())
 
 

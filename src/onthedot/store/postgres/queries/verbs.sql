@@ -1,8 +1,9 @@
 -- What a verb on a job does to its runs. The job's row is locked first, in a statement before any of these.
 
--- name: lock_pending
-SELECT id, slot, kind, cursor, tries, parked FROM runs
-WHERE tenant = $1 AND job_id = $2 AND state = 'pending'
+-- name: lock_runs
+-- Those that run too: a finish that puts one back to pending must come before us, or see what we did.
+SELECT id, slot, kind, cursor, tries, parked, state FROM runs
+WHERE tenant = $1 AND job_id = $2
 ORDER BY id FOR UPDATE;
 
 -- name: add_runs

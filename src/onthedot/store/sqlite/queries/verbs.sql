@@ -1,8 +1,8 @@
 -- What a verb on a job does to its runs. The job's row is locked first, in a statement before any of these.
 
--- name: lock_pending
-SELECT id, slot, kind, cursor, tries, parked FROM runs
-WHERE tenant = ?1 AND job_id = ?2 AND state = 'pending'
+-- name: lock_runs
+SELECT id, slot, kind, cursor, tries, parked, state FROM runs
+WHERE tenant = ?1 AND job_id = ?2
 ORDER BY id;
 
 -- name: add_runs

@@ -1,0 +1,155 @@
+"""Two connections, stepped statement by statement through every order with at most two switches.
+
+An Actor's transactions stop before each statement and before the COMMIT until they are let go on. `run_schedule` lets
+one of the two do its next statement, waits until that is done or hangs on a lock (the server says so), and goes on. A
+schedule `(first, i, j)` is: the first does i statements, the other j, then the first does the rest, then the other:
+with i and j over all values these are all interleavings with two switches, and a statement that hangs switches too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+
+from onthedot.store import Store
+from onthedot.store.driver import Transaction
+
+Action = Callable[[Store], Awaitable[Any]]
+DEADLINE = 20.0
+
+
+class Actor:
+    """One user or node with a store of its own."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.pid: int | None = None
+        self.steps = 0
+        self.result: Any = None
+        self._go = asyncio.Semaphore(0)
+        self._idle = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._wrap(store.driver)
+
+    def _wrap(self, driver: Any) -> None:
+        transaction = driver.transaction
+
+        @asynccontextmanager
+        async def stepped() -> AsyncIterator[Transaction]:
+            async with transaction() as tx:
+                self.pid = tx.connection.get_server_pid()
+                yield _Stepped(tx, self)  # type: ignore[misc]  # as much of one as verbs use
+                await self.gate()  # the COMMIT is a step
+
+        driver.transaction = stepped
+        driver.read = driver.write  # a read is stepped too
+
+    async def gate(self) -> None:
+        self._idle.set()
+        await self._go.acquire()
+        self.steps += 1
+
+    def start(self, action: Action) -> None:
+        async def run() -> None:
+            try:
+                self.result = await action(self.store)
+            except Exception as error:
+                self.result = error
+            finally:
+                self._idle.set()
+
+        self.steps = 0
+        self._task = asyncio.ensure_future(run())
+
+    @property
+    def done(self) -> bool:
+        return self._task is not None and self._task.done()
+
+    async def settle(self, blocked: Callable[[int], Awaitable[bool]]) -> bool:
+        """Wait until it stops before its next statement, is through, or hangs on a lock. True unless it hangs."""
+        async with asyncio.timeout(DEADLINE):
+            while True:
+                try:
+                    await asyncio.wait_for(self._idle.wait(), 0.004)
+                except TimeoutError:
+                    if self.pid is not None and await blocked(self.pid):
+                        return False
+                else:
+                    await asyncio.sleep(0)
+                    return True
+
+    async def step(self, blocked: Callable[[int], Awaitable[bool]]) -> bool:
+        """Do one statement. False: it hangs."""
+        if self._idle.is_set() and not self.done:
+            self._idle.clear()
+            self._go.release()
+        return await self.settle(blocked)
+
+
+class _Stepped:
+    """A transaction that asks before each statement. Looking at the clock is not worth a step."""
+
+    def __init__(self, tx: Any, actor: Actor) -> None:
+        self._tx = tx
+        self._actor = actor
+        self.connection = tx.connection
+
+    async def rows(self, name: str, *args: Any) -> Any:
+        await self._actor.gate()
+        return await self._tx.rows(name, *args)
+
+    async def row(self, name: str, *args: Any) -> Any:
+        await self._actor.gate()
+        return await self._tx.row(name, *args)
+
+    async def execute(self, name: str, *args: Any) -> Any:
+        await self._actor.gate()
+        return await self._tx.execute(name, *args)
+
+    async def now(self) -> int:
+        return int(await self._tx.now())
+
+
+class Stage:
+    """Two actors, and a third connection that sees who hangs."""
+
+    def __init__(self, one: Store, other: Store, watcher: asyncpg.Connection[Any]) -> None:
+        self.actors = (Actor(one), Actor(other))
+        self._watcher = watcher
+
+    async def blocked(self, pid: int) -> bool:
+        found = await self._watcher.fetchval(
+            "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'", pid
+        )
+        return found is not None
+
+    async def run_schedule(self, actions: tuple[Action, Action], first: int, i: int, j: int) -> tuple[int, int]:
+        """Let both act in this order. Answers how many statements each did before the other was through."""
+        one, other = self.actors[first], self.actors[1 - first]
+        for actor, action in zip(self.actors, actions, strict=True):
+            actor.start(action)
+            await actor.settle(self.blocked)
+        did_one = await self._run(one, i, other)
+        did_other = await self._run(other, j, one)
+        await self._run(one, None, other)
+        await self._run(other, None, one)
+        assert one.done
+        assert other.done
+        return did_one, did_other
+
+    async def _run(self, actor: Actor, steps: int | None, other: Actor) -> int:
+        """So many statements, or all. If it hangs, the other goes on until it does not."""
+        did = 0
+        async with asyncio.timeout(DEADLINE):
+            while not actor.done and (steps is None or did < steps):
+                if not await actor.step(self.blocked):
+                    if steps is not None:
+                        return did
+                    while not await actor.settle(self.blocked):
+                        await other.step(self.blocked)
+                did += 1
+        return did
