@@ -13,7 +13,32 @@ from onthedot.settings.values import PARSERS
 
 NAMES = st.sampled_from(sorted(PARSERS))
 LIKELY = st.sampled_from(
-    ["0", "1", "-1", "8000", "65536", "1s", "5m", "PT1H", "second", "api", "api,executor", "json", "INFO", "auto", "keys", "sqlite:///x.db", "postgresql://h/d", "127.0.0.1", "::1", "10.0.0.0/8", "a.b", "jobs.json", ",", "true"]
+    [
+        "0",
+        "1",
+        "-1",
+        "8000",
+        "65536",
+        "1s",
+        "5m",
+        "PT1H",
+        "second",
+        "api",
+        "api,executor",
+        "json",
+        "INFO",
+        "auto",
+        "keys",
+        "sqlite:///x.db",
+        "postgresql://h/d",
+        "127.0.0.1",
+        "::1",
+        "10.0.0.0/8",
+        "a.b",
+        "jobs.json",
+        ",",
+        "true",
+    ]
 )
 TEXTS = LIKELY | st.text(max_size=20)
 LOOSE = st.recursive(
