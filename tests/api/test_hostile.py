@@ -213,7 +213,7 @@ async def test_every_answer_carries_the_security_headers(api, new_job):
         assert "unsafe" not in policy
         assert "frame-ancestors 'none'" in policy
         assert headers["x-content-type-options"] == "nosniff"
-        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["referrer-policy"] == "same-origin"
         assert ("no-store" in headers["cache-control"]) == (path != "/static/style.css"), path
         assert "server" not in headers
 

@@ -22,7 +22,7 @@ class Sync(Strict, frozen=True, kw_only=True):
     """`source` names the file; `prune` removes its jobs that are no longer in it; `dry_run` only tells."""
 
     source: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-    jobs: Annotated[list[JobSpec], msgspec.Meta(max_length=50_000)]
+    jobs: Annotated[list[JobSpec], msgspec.Meta(max_length=10_000)]
     prune: bool = False
     dry_run: bool = False
 
@@ -35,7 +35,7 @@ class Sync(Strict, frozen=True, kw_only=True):
     body=Sync,
     answers={200: SyncReport},
     problems=(409,),
-    limit=64 * MIB,
+    limit=16 * MIB,
     example={
         "source": "jobs.json",
         "jobs": [

@@ -58,9 +58,9 @@ async def overview(request: Req) -> ASGIResponse:
     """The first page."""
     try:
         asked = read_query(_without_blanks(request.scope["query_string"]), ASKED)
+        values = await gather(service_of(request), principal_of(request).tenant, asked)
     except Invalid:  # an old bookmark, a slip in the address bar: show all there is
         return answers.redirect("/")
-    values = await gather(service_of(request), principal_of(request).tenant, asked)
     values["signed_in"] = principal_of(request).key_id is not None
     values["base"] = f"{request.scope['scheme']}://{request.headers.get('host', '127.0.0.1:8000')}"
     return answers.html(render("jobs.html" if asked["part"] else "overview.html", **values))

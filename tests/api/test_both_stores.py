@@ -1,0 +1,92 @@
+"""The main path over HTTP means the same on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+
+from onthedot.clock import SystemClock
+from onthedot.model.key import ApiKeySpec
+from tests.api.conftest import JOB, client_of, paths, problem, serving
+from tests.api.executor import FAILED, TinyNode
+
+
+async def test_a_jobs_life(store_url):
+    async with serving(store_url, SystemClock()) as app, client_of(app) as api:
+        node = TinyNode(app.context.service.store)
+        await node.register()
+        timer = await api.post("/timers", json={"seconds": 60, "url": "http://127.0.0.1:5003/"})
+        assert (timer.status_code, timer.json()["time_left"]) == (201, 60)
+        assert (await api.get(f"/timers/{timer.json()['id']}")).json()["time_left"] in (59, 60)
+
+        headers = {"idempotency-key": "once"}
+        made = await api.post("/v1/jobs", json={**JOB, "tags": ["x"]}, headers=headers)
+        job = made.json()
+        assert (made.status_code, job["state"]) == (201, "active")
+        assert (await api.post("/v1/jobs", json={**JOB, "tags": ["x"]}, headers=headers)).json() == job
+        problem(await api.post("/v1/jobs", json=JOB, headers=headers), 422)
+        problem(await api.post("/v1/jobs", json=JOB), 409)
+
+        address = f"/v1/jobs/{job['id']}"
+        assert (await api.patch(address, json={"name": "Ünï"}, headers={"if-match": '"1"'})).json()["version"] == 2
+        problem(await api.patch(address, json={"name": "x"}, headers={"if-match": '"1"'}), 412)
+        assert [one["id"] for one in (await api.get("/v1/jobs?q=ünï&tag=x")).json()["items"]] == [job["id"]]
+
+        run = (await api.post(f"{address}/run", headers={"idempotency-key": "run"})).json()
+        assert (await api.post(f"{address}/run", headers={"idempotency-key": "run"})).json() == run
+        assert await node.work(FAILED, log="it failed\n") == [run["id"]]
+        assert (await api.get(f"/v1/runs/{run['id']}")).json()["status"] == "FAILED"
+        assert (await api.get(f"/v1/runs/{run['id']}/logs")).text == "it failed\n"
+        assert [one["id"] for one in (await api.get("/v1/dead")).json()["items"]] == [run["id"]]
+
+        again = {"idempotency-key": "again"}
+        driven = (await api.post("/v1/dead/redrive", headers=again)).json()
+        assert len(driven["runs"]) == 1
+        assert (await api.post("/v1/dead/redrive", headers=again)).json() == driven
+        retried = (await api.post(f"/v1/runs/{run['id']}/retry", headers={"idempotency-key": "r"})).json()
+        assert (await api.post(f"/v1/runs/{run['id']}/retry", headers={"idempotency-key": "r"})).json() == retried
+        assert set(await node.work()) == {*driven["runs"], retried["id"]}
+
+        assert (await api.get("/v1/stats")).json()["last_hour"]["DONE"] == 2
+        assert (await api.get("/readyz")).status_code == 200
+        assert "onthedot_store_up 1.0" in (await api.get("/metrics")).text
+        assert (await api.get("/")).status_code == 200
+        assert (await api.post(f"{address}/pause")).json()["state"] == "paused"
+        assert (await api.delete(address)).status_code == 204
+
+
+async def test_a_batch_and_its_pages(store_url):
+    async with serving(store_url, SystemClock()) as app, client_of(app) as api:
+        body = [{**JOB, "key": f"job-{n}"} for n in range(120)] + [{**JOB, "key": "job-7"}, {"key": "bad"}]
+        answers = (await api.post("/v1/jobs/batch", json=body)).json()
+        assert [one["status"] for one in answers] == [201] * 120 + [409, 422]
+        seen, address = [], "/v1/jobs?limit=50&q=JOB-"
+        while address:
+            page = (await api.get(address)).json()
+            seen += [one["key"] for one in page["items"]]
+            address = page["next"]
+        assert sorted(seen) == sorted(f"job-{n}" for n in range(120))
+
+
+async def test_hazards_that_only_one_of_them_minds(store_url):
+    async with serving(store_url, SystemClock()) as app, client_of(app) as api:
+        for body in ({"name": "a\x00b"}, {"params": {"n": 2**63}}, {"params": {"\x00": 1}}):
+            content = json.dumps({**JOB, **body})
+            assert paths(problem(await api.post("/v1/jobs", content=content), 422))
+        for query in ("q=%00", "tag=%00", "cursor=%00"):
+            problem(await api.get(f"/v1/jobs?{query}"), 422)
+        far = {"params": {"n": -(2**63), "f": 1e308, "deep": {"a": [{}]}}, "name": "🙂" * 500, "tags": ["é" * 100]}
+        made = await api.post("/v1/jobs", json={**JOB, **far})
+        assert made.status_code == 201, made.text
+        assert made.json()["params"] == far["params"]
+
+
+async def test_keys_and_tenants(store_url):
+    async with serving(store_url, SystemClock()) as app:
+        made = await app.context.service.create_key(ApiKeySpec(name="a", scope="write", tenant="one"))
+        other = await app.context.service.create_key(ApiKeySpec(name="b", scope="write", tenant="two"))
+        async with client_of(app, made.key) as mine, client_of(app, other.key) as theirs, client_of(app) as nobody:
+            job = (await mine.post("/v1/jobs", json=JOB)).json()
+            problem(await theirs.get(f"/v1/jobs/{job['id']}"), 404)
+            assert (await theirs.post("/v1/jobs", json=JOB)).status_code == 201
+            problem(await nobody.get("/v1/jobs"), 401)
+            problem(await mine.get("/v1/keys"), 403)

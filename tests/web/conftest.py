@@ -1,0 +1,80 @@
+"""A real browser on the real server. Debian's chromium; never a downloaded one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, async_playwright
+
+from onthedot.api.app import App
+from onthedot.clock import SystemClock
+from tests.api.conftest import listening, serving
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage", "--disable-component-update"]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Its path; installed if we may, skipped if it can't be had, a failure where everything must be there."""
+    found = _find()
+    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        subprocess.run(["apt-get", "install", "-y", "chromium"], capture_output=True, timeout=300, check=False)
+        found = _find()
+    if found is None:
+        missing = "no chromium on this machine and it can't be installed: the pages are not looked at in a browser"
+        if os.environ.get("CI"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    return found
+
+
+def _find() -> str | None:
+    return next((path for path in map(shutil.which, NAMES) if path), None)
+
+
+@pytest.fixture
+async def site(sqlite_url: str) -> AsyncIterator[tuple[App, str]]:
+    """The application and where it listens."""
+    async with serving(sqlite_url, SystemClock()) as app, listening(app) as (host, port):
+        yield app, f"http://{host}:{port}"
+
+
+@pytest.fixture
+async def browser(chromium: str) -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield browser
+        await browser.close()
+
+
+class Watched:
+    """A page that remembers what went wrong on it: script errors, refused loads, answers of 400 and above."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        self.asked: list[str] = []
+        page.on("console", lambda message: self.complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self.asked.append(request.url))
+
+
+@pytest.fixture
+async def watched(browser: Browser) -> AsyncIterator[Any]:
+    """`await watched(width=390, scheme="dark")`: a fresh page."""
+    contexts = []
+
+    async def open_page(width: int = 1280, scheme: Any = "light") -> Watched:
+        context = await browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        return Watched(await context.new_page())
+
+    yield open_page
+    for context in contexts:
+        await context.close()

@@ -1,0 +1,146 @@
+"""The pages in a real browser: they load, they live, they look right on a phone, and nothing is refused by the CSP."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from onthedot.model.job import JobSpec
+from onthedot.model.key import ApiKeySpec
+from onthedot.model.schedule import Schedule
+from onthedot.model.target import WebhookTarget
+
+LONG = "https://example.com/" + "a-very-long-path/" * 20
+
+
+def job(key: str, **fields: Any) -> JobSpec:
+    given = {"schedule": Schedule(cron="0 3 * * *"), "target": WebhookTarget(url="http://127.0.0.1:5003/"), **fields}
+    return JobSpec(key=key, **given)
+
+
+async def overflow(page: Page) -> int:
+    """How far the page can be scrolled sideways: nobody should have to."""
+    wide: int = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return wide
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_the_first_page_loads_clean_at_every_width_and_colour(site, watched, width, scheme):
+    app, base = site
+    await app.context.service.create_job(1, job("nightly", name="Nightly report", tags=["reports"]))
+    await app.context.service.create_job(1, job("long-" + "x" * 190, target=WebhookTarget(url=LONG)))
+    seen = await watched(width, scheme)
+    await seen.page.goto(base)
+    await expect(seen.page.get_by_role("link", name="Nightly report")).to_be_visible()
+    await expect(seen.page.locator("#live")).to_be_visible()
+    assert await overflow(seen.page) == 0
+    assert seen.complaints == []
+    assert {address.split("/")[2] for address in seen.asked} == {base.removeprefix("http://")}
+    background = await seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == ("rgb(248, 246, 242)" if scheme == "light" else "rgb(18, 19, 21)")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_the_docs_load_clean(site, watched, width):
+    _, base = site
+    seen = await watched(width)
+    await seen.page.goto(f"{base}/docs")
+    await expect(seen.page.get_by_role("heading", name="API", exact=True)).to_be_visible()
+    assert await overflow(seen.page) == 0
+    assert seen.complaints == []
+
+
+async def test_what_happens_is_seen_without_reloading(site, watched):
+    app, base = site
+    seen = await watched()
+    await seen.page.goto(base)
+    await expect(seen.page.get_by_text("Nothing is scheduled yet")).to_be_visible()
+    await expect(seen.page.locator("#live")).to_be_visible()
+    made = await app.context.service.create_job(1, job("fresh"))
+    app.context.streams._telemetry.emit("job.created", tenant=1, job_id=made.id)
+    await expect(seen.page.locator(f"#job-{made.id}")).to_be_visible()
+    assert seen.complaints == []
+
+
+async def test_times_tick(site, watched):
+    app, base = site
+    await app.context.service.create_job(1, job("soon", schedule=Schedule(in_=3_600_000)))  # type: ignore[arg-type]
+    seen = await watched()
+    await seen.page.goto(base)
+    time = seen.page.locator("td[data-label='Next run'] time")
+    await expect(time).to_have_text(re.compile(r"^in 59 min|^in 1 h"))
+    first = await time.text_content()
+    assert await time.get_attribute("title")
+    assert first is not None
+
+
+async def test_typing_searches(site, watched):
+    app, base = site
+    for key in ("alpha", "beta"):
+        await app.context.service.create_job(1, job(key))
+    seen = await watched()
+    await seen.page.goto(base)
+    await seen.page.get_by_role("searchbox").fill("AL")
+    await expect(seen.page.get_by_text("beta")).to_have_count(0)
+    await expect(seen.page.get_by_text("alpha")).to_be_visible()
+    assert seen.page.url.endswith("/?q=AL")
+    await seen.page.get_by_role("searchbox").fill("nothing-like-it")
+    await expect(seen.page.get_by_text("No such job")).to_be_visible()
+    await seen.page.get_by_role("link", name="Show all").click()
+    await expect(seen.page.get_by_text("beta")).to_be_visible()
+    await seen.page.get_by_label("State").select_option("paused")
+    await expect(seen.page.get_by_text("No such job")).to_be_visible()
+    assert seen.complaints == []
+
+
+async def test_logging_in_and_out(site, watched):
+    app, base = site
+    key = (await app.context.service.create_key(ApiKeySpec(name="me", scope="read"))).key
+    seen = await watched()
+    await seen.page.goto(base)
+    assert seen.page.url == f"{base}/login"
+    await seen.page.get_by_label("API key").fill("otd_wrong")
+    await seen.page.get_by_role("button", name="Log in").click()
+    await expect(seen.page.get_by_role("alert")).to_contain_text("unknown")
+    await seen.page.get_by_label("API key").fill(key)
+    await seen.page.get_by_role("button", name="Log in").click()
+    await expect(seen.page.get_by_text("Nothing is scheduled yet")).to_be_visible()
+    await expect(seen.page.locator("#live")).to_be_visible()  # the stream comes in with the cookie too
+    assert await seen.page.evaluate("document.cookie") == ""
+    await seen.page.get_by_role("button", name="Log out").click()
+    await expect(seen.page.get_by_label("API key")).to_be_visible()
+    await seen.page.goto(base)
+    assert seen.page.url == f"{base}/login"
+
+
+async def test_another_sites_page_can_not_act_here(site, watched):
+    """The browser itself is the judge: a page of another origin posts to an open server."""
+    app, base = site
+    seen = await watched()
+    evil = base.replace("127.0.0.1", "localhost")  # another origin, the same server
+    await seen.page.goto(f"{evil}/docs/style.css")
+    body = '{"seconds": 1, "url": "http://127.0.0.1:1/"}'
+    await seen.page.evaluate(
+        "([to, body]) => fetch(to, {method: 'POST', body, mode: 'no-cors'}).catch(() => 0)", [f"{base}/timers", body]
+    )
+    async with asyncio.timeout(10):
+        assert (await app.context.service.stats(1)).jobs.get("active", 0) == 0
+    assert (await app.context.service.stats(1)).pending == 0
+
+
+async def test_works_without_scripts_too(site, browser):
+    app, base = site
+    await app.context.service.create_job(1, job("alpha"))
+    context = await browser.new_context(java_script_enabled=False)
+    page = await context.new_page()
+    await page.goto(base)
+    await page.get_by_role("searchbox").fill("al")
+    await page.get_by_role("button", name="Search").click()
+    await expect(page.get_by_text("alpha")).to_be_visible()
+    assert "q=al" in page.url
+    await context.close()

@@ -1,0 +1,232 @@
+"""The pages as HTML: what they say, and that they escape what they are given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from onthedot.api.app import App
+from onthedot.api.auth import COOKIE
+from onthedot.clock import FakeClock
+from onthedot.model.key import ApiKeySpec
+from onthedot.store import StoreStats
+from onthedot.web import words
+from onthedot.web.login import cookie
+from onthedot.web.overview import totals
+from onthedot.web.static import MEDIA, static_url
+from tests.api.conftest import JOB, client_of, serving
+from tests.api.executor import FAILED, OK, TinyNode
+
+
+@pytest.fixture
+async def app(sqlite_url: str, fake_clock: FakeClock) -> AsyncIterator[App]:
+    async with serving(sqlite_url, fake_clock) as app:
+        yield app
+
+
+@pytest.fixture
+async def site(app: App) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(app) as client:
+        yield client
+
+
+async def test_an_empty_server_shows_how_to_make_the_first_timer(site):
+    page = await site.get("/")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "Nothing is scheduled yet" in page.text
+    assert "curl http://localhost:8000/timers" in page.text
+    assert "No node is running" in page.text
+
+
+async def test_open_is_said_until_a_key_is_made(site, app):
+    assert "anyone on this machine" in (await site.get("/")).text
+    key = (await app.context.service.create_key(ApiKeySpec(name="k", scope="read"))).key
+    closed = await site.get("/", headers={"authorization": f"Bearer {key}"})
+    assert "anyone on this machine" not in closed.text
+    assert "Log out" in closed.text
+
+
+async def test_a_job_is_shown_with_all_that_a_person_wants_to_know(site, app, fake_clock):
+    node = TinyNode(app.context.service.store)
+    await node.register()
+    made = {**JOB, "name": "Nightly report", "tags": ["reports"], "schedule": {"every": "1m"}}
+    await site.post("/v1/jobs", json={**made, "policy": {"retry": {"attempts": 1}}})
+    for outcome in (OK, FAILED):
+        await fake_clock.advance(60)
+        await node.work(outcome)
+    text = re.sub(r"\s+", " ", (await site.get("/")).text)
+    for expected in (
+        "Nightly report",
+        "<code>nightly</code>",
+        '<span class="tag">reports</span>',
+        "Every minute",
+        "every 1m",
+        "http://127.0.0.1:5003/",
+        "POST",
+        '<time datetime="2023-11-14T22:16:20.000Z">',
+        '<span class="outcome FAILED">failed</span>',
+        "2 ms late",
+        "12 ms",
+        "1 failed",
+        "<b>tiny</b> alive",
+    ):
+        assert expected in text, expected
+
+
+async def test_whatever_a_job_is_called_it_is_text(site):
+    evil = "<script>alert(1)</script>"
+    url = "http://127.0.0.1/?<script>alert(1)</script>"
+    made = await site.post("/v1/jobs", json={**JOB, "name": evil, "tags": [evil, '"><img src=x>']})
+    assert made.status_code == 201, made.text
+    await site.post("/v1/jobs", json={**JOB, "key": "b", "target": {"type": "webhook", "url": url}})
+    for address in ("/", "/?part=true", f"/?q={evil}", "/?q=%3Cscript%3E"):
+        text = (await site.get(address)).text
+        assert "<script>alert" not in text
+        assert "<img" not in text
+
+
+async def test_a_host_that_is_no_host_can_not_get_into_the_page(site):
+    answer = await site.get("/", headers={"host": 'localhost"><script>'})
+    assert "<script>" not in answer.text
+
+
+async def test_search_and_state_filter_the_list(site):
+    for key, paused in (("alpha", False), ("beta", True)):
+        await site.post("/v1/jobs", json={**JOB, "key": key, "paused": paused})
+    found = (await site.get("/?q=AL&status=")).text
+    assert ("alpha" in found, "beta" in found) == (True, False)
+    found = (await site.get("/?status=paused")).text
+    assert (">alpha<" in found, ">beta<" in found) == (False, True)
+    assert '<option value="paused" selected>' in found
+    nothing = (await site.get("/?q=zzz")).text
+    assert "No such job" in nothing
+    assert 'value="zzz"' in nothing
+
+
+async def test_more_than_a_page_has_a_link_to_the_rest(site):
+    jobs = [{**JOB, "key": f"job-{number:03}"} for number in range(101)]
+    await site.post("/v1/jobs/batch", json=jobs)
+    first = (await site.get("/?q=job")).text
+    assert first.count('class="title"') == 100
+    (link,) = re.findall(r'class="more"><a href="([^"]+)"', first)
+    rest = (await site.get(link.replace("&amp;", "&"))).text
+    assert rest.count('class="title"') == 1
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=1", "status=junk", "cursor=junk", "part=maybe", "q=%ff", "q=" + "x" * 300, "a=b"]
+)
+async def test_a_slip_in_the_address_shows_the_whole_page_again(site, query):
+    answer = await site.get(f"/?{query}")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+
+
+async def test_the_part_is_what_changes_and_nothing_else(site):
+    part = (await site.get("/?part=true")).text
+    assert "<html" not in part
+    assert 'class="totals"' in part
+
+
+async def test_no_page_has_anything_inline_or_foreign(site):
+    await site.post("/v1/jobs", json=JOB)
+    for address in ("/", "/docs"):
+        text = (await site.get(address)).text
+        assert "style=" not in text
+        assert not re.search(r"\son\w+=", text)
+        assert not re.findall(r"<script(?![^>]*src=)", text)
+        for link in re.findall(r'(?:src|href)="([^"]+)"', text):
+            assert link.startswith(("/", "#", "data:")), link
+
+
+async def test_static_files_are_kept_for_ever_under_an_address_that_changes_with_them(site):
+    for name, media in MEDIA.items():
+        address = static_url(name)
+        answer = await site.get(address)
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith(media)
+        assert "immutable" in answer.headers["cache-control"]
+        assert re.fullmatch(rf"/static/{name}\?[0-9a-f]{{12}}", address)
+
+
+async def test_logging_in_and_out(app, site):
+    assert (await site.get("/login")).headers["location"] == "/"  # open: nothing to log in to
+    made = await app.context.service.create_key(ApiKeySpec(name="k", scope="read"))
+    away = await site.get("/")
+    assert (away.status_code, away.headers["location"]) == (303, "/login")
+    assert 'type="password"' in (await site.get("/login")).text
+
+    wrong = await site.post("/login", data={"key": "otd_wrong"})
+    assert wrong.status_code == 401
+    assert "unknown, expired or revoked" in wrong.text
+    assert "set-cookie" not in wrong.headers
+    for nonsense in ("", "x", "otd_; Path=/", "otd_\r\nset-cookie: a=b", "<script>"):
+        answer = await site.post("/login", data={"key": nonsense})
+        assert answer.status_code == 401
+        assert "<script>" not in answer.text
+
+    good = await site.post("/login", data={"key": f" {made.key} "})
+    assert (good.status_code, good.headers["location"]) == (303, "/")
+    assert good.headers["set-cookie"] == (f"{COOKIE}={made.key}; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict")
+    assert (await site.get("/")).status_code == 200  # the client keeps the cookie
+    out = await site.post("/logout")
+    assert (out.status_code, out.headers["location"]) == (303, "/login")
+    assert (await site.get("/")).status_code == 303
+
+
+async def test_a_login_form_on_another_site_is_refused(app, site):
+    made = await app.context.service.create_key(ApiKeySpec(name="k", scope="read"))
+    elsewhere = {"origin": "http://evil.com"}
+    assert (await site.post("/login", data={"key": made.key}, headers=elsewhere)).status_code == 403
+    assert (await site.post("/logout", headers=elsewhere)).status_code == 403
+
+
+async def test_a_login_that_is_too_large_is_413(app, site):
+    await app.context.service.create_key(ApiKeySpec(name="k", scope="read"))
+    assert (await site.post("/login", content=b"key=" + b"x" * 5000)).status_code == 413
+
+
+def test_over_https_the_cookie_is_secure():
+    assert cookie("otd_x", 5, "https").endswith("; Secure")
+
+
+@pytest.mark.parametrize(
+    ("ms", "said"),
+    [
+        (None, ""), (0, "0 ms"), (1.4, "1.4 ms"), (12.6, "13 ms"), (999, "999 ms"), (1500, "1.5 s"), (59_000, "59 s"),
+        (90_000, "1.5 min"), (3_600_000, "1 h"), (100 * 3_600_000, "100 h"),
+    ],
+)  # fmt: skip
+def test_durations_are_said_as_people_say_them(ms, said):
+    assert words.how_long(ms) == said
+
+
+def test_totals_are_red_only_when_something_is_wrong():
+    calm = StoreStats(jobs={"active": 1}, pending=1, running=0, dead=0, last_hour={"DONE": 1200})
+    assert [(name, number, tone) for name, number, tone in totals(calm)] == [
+        ("job", "1", ""),
+        ("active", "1", ""),
+        ("running", "0", ""),
+        ("done in the last hour", "1,200", ""),
+        ("failed", "0", ""),
+        ("dead letters", "0", ""),
+    ]
+    bad = StoreStats(jobs={}, pending=0, running=0, dead=1, last_hour={"FAILED": 2})
+    assert {name: tone for name, _, tone in totals(bad)}["dead letter"] == "bad"
+    assert {name: tone for name, _, tone in totals(bad)}["failed"] == "bad"
+
+
+async def test_jobs_of_every_kind_have_words(site, app):
+    for number, spec in enumerate(
+        (
+            {"schedule": {"in": "1h"}, "target": {"type": "command", "command": "backup"}},
+            {"schedule": {"at": "2030-01-01T00:00:00Z"}, "target": {"type": "function", "function": "json:dumps"}},
+            {"schedule": {"cron": "0 3 * * *", "tz": "Europe/Berlin"}, "target": JOB["target"]},
+        )
+    ):
+        assert (await site.post("/v1/jobs", json={"key": f"k{number}", **spec})).status_code == 201
+    text = (await site.get("/")).text
+    for expected in ("in 1h", "backup", "json:dumps", "0 3 * * * · Europe/Berlin"):
+        assert expected in text
