@@ -74,6 +74,7 @@ class PostgresServer:
     data: Path
     port: int
     process: subprocess.Popen[bytes] | None = None
+    environ: dict[str, str] | None = None  # more than what this process has; read at each start
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
@@ -84,7 +85,12 @@ class PostgresServer:
         command += [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
         with (self.data.parent / "server.log").open("ab") as log:
             self.process = process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **_other_user()
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **(self.environ or {})},
+                **_other_user(),
             )
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
@@ -163,10 +169,13 @@ def in_own_loop(body: Callable[[], Awaitable[T]]) -> T:
 
 
 @contextmanager
-def running_postgres() -> Iterator[PostgresServer]:
-    """A server on a free port for as long as the block lasts; its whole directory is removed at the end."""
+def running_postgres(place: Path | None = None) -> Iterator[PostgresServer]:
+    """A server on a free port for as long as the block lasts; its whole directory is removed at the end.
+
+    place: an existing directory to put it in; None: in memory if there is enough, else where temporary files go.
+    """
     binaries = find_binaries()
-    home = Path(tempfile.mkdtemp(prefix=SERVER_PREFIX, dir=_roomy_directory()))
+    home = Path(tempfile.mkdtemp(prefix=SERVER_PREFIX, dir=place or _roomy_directory()))
     try:
         if os.geteuid() == 0:
             os.chown(home, NOBODY, NOBODY)

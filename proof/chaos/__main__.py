@@ -1,0 +1,41 @@
+"""`python -m proof.chaos --size smoke --seed 1 [--profile kill]`: run, print, report; exit 1 on any violation."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import secrets
+import sys
+from pathlib import Path
+
+from onthedot.launcher.launch import fast_loop
+from proof.chaos.nemesis import PROFILES
+from proof.chaos.run import play
+from proof.chaos.sizes import SIZES
+from proof.report import told, write_report
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m proof.chaos", description=__doc__)
+    parser.add_argument("--size", choices=[*SIZES, "points"], default="smoke")
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--profile", choices=[*PROFILES], default="mixed", help="one kind of fault, or all")
+    parser.add_argument("--out", type=Path, default=Path("build/chaos"))
+    given = parser.parse_args()
+    seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
+    if given.size == "points":
+        from proof.chaos.points import main as points
+
+        return points(seed, given.out)
+    place = given.out / f"{given.size}-{given.profile}-{seed}"
+    with asyncio.Runner(loop_factory=fast_loop()) as runner:
+        result, story = runner.run(play(seed, SIZES[given.size], profile=given.profile, keep=place))
+    report = write_report(place, result, story)
+    sys.stdout.write(told(result) + f"\nreport: {report}\n")
+    return 1 if result.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+"""The figures of a run, from the same story that the verdict is drawn from."""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+
+from proof.chaos.nemesis import Harm
+from proof.checker.events import Claimed, Fault, Received
+from proof.checker.story import LEASE, SLACK, JobStory, Story, Violation
+
+__all__ = ["Figures", "figures_of", "percentile"]
+
+KILLS = ("kill", "kill_at", "twin")
+AWAY = ("outage", "db_restart", "disk_full")
+SETTLE = 2000
+LOST_KINDS = ("lost", "silent")
+UNEXPLAINED = ("repeated", "doubled", "overlap")
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    scheduled: int  # slots that had to be covered, runs by hand included
+    received: int
+    faults: int
+    kinds: dict[str, int]
+    lost: int
+    phantom: int
+    early: int
+    unexplained_repeats: int
+    at_most_once: int
+    other_violations: int
+    repeats: dict[str, int]  # explained ones, by what happened to the first attempt's node
+    repeats_each: dict[str, float]  # and per fault of that kind
+    takeover_ms: dict[str, int]
+    lateness_ms: dict[str, dict[str, int]]
+    nodes_lost: int
+    firings_per_second: float
+    requests: dict[str, int]
+
+
+def figures_of(
+    story: Story, violations: Sequence[Violation], harms: Sequence[Harm], requests: dict[str, int]
+) -> Figures:
+    counts = Counter(violation.kind for violation in violations)
+    named = {*LOST_KINDS, *UNEXPLAINED, "phantom", "early", "at_most_once"}
+    repeats, each = _repeats(story, harms)
+    sends = [send for sends in story.sends.values() for send in sends]
+    begin, end = min((send.at for send in sends), default=0), max((send.at for send in sends), default=1)
+    return Figures(
+        scheduled=_scheduled(story),
+        received=len(sends),
+        faults=len(harms),
+        kinds=dict(Counter(harm.what for harm in harms)),
+        lost=sum(counts[kind] for kind in LOST_KINDS),
+        phantom=counts["phantom"],
+        early=counts["early"],
+        unexplained_repeats=sum(counts[kind] for kind in UNEXPLAINED),
+        at_most_once=counts["at_most_once"],
+        other_violations=sum(count for kind, count in counts.items() if kind not in named),
+        repeats=repeats,
+        repeats_each=each,
+        takeover_ms=_spread(_takeovers(story)),
+        lateness_ms=_lateness(story),
+        nodes_lost=len(story.losses),
+        firings_per_second=round(1000 * len(story.sends) / max(1, end - begin), 1),
+        requests=requests,
+    )
+
+
+def percentile(values: Sequence[int], share: float) -> int:
+    """Of sorted values."""
+    return values[min(len(values) - 1, int(len(values) * share))] if values else 0
+
+
+def _spread(values: list[int]) -> dict[str, int]:
+    values.sort()
+    shares = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+    return {
+        "n": len(values),
+        **{name: percentile(values, share) for name, share in shares.items()},
+        "max": max(values, default=0),
+    }
+
+
+def _scheduled(story: Story) -> int:
+    entries = sum(entry.slots or 1 for entry in story.ledger.entries)
+    return entries + sum(live.state == "running" for live in story.ledger.live)
+
+
+def _repeats(story: Story, harms: Sequence[Harm]) -> tuple[dict[str, int], dict[str, float]]:
+    """Second sends after an answer that gave no reason for them: the price of not losing anything."""
+    found: Counter[str] = Counter()
+    for job in story.jobs.values():
+        by_run: dict[str, list[Received]] = defaultdict(list)
+        for send in job.sends:
+            by_run[send.run].append(send)
+        for sends in by_run.values():
+            for first, second in pairwise(sends):
+                if not _failed(job, first):
+                    found[_blamed(story, first, second)] += 1
+    happened = Counter(harm.what for harm in harms)
+    return dict(found), {what: round(found[what] / count, 2) for what, count in happened.items()}
+
+
+def _failed(job: JobStory, send: Received) -> bool:
+    return send.answer in ("error", "cut") or send.took > job.timeout() - SLACK
+
+
+def _blamed(story: Story, first: Received, second: Received) -> str:
+    """The fault nearest to the first send on its node; else one that hit all."""
+    near = [fault for fault in story.faults if fault.at <= second.at and fault.until >= first.at - 2 * LEASE]
+    own = [fault for fault in near if fault.node == first.node]
+    chosen = own or [fault for fault in near if fault.node is None]
+    return min(chosen, key=lambda fault: abs(fault.at - first.at)).what if chosen else "nothing"
+
+
+def _takeovers(story: Story) -> list[int]:
+    """From the kill to the next claim of each run that the killed node held, while the database was there."""
+    killed = {fault.node: fault.until for fault in story.faults if fault.what in KILLS and fault.node}
+    away = [fault for fault in story.faults if fault.what in AWAY]
+    last: dict[str, Claimed] = {}
+    found = []
+    for claim in story.claims:
+        before = last.get(claim.run)
+        last[claim.run] = claim
+        if before is None or before.node not in killed or claim.node == before.node:
+            continue
+        died = killed[before.node]
+        if before.at > died or any(fault.at - SETTLE < claim.at and fault.until + SETTLE > died for fault in away):
+            continue
+        found.append(claim.at - died)
+    return found
+
+
+def _lateness(story: Story) -> dict[str, dict[str, int]]:
+    """Of first sends of slots. A run is `held` if its first owner was struck before it could send it."""
+    calm: list[int] = []
+    faults: list[int] = []
+    spared: list[int] = []
+    away = _Spans([fault for fault in story.faults if fault.what in AWAY], SETTLE)
+    first_owner: dict[str, str] = {}
+    for claim in story.claims:
+        first_owner.setdefault(claim.run, claim.node)
+    struck = {
+        fault.node for fault in story.faults if fault.node and fault.what in (*KILLS, "freeze", "silence", "refuse")
+    }
+    for job in story.jobs.values():
+        known = sorted([job.made.until, *(change.until for change in job.changes)])
+        for send in job.sends:
+            row = story.entries.get(send.run) or story.live.get(send.run)
+            if row is None or row.kind != "scheduled" or job.laned or story.sends[send.run][0] is not send:
+                continue
+            late = send.db - row.due_at
+            due = send.at - late
+            place = bisect.bisect_right(known, send.at)
+            if place and known[place - 1] >= due - 3500:
+                continue  # the job was only just made or changed: it could not be on time
+            if story.quiet(due - LEASE, send.at):
+                calm.append(late)
+                continue
+            faults.append(late)
+            if not away.touch(due, send.at) and first_owner.get(send.run) not in struck:
+                spared.append(late)
+    return {
+        "no fault": _spread(calm),
+        "under faults": _spread(faults),
+        "under faults, database there, node not struck": _spread(spared),
+    }
+
+
+class _Spans:
+    def __init__(self, faults: Sequence[Fault], more: int) -> None:
+        self._spans = sorted((fault.at, fault.until + more) for fault in faults)
+
+    def touch(self, begin: int, end: int) -> bool:
+        return any(first <= end and last >= begin for first, last in self._spans)

@@ -1,0 +1,139 @@
+"""`onthedot serve` as it is, with two things put in between: webhooks say which node sent them, and the process can be
+made to kill itself at a named point. `python -m proof.chaos.node serve …`
+
+SIGUSR1: read CHAOS_POINT_FILE, "point count": kill -9 at the count-th passage from now. Nothing in the product knows of
+this.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+import onthedot.main
+from onthedot.cli import main
+from onthedot.engine import Node
+from onthedot.model.node import NodeInfo
+from onthedot.model.run import Outcome
+from onthedot.model.target import Target, WebhookTarget
+from onthedot.store import Claim, Finished, FinishReport, Store
+from onthedot.targets import Call, Targets
+
+__all__ = ["POINTS", "serve"]
+
+POINTS = ("claimed", "begun", "before_send", "after_send", "before_record", "after_record")
+
+
+class Trap:
+    """What is armed, if anything."""
+
+    def __init__(self) -> None:
+        self.point = ""
+        self.left = 0
+
+    def read(self, *_: object) -> None:
+        text = Path(os.environ["CHAOS_POINT_FILE"]).read_text().split()
+        self.point, self.left = (text[0], int(text[1])) if text else ("", 0)
+
+    def passed(self, point: str) -> None:
+        if point != self.point:
+            return
+        self.left -= 1
+        if self.left <= 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+trap = Trap()
+current: list[Node] = []
+
+
+class TrappedStore(Store):
+    async def claim(self, *args: Any, **kwargs: Any) -> Claim:
+        claim = await super().claim(*args, **kwargs)
+        if claim.runs:
+            trap.passed("claimed")
+        return claim
+
+    async def begin(self, node: str, fences: Sequence[tuple[str, int]]) -> set[str]:
+        begun = await super().begin(node, fences)
+        trap.passed("begun")
+        return begun
+
+    async def finish(self, node: str, results: Sequence[Finished]) -> FinishReport:
+        trap.passed("before_record")
+        report = await super().finish(node, results)
+        trap.passed("after_record")
+        return report
+
+
+class SignedTargets:
+    """The node's targets; each webhook carries the id of the incarnation that sends it."""
+
+    def __init__(self, targets: Targets) -> None:
+        self._targets = targets
+        self.capacity = targets.capacity
+        self._stack = AsyncExitStack()
+
+    @property
+    def offers(self) -> list[str]:
+        return self._targets.offers
+
+    def check(self, target: Target) -> None:
+        self._targets.check(target)
+
+    async def send(self, call: Call) -> Outcome:
+        trap.passed("before_send")
+        target, info = call.target, _who()
+        if isinstance(target, WebhookTarget) and info is not None:
+            target = msgspec.structs.replace(target, headers={**target.headers, "x-chaos-node": info.id})
+            call = msgspec.structs.replace(call, target=target)
+        outcome = await self._targets.send(call)
+        trap.passed("after_send")
+        return outcome
+
+    async def __aenter__(self) -> Self:
+        await self._stack.enter_async_context(self._targets)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._stack.aclose()
+
+
+def _who() -> NodeInfo | None:
+    return current[0].info if current else None
+
+
+def serve(argv: Sequence[str]) -> None:
+    """The command line, trapped."""
+    product: Any = onthedot.main
+    build, open_store, node = product.build_targets, product.open_store, Node.__init__
+
+    def build_signed(**kwargs: Any) -> Any:
+        return SignedTargets(build(**kwargs))
+
+    async def open_trapped(*args: Any, **kwargs: Any) -> Store:
+        store: Store = await open_store(*args, **kwargs)
+        return TrappedStore(store.driver)
+
+    def remember(self: Node, **kwargs: Any) -> None:
+        node(self, **kwargs)
+        current[:] = [self]
+
+    product.build_targets, product.open_store = build_signed, open_trapped
+    trapped: Any = Node
+    trapped.__init__ = remember
+    if "CHAOS_POINT_FILE" in os.environ:
+        signal.signal(signal.SIGUSR1, trap.read)
+        trap.read()
+    main(argv)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1:])

@@ -1,0 +1,152 @@
+"""The nodes: real processes, each with its own door to the database, started, killed, frozen and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+
+from proof.chaos.clock import TrueTime
+from proof.chaos.faketime import FakeTime
+from proof.checker.events import Crashed, History
+
+__all__ = ["ROOT", "NodeProcess"]
+
+ROOT = Path(__file__).parents[2]
+
+
+class NodeProcess:
+    def __init__(
+        self,
+        name: str,
+        *args: str,
+        directory: Path,
+        time: TrueTime,
+        history: History,
+        clock: FakeTime | None = None,
+        environ: dict[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.args = args
+        self.clock = clock
+        self.busy = False  # something is being done to it
+        self.frozen = False
+        self.refusals = 0
+        self.pid = 0
+        self._environ = environ or {}
+        self._directory = directory
+        self._time = time
+        self._history = history
+        self._log = directory / f"{name}.log"
+        self._point = directory / f"{name}.point"
+        self._process: asyncio.subprocess.Process | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._wanted = False
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    def follow(self, time: TrueTime) -> None:
+        self._time = time
+
+    async def start(self, point: str = "") -> None:
+        """point: "name count", where it is to kill itself."""
+        self._point.write_text(point)
+        environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self._directory),
+            "PYTHONPATH": str(ROOT),
+            "PYTHONUNBUFFERED": "1",
+            "LOG_LEVEL": "WARNING",
+            "LOGS_BASE_DIRECTORY": str(self._directory / "logs"),
+            "CHAOS_POINT_FILE": str(self._point),
+            **self._environ,
+            **(self.clock.environ() if self.clock is not None else {}),
+        }
+        with self._log.open("ab") as out:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "proof.chaos.node",
+                "serve",
+                *self.args,
+                cwd=self._directory,
+                env=environ,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+        self.pid = self._process.pid
+        self.frozen = False
+        self._wanted = not point
+        self._watch = asyncio.create_task(self._look_after(self._process), name=f"watch-{self.name}")
+
+    async def _look_after(self, process: asyncio.subprocess.Process) -> None:
+        """A node that ends by itself is a finding, unless it could not even start because the database was away."""
+        code = await process.wait()
+        if not self._wanted or process is not self._process:
+            return
+        tail = self._log.read_text(errors="replace")[-1500:]
+        if code == 1 and any("can't be reached" in line for line in tail.strip().splitlines()[-3:]):
+            self.refusals += 1
+        else:
+            self._history.append(Crashed(at=self._time.now, node=self.name, error=f"ended with {code}: {tail}"))
+        await asyncio.sleep(0.5)
+        if self._wanted:
+            await self.start()
+
+    def arm(self, point: str, count: int) -> None:
+        self._point.write_text(f"{point} {count}")
+        self._wanted = False
+        self._signal(signal.SIGUSR1)
+
+    def disarm(self) -> None:
+        self._point.write_text("")
+        self._wanted = self.running
+        self._signal(signal.SIGUSR1)
+
+    def kill(self) -> None:
+        self._wanted = False
+        self._signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        self._wanted = False
+        self._signal(signal.SIGTERM)
+
+    def freeze(self) -> None:
+        self.frozen = True
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.frozen = False
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.running and self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(number)
+
+    async def ended(self, within: float) -> bool:
+        if self._process is None:
+            return True
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), within)
+        return not self.running
+
+    async def bury(self) -> None:
+        """Whatever is left of it ends now."""
+        self._wanted = False
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            await self._process.wait()
+
+    def log(self) -> str:
+        return self._log.read_text(errors="replace") if self._log.exists() else ""

@@ -1,0 +1,93 @@
+"""From what was written down during a run to one history and one ledger: the receiver's file, the users' answers, the
+nemesis's list, the database's diary and tables. No node is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from onthedot.store import open_driver
+from onthedot.store.driver import Driver, Transaction
+from proof.chaos.clock import TrueTime
+from proof.chaos.diary import READ, Note, events_of, pids_of
+from proof.chaos.nemesis import Harm
+from proof.checker.events import Event, Fault, History, Made, Received
+from proof.checker.ledger import Ledger
+from proof.sim.final import read_ledger
+
+__all__ = ["Record", "read_received", "read_record"]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    history: History
+    ledger: Ledger
+    harms: list[Harm]
+
+
+async def read_record(
+    url: str, *, time: TrueTime, users: Sequence[Event], unsure: dict[int, Any], harms: Sequence[Harm], received: Path
+) -> Record:
+    """When everything has stopped."""
+    driver = await open_driver(url)
+    try:
+        ledger = await read_ledger(driver, at=time.now, now=time.db_now())
+        notes = await _read_diary(driver)
+    finally:
+        await driver.close()
+    ids = pids_of(notes)
+    history: History = [*users, *time.stepped]
+    history += _unsure(ledger, unsure, users, time)
+    for harm in harms:
+        nodes: Sequence[str | None] = [None] if harm.pid is None else ids.get(harm.pid, [])
+        history += [Fault(at=harm.at, until=harm.until, what=harm.what, node=node) for node in nodes]
+    freezes = [event for event in history if isinstance(event, Fault) and event.what == "freeze"]
+    history += events_of(notes, time)
+    history += read_received(received, time, freezes)
+    history.sort(key=lambda event: event.at)
+    return Record(history=history, ledger=ledger, harms=list(harms))
+
+
+async def _read_diary(driver: Driver) -> list[Note]:
+    async def body(tx: Transaction) -> list[Note]:
+        return [Note.of(row) for row in await tx.sql(READ)]
+
+    return await driver.read(body)
+
+
+def read_received(path: Path, time: TrueTime, freezes: Sequence[Fault]) -> list[Received]:
+    """`took` is when the sender could hear the answer: not before it was thawed."""
+    found = []
+    for line in path.read_bytes().splitlines():
+        mono, real, run, job, token, node, answer, took = msgspec.json.decode(line)
+        at = time.of_mono(mono)
+        for freeze in freezes:
+            if freeze.node == node and freeze.at <= at + took and at <= freeze.until:
+                took = max(took, freeze.until - at)
+        found.append(
+            Received(
+                at=at,
+                db=time.db_of(real, at),
+                run=run,
+                job=job,
+                token=token,
+                answer=answer,
+                took=took,
+                node=node or None,
+            )
+        )
+    return found
+
+
+def _unsure(ledger: Ledger, unsure: dict[int, Any], users: Sequence[Event], time: TrueTime) -> list[Made]:
+    """What was refused after an answer was lost may have been made all the same: the first request was carried out, and
+    the second came when its instant had passed."""
+    known = {event.job for event in users if isinstance(event, Made)}
+    marked = {job.spec.get("params", {}).get("mark"): job for job in ledger.jobs if job.id not in known}
+    return [
+        Made(at=0, until=time.now, mark=mark, job=marked[mark].id, spec=spec, created_at=time.db_now())
+        for mark, spec in unsure.items()
+        if mark in marked
+    ]

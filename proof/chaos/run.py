@@ -1,0 +1,231 @@
+"""One run: build the cluster, let users and nemesis loose on it, let it heal, stop it, read what is written, decide."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from onthedot.store import open_store
+from proof.chaos.asking import Asking
+from proof.chaos.clock import TrueTime
+from proof.chaos.database import Database, running_database
+from proof.chaos.diary import postgres_diary
+from proof.chaos.faketime import FakeTime, find_faketime
+from proof.chaos.figures import Figures, figures_of
+from proof.chaos.nemesis import PROFILES, Harm, Nemesis
+from proof.chaos.nodes import NodeProcess
+from proof.chaos.record import Record, read_record
+from proof.chaos.sizes import Size
+from proof.chaos.verdict import judge
+from proof.chaos.wire import Helper
+from proof.chaos.workload import Workload
+from proof.checker.events import History
+from proof.checker.story import Story, Violation
+from tests.services.ports import free_port
+
+__all__ = ["Result", "play"]
+
+
+class Result(msgspec.Struct, kw_only=True):
+    seed: int
+    profile: str
+    figures: Figures
+    violations: list[Violation]
+    harms: list[Harm]
+    not_run: dict[str, str]
+    seconds: float
+
+
+class Cluster:
+    """Everything that runs."""
+
+    def __init__(self, directory: Path, size: Size) -> None:
+        self.directory = directory
+        self.size = size
+        self.time = TrueTime()
+        self.users: History = []
+        self.apis: list[NodeProcess] = []
+        self.executors: list[NodeProcess] = []
+        self.urls: list[str] = []
+        self.received = directory / "received.jsonl"
+        self.database: Database
+        self.proxy: Helper
+        self.receiver: Helper
+        self.twin: NodeProcess
+
+    @property
+    def nodes(self) -> list[NodeProcess]:
+        return [*self.apis, *self.executors, self.twin]
+
+    async def open(self, stack: AsyncExitStack, database: Database) -> None:
+        self.database = database
+        store = await open_store(database.url)
+        await store.close()
+        await database.execute(postgres_diary())
+        self.proxy = await self._helper(stack, "proof.chaos.proxy", str(database.server.port))
+        self.receiver = await self._helper(stack, "proof.chaos.receiver", str(self.received))
+        for number in range(self.size.apis):
+            port = free_port()
+            self.urls.append(f"http://127.0.0.1:{port}")
+            self.apis.append(await self._node(stack, f"api{number}", "--roles", "api", "--port", str(port)))
+        library = find_faketime()
+        for number in range(self.size.executors):
+            name, clock = f"exec{number}", None
+            if library is not None and number == self.size.executors - 1:
+                clock = FakeTime(library, self.directory / f"{name}.clock", cached=True)
+            self.executors.append(await self._node(stack, name, "--roles", "executor", clock=clock))
+        self.twin = await self._node(stack, "twin", "--roles", "executor")
+        self.time = TrueTime()
+        for node in self.nodes:
+            node.follow(self.time)
+        await asyncio.gather(*(node.start() for node in [*self.apis, *self.executors]))
+
+    async def _helper(self, stack: AsyncExitStack, module: str, *args: str) -> Helper:
+        helper = await Helper.start(module, *args)
+        stack.push_async_callback(helper.stop)
+        return helper
+
+    async def _node(self, stack: AsyncExitStack, name: str, *args: str, clock: FakeTime | None = None) -> NodeProcess:
+        door = await self.proxy.ask(do="open", door=name)
+        url = f"postgresql://postgres@127.0.0.1:{door}/chaos"
+        node = NodeProcess(
+            name, *args, "--store", url, directory=self.directory, time=self.time, history=self.users, clock=clock
+        )
+        stack.push_async_callback(node.bury)
+        return node
+
+    async def ready(self) -> None:
+        """All have registered, and the APIs answer."""
+        wanted = len(self.executors)
+        for _ in range(600):
+            rows = await self.database.fetch("SELECT count(*) AS n FROM nodes WHERE lost_at IS NULL")
+            if rows[0]["n"] >= wanted and all([await _listens(url) for url in self.urls]):
+                return
+            await asyncio.sleep(0.1)
+        raise RuntimeError("the cluster did not start:\n" + "\n".join(node.log()[-1000:] for node in self.nodes))
+
+    async def settled(self, within: float) -> None:
+        """Until nothing that is due waits; whether all is well is the checker's business."""
+        for _ in range(int(within / 0.5)):
+            with contextlib.suppress(OSError):
+                rows = await self.database.fetch(
+                    "SELECT count(*) AS n FROM runs WHERE parked IS NULL AND due_at < $1", self.time.db_now() - 8000
+                )
+                if not rows[0]["n"]:
+                    return
+            await asyncio.sleep(0.5)
+
+    async def stop(self) -> None:
+        for node in self.nodes:
+            node.terminate()
+        await asyncio.gather(*(node.ended(20) for node in self.nodes))
+
+
+@asynccontextmanager
+async def cluster(size: Size, *, db_clock: bool) -> AsyncIterator[Cluster]:
+    directory = Path(tempfile.mkdtemp(prefix="onthedot-chaos-"))
+    directory.chmod(0o755)
+    try:
+        library = find_faketime() if db_clock else None
+        clock = FakeTime(library, directory / "database.clock", cached=False) if library is not None else None
+        async with AsyncExitStack() as stack:
+            database = await stack.enter_async_context(running_database(clock=clock))
+            built = Cluster(directory, size)
+            await built.open(stack, database)
+            yield built
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+async def play(seed: int, size: Size, *, profile: str = "mixed", keep: Path | None = None) -> tuple[Result, Story]:
+    """keep: where to leave logs, history and ledger if there is a violation."""
+    async with cluster(size, db_clock=profile == "db_clock") as built:
+        result, record = await _play(built, seed, size, profile)
+        story, violations = judge(record.history, record.ledger)
+        result.violations = violations
+        result.figures = figures_of(story, violations, record.harms, result.figures.requests)
+        if violations and keep is not None:
+            _keep(built.directory, record, keep)
+    return result, story
+
+
+def _keep(directory: Path, record: Record, place: Path) -> None:
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(directory, place, ignore=shutil.ignore_patterns("*.clock", "*.point"))
+    lines = [msgspec.json.encode(event) for event in record.history]
+    (place / "history.jsonl").write_bytes(b"\n".join(lines))
+    (place / "ledger.json").write_bytes(msgspec.json.encode(record.ledger))
+
+
+async def _play(built: Cluster, seed: int, size: Size, profile: str) -> tuple[Result, Record]:
+    rng = random.Random(seed)
+    await built.ready()
+    port = (await built.receiver.ask())["port"]
+    asking = Asking(built.urls, random.Random(rng.getrandbits(64)), built.users, lambda: built.time.now)
+    nemesis = Nemesis(
+        kinds=PROFILES[profile],
+        executors=built.executors,
+        apis=built.apis,
+        twin=built.twin,
+        database=built.database,
+        proxy=built.proxy,
+        receiver=built.receiver,
+        time=built.time,
+        history=built.users,
+        rng=random.Random(rng.getrandbits(64)),
+        longest_outage=size.longest_outage,
+    )
+    async with asking:
+        workload = Workload(
+            asking,
+            size.load,
+            url=f"http://127.0.0.1:{port}",
+            time=built.time,
+            history=built.users,
+            rng=random.Random(rng.getrandbits(64)),
+        )
+        playing = asyncio.create_task(workload.play(size.calm + size.seconds + size.quiet - 8))
+        await asyncio.sleep(size.calm)
+        await nemesis.rage(size.seconds, size.gap)
+        await playing
+    await asyncio.sleep(8)
+    await built.settled(60)
+    await built.stop()
+    record = await read_record(
+        built.database.url,
+        time=built.time,
+        users=built.users,
+        unsure=workload.unsure,
+        harms=nemesis.harms,
+        received=built.received,
+    )
+    requests = {"asked": asking.asked, "unanswered": asking.unanswered, "unavailable": asking.unavailable}
+    empty = figures_of(Story([], record.ledger), [], [], requests)
+    result = Result(
+        seed=seed,
+        profile=profile,
+        figures=empty,
+        violations=[],
+        harms=record.harms,
+        not_run=nemesis.not_run,
+        seconds=built.time.now / 1000,
+    )
+    return result, record
+
+
+async def _listens(url: str) -> bool:
+    host, _, port = url.removeprefix("http://").partition(":")
+    try:
+        _, writer = await asyncio.open_connection(host, int(port))
+    except OSError:
+        return False
+    writer.close()
+    return True

@@ -1,0 +1,83 @@
+"""Jobs as a user would write them, drawn from the seed."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+from typing import Any
+
+__all__ = ["Spec", "a_batch_item", "a_one_off", "a_recurring", "another_schedule", "firings_per_second"]
+
+Spec = dict[str, Any]
+
+CRONS = (
+    ("* * * * * *", 1.0),
+    ("*/2 * * * * *", 0.5),
+    ("1/3 * * * * *", 0.33),
+    ("7,23,24,41 * * * * *", 0.067),
+    ("0-29 * * * * *", 0.5),
+    ("*/5 * * * * *", 0.2),
+)
+ZONES = ("UTC", "UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata")
+EVERY = (1, 1, 1, 1.5, 2, 3)
+
+
+def firings_per_second(schedule: Spec) -> float:
+    if "every" in schedule:
+        return 1000 / float(schedule["every"].removesuffix("ms"))
+    return dict(CRONS).get(schedule.get("cron", ""), 0.0)
+
+
+def a_recurring(rng: random.Random, url: str) -> Spec:
+    overlap = rng.choice(("allow",) * 8 + ("skip", "queue"))
+    moods = ("ok",) * 12 + ("flaky", "slow") if overlap == "allow" else ("ok", "ok", "slow")
+    return {
+        "schedule": another_schedule(rng),
+        "target": _target(url, rng.choice(moods)),
+        "policy": {
+            "timeout": "3s",
+            "retry": {"attempts": rng.randint(2, 4), "backoff": "200ms", "max": "2s"},
+            "overlap": overlap,
+            "catch_up": rng.choice(("latest", "latest", "latest", "skip", "all")),
+            "catch_up_limit": rng.choice((3, 10, 100)),
+            "delivery": "at_most_once" if rng.random() < 0.15 else "at_least_once",
+            "jitter": rng.choice(("0ms",) * 7 + ("300ms",)),
+        },
+    }
+
+
+def another_schedule(rng: random.Random) -> Spec:
+    if rng.random() < 0.65:
+        return {"every": f"{int(rng.choice(EVERY) * 1000)}ms"}
+    return {"cron": rng.choice(CRONS)[0], "tz": rng.choice(ZONES)}
+
+
+def a_one_off(rng: random.Random, url: str, now: int) -> Spec:
+    delay = rng.choice((rng.randint(50, 3000), rng.randint(1, 20) * 1000))
+    schedule = {"in": f"{delay}ms"} if rng.random() < 0.6 else {"at": _instant(now + delay + 500)}
+    return {"schedule": schedule, **_once(rng, url)}
+
+
+def a_batch_item(rng: random.Random, url: str, now: int) -> Spec:
+    return {"schedule": {"at": _instant(now + rng.randint(1500, 12_000))}, **_once(rng, url)}
+
+
+def _once(rng: random.Random, url: str) -> Spec:
+    mood = rng.choice(("ok",) * 27 + ("flaky", "bad", "fatal", "slow"))
+    return {
+        "target": _target(url, mood),
+        "policy": {
+            "timeout": "3s",
+            "retry": {"attempts": rng.randint(1, 4), "backoff": "200ms", "max": "2s"},
+            "delivery": "at_most_once" if rng.random() < 0.2 else "at_least_once",
+        },
+    }
+
+
+def _target(url: str, mood: str) -> Spec:
+    return {"type": "webhook", "url": f"{url}/{mood}"}
+
+
+def _instant(ms: int) -> str:
+    moment = datetime.fromtimestamp(ms / 1000, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"

@@ -1,0 +1,64 @@
+"""The checker's verdict on a run of real processes.
+
+All checks of the simulation, and one more: no node is declared lost unless something happened to it. Lateness is a
+figure here, not a violation: the machine may be busy. What real processes alone can do is looked at before it counts:
+- A request that a process had in its hands when it was frozen leaves it after the thaw. It is excused only if the run
+  was due before the freeze; a node that starts anything new after its lease is not.
+- A try that was in a frozen process's hands for longer than its time-out was never sent, and is a try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from proof.checker.events import Crashed, Fault, History
+from proof.checker.ledger import Ledger
+from proof.checker.story import LEASE, SLACK, Story, Violation
+from proof.checker.verdict import CHECKS
+
+__all__ = ["FIGURES_ONLY", "judge"]
+
+FIGURES_ONLY = {"late", "given_up"}
+"""Slots are given up when the next one has come: lateness too."""
+LOSS_EXPLAINED = 2 * LEASE + 2000
+"""ms before the declaration in which its reason must lie: the silence, and one watch that was begun anew."""
+HARMLESS = {"receiver_down", "receiver_slow", "node_clock", "sigterm", "twin_stopped"}
+AFTER_THAW = 500
+
+
+def judge(history: History, ledger: Ledger) -> tuple[Story, list[Violation]]:
+    story = Story(history, ledger)
+    found = [Violation(kind="crashed", text=f"{e.node}: {e.error}") for e in history if isinstance(e, Crashed)]
+    for part in CHECKS:
+        found.extend(violation for violation in part(story) if not _excused(story, violation))
+    found.extend(_unexplained_losses(story))
+    return story, [violation for violation in found if violation.kind not in FIGURES_ONLY]
+
+
+def _unexplained_losses(story: Story) -> Iterator[Violation]:
+    kinds = {fault.what for fault in story.faults} - HARMLESS
+    for loss in story.losses.values():
+        if not kinds or not story.fault_on(loss.node, loss.at - LOSS_EXPLAINED, loss.at, *kinds):
+            yield Violation(kind="lost_node", text=f"{loss.node} was declared lost at {loss.at}, and nothing was wrong")
+
+
+def _excused(story: Story, violation: Violation) -> bool:
+    if violation.kind not in ("zombie", "tries"):
+        return False
+    run = violation.text.split()[0]
+    row = story.entries.get(run) or story.live.get(run)
+    if row is None:
+        return False
+    freezes = [fault for fault in story.faults if fault.what == "freeze"]
+    if violation.kind == "tries":
+        due = story.ledger.at - (story.ledger.now - row.due_at)
+        return any(freeze.at <= due + 60_000 and due - SLACK <= freeze.until for freeze in freezes)
+    return any(_in_hands(story, freeze, run, row.due_at) for freeze in freezes)
+
+
+def _in_hands(story: Story, freeze: Fault, run: str, due_at: int) -> bool:
+    for send in story.sends[run]:
+        late = send.at - (send.db - due_at)  # when it was due, in true time
+        if send.node == freeze.node and 0 <= send.at - freeze.until <= AFTER_THAW and late <= freeze.at + SLACK:
+            return True
+    return False

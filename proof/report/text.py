@@ -1,0 +1,52 @@
+"""The figures as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from proof.chaos.run import Result
+
+__all__ = ["rows_of", "told"]
+
+MOST = 40
+
+
+def rows_of(result: Result) -> list[tuple[str, str]]:
+    figures = result.figures
+    late, takeover = figures.lateness_ms, figures.takeover_ms
+    kinds = ", ".join(f"{what} {count}" for what, count in sorted(figures.kinds.items()))
+    rows = [
+        ("scheduled / received", f"{figures.scheduled} / {figures.received} ({figures.firings_per_second}/s)"),
+        ("faults / kinds", f"{figures.faults} / {len(figures.kinds)}" + (f" ({kinds})" if kinds else "")),
+        ("lost", str(figures.lost)),
+        ("phantom", str(figures.phantom)),
+        ("early", str(figures.early)),
+        ("unexplained repeats", str(figures.unexplained_repeats)),
+        ("at-most-once violations", str(figures.at_most_once)),
+        ("other violations", str(figures.other_violations)),
+        ("explained repeats", ", ".join(f"{k} {n}" for k, n in sorted(figures.repeats.items())) or "0"),
+        ("repeats per fault", ", ".join(f"{k} {n}" for k, n in sorted(figures.repeats_each.items()) if n) or "0"),
+        ("nodes declared lost", str(figures.nodes_lost)),
+        ("a killed node's runs taken over", _spread(takeover)),
+    ]
+    rows += [(f"lateness, {name}", _spread(spread)) for name, spread in late.items()]
+    requests = ", ".join(f"{name} {count}" for name, count in figures.requests.items())
+    rows += [("requests", requests), ("seconds", f"{result.seconds:.0f}")]
+    rows += [("not run", f"{kind}: {why}") for kind, why in result.not_run.items()]
+    return rows
+
+
+def _spread(spread: dict[str, int]) -> str:
+    return f"p50 {spread['p50']} ms, p99 {spread['p99']} ms, max {spread['max']} ms (n = {spread['n']})"
+
+
+def told(result: Result) -> str:
+    lines = [f"chaos: seed {result.seed}, profile {result.profile}"]
+    lines += [f"  {name:<34} {value}" for name, value in rows_of(result)]
+    if result.violations:
+        counts = Counter(violation.kind for violation in result.violations)
+        lines.append(f"{len(result.violations)} violations: {dict(counts)}")
+        lines += [f"  {violation.kind}: {violation.text}" for violation in result.violations[:MOST]]
+    else:
+        lines.append("no violation")
+    return "\n".join(lines)
