@@ -25,6 +25,7 @@ _LEVELS = {
     "node.registered": "info",
     "node.left": "info",
     "node.lost": "warning",
+    "store.refused": "error",
     "store.unavailable": "error",
     "store.back": "info",
 }
