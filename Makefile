@@ -6,7 +6,7 @@ WORKERS ?= 2
 export VENV PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help run test venv check fix lock
+.PHONY: help run chaos test venv check fix lock
 
 help: ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -32,6 +32,9 @@ check: venv ## format, lint, types, import rules, nothing of one machine in the 
 fix: venv ## format, and mend what the linter can mend by itself
 	$(VENV)/bin/ruff check --fix --quiet .
 	$(VENV)/bin/ruff format --quiet .
+
+chaos: venv ## real nodes under faults: SIZE=smoke|short|full|points, SEED=…, PROFILE=kill (one kind of fault alone)
+	$(VENV)/bin/python -m proof.chaos --size $(or $(SIZE),smoke) $(if $(SEED),--seed $(SEED)) $(if $(PROFILE),--profile $(PROFILE))
 
 lock: ## pin the requirements anew (UPGRADE=--upgrade takes the newest versions)
 	@UPGRADE="$(UPGRADE)" scripts/lock.sh

@@ -192,11 +192,14 @@ async def _play(built: Cluster, seed: int, size: Size, profile: str) -> tuple[Re
             history=built.users,
             rng=random.Random(rng.getrandbits(64)),
         )
-        playing = asyncio.create_task(workload.play(size.calm + size.seconds + size.quiet - 8))
+        enough = asyncio.Event()
+        playing = asyncio.create_task(workload.play(enough))
         await asyncio.sleep(size.calm)
         await nemesis.rage(size.seconds, size.gap)
+        await asyncio.sleep(size.quiet / 2)
+        enough.set()
         await playing
-    await asyncio.sleep(8)
+    await asyncio.sleep(size.quiet / 2)
     await built.settled(60)
     await built.stop()
     record = await read_record(

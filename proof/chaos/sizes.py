@@ -24,7 +24,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
 
 SIZES = {
     "smoke": Size(
-        seconds=20, quiet=12, gap=1.4, load=Load(firings=40), calm=3, executors=2, apis=1, longest_outage=6.0
+        seconds=22, quiet=10, gap=1.3, load=Load(firings=40), calm=3, executors=2, apis=1, longest_outage=6.0
     ),
     "short": Size(seconds=120, quiet=30, gap=2.5, load=Load(firings=100), calm=20),
     "full": Size(seconds=620, quiet=40, gap=2.6, load=Load(firings=330, verbs=4.0), calm=60),

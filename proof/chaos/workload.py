@@ -46,11 +46,9 @@ class Workload:
         self._jobs: dict[int, Spec] = {}  # recurring jobs that nobody is busy with
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def play(self, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        end = loop.time() + seconds
+    async def play(self, enough: asyncio.Event) -> None:
         await self._found()
-        players = [self._batches(end), self._singles(end), self._verbs(end)]
+        players = [self._batches(enough), self._singles(enough), self._verbs(enough)]
         await asyncio.gather(*players)
         while self._tasks:
             await asyncio.wait(list(self._tasks))
@@ -65,26 +63,26 @@ class Workload:
             await asyncio.gather(*(self._make(spec, keep=True) for spec in specs[begin : begin + 8]))
             await asyncio.sleep(self._rng.uniform(0, 0.05))
 
-    async def _batches(self, end: float) -> None:
+    async def _batches(self, enough: asyncio.Event) -> None:
         """One-off jobs, some dozens in one request."""
-        loop, rng = asyncio.get_running_loop(), self._rng
+        rng = self._rng
         gap = 0.5
-        while loop.time() < end:
+        while not enough.is_set():
             count = round(self.load.firings * self.load.one_offs * 0.9 * gap)
             self._start(self._make_batch(max(1, count)))
             await asyncio.sleep(gap * rng.uniform(0.8, 1.2))
 
-    async def _singles(self, end: float) -> None:
+    async def _singles(self, enough: asyncio.Event) -> None:
         """One-off jobs that are looked after: changed, paused, deleted, run."""
-        loop, rng = asyncio.get_running_loop(), self._rng
+        rng = self._rng
         rate = max(0.5, self.load.firings * self.load.one_offs * 0.1)
-        while loop.time() < end:
+        while not enough.is_set():
             self._start(self._once())
             await asyncio.sleep(rng.expovariate(rate))
 
-    async def _verbs(self, end: float) -> None:
-        loop, rng = asyncio.get_running_loop(), self._rng
-        while loop.time() < end:
+    async def _verbs(self, enough: asyncio.Event) -> None:
+        rng = self._rng
+        while not enough.is_set():
             await asyncio.sleep(rng.expovariate(self.load.verbs))
             if self._jobs:
                 job = rng.choice(list(self._jobs))
