@@ -78,7 +78,10 @@ class _Moves:
             waited_for=lane.waiter is not None,
         )
         if move == "skip":
-            self._give_up(row["id"], job, slot)
+            if row["recurring"]:
+                self._give_up(row["id"], job, slot)
+            else:  # it was the only slot there is: its job ends with it
+                self._batch.end(row, "skipped", "overlap")
             return
         if name != row["id"]:
             self._batch.move(row["id"], name, slot, due)
