@@ -131,3 +131,4 @@ async def test_a_second_signal_stops_at_once(sqlite_url, launch, samples):
     assert node.exit_code is None
     node.signal(signal.SIGTERM)
     assert await node.exited() == 0
+    assert "Traceback" not in node.output()

@@ -156,7 +156,8 @@ async def _api(
         yield task
     finally:
         server.should_exit = True
-        server.force_exit = stopping.at_once.is_set()
+        if stopping.at_once.is_set():
+            server.config.timeout_graceful_shutdown = 0  # `force_exit` would leave the application's end out
         await asyncio.wait([task])
         task.result()
 
