@@ -22,13 +22,14 @@ def main() -> int:
     parser.add_argument("--size", choices=[*SIZES, "points"], default="smoke")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--profile", choices=[*PROFILES], default="mixed", help="one kind of fault, or all")
+    parser.add_argument("--times", type=int, default=200, help="of each point, with --size points")
     parser.add_argument("--out", type=Path, default=Path("build/chaos"))
     given = parser.parse_args()
     seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
     if given.size == "points":
         from proof.chaos.points import main as points
 
-        return points(seed, given.out)
+        return points(seed, given.out, given.times)
     place = given.out / f"{given.size}-{given.profile}-{seed}"
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         result, story = runner.run(play(seed, SIZES[given.size], profile=given.profile, keep=place))

@@ -31,7 +31,7 @@ from proof.checker.events import History
 from proof.checker.story import Story, Violation
 from tests.services.ports import free_port
 
-__all__ = ["Result", "play"]
+__all__ = ["Result", "keep_evidence", "play"]
 
 
 class Result(msgspec.Struct, kw_only=True):
@@ -153,11 +153,11 @@ async def play(seed: int, size: Size, *, profile: str = "mixed", keep: Path | No
         result.violations = violations
         result.figures = figures_of(story, violations, record.harms, result.figures.requests)
         if violations and keep is not None:
-            _keep(built.directory, record, keep)
+            keep_evidence(built.directory, record, keep)
     return result, story
 
 
-def _keep(directory: Path, record: Record, place: Path) -> None:
+def keep_evidence(directory: Path, record: Record, place: Path) -> None:
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(directory, place, ignore=shutil.ignore_patterns("*.clock", "*.point"))
     lines = [msgspec.json.encode(event) for event in record.history]

@@ -1,0 +1,238 @@
+"""kill -9 at each named point, many times, on both stores: `make chaos SIZE=points`.
+
+SQLite: one process, killed and started again. PostgreSQL: two executors that are killed, one that takes over what they
+held, and an API. Users go on all the while; in the end everything is there, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from onthedot.launcher.launch import fast_loop
+from onthedot.store import open_store
+from proof.chaos.asking import Asking
+from proof.chaos.clock import TrueTime
+from proof.chaos.database import running_database
+from proof.chaos.diary import postgres_diary, sqlite_diary
+from proof.chaos.figures import figures_of
+from proof.chaos.nemesis import Harm
+from proof.chaos.node import POINTS
+from proof.chaos.nodes import ROOT
+from proof.chaos.record import Record, read_record
+from proof.chaos.run import Result, keep_evidence
+from proof.chaos.verdict import judge
+from proof.chaos.wire import Helper
+from proof.chaos.workload import Load, Workload
+from proof.checker.events import Crashed, History
+from proof.checker.story import Story
+from proof.report import told, write_report
+from tests.services.ports import free_port
+
+__all__ = ["STORES", "main", "play_points"]
+
+STORES = ("sqlite", "postgres")
+TIMES = 200
+LOAD = Load(firings=60, verbs=2.0)
+ENVIRON = {"LOG_LEVEL": "ERROR", "ONTHEDOT_LOOKAHEAD": "200ms"}
+
+
+class Lives:
+    """One place where a node lives, again and again."""
+
+    def __init__(self, name: str, argv: list[str], zygote: Helper, directory: Path) -> None:
+        self.name = name
+        self.pid = 0
+        self._argv = argv
+        self._zygote = zygote
+        self._directory = directory
+        self._handle: int | None = None
+
+    async def start(self, point: str = "") -> None:
+        file = self._directory / f"{self.name}.point"
+        file.write_text(point)
+        answer = await self._zygote.ask(
+            argv=["serve", *self._argv],
+            directory=str(self._directory),
+            log=str(self._directory / f"{self.name}.log"),
+            environ={**ENVIRON, "CHAOS_POINT_FILE": str(file), "LOGS_BASE_DIRECTORY": str(self._directory / "logs")},
+        )
+        self.pid = answer["pid"]
+        with contextlib.suppress(ProcessLookupError):
+            self._handle = os.pidfd_open(self.pid)
+
+    async def ended(self, within: float) -> bool:
+        if self._handle is None:
+            return True
+        loop = asyncio.get_running_loop()
+        over: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(self._handle, lambda: over.done() or over.set_result(None))
+        try:
+            await asyncio.wait_for(over, within)
+        except TimeoutError:
+            return False
+        finally:
+            loop.remove_reader(self._handle)
+        os.close(self._handle)
+        self._handle = None
+        return True
+
+    async def end(self, number: signal.Signals = signal.SIGKILL) -> None:
+        if self._handle is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._handle, number)
+            if not await self.ended(20):
+                await self.end()
+
+
+class Ground:
+    """What a store needs: its address, the lives that are struck, those that are spared."""
+
+    def __init__(self, url: str, struck: list[Lives], spared: list[Lives], api: str, directory: Path) -> None:
+        self.url = url
+        self.struck = struck
+        self.spared = spared
+        self.api = api
+        self.directory = directory
+
+
+@asynccontextmanager
+async def _ground(store: str) -> AsyncIterator[Ground]:
+    directory = Path(tempfile.mkdtemp(prefix="onthedot-points-"))
+    port = free_port()
+    async with AsyncExitStack() as stack:
+        stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        os.environ["PYTHONPATH"] = str(ROOT)
+        zygote = await Helper.start("proof.chaos.zygote")
+        stack.push_async_callback(zygote.stop)
+        if store == "sqlite":
+            url = f"sqlite:///{directory / 'onthedot.db'}"
+            await (await open_store(url)).close()
+            with contextlib.closing(sqlite3.connect(directory / "onthedot.db")) as connection:
+                connection.executescript(sqlite_diary())
+            struck = [Lives("node", ["--port", str(port), "--store", url], zygote, directory)]
+            spared = []
+        else:
+            database = await stack.enter_async_context(running_database())
+            url = database.url
+            await (await open_store(url)).close()
+            await database.execute(postgres_diary())
+            struck = [
+                Lives(f"exec{n}", ["--roles", "executor", "--store", url], zygote, directory) for n in range(2)
+            ]
+            spared = [
+                Lives("witness", ["--roles", "executor", "--store", url], zygote, directory),
+                Lives("api", ["--roles", "api", "--port", str(port), "--store", url], zygote, directory),
+            ]
+        for lives in [*struck, *spared]:
+            stack.push_async_callback(lives.end)
+        yield Ground(url, struck, spared, f"http://127.0.0.1:{port}", directory)
+
+
+async def play_points(store: str, seed: int, times: int, keep: Path | None = None) -> tuple[Result, Story]:
+    rng = random.Random(seed)
+    users: History = []
+    harms: list[Harm] = []
+    async with _ground(store) as ground:
+        time = TrueTime()
+        receiver = await Helper.start("proof.chaos.receiver", str(ground.directory / "received.jsonl"))
+        try:
+            port = (await receiver.ask())["port"]
+            for lives in [*ground.spared, *ground.struck]:
+                await lives.start()
+            async with Asking([ground.api], random.Random(seed), users, lambda: time.now) as asking:
+                workload = Workload(
+                    asking, LOAD, url=f"http://127.0.0.1:{port}", time=time, history=users, rng=random.Random(seed)
+                )
+                enough = asyncio.Event()
+                playing = asyncio.create_task(workload.play(enough))
+                await asyncio.sleep(3)
+                todo = [point for point in POINTS for _ in range(times)]
+                rng.shuffle(todo)
+                await asyncio.gather(*(_strike(lives, todo, harms, users, time, rng) for lives in ground.struck))
+                await asyncio.sleep(6)
+                enough.set()
+                await playing
+            await asyncio.sleep(12)
+            for lives in [*ground.struck, *ground.spared]:
+                await lives.end(signal.SIGTERM)
+            record = await read_record(
+                ground.url,
+                time=time,
+                users=users,
+                unsure=workload.unsure,
+                harms=harms,
+                received=ground.directory / "received.jsonl",
+            )
+            return _result(store, seed, record, time, asking, ground.directory, keep)
+        finally:
+            await receiver.stop()
+
+
+async def _strike(
+    lives: Lives, todo: list[str], harms: list[Harm], users: History, time: TrueTime, rng: random.Random
+) -> None:
+    """Life after life, each ended at its point; one that is not reached in time is tried again."""
+    while todo:
+        point = todo.pop()
+        await lives.end()
+        await lives.start(f"{point} {rng.randint(1, 6)}")
+        pid = lives.pid
+        if await lives.ended(10):
+            harms.append(Harm(at=time.now, until=time.now, what="kill_at", pid=pid, name=lives.name, detail=point))
+        else:
+            todo.insert(0, point)
+            harms.append(Harm(at=time.now, until=time.now, what="kill", pid=pid, name=lives.name))
+    await lives.start()
+    if await lives.ended(2):
+        text = (lives.name, "did not stay alive")
+        users.append(Crashed(at=time.now, node=text[0], error=text[1]))
+
+
+def _result(
+    store: str, seed: int, record: Record, time: TrueTime, asking: Asking, directory: Path, keep: Path | None
+) -> tuple[Result, Story]:
+    story, violations = judge(record.history, record.ledger)
+    requests = {"asked": asking.asked, "unanswered": asking.unanswered, "unavailable": asking.unavailable}
+    result = Result(
+        seed=seed,
+        profile=f"points on {store}",
+        figures=figures_of(story, violations, record.harms, requests),
+        violations=violations,
+        harms=record.harms,
+        not_run={},
+        seconds=time.now / 1000,
+    )
+    if violations and keep is not None:
+        keep_evidence(directory, record, keep)
+    return result, story
+
+
+def main(seed: int, out: Path, times: int = TIMES) -> int:
+    """Both stores, one after the other. How often each point was hit is printed with the figures."""
+    bad = 0
+    for store in STORES:
+        place = out / f"points-{store}-{seed}"
+        with asyncio.Runner(loop_factory=fast_loop()) as runner:
+            result, story = runner.run(play_points(store, seed, times, place))
+        report = write_report(place, result, story)
+        hits = Counter(harm.detail for harm in result.harms if harm.detail)
+        poison = sum(entry.reason == "poison" and entry.id not in story.sends for entry in story.ledger.entries)
+        sys.stdout.write(f"{told(result)}\n  killed at: {msgspec.json.encode(hits).decode()}\n")
+        sys.stdout.write(f"  given up after three lost nodes without ever being received: {poison}\n")
+        sys.stdout.write(f"report: {report}\n")
+        bad += bool(result.violations)
+    return bad

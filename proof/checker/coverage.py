@@ -1,0 +1,122 @@
+"""P1: each slot of a schedule is covered by exactly one row, its own or a range's; and no row is of a slot that never was.
+
+What the slots are is decided by the oracle. Around an edit there is a grey stretch: a node may have claimed slots of the
+old schedule up to LOOKAHEAD ahead, and the new one begins after those. There a slot may be covered or not; never twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from proof.checker.story import LOOKAHEAD, JobStory, Segment, Story, Violation
+from proof.oracle.slots import is_one_off, slots_of
+
+__all__ = ["check_coverage"]
+
+GREY = LOOKAHEAD + 1
+HOUR = 3_600_000
+
+
+def check_coverage(story: Story) -> Iterator[Violation]:
+    for job in story.jobs.values():
+        horizon = _horizon(story, job)
+        possible = [_possible(job, place, horizon) for place in range(len(job.segments))]
+        covered = _covered(job, possible)
+        yield from _phantoms(job, possible, horizon)
+        yield from _miscounted(job, possible)
+        for slot, times in covered.items():
+            if times > 1:
+                yield Violation(kind="doubled", text=f"job {job.id}: slot {slot} is covered {times} times")
+        for slot in _required(story, job, possible):
+            if not covered[slot]:
+                yield Violation(kind="lost", text=f"job {job.id}: slot {slot} has no row ({_state(job)})")
+        yield from _cursors(job)
+
+
+def _state(job: JobStory) -> str:
+    return "deleted" if job.row is None else job.row.state
+
+
+def _horizon(story: Story, job: JobStory) -> int:
+    """Up to where slots are looked for. A job's next run may lie farther ahead still: that one is believed."""
+    return max([story.ledger.now, *(step.highest for step in story.steps)]) + HOUR
+
+
+def _possible(job: JobStory, place: int, horizon: int) -> list[int]:
+    segment = job.segments[place]
+    until = horizon
+    if place + 1 < len(job.segments) and not is_one_off(segment.schedule):
+        following = job.segments[place + 1]
+        until = max(following.begin, following.highest) + GREY
+    after = segment.begin if not is_one_off(segment.schedule) else segment.begin - HOUR
+    return slots_of(segment.schedule, anchor=segment.begin, after=after, until=until)
+
+
+def _covered(job: JobStory, possible: list[list[int]]) -> Counter[int]:
+    covered: Counter[int] = Counter()
+    known = sorted({slot for slots in possible for slot in slots})
+    for entry in job.entries:
+        if entry.kind != "scheduled":
+            continue
+        if entry.until is None or entry.until == entry.slot:
+            covered[entry.slot] += 1
+        else:
+            covered.update(slot for slot in known if entry.slot <= slot <= entry.until)
+    covered.update(live.slot for live in job.live if live.kind == "scheduled")
+    return covered
+
+
+def _phantoms(job: JobStory, possible: list[list[int]], horizon: int) -> Iterator[Violation]:
+    known = {slot for slots in possible for slot in slots}
+    for row in [*job.entries, *job.live]:
+        if row.kind == "scheduled" and row.slot not in known and row.slot <= horizon:
+            yield Violation(kind="phantom", text=f"job {job.id}: {row.id} is of no slot of its schedule")
+
+
+def _miscounted(job: JobStory, possible: list[list[int]]) -> Iterator[Violation]:
+    """A range row says how many slots it stands for."""
+    for entry in job.entries:
+        if entry.kind != "scheduled" or entry.until is None or entry.slots is None:
+            continue
+        counts = [sum(entry.slot <= slot <= entry.until for slot in slots) for slots in possible]
+        if entry.slots not in [count for count in counts if count]:
+            text = f"job {job.id}: the range {entry.id} to {entry.until} says {entry.slots} slots, the oracle {counts}"
+            yield Violation(kind="miscounted", text=text)
+
+
+def _required(story: Story, job: JobStory, possible: list[list[int]]) -> Iterator[int]:
+    last = len(job.segments) - 1
+    for place, segment in enumerate(job.segments):
+        if is_one_off(segment.schedule):
+            if place == last:
+                yield from possible[place]
+            continue
+        begin = segment.begin if place == 0 else max(segment.begin, segment.highest) + GREY
+        end = job.segments[place + 1].begin if place < last else _end(job, segment)
+        yield from (slot for slot in possible[place] if begin < slot <= end)
+
+
+def _end(job: JobStory, segment: Segment) -> int:
+    """Up to where the newest schedule must be covered: before the cursor; all of it if it ended; as far as it came if the
+    job was deleted."""
+    if job.row is None:
+        return max((entry.until or entry.slot for entry in job.entries if entry.kind == "scheduled"), default=0)
+    cursor = next((live.slot for live in job.live if live.cursor), None)
+    if cursor is not None:
+        return cursor - 1
+    return 2**62 if job.row.state == "ended" else 0
+
+
+def _cursors(job: JobStory) -> Iterator[Violation]:
+    """An active or paused recurring job has one next run, an ended or deleted one has none."""
+    cursors = [live.id for live in job.live if live.cursor]
+    if len(cursors) > 1:
+        yield Violation(kind="two_cursors", text=f"job {job.id} has {cursors}")
+    state = _state(job)
+    if state in ("active", "paused") and not job.one_off and not cursors:
+        yield Violation(kind="silent", text=f"job {job.id} is {state} and has no next run")
+    if state in ("ended", "deleted") and cursors:
+        yield Violation(kind="phantom", text=f"job {job.id} is {state} and has a next run {cursors}")
+    if state == "quarantined":
+        yield Violation(kind="quarantined", text=f"job {job.id}: its schedule was fine")

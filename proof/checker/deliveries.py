@@ -1,0 +1,64 @@
+"""What the receiver got against what the ledger says: never early, never unknown, at most once where that was promised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from proof.checker.events import Received
+from proof.checker.ledger import Entry
+from proof.checker.story import LEASE, SLACK, JobStory, Story, Violation
+
+__all__ = ["check_deliveries"]
+
+
+def check_deliveries(story: Story) -> Iterator[Violation]:
+    for stray in story.strays:
+        yield Violation(kind="phantom", text=f"{stray.run} was sent, and nobody made job {stray.job}")
+    for job in story.jobs.values():
+        for send in job.sends:
+            yield from _early(story, job, send)
+        for entry in job.entries:
+            yield from _ledger_against_receiver(story, job, entry)
+    for run, sends in story.sends.items():
+        if run not in story.entries and run not in story.live:
+            yield Violation(kind="phantom", text=f"{run} was sent at {sends[0].at} and has no row")
+
+
+def _early(story: Story, job: JobStory, send: Received) -> Iterator[Violation]:
+    row = story.entries.get(send.run) or story.live.get(send.run)
+    if row is None:
+        return
+    if row.kind == "scheduled" and not 0 <= row.due_at - row.slot <= _jitter(job):
+        yield Violation(kind="early", text=f"{send.run} is due at {row.due_at}, its slot is {row.slot}")
+    early = row.due_at - send.db
+    if early > 0 and not _set_back(story, send.at, early):
+        yield Violation(kind="early", text=f"{send.run} was sent {early} ms early, at {send.at}")
+
+
+def _jitter(job: JobStory) -> float:
+    given = job.policy.get("jitter", 0)
+    if isinstance(given, int | float):
+        return given * 1000
+    return float(given.removesuffix("ms")) if given.endswith("ms") else float(given.removesuffix("s")) * 1000
+
+
+def _set_back(story: Story, at: int, early: int) -> bool:
+    """The database's clock was set back, and the node had not heard of it yet: it may trust what it knew for a lease."""
+    back = sum(-step.by_ms for step in story.steps if step.by_ms < 0 and 0 <= at - step.at <= LEASE + SLACK)
+    return early <= back
+
+
+def _ledger_against_receiver(story: Story, job: JobStory, entry: Entry) -> Iterator[Violation]:
+    sends = story.sends.get(entry.id, [])
+    tokens = {send.token for send in sends}
+    if entry.status == "done" and not any(send.token == entry.token and send.answer == "ok" for send in sends):
+        yield Violation(kind="unsent", text=f"{entry.id} is done by token {entry.token}; received: {sorted(tokens)}")
+    if entry.status == "skipped" and sends:
+        yield Violation(kind="ledger", text=f"{entry.id} is skipped ({entry.reason}) and was sent {len(sends)} times")
+    if entry.tries > len(tokens):
+        yield Violation(kind="tries", text=f"{entry.id} counts {entry.tries} tries; received: {sorted(tokens)}")
+    if tokens and max(tokens) > entry.token:
+        text = f"{entry.id} ended with token {entry.token}, but {max(tokens)} was sent"
+        yield Violation(kind="stale", text=text)
+    if entry.reason == "attempts" and entry.tries < job.policy.get("retry", {}).get("attempts", 3):
+        yield Violation(kind="tries", text=f"{entry.id} was given up after {entry.tries} tries")

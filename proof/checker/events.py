@@ -1,0 +1,136 @@
+"""What may stand in a history.
+
+`at` is the true time in ms since the history began, `db` the database's clock in ms since the epoch. Nothing but the
+receiver, the users, the faults and (where it can be seen) what the database committed is written down: a node's own
+word proves nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+__all__ = [
+    "Acted",
+    "Changed",
+    "Claimed",
+    "Crashed",
+    "Event",
+    "Fault",
+    "History",
+    "Lost",
+    "Made",
+    "Received",
+    "Recorded",
+    "Stepped",
+]
+
+
+class _Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event"):
+    at: int
+
+
+class Made(_Event, frozen=True, kw_only=True, tag="made"):
+    """A user created a job and was told so. `mark` names the request: one request, one job, however often it was sent.
+
+    created_at: the database's time in the answer. until: when the answer came. sent: how often it was asked.
+    """
+
+    until: int
+    mark: int
+    job: int
+    spec: dict[str, Any]
+    created_at: int
+    sent: int = 1
+
+
+class Changed(_Event, frozen=True, kw_only=True, tag="changed"):
+    """A user changed a job and was told so. changed_at: the database's time in the answer; None when there is none
+    (delete), or when nothing changed."""
+
+    until: int
+    job: int
+    verb: Literal["edit", "pause", "resume", "delete"]
+    version: int | None = None
+    changed_at: int | None = None
+    db_before: int = 0  # the database's clock when it was asked first, and when the answer came
+    db_after: int = 0
+    spec: dict[str, Any] | None = None  # of an edit
+    sent: int = 1
+
+
+class Acted(_Event, frozen=True, kw_only=True, tag="acted"):
+    """A user asked for runs by hand (their ids are in the answer), or to cancel one."""
+
+    until: int
+    job: int
+    verb: Literal["run", "backfill", "redrive", "cancel"]
+    runs: list[str]
+    sent: int = 1
+
+
+class Received(_Event, frozen=True, kw_only=True, tag="received"):
+    """The receiver got a call, wrote it down, then answered.
+
+    answer: ok, error (retryable), refused (for good), cut (the connection broke without an answer).
+    node: who sent it, if that can be known. took: ms until the answer.
+    """
+
+    db: int
+    run: str
+    job: int
+    token: int
+    answer: Literal["ok", "error", "refused", "cut"]
+    took: int
+    node: str | None = None
+
+
+class Fault(_Event, frozen=True, kw_only=True, tag="fault"):
+    """Something went wrong from `at` to `until`. node None: for all of them."""
+
+    until: int
+    what: str
+    node: str | None = None
+
+
+class Stepped(_Event, frozen=True, kw_only=True, tag="stepped"):
+    """Somebody set the database's clock. highest: the latest time it had shown until then."""
+
+    by_ms: int
+    highest: int
+
+
+class Claimed(_Event, frozen=True, kw_only=True, tag="claimed"):
+    """The database gave a run to a node, whether the node learned of it or not."""
+
+    db: int
+    node: str
+    run: str
+    token: int
+
+
+class Recorded(_Event, frozen=True, kw_only=True, tag="recorded"):
+    """The database took a result from a node."""
+
+    node: str
+    run: str
+    token: int
+
+
+class Lost(_Event, frozen=True, kw_only=True, tag="lost"):
+    """A node was declared lost. silent: ms since the database last took a beat of it."""
+
+    node: str
+    silent: int
+
+
+class Crashed(_Event, frozen=True, kw_only=True, tag="crashed"):
+    """A node stopped by itself, or something in it failed unseen."""
+
+    node: str
+    error: str
+
+
+Event = Made | Changed | Acted | Received | Fault | Stepped | Claimed | Recorded | Lost | Crashed
+History = list[Event]

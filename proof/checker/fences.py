@@ -1,0 +1,41 @@
+"""P4 and P6 from the database's diary: tokens rise, only the newest claim's owner is heard, nobody is robbed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from proof.checker.events import Claimed, Received, Recorded
+from proof.checker.story import LEASE, SLACK, Story, Violation
+
+__all__ = ["check_fences"]
+
+
+def check_fences(story: Story) -> Iterator[Violation]:
+    owner: dict[str, tuple[str, int]] = {}
+    recorded: set[tuple[str, int]] = set()
+    for event in story.history:
+        match event:
+            case Claimed():
+                known = owner.get(event.run)
+                if known is not None and event.token <= known[1]:
+                    yield Violation(kind="token", text=f"{event.run}: token {event.token} was given after {known[1]}")
+                owner[event.run] = event.node, event.token
+            case Recorded():
+                if owner.get(event.run) != (event.node, event.token):
+                    text = f"{event.run}: {event.node} finished token {event.token}, owner is {owner.get(event.run)}"
+                    yield Violation(kind="stale", text=text)
+                if (event.run, event.token) in recorded:
+                    yield Violation(kind="stale", text=f"{event.run}: token {event.token} was recorded twice")
+                recorded.add((event.run, event.token))
+            case Received():
+                yield from _zombie(story, event)
+    for loss in story.losses.values():
+        if loss.silent < LEASE - SLACK:
+            yield Violation(kind="robbed", text=f"{loss.node} was declared lost {loss.silent} ms after its last beat")
+
+
+def _zombie(story: Story, send: Received) -> Iterator[Violation]:
+    """Nothing is started later than a second before others may declare its node lost."""
+    loss = story.losses.get(send.node or "")
+    if loss is not None and send.at > loss.at + SLACK:
+        yield Violation(kind="zombie", text=f"{send.run} was sent at {send.at} by {send.node}, lost at {loss.at}")

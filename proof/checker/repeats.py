@@ -1,0 +1,64 @@
+"""A second send of a run must be explained by what happened to the first: its answer, its node's loss, its node's stop."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+
+from proof.checker.events import Received
+from proof.checker.story import LEASE, SLACK, JobStory, Story, Violation
+
+__all__ = ["check_repeats"]
+
+TAKEOVER = ("kill", "kill_at", "power_cut", "freeze", "freeze_at", "cut", "outage")
+
+
+def check_repeats(story: Story) -> Iterator[Violation]:
+    for job in story.jobs.values():
+        runs: dict[str, list[Received]] = defaultdict(list)
+        for send in job.sends:
+            runs[send.run].append(send)
+        for run, sends in runs.items():
+            if job.at_most_once and len(sends) > 1:
+                text = f"{run} was sent with tokens {[send.token for send in sends]}"
+                yield Violation(kind="at_most_once", text=text)
+            for first, second in pairwise(sends):
+                yield from _explained(story, job, first, second)
+        if job.policy.get("overlap") in ("skip", "queue"):
+            yield from _overlaps(story, job)
+
+
+def _explained(story: Story, job: JobStory, first: Received, second: Received) -> Iterator[Violation]:
+    if second.token == first.token:
+        yield Violation(kind="repeated", text=f"{first.run} was sent twice with token {first.token}")
+    elif second.token < first.token:
+        yield Violation(kind="stale", text=f"{first.run}: token {second.token} was sent after {first.token}")
+    elif not _failed(job, first) and not _taken_over(story, first, second):
+        text = f"{first.run}: token {first.token} answered {first.answer} at {first.at}, {second.token} at {second.at}"
+        yield Violation(kind="repeated", text=text)
+
+
+def _failed(job: JobStory, send: Received) -> bool:
+    """The sender had reason to try again."""
+    return send.answer in ("error", "cut") or send.took > job.timeout() - SLACK
+
+
+def _taken_over(story: Story, first: Received, second: Received) -> bool:
+    begin, end = first.at - SLACK, second.at
+    if story.fault_on(first.node, begin, end, "stop"):
+        return True
+    if story.losses or story.claims:  # the database's diary says who was declared lost
+        return story.lost(first.node, begin, end)
+    return story.fault_on(first.node, first.at - 2 * LEASE, end, *TAKEOVER)
+
+
+def _overlaps(story: Story, job: JobStory) -> Iterator[Violation]:
+    """One run at a time, unless the first one's node was lost, or the first was cancelled."""
+    cancelled = {run for act in job.acts if act.verb == "cancel" for run in act.runs}
+    for first, second in pairwise(job.sends):
+        busy = min(first.took, job.timeout()) - SLACK
+        if second.run == first.run or second.at >= first.at + busy or first.run in cancelled:
+            continue
+        if not _taken_over(story, first, second):
+            yield Violation(kind="overlap", text=f"{second.run} was sent at {second.at} while {first.run} ran")

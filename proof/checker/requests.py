@@ -1,0 +1,37 @@
+"""P2 and idempotency: what was acknowledged is there, once, however often it was asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from proof.checker.story import Story, Violation
+
+__all__ = ["check_requests"]
+
+
+def check_requests(story: Story) -> Iterator[Violation]:
+    yield from _one_job_each(story)
+    for job in story.jobs.values():
+        asked = {run for act in job.acts if act.verb != "cancel" for run in act.runs}
+        for run in sorted(asked):
+            if run not in story.entries and run not in story.live:
+                yield Violation(kind="lost", text=f"the run {run} was promised and has no row")
+        manual = {row.id for row in [*job.entries, *job.live] if row.kind == "manual"}
+        for run in sorted(manual - asked):
+            yield Violation(kind="doubled", text=f"the run {run} was made, and nobody was told of it")
+
+
+def _one_job_each(story: Story) -> Iterator[Violation]:
+    told: dict[int, int] = {}
+    for made in story.made:
+        if told.setdefault(made.mark, made.job) != made.job:
+            yield Violation(kind="doubled", text=f"request {made.mark} was answered with two jobs")
+    marks = Counter(job.spec.get("params", {}).get("mark") for job in story.ledger.jobs)
+    for mark, times in marks.items():
+        if times > 1:
+            yield Violation(kind="doubled", text=f"request {mark} made {times} jobs")
+    there = {job.id for job in story.ledger.jobs}
+    for made in story.made:
+        if made.job not in there and story.jobs[made.job].deleted is None:
+            yield Violation(kind="lost", text=f"job {made.job} was acknowledged and is gone")

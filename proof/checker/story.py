@@ -1,0 +1,171 @@
+"""A history sorted by whom it is about, so that each check reads like its promise."""
+
+from __future__ import annotations
+
+import bisect
+from collections import defaultdict
+from typing import Any
+
+import msgspec
+
+from proof.checker.events import Acted, Changed, Claimed, Fault, History, Lost, Made, Received, Recorded, Stepped
+from proof.checker.ledger import Entry, Job, Ledger, Live
+from proof.oracle.slots import is_one_off
+
+__all__ = ["LEASE", "LOOKAHEAD", "SLACK", "JobStory", "Segment", "Story", "Violation"]
+
+LEASE = 5000
+LOOKAHEAD = 2000
+SLACK = 250
+"""ms that messages and answers may take on their way."""
+
+SETTLE = 20_000
+"""ms after a fault until all must be as if it had never been."""
+
+_FAULTS_THAT_DELAY_NOTHING = {"wall", "receiver"}
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """kind: what sort of promise is broken. text: by what."""
+
+    kind: str
+    text: str
+
+
+class Segment(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule in force from `begin` (exclusive, the database's time); `highest`: the latest time the database's clock
+    had ever shown when it began."""
+
+    begin: int
+    highest: int
+    schedule: dict[str, Any]
+
+
+class JobStory:
+    """One job from the first request to its last row."""
+
+    def __init__(self, made: Made) -> None:
+        self.id = made.job
+        self.made = made
+        self.policy: dict[str, Any] = made.spec.get("policy", {})
+        self.changes: list[Changed] = []
+        self.acts: list[Acted] = []
+        self.sends: list[Received] = []
+        self.entries: list[Entry] = []
+        self.live: list[Live] = []
+        self.row: Job | None = None
+        self.segments = [Segment(begin=made.created_at, highest=made.created_at, schedule=made.spec["schedule"])]
+
+    @property
+    def deleted(self) -> Changed | None:
+        return next((change for change in self.changes if change.verb == "delete"), None)
+
+    @property
+    def one_off(self) -> bool:
+        return is_one_off(self.segments[-1].schedule)
+
+    @property
+    def laned(self) -> bool:
+        return self.policy.get("overlap", "allow") != "allow"
+
+    @property
+    def at_most_once(self) -> bool:
+        return self.policy.get("delivery") == "at_most_once"
+
+    def change(self, change: Changed, highest: int) -> None:
+        self.changes.append(change)
+        if change.verb != "edit" or change.spec is None or change.changed_at is None:
+            return
+        schedule = change.spec["schedule"]
+        if schedule != self.segments[-1].schedule:
+            self.segments.append(Segment(begin=change.changed_at, highest=highest, schedule=schedule))
+
+    def timeout(self) -> float:
+        """ms that the sender waits for an answer."""
+        given = self.policy.get("timeout")
+        if given is not None:
+            return float(str(given).removesuffix("s")) * 1000
+        return 3000 if self.made.spec["target"]["type"] == "webhook" and len(self.changes) == 0 else 2900
+
+
+class Story:
+    def __init__(self, history: History, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.history = history
+        self.jobs: dict[int, JobStory] = {}
+        self.made: list[Made] = []
+        self.steps = [event for event in history if isinstance(event, Stepped)]
+        self.faults = [event for event in history if isinstance(event, Fault)]
+        self.claims = [event for event in history if isinstance(event, Claimed)]
+        self.records = [event for event in history if isinstance(event, Recorded)]
+        self.losses: dict[str, Lost] = {event.node: event for event in history if isinstance(event, Lost)}
+        self.strays: list[Received] = []
+        self.sends: dict[str, list[Received]] = defaultdict(list)
+        self.entries = {entry.id: entry for entry in ledger.entries}
+        self.live = {live.id: live for live in ledger.live}
+        self._read_users(history)
+        self._read_rest(history, ledger)
+        self._troubled = _merged(
+            [(f.at, f.until + SETTLE) for f in self.faults if f.what not in _FAULTS_THAT_DELAY_NOTHING]
+        )
+
+    def _read_users(self, history: History) -> None:
+        for event in history:
+            if isinstance(event, Made):
+                self.made.append(event)
+                self.jobs.setdefault(event.job, JobStory(event))
+        for event in sorted((e for e in history if isinstance(e, Changed)), key=lambda change: change.until):
+            if event.job in self.jobs:
+                self.jobs[event.job].change(event, self.highest(event))
+        for event in history:
+            if isinstance(event, Acted) and event.job in self.jobs:
+                self.jobs[event.job].acts.append(event)
+
+    def _read_rest(self, history: History, ledger: Ledger) -> None:
+        for event in history:
+            if isinstance(event, Received):
+                self.sends[event.run].append(event)
+                if event.job in self.jobs:
+                    self.jobs[event.job].sends.append(event)
+                else:
+                    self.strays.append(event)
+        for row in ledger.jobs:
+            if row.id in self.jobs:
+                self.jobs[row.id].row = row
+        for entry in ledger.entries:
+            if entry.job in self.jobs:
+                self.jobs[entry.job].entries.append(entry)
+        for live in ledger.live:
+            if live.job in self.jobs:
+                self.jobs[live.job].live.append(live)
+
+    def highest(self, change: Changed) -> int:
+        """The latest time that the database's clock had shown by then."""
+        before = [step.highest for step in self.steps if step.at <= change.until]
+        return max([change.db_before, change.db_after, *before])
+
+    def quiet(self, begin: int, end: int) -> bool:
+        """Whether nothing was wrong, or still healing, between these true times."""
+        place = bisect.bisect_right(self._troubled, (end, 2**62))
+        return place == 0 or self._troubled[place - 1][1] < begin
+
+    def lost(self, node: str | None, begin: int, end: int) -> bool:
+        """Whether that node was declared lost in between."""
+        loss = self.losses.get(node or "")
+        return loss is not None and begin <= loss.at <= end
+
+    def fault_on(self, node: str | None, begin: int, end: int, *kinds: str) -> bool:
+        return any(
+            fault.at <= end and fault.until >= begin and fault.node in (node, None) and (not kinds or fault.what in kinds)
+            for fault in self.faults
+        )
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged

@@ -1,0 +1,31 @@
+"""What a user was told holds: paused and deleted jobs start nothing more, soon after the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from proof.checker.story import LEASE, LOOKAHEAD, SLACK, JobStory, Story, Violation
+
+__all__ = ["check_verbs"]
+
+PROMISED = 1000
+"""ms after the acknowledgement, while the owner reaches the database."""
+
+
+def check_verbs(story: Story) -> Iterator[Violation]:
+    for job in story.jobs.values():
+        for place, change in enumerate(job.changes):
+            if change.verb not in ("pause", "delete"):
+                continue
+            until = next((later.at for later in job.changes[place + 1 :] if later.verb in ("resume", "edit")), 2**62)
+            yield from _sent_between(story, job, change.verb, change.until, until)
+
+
+def _sent_between(story: Story, job: JobStory, verb: str, told: int, until: int) -> Iterator[Violation]:
+    for send in job.sends:
+        if not told < send.at < until or (verb == "pause" and "-m" in send.run):
+            continue
+        calm = story.quiet(told - LEASE, send.at)
+        late = send.at - told
+        if late > (PROMISED + SLACK if calm else LEASE + LOOKAHEAD):
+            yield Violation(kind="after_" + verb, text=f"{send.run} was sent {late} ms after the {verb} was confirmed")

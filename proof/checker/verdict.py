@@ -1,0 +1,35 @@
+"""All checks together: a history, the ledger in the end, and what is wrong."""
+
+from __future__ import annotations
+
+from proof.checker.coverage import check_coverage
+from proof.checker.deliveries import check_deliveries
+from proof.checker.events import Crashed, History
+from proof.checker.fences import check_fences
+from proof.checker.ledger import Ledger
+from proof.checker.liveness import check_liveness
+from proof.checker.repeats import check_repeats
+from proof.checker.requests import check_requests
+from proof.checker.story import Story, Violation
+from proof.checker.verbs import check_verbs
+
+__all__ = ["CHECKS", "Violation", "check"]
+
+CHECKS = (
+    check_coverage,
+    check_deliveries,
+    check_repeats,
+    check_fences,
+    check_verbs,
+    check_requests,
+    check_liveness,
+)
+
+
+def check(history: History, ledger: Ledger) -> list[Violation]:
+    """Everything that contradicts a promise; nothing: the promises were kept."""
+    story = Story(history, ledger)
+    found = [Violation(kind="crashed", text=f"{e.node}: {e.error}") for e in history if isinstance(e, Crashed)]
+    for part in CHECKS:
+        found.extend(part(story))
+    return found

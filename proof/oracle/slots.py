@@ -1,0 +1,66 @@
+"""All slots of a schedule (as written, in JSON) in a stretch of time. Cron is walked second by second."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import re
+from datetime import datetime
+from typing import Any
+
+from tests.unit.timing.oracle import fields_of, slots
+
+__all__ = ["is_one_off", "slots_of"]
+
+SECOND = 1000
+_UNITS = {"ms": 1, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86_400 * SECOND}
+
+
+def is_one_off(schedule: dict[str, Any]) -> bool:
+    return "at" in schedule or "in" in schedule
+
+
+def slots_of(schedule: dict[str, Any], *, anchor: int, after: int, until: int) -> list[int]:
+    """The slots in (after, until]. `anchor`: when the schedule was given, for `every` and `in`."""
+    if "at" in schedule:
+        return _within([_instant(schedule["at"])], after, until)
+    if "in" in schedule:
+        return _within([anchor + _duration(schedule["in"])], after, until)
+    if "every" in schedule:
+        gap = _duration(schedule["every"])
+        first = anchor + gap * max(1, (after - anchor) // gap)
+        found = _within(list(range(first, until + 1, gap)), after, until)
+    else:
+        found = _cron(schedule["cron"], schedule.get("tz", "UTC"), after, until)
+    return found[: schedule["count"]] if "count" in schedule else found
+
+
+def _cron(text: str, zone: str, after: int, until: int) -> list[int]:
+    """Walked in whole hours, so that what was walked once serves all jobs with this expression."""
+    hour = 3600 * SECOND
+    tick = SECOND if len(fields_of(text)) == 6 else 60 * SECOND
+    found: list[int] = []
+    for begin in range(after - after % hour, until + 1, hour):
+        found.extend(_walked(text, zone, begin, begin + hour, tick))
+    return _within(found, after, until)
+
+
+@functools.lru_cache(maxsize=512)
+def _walked(text: str, zone: str, begin: int, end: int, tick: int) -> list[int]:
+    return slots(text, zone, begin, end, tick)
+
+
+def _within(found: list[int], after: int, until: int) -> list[int]:
+    return found[bisect.bisect_right(found, after) : bisect.bisect_right(found, until)]
+
+
+def _instant(text: str) -> int:
+    return round(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
+
+
+def _duration(value: Any) -> int:
+    """A number of seconds, or such as "1h30m" and "1.5s"."""
+    if isinstance(value, int | float):
+        return round(value * SECOND)
+    parts = re.findall(r"([\d.]+)(ms|s|m|h|d)", value)
+    return round(sum(float(number) * _UNITS[unit] for number, unit in parts))

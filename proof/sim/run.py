@@ -1,0 +1,115 @@
+"""One seed: build the world, let users and nemesis loose on it, let it settle, read the ledger, decide."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import hashlib
+import random
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from proof.checker.events import Crashed, History, Received
+from proof.checker.ledger import Ledger
+from proof.checker.verdict import Violation, check
+from proof.sim.loop import VirtualLoop
+from proof.sim.nemesis import PROFILES, Nemesis
+from proof.sim.workload import Workload
+from proof.sim.world import World
+
+__all__ = ["Outcome", "play"]
+
+MINUTES = 10.0
+QUIET = 60.0
+"""The last stretch of every run has no faults, so that what is due must be finished when it ends."""
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+Plant = Callable[[World], None]
+
+
+class Outcome(msgspec.Struct, kw_only=True):
+    seed: int
+    profile: str
+    digest: str
+    violations: list[Violation]
+    sends: int
+    slots: int
+    faults: int
+    turns: int
+    seconds: float
+    tail: list[str]
+
+
+def profile_of(seed: int) -> str:
+    """Half of the seeds get everything at once, the others one family of faults each, or none."""
+    names = list(PROFILES)
+    return names[seed // 2 % len(names)] if seed % 2 else "mixed"
+
+
+def play(
+    seed: int, *, minutes: float = MINUTES, profile: str | None = None, plant: Plant | None = None, tail: int = 60
+) -> Outcome:
+    """The same seed gives the same history, to the byte."""
+    began = time.process_time()
+    chosen = profile or profile_of(seed)
+    loop = VirtualLoop()
+    try:
+        history, ledger, faults = loop.run_until_complete(_play(loop, seed, minutes * 60, chosen, plant))
+        turns = loop.turns
+        _end_all(loop)
+    finally:
+        loop.close()
+        gc.collect()
+    history.sort(key=lambda event: event.at)
+    found = check(history, ledger)
+    lines = [_encode(event) for event in history]
+    digest = hashlib.sha256(b"\n".join([*lines, _encode(ledger)])).hexdigest()[:16]
+    return Outcome(
+        seed=seed,
+        profile=chosen,
+        digest=digest,
+        violations=found,
+        sends=sum(isinstance(event, Received) for event in history),
+        slots=len(ledger.entries),
+        faults=faults,
+        turns=turns,
+        seconds=time.process_time() - began,
+        tail=[line.decode() for line in lines[-tail:]] if found else [],
+    )
+
+
+async def _play(
+    loop: VirtualLoop, seed: int, seconds: float, profile: str, plant: Plant | None
+) -> tuple[History, Ledger, int]:
+    world = World(loop, seed)
+    await world.open()
+    if plant is not None:
+        plant(world)
+    rng = random.Random(seed ^ 0x5EED)
+    quiet = min(QUIET, seconds / 3)
+    nemesis = Nemesis(world, random.Random(rng.getrandbits(64)), profile)
+    workload = Workload(
+        world, random.Random(rng.getrandbits(64)), recurring=rng.randint(4, 8), one_offs=int(seconds / 10)
+    )
+    tasks = [loop.create_task(workload.play(seconds - quiet)), loop.create_task(nemesis.rage(seconds - quiet))]
+    for task in tasks:
+        await task
+    await asyncio.sleep(max(0.0, seconds - loop.time()))
+    ledger = await world.ledger()
+    for error in loop.errors:
+        world.history.append(Crashed(at=world.now, node="loop", error=error))
+    history = list(world.history)
+    await world.close()
+    return history, ledger, nemesis.faults
+
+
+def _end_all(loop: VirtualLoop) -> None:
+    """Let every task, also those of the dead, run to its end, so that the next world starts with a clean table."""
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks, timeout=60))

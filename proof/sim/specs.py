@@ -1,0 +1,86 @@
+"""Jobs of every kind, drawn by chance."""
+
+from __future__ import annotations
+
+import random
+
+from onthedot.model.duration import Duration
+from onthedot.model.instant import format_instant
+from onthedot.model.job import JobSpec, JobView
+from onthedot.model.policy import Policy, Retry
+from onthedot.model.schedule import Schedule
+from onthedot.model.target import Target, WebhookTarget
+
+__all__ = ["a_one_off", "a_recurring", "another_schedule"]
+
+CRONS = (
+    "* * * * * *",
+    "*/2 * * * * *",
+    "*/5 * * * * *",
+    "1/3 * * * * *",
+    "7,23,24,41 * * * * *",
+    "0-10 * * * * *",
+    "*/30 * * * * *",
+    "* * * * *",
+    "30 0 2 * * *",
+    "0,30 */2 * * * *",
+)
+ZONES = ("UTC", "UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata")
+EVERY = (1000, 1500, 2000, 2500, 3000, 7000, 45_000)
+
+
+def a_one_off(rng: random.Random, now: int) -> JobSpec:
+    delay = rng.choice((rng.randint(50, 3000), rng.randint(1, 40) * 1000))
+    schedule = Schedule(in_=Duration(delay)) if rng.random() < 0.5 else Schedule(at=format_instant(now + delay))
+    expires = Duration(rng.randint(1000, 8000)) if rng.random() < 0.1 else None
+    return JobSpec(
+        schedule=schedule,
+        target=_target(rng),
+        policy=Policy(
+            retry=_retry(rng),
+            delivery="at_most_once" if rng.random() < 0.25 else "at_least_once",
+            jitter=Duration(rng.choice((0, 0, 0, 700))),
+            expires_in=expires,
+            overlap=rng.choice(("allow", "allow", "allow", "queue")),
+        ),
+        params={"mood": rng.choice(("ok", "ok", "ok", "ok", "flaky", "bad", "fatal", "slow"))},
+    )
+
+
+def a_recurring(rng: random.Random) -> JobSpec:
+    overlap = rng.choice(("allow", "allow", "allow", "skip", "queue", "replace"))
+    moods = ("ok", "ok", "ok", "flaky", "slow") if overlap == "allow" else ("ok", "slow", "slow", "flaky")
+    return JobSpec(
+        schedule=_schedule(rng),
+        target=_target(rng),
+        policy=Policy(
+            retry=_retry(rng),
+            overlap=overlap,
+            catch_up=rng.choice(("latest", "latest", "skip", "all")),
+            catch_up_limit=rng.choice((3, 10, 100)),
+            delivery="at_most_once" if rng.random() < 0.2 else "at_least_once",
+            jitter=Duration(rng.choice((0, 0, 0, 300))),
+        ),
+        params={"mood": rng.choice(moods)},
+        paused=rng.random() < 0.05,
+    )
+
+
+def another_schedule(rng: random.Random, job: JobView) -> Schedule:
+    """Never with a `count`: where a changed schedule begins depends on what was claimed ahead."""
+    return _schedule(rng, bounded=False)
+
+
+def _schedule(rng: random.Random, *, bounded: bool = True) -> Schedule:
+    count = rng.randint(3, 40) if bounded and rng.random() < 0.1 else None
+    if rng.random() < 0.5:
+        return Schedule(every=Duration(rng.choice(EVERY)), count=count)
+    return Schedule(cron=rng.choice(CRONS), tz=rng.choice(ZONES), count=count)
+
+
+def _target(rng: random.Random) -> Target:
+    return WebhookTarget(url=f"http://receiver/{rng.randint(1, 9)}")
+
+
+def _retry(rng: random.Random) -> Retry:
+    return Retry(attempts=rng.randint(1, 4), backoff=Duration(rng.choice((100, 500, 1000))), max=Duration(4000))

@@ -1,0 +1,139 @@
+"""The whole cluster: a database, three nodes on it, users, a receiver, and what goes wrong."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from onthedot.store import Store, open_driver
+from onthedot.store.driver import Transaction
+from onthedot.store.migrate import migrate
+from proof.checker.events import Claimed, History, Lost, Recorded, Stepped
+from proof.checker.ledger import Ledger
+from proof.sim.clocks import DatabaseTime
+from proof.sim.final import read_ledger
+from proof.sim.link import Database, Link, LinkedStore
+from proof.sim.loop import Place, VirtualLoop, at_once
+from proof.sim.process import Process
+from proof.sim.receiver import Receiver
+
+__all__ = ["NODES", "World"]
+
+NODES = 3
+
+STARTS = (
+    1_772_413_200_000,  # an ordinary Monday night in March
+    1_774_745_820_000,  # three minutes before Berlin's clocks go forward
+    1_792_889_820_000,  # three minutes before they go back
+    1_798_761_300_000,  # five minutes before the year ends
+)
+
+Point = Callable[[str, str], None]
+
+
+class World:
+    """Everything is drawn from one seed: same seed, same history."""
+
+    def __init__(self, loop: VirtualLoop, seed: int) -> None:
+        self.loop = loop
+        self.rng = random.Random(seed)
+        self.history: History = []
+        self.time = DatabaseTime(loop, self.rng.choice(STARTS) + self.rng.randint(0, 999))
+        self.database = Database()
+        self.database.witness = self._witness
+        self.receiver = Receiver(loop, self.time, self.history, self._branch())
+        self.receiver.reached = lambda process: self.point("received", process)
+        self.receiver.answered = lambda process: self.point("answered", process)
+        self.point: Point = lambda what, process: None
+        self.processes: list[Process] = []
+        self._beats: dict[str, float] = {}
+
+    def _branch(self) -> random.Random:
+        return random.Random(self.rng.getrandbits(64))
+
+    @property
+    def now(self) -> int:
+        """The true time in ms."""
+        return round(self.loop.time() * 1000)
+
+    async def open(self) -> None:
+        self.driver = await open_driver("sqlite:///:memory:", self.time, threads=False)
+        await migrate(self.driver)
+        self.link = Link(self.loop, self.database, Place("api"), self._branch())
+        self.api: Any = LinkedStore(Store(self.driver), self.link)
+        for number in range(NODES):
+            process = Process(
+                f"n{number}",
+                loop=self.loop,
+                driver=self.driver,
+                database=self.database,
+                receiver=self.receiver,
+                history=self.history,
+                rng=self._branch(),
+                wall_ms=self.time.now_ms(),
+            )
+            self.processes.append(process)
+            process.start()
+
+    @property
+    def links(self) -> list[Link]:
+        return [self.link, *(process.link for process in self.processes)]
+
+    def process(self, name: str) -> Process:
+        return next(process for process in self.processes if process.name == name)
+
+    def step_database_clock(self, by_ms: int) -> None:
+        self.time.step(by_ms)
+        self.history.append(Stepped(at=self.now, by_ms=by_ms, highest=self.time.highest))
+
+    def _witness(self, process: str, method: str, answer: Any, arguments: tuple[Any, ...]) -> None:
+        """The database's own diary. It is what the checker believes, beside the receiver and the users."""
+        if method == "beat":
+            if answer.alive:
+                self._beats[arguments[0]] = self.loop.time()
+        elif method == "register":
+            self._beats[arguments[0].id] = self.loop.time()
+        elif method == "claim":
+            for run in answer.runs:
+                self.history.append(
+                    Claimed(at=self.now, db=answer.now, node=arguments[0], run=run.id, token=run.token)
+                )
+            if answer.runs:
+                self.point("claimed", process)
+        elif method == "begin":
+            self.point("begun", process)
+        elif method == "finish":
+            self._recorded(arguments[0], arguments[1], {*answer.refused, *answer.repeated})
+            self.point("recorded", process)
+        elif method == "declare_lost" and answer:
+            silent = self.loop.time() - self._beats.get(arguments[0], 0.0)
+            self.history.append(Lost(at=self.now, node=arguments[0], silent=round(silent * 1000)))
+
+    def _recorded(self, node: str, results: Any, not_taken: set[str]) -> None:
+        for result in results:
+            if result.run.id not in not_taken:
+                self.history.append(Recorded(at=self.now, node=node, run=result.run.id, token=result.run.token))
+
+    def hint(self, topic: str) -> None:
+        """What a NOTIFY does."""
+        at_once(self.driver.notify(topic))
+
+    async def pending(self, job: int, before: int) -> list[str]:
+        """What a user sees of a job's next runs, to choose one to cancel."""
+
+        async def body(tx: Transaction) -> list[str]:
+            rows = await tx.sql("SELECT id FROM runs WHERE job_id = ?1 AND due_at < ?2 ORDER BY id", job, before)
+            return [row["id"] for row in rows]
+
+        return await self.driver.read(body)
+
+    async def ledger(self) -> Ledger:
+        return await read_ledger(self.driver, at=self.now, now=self.time.now_ms())
+
+    async def close(self) -> None:
+        """Nobody looks any more: thaw the dead and let everything end, so that nothing is left behind in Python."""
+        self.database.up, self.database.silent = False, True
+        for process in self.processes:
+            process.bury()
+        await self.driver.close()
