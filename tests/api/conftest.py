@@ -18,7 +18,7 @@ import pytest
 from onthedot.api.app import App, create_app
 from onthedot.api.server import make_server
 from onthedot.clock import Clock, FakeClock, SystemClock
-from onthedot.model.key import ApiKeySpec
+from onthedot.model.key import SCOPES, ApiKeySpec
 from onthedot.service import Service
 from onthedot.settings import CommandSetting, Settings
 from onthedot.store import open_store
@@ -74,10 +74,9 @@ async def api(app: App) -> AsyncIterator[httpx.AsyncClient]:
 @pytest.fixture
 async def keyed(app: App) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
     """Clients by name: nobody, read, write, admin, other (admin of another tenant)."""
-    made = {
-        scope: (await app.context.service.create_key(ApiKeySpec(name=scope, scope=scope))).key  # type: ignore[arg-type]
-        for scope in ("read", "write", "admin")
-    }
+    made: dict[str, str] = {}
+    for scope in SCOPES:
+        made[scope] = (await app.context.service.create_key(ApiKeySpec(name=scope, scope=scope))).key
     made["other"] = (await app.context.service.create_key(ApiKeySpec(name="other", scope="admin", tenant="other"))).key
     clients = {"nobody": client_of(app), **{name: client_of(app, key) for name, key in made.items()}}
     yield clients

@@ -12,6 +12,7 @@ from litestar.handlers import HTTPRouteHandler, websocket_listener
 from onthedot.api.app import ROUTES, App, UndeclaredRoute, check_declared, create_app
 from onthedot.api.auth import COOKIE, guard
 from onthedot.api.operations import operation, operation_of
+from onthedot.model.duration import Duration
 from onthedot.model.key import ApiKeySpec
 from onthedot.web import routes as pages
 from tests.api.conftest import JOB, client_of, problem, serving
@@ -127,7 +128,7 @@ async def test_a_revoked_key_is_dead_at_once_here_and_nobody_is_let_in_without(a
 
 
 async def test_an_expired_key_is_401(app, keyed, fake_clock):
-    short = await app.context.service.create_key(ApiKeySpec(name="short", scope="read", expires=60_000))
+    short = await app.context.service.create_key(ApiKeySpec(name="short", scope="read", expires=Duration(60_000)))
     async with client_of(app, short.key) as client:
         assert (await client.get("/v1/jobs")).status_code == 200
         await fake_clock.advance(61)

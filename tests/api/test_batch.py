@@ -84,7 +84,7 @@ async def test_a_batch_takes_up_to_sixteen_mebibytes(api):
 
 
 async def test_hazards_in_one_item_leave_the_others_alone(api):
-    deep = {"a": None}
+    deep: dict[str, object] = {"a": None}
     for _ in range(80):
         deep = {"a": deep}
     items = [job(1), job(2, params=deep), job(3, name="a\x00b"), job(4, params={"n": 10**30}), job(5)]

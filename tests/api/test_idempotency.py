@@ -97,7 +97,9 @@ async def test_retry_and_redrive_drive_once(api, new_job, node):
 
 @pytest.mark.parametrize("address", ["/timers", "/v1/jobs", "/v1/jobs/batch", "/v1/jobs/1/run", "/v1/dead/redrive"])
 async def test_a_key_that_is_none_is_422(api, address):
-    body = [] if address.endswith("batch") else {} if "dead" in address else TIMER if address == "/timers" else JOB
+    body: object = (
+        [] if address.endswith("batch") else {} if "dead" in address else TIMER if address == "/timers" else JOB
+    )
     for key in ("", " ", "x" * 201, "a\tb", "schlüssel".encode().decode("latin-1")):
         answer = await api.post(address, json=body, headers={"idempotency-key": key.encode("latin-1")})
         assert paths(problem(answer, 422)) == ["Idempotency-Key"]

@@ -231,13 +231,14 @@ async def test_if_match_on_a_key_that_is_not_there_creates_nothing(api):
 
 async def test_lists_come_in_pages_that_neither_repeat_nor_miss(api, new_job):
     made = [(await new_job(key=f"job-{number:02}"))["id"] for number in range(7)]
-    seen, address, pages = [], "/v1/jobs?limit=3", 0
-    while address is not None:
+    seen: list[int] = []
+    address, pages = "/v1/jobs?limit=3", 0
+    while address:
         answer = await api.get(address)
         assert answer.status_code == 200, answer.text
         seen += [job["id"] for job in answer.json()["items"]]
         address, pages = answer.json()["next"], pages + 1
-        assert answer.headers.get("link") == (None if address is None else f'<{address}>; rel="next"')
+        assert answer.headers.get("link") == (None if not address else f'<{address}>; rel="next"')
     assert (sorted(seen), len(seen), pages) == (sorted(made), 7, 3)
 
 

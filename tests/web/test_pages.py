@@ -125,6 +125,7 @@ async def test_a_slip_in_the_address_shows_the_whole_page_again(site, query):
 
 
 async def test_the_part_is_what_changes_and_nothing_else(site):
+    await site.post("/v1/jobs", json=JOB)
     part = (await site.get("/?part=true")).text
     assert "<html" not in part
     assert 'class="totals"' in part

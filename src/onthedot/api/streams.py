@@ -17,7 +17,8 @@ __all__ = ["EventStreams"]
 
 BEHIND_MOST = 1000
 QUIET_SECONDS = 15.0
-_ABOUT_THE_CLUSTER = ("node.", "store.")
+# What no tenant owns and everybody may know. Their error texts may hold anybody's data, so they stay in the log.
+_ABOUT_THE_CLUSTER = frozenset(("node.registered", "node.left", "node.lost", "store.unavailable", "store.back"))
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
@@ -98,7 +99,7 @@ class _Stream:
 
     def _concerns(self, event: Event) -> bool:
         tenant = event.fields.get("tenant")
-        return tenant == self._tenant if tenant is not None else event.name.startswith(_ABOUT_THE_CLUSTER)
+        return tenant == self._tenant if tenant is not None else event.name in _ABOUT_THE_CLUSTER
 
     def _put(self, event: Event) -> None:
         if len(self._waiting) == BEHIND_MOST:
@@ -107,6 +108,7 @@ class _Stream:
         self._woken.set()
 
     def _write(self, event: Event) -> bytes:
-        fields = {name: value for name, value in event.fields.items() if name != "tenant"}
+        hidden = ("error",) if "tenant" not in event.fields else ("tenant",)
+        fields = {name: value for name, value in event.fields.items() if name not in hidden}
         fields["at"] = format_instant(self._clock.now_ms())
         return b"event: %s\ndata: %s\n\n" % (event.name.encode(), _encode(fields))

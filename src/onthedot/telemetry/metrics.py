@@ -12,7 +12,7 @@ from onthedot.telemetry.bus import Event, Telemetry
 
 __all__ = ["CONTENT_TYPE", "Metrics"]
 
-disable_created_metrics()  # a time of birth beside every counter doubles the text and tells nothing
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a time of birth beside every counter doubles the text and tells nothing
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _LATENESS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600)

@@ -18,7 +18,9 @@ def test_each_subscriber_gets_the_event_with_its_fields_in_order():
 
 
 def test_who_unsubscribed_hears_nothing_more_and_the_others_still_do():
-    wire, gone, staying = Telemetry(), [], []
+    wire = Telemetry()
+    gone: list[Event] = []
+    staying: list[Event] = []
     stop = wire.subscribe(gone.append)
     wire.subscribe(staying.append)
     wire.emit("node.lost", node="a")
@@ -43,7 +45,8 @@ def test_the_same_function_subscribed_twice_is_ended_by_either_end():
 
 
 def test_a_listener_that_fails_neither_stops_the_emitter_nor_the_other_listeners(caplog):
-    wire, heard = Telemetry(), []
+    wire = Telemetry()
+    heard: list[Event] = []
 
     def broken(event: Event) -> None:
         raise RuntimeError("no")
@@ -65,7 +68,8 @@ def test_an_event_may_have_a_field_called_event():
 
 def test_nobody_listening_means_nothing_is_built():
     wire = Telemetry()
-    assert wire.emit("run.started", lateness_ms=1) is None
+    wire.emit("run.started", lateness_ms=1)
+    assert not wire._subscribers
 
 
 def test_the_module_speaks_through_the_process_wide_wire():
