@@ -1,15 +1,24 @@
-"""A server that answers as it is told, and a clock that does not make anybody wait."""
+"""A server that answers as it is told, the real one, and a clock that does not make anybody wait."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
 import pytest
 from aiohttp import web
 
+from onthedot.api.app import create_app
+from onthedot.api.server import make_server
 from onthedot.clock import SystemClock
+from onthedot.launcher.serving import listening
+from onthedot.service import Service
+from onthedot.settings import Settings
+from onthedot.store import open_store
+from onthedot.targets import EgressRule, build_targets
 
 Answer = tuple[int, Any, dict[str, str]]
 
@@ -139,3 +148,20 @@ def run() -> JobMaker:
         }
 
     return make
+
+
+@pytest.fixture
+async def address(sqlite_url) -> AsyncIterator[str]:
+    """API and service without an engine: nothing fires, everything can be asked."""
+    store = await open_store(sqlite_url)
+    targets = build_targets(version="test", egress=EgressRule(allow_private=True))
+    service = Service(store, targets, SystemClock(), Settings())
+    listener = listening("127.0.0.1", 0)
+    server = make_server(create_app(service), "127.0.0.1", 0)
+    server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    await serving
+    await service.close()
+    await store.close()

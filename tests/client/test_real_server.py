@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import nullcontext
 
 import pytest
 
-from onthedot.api.app import create_app
-from onthedot.api.server import make_server
 from onthedot.client import AsyncClient
-from onthedot.clock import SystemClock
 from onthedot.errors import (
     Conflict,
     IdempotencyMismatch,
@@ -22,7 +17,6 @@ from onthedot.errors import (
     Unauthorized,
     VersionMismatch,
 )
-from onthedot.launcher.serving import listening
 from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
 from onthedot.model.key import ApiKeySpec
@@ -30,10 +24,6 @@ from onthedot.model.policy import Policy, Retry
 from onthedot.model.schedule import Schedule
 from onthedot.model.target import WebhookTarget
 from onthedot.model.timer import TimerSpec
-from onthedot.service import Service
-from onthedot.settings import Settings
-from onthedot.store import open_store
-from onthedot.targets import EgressRule, build_targets
 
 URL = "http://127.0.0.1:9/"
 
@@ -41,23 +31,6 @@ URL = "http://127.0.0.1:9/"
 def spec(key: str | None = None, **fields) -> JobSpec:
     given = {"schedule": Schedule(every=Duration.parse("1h")), "target": WebhookTarget(url=URL), **fields}
     return JobSpec(key=key, **given)
-
-
-@pytest.fixture
-async def address(sqlite_url) -> AsyncIterator[str]:
-    """API and service without an engine: nothing fires, everything can be asked."""
-    store = await open_store(sqlite_url)
-    targets = build_targets(version="test", egress=EgressRule(allow_private=True))
-    service = Service(store, targets, SystemClock(), Settings())
-    listener = listening("127.0.0.1", 0)
-    server = make_server(create_app(service), "127.0.0.1", 0)
-    server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server.should_exit = True
-    await serving
-    await service.close()
-    await store.close()
 
 
 @pytest.fixture
