@@ -191,7 +191,8 @@ class TestQuarantine:
         """It can't happen. If it does, the other jobs of the batch go on."""
         bad, good = [view.id for view in await hands.create(spec(every(MINUTE)), spec(every(MINUTE)))]
         await hands.sql(
-            "INSERT INTO runs (id, tenant, job_id, slot, kind, recurring, due_at, ready_at, requires, level, created_at)"
+            "INSERT INTO runs"
+            " (id, tenant, job_id, slot, kind, recurring, due_at, ready_at, requires, level, created_at)"
             f" SELECT '{bad}-{START + 2 * MINUTE}', 1, {bad}, {START + 2 * MINUTE}, kind, recurring, due_at,"
             f" {NEVER}, requires, level, created_at FROM runs WHERE job_id = {bad}"
         )

@@ -66,7 +66,7 @@ class TestGiveBack:
         await hands.store.delete_job(1, job)
         assert [order.what for order in await hands.store.orders("n1")] == ["recall"]
         await hands.store.give_back("n1", [fence(run)])
-        assert [(row["id"], row["status"]) for row in await hands.ledger()][0] == (run.id, "cancelled")
+        assert (run.id, "cancelled") in [(row["id"], row["status"]) for row in await hands.ledger()]
         assert await hands.live() == []
         await hands.check()
 

@@ -35,9 +35,11 @@ class RunLists(Topic):
         """Newest first. What is not yet due comes only when PENDING is asked for."""
         limit = check_limit(filter.limit)
         asked = fingerprint("runs", tenant, filter.job_id, filter.status, filter.since, filter.until)
-        place = open_cursor(filter.cursor, asked, (int, str)) if filter.cursor is not None else [_LAST, _LAST_ID]
+        place: list[Any] = [_LAST, _LAST_ID]
+        if filter.cursor is not None:
+            place = open_cursor(filter.cursor, asked, (int, str))
         low = _FIRST if filter.since is None else filter.since
-        high = _LAST if filter.until is None else filter.until
+        high = min(_LAST if filter.until is None else filter.until, place[0])  # SQLite starts here, not at (slot, id)
 
         async def body(tx: Transaction) -> Page[RunView]:
             page = _Page(tx, tenant, filter, [low, high, *place], limit + 1)
@@ -149,6 +151,7 @@ class _Page:
         elif status == "DONE":
             name += "+where.done"
         else:
-            name, args = f"{name}+where.not_done", [*args, status.lower()]
+            by = "by.not_done" if self._wanted.job_id is None else "by.job_not_done"
+            name, args = f"{name}+where.not_done+{by}", [*args, status.lower()]
         rows = await self._tx.rows(name, *args)
         return {row["id"]: ((row["slot"], row["id"]), history_view(row)) for row in rows}

@@ -30,16 +30,22 @@ ORDER BY r.slot DESC, r.id DESC LIMIT $7;
 
 -- name: list_history
 SELECT h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key
-FROM history h
+FROM history h {by}
 WHERE h.tenant = $1 AND h.slot >= $2 AND h.slot <= $3 AND (h.slot, h.id) < ($4::bigint, $5::text) AND {where}
 ORDER BY h.slot DESC, h.id DESC LIMIT $6;
 
 -- name: list_history_of_job
 SELECT h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key
-FROM history h
+FROM history h {by}
 WHERE h.tenant + 0 = $1 AND h.job_id = $7 AND h.slot >= $2 AND h.slot <= $3 AND (h.slot, h.id) < ($4::bigint, $5::text)
   AND {where}
 ORDER BY h.slot DESC, h.id DESC LIMIT $6;
+
+-- name: by.not_done
+/* by history_not_done, which the planner finds by itself */
+
+-- name: by.job_not_done
+/* by history_of_job_not_done, which the planner finds by itself */
 
 -- name: where.all_of_history
 true

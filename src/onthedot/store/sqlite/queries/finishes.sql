@@ -1,10 +1,11 @@
 -- begin, finish, and what ends without having been sent. There is one writer: nothing here needs a lock.
+-- `+node`: not by runs_of_node, which would read all of the node's runs for each row.
 
 -- name: begin_runs
 -- "Sent once" is recorded before the send. Asked again by the same owner it is the same answer: nothing was sent yet.
 UPDATE runs SET begun_at = coalesce(begun_at, {now})
 FROM json_each(?2) x
-WHERE runs.id = x.value ->> 0 AND runs.token = x.value ->> 1 AND runs.node = ?1 AND runs.state = 'running'
+WHERE runs.id = x.value ->> 0 AND runs.token = x.value ->> 1 AND +runs.node = ?1 AND runs.state = 'running'
   AND runs.orders IS NULL
 RETURNING runs.id;
 
@@ -33,14 +34,14 @@ SELECT r.id, r.tenant, r.job_id, r.slot, r.kind, r.due_at, x.value ->> 3, x.valu
     r.node, x.value ->> 7, x.value ->> 8, x.value ->> 9, x.value ->> 10, x.value ->> 11, x.value ->> 12, x.value ->> 13,
     r.parent
 FROM json_each(?1) x JOIN runs r ON r.id = x.value ->> 0
-WHERE r.token = x.value ->> 1 AND r.node = x.value ->> 2 AND r.state = 'running'
+WHERE r.token = x.value ->> 1 AND +r.node = x.value ->> 2 AND r.state = 'running'
 ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- name: finish_lock
 SELECT r.id, r.job_id, r.lane, r.slot, r.kind, r.recurring, r.due_at, r.tries, r.losses, r.token, r.attempts, r.orders
 FROM json_each(?1) x JOIN runs r ON r.id = x.value ->> 0
-WHERE r.token = x.value ->> 1 AND r.node = x.value ->> 2 AND r.state = 'running';
+WHERE r.token = x.value ->> 1 AND +r.node = x.value ->> 2 AND r.state = 'running';
 
 -- name: finish_retry
 -- Pending again, with what the job asks for now. A paused job's run waits for the resume, unless it was started by hand.

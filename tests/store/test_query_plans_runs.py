@@ -1,0 +1,277 @@
+"""Claims, finishes and lists of runs look at what they take and little more: with 50,000 rows and with a million.
+
+On PostgreSQL the generic plan is forced, executed and rolled back, and the rows it touched are counted: finish once
+read all that was running, by the index on the node, because it named the state. SQLite's machine steps are counted.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import asyncpg
+import pytest
+
+from onthedot.store.postgres.driver import NOW
+from onthedot.store.queries import Queries
+from tests.services.postgres import in_own_loop
+from tests.store.many_jobs import START
+
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
+
+LIMIT = 100
+LATER = START + 10_000_000  # all that there is has become due: a backlog of the whole table
+ANY_ID, LAST = "~", 2**63 - 1
+TABLES = ("runs", "jobs", "history")
+
+CLAIMS = (("claim_free", "runs_free"), ("claim_cursors", "runs_cursors"), ("pick_lanes", "runs_lanes"))
+
+_HISTORY = f"""
+INSERT INTO {{table}} (id, tenant, job_id, slot, kind, due_at, status, finished_at)
+SELECT n || '-' || ({START} + n) || '-h', CASE WHEN n % 1000 = 7 THEN 2 ELSE 1 END,
+       CASE WHEN n % 2 = 0 THEN 5 ELSE n END, {START} + n, 'scheduled', {START} + n,
+       CASE n % 1000 WHEN 1 THEN 'failed' WHEN 2 THEN 'skipped' ELSE 'done' END, {START} + n
+"""
+_RUNNING = "UPDATE runs SET state = 'running', node = 'n1', token = 1, cursor = {no} WHERE job_id BETWEEN 101 AND 1100"
+_LANES = "UPDATE runs SET lane = job_id WHERE job_id BETWEEN 2001 AND 3000"
+
+
+def fill_history_postgres(url: str, size: int) -> None:
+    """As a partition that is attached when it is full: its indexes are built in one go."""
+
+    async def fill() -> None:
+        connection = await asyncpg.connect(url)
+        try:
+            await connection.execute("SET maintenance_work_mem = '256MB'")
+            await connection.execute(
+                "CREATE TABLE history_full (LIKE history INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
+            )
+            rows = _HISTORY.format(table="history_full")
+            await connection.execute(f"{rows} FROM generate_series(1, {size}) AS n")
+            bounds = f"FROM ({START}) TO ({START + size + 1})"
+            await connection.execute(f"ALTER TABLE history ATTACH PARTITION history_full FOR VALUES {bounds}")
+            await connection.execute(_LANES)
+            await connection.execute(_RUNNING.format(no="false"))
+            await connection.execute("VACUUM ANALYZE runs, history")
+        finally:
+            await connection.close()
+
+    in_own_loop(fill)
+
+
+def fill_history_sqlite(path: str, size: int) -> None:
+    raw = sqlite3.connect(path, isolation_level=None)
+    try:
+        for pragma in ("synchronous = OFF", "journal_mode = OFF", "temp_store = MEMORY", "cache_size = -400000"):
+            raw.execute(f"PRAGMA {pragma}")
+        found = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = 'history'"
+        indexes = raw.execute(found).fetchall()
+        for name, _ in indexes:
+            raw.execute(f"DROP INDEX {name}")
+        numbers = f"WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {size}) SELECT n FROM s"
+        raw.execute(f"{_HISTORY.format(table='history')} FROM ({numbers})")
+        for _, sql in indexes:
+            raw.execute(sql)
+        raw.execute(_LANES)
+        raw.execute(_RUNNING.format(no="0"))
+    finally:
+        raw.close()
+
+
+@pytest.fixture(scope="module")
+def many_runs(many_jobs: Callable[[str, int], str]) -> Callable[[str, int], str]:
+    """The databases of `many_jobs` with as many rows in the ledger, a thousand runs running and a thousand in lanes."""
+    filled: set[tuple[str, int]] = set()
+
+    def address(dialect: str, size: int) -> str:
+        url = many_jobs(dialect, size)
+        if (dialect, size) not in filled:
+            filled.add((dialect, size))
+            if dialect == "sqlite":
+                fill_history_sqlite(url.removeprefix("sqlite:///"), size)
+            else:
+                fill_history_postgres(url, size)
+        return url
+
+    return address
+
+
+def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
+    """(name, arguments, the index it must use, how many rows it may touch)"""
+    for floor in (0, START - 30_000):
+        for name, index in (
+            ("claim_free", "runs_free"),
+            ("claim_cursors", "runs_cursors"),
+            ("pick_lanes", "runs_lanes"),
+        ):
+            yield name, ["n9", ["webhook", "command:c"], 1, LIMIT, LIMIT // 2, floor], index, 12 * LIMIT
+    yield "next_ready", [["webhook", "command:c"], 1], "runs_free", 20
+    middle = START + size // 2
+    for low, high, place in (
+        (0, LAST, [LAST, ANY_ID]),
+        (0, middle, [middle, ANY_ID]),
+        (middle - 500, middle, [LAST, "~"]),
+    ):
+        bounds = [low, high, *place]
+        yield "list_pending", [1, *bounds, LAST, LIMIT], "runs_listed", 5 * LIMIT
+        yield "list_pending_of_job", [1, *bounds, LAST, LIMIT, 50], "runs_of_job", 5 * LIMIT
+        yield "list_history+where.all_of_history", [1, *bounds, LIMIT], "history_", 5 * LIMIT
+        yield "list_history+where.done", [1, *bounds, LIMIT], "history_", 5 * LIMIT
+        yield "list_history+where.not_done+by.not_done", [1, *bounds, LIMIT, "failed"], "status", 5 * LIMIT
+        yield "list_history+where.not_done+by.not_done", [1, *bounds, LIMIT, "cancelled"], "status", 5 * LIMIT
+        yield "list_history_of_job+where.all_of_history", [1, *bounds, LIMIT, 5], "job_id", 5 * LIMIT
+        yield (
+            "list_history_of_job+where.not_done+by.job_not_done",
+            [1, *bounds, LIMIT, 5, "failed"],
+            "job_id_status",
+            5 * LIMIT,
+        )
+    yield "list_running", [1, 0, LAST, LAST, ANY_ID, None, LIMIT, LATER, None], "runs_of_node", 4000
+    yield "get_live", [1, f"55-{START + 55}"], "runs_pkey", 10
+    yield "get_ended", [1, f"55-{START + 55}-h", START + 55], None, 10
+    yield "orders_of", ["n1"], None, 1100
+    yield "held_by", ["n1"], "runs_of_node", 1100
+    yield "count_ended", [1, LATER], None, 10
+    for kind in ("free", "cursor", "lane"):
+        yield f"backlog+where.{kind}_runs", [LATER], f"runs_{kind}", 60_000
+
+
+def finishes() -> list[tuple[str, int]]:
+    return [(f"{job}-{START + job}", 1) for job in range(101, 201)]
+
+
+@pytest.fixture(params=[50_000, 1_000_000], ids=["50k", "1M"])
+def size(request: pytest.FixtureRequest) -> int:
+    number: int = request.param
+    return number
+
+
+class TestPostgres:
+    async def test_all(self, many_runs: Callable[[str, int], str], size: int) -> None:
+        connection = await asyncpg.connect(many_runs("postgres", size))
+        try:
+            await connection.execute("SET plan_cache_mode = force_generic_plan")
+            for now in (str(LATER), str(START + size // 2)):
+                queries = Queries("postgres", f"{now}::bigint")
+                for name, args, index, most in statements(size):
+                    check(name, await executed(connection, queries[name], args), index, most)
+            queries = Queries("postgres", NOW)
+            for name, args in self.finishes():
+                check(name, await executed(connection, queries[name], args), "runs_pkey", 6 * LIMIT)
+        finally:
+            await connection.close()
+
+    def finishes(self) -> Iterator[tuple[str, list[Any]]]:
+        ids, tokens = [run for run, _ in finishes()], [1] * LIMIT
+        nodes, numbers, texts = ["n1"] * LIMIT, [5] * LIMIT, ["x"] * LIMIT
+        done = [ids, tokens, nodes, ["done"] * LIMIT, texts, *[numbers] * 6, texts, texts, texts]
+        yield "finish_record", done
+        yield "finish_lock", [ids, tokens, nodes]
+        yield "finish_retry", [ids, numbers, numbers, numbers, texts, [False] * LIMIT]
+        yield "begin_runs", ["n1", ids, tokens]
+        yield "runs_by_id", [ids]
+        yield "delete_runs", [ids]
+
+
+async def executed(connection: Any, sql: str, args: Sequence[Any]) -> dict[str, Any]:
+    """The generic plan with what each of its steps did; undone."""
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        await connection.execute(f"PREPARE asked AS {sql}")
+        values = ", ".join(map(literal, args))
+        text = await connection.fetchval(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE asked({values})")
+        await connection.execute("DEALLOCATE asked")
+    finally:
+        await transaction.rollback()
+    plan: dict[str, Any] = json.loads(text)[0]["Plan"]
+    return plan
+
+
+def literal(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, list):
+        return "'{" + ",".join(str(item) for item in value) + "}'"
+    return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def steps_of(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for below in plan.get("Plans", []):
+        yield from steps_of(below)
+
+
+def check(name: str, plan: dict[str, Any], index: str | None, most: int) -> None:
+    used, touched = [], 0.0
+    for step in steps_of(plan):
+        used.append(str(step.get("Index Name")))
+        table = str(step.get("Relation Name"))
+        if table.startswith(TABLES) and step["Node Type"] != "ModifyTable" and step["Actual Loops"]:
+            assert step["Node Type"] != "Seq Scan" or table == "history_default", f"{name}: reads all of {table}"
+            removed = step.get("Rows Removed by Filter", 0) + step.get("Rows Removed by Index Recheck", 0)
+            touched += (step["Actual Rows"] + removed) * step["Actual Loops"]
+    assert index is None or any(index in each for each in used), f"{name}: {used}"
+    assert touched <= most, f"{name}: touches {touched} rows\n" + "\n".join(map(brief, steps_of(plan)))
+
+
+def brief(step: dict[str, Any]) -> str:
+    names = ("Node Type", "Relation Name", "Index Name", "Actual Rows", "Rows Removed by Filter", "Actual Loops")
+    return " ".join(f"{step[name]}" for name in names if name in step)
+
+
+class TestSqlite:
+    def test_all(self, many_runs: Callable[[str, int], str], size: int) -> None:
+        raw = sqlite3.connect(many_runs("sqlite", size).removeprefix("sqlite:///"), isolation_level=None)
+        clock = [LATER]
+        raw.create_function("now_ms", 0, lambda: clock[0])
+        queries = Queries("sqlite", "now_ms()")
+        try:
+            for clock[0] in (LATER, START + size // 2):
+                for name, args, _, most in statements(size):
+                    steps = counted(raw, queries[name], args)
+                    assert steps < 400 * most + 20_000, f"{name} {args}: {steps}\n{explained(raw, queries[name], args)}"
+            for name, rows in self.finishes():
+                steps = counted(raw, queries[name], rows)
+                assert steps < 2_000 * LIMIT, f"{name}: {steps} steps\n{explained(raw, queries[name], rows)}"
+        finally:
+            raw.close()
+
+    def finishes(self) -> Iterator[tuple[str, list[Any]]]:
+        fences = [[run, token, "n1"] for run, token in finishes()]
+        done = [[*fence, "done", "x", 5, 5, 5, 5, 5, 5, "x", "x", "x"] for fence in fences]
+        yield "finish_lock", [fences]
+        yield "finish_record", [done]
+        yield "finish_retry", [[[fence[0], 5, 5, 5, "[]", False] for fence in fences]]
+        yield "begin_runs", ["n1", fences]
+        yield "runs_by_id", [[fence[0] for fence in fences]]
+        yield "delete_runs", [[fence[0] for fence in fences]]
+
+
+def texts(args: Sequence[Any]) -> list[Any]:
+    return [json.dumps(arg) if isinstance(arg, list) else arg for arg in args]
+
+
+def explained(raw: sqlite3.Connection, sql: str, args: Sequence[Any]) -> str:
+    return "\n".join(row[3] for row in raw.execute("EXPLAIN QUERY PLAN " + sql, texts(args)))
+
+
+def counted(raw: sqlite3.Connection, sql: str, args: Sequence[Any]) -> int:
+    """How many steps of its machine SQLite took, in hundreds; undone."""
+    hundreds = 0
+
+    def count() -> int:
+        nonlocal hundreds
+        hundreds += 1
+        return 0
+
+    raw.execute("BEGIN")
+    raw.set_progress_handler(count, 100)
+    try:
+        raw.execute(sql, texts(args)).fetchall()
+    finally:
+        raw.set_progress_handler(None, 0)
+        raw.execute("ROLLBACK")
+    return hundreds * 100
