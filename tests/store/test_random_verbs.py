@@ -116,7 +116,8 @@ class Walk:
             await self.store.backfill_job(1, job.id, start=self.times.now - 30_000, end=self.times.now)
 
     async def wait(self) -> None:
-        await self.times.advance(self.random.choice([0, 500, 2_000, 5_000, 20_000, 90_000]))
+        """Odd amounts: of two runs that are ready in the same millisecond either may be claimed first."""
+        await self.times.advance(self.random.choice([0, 500, 2_000, 5_000, 20_000, 90_000]) + self.random.randrange(97))
 
     async def claim(self) -> None:
         for run in (await self.hands.claim(self.random.choice([1, 3, 100]))).runs:

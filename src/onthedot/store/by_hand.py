@@ -71,12 +71,12 @@ class RunsByHand(Topic):
                     slot,
                     "backfill",
                     due=job.now,
-                    ready=job.now,
+                    ready=job.now + place,  # a millisecond apart, so that they run in their order
                     n=n,
                     parked=parked,
                     backlog=True,
                 )
-                for slot, n in zip(slots, numbers, strict=True)
+                for place, (slot, n) in enumerate(zip(slots, numbers, strict=True))
             ]
             if rows:
                 await tx.execute("add_runs", job.now, Rows(rows))
