@@ -58,12 +58,12 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
     begun: bool  # recorded by `begin`; only at-most-once runs have it
 
 
-def on_outcome(run: ClaimedRun, outcome: Outcome, now: int, random: chance.Random) -> Decision:
-    """A target answered, failed, timed out, or was told to stop."""
+def on_outcome(run: ClaimedRun, outcome: Outcome, now: int, random: chance.Random, *, begun: bool = True) -> Decision:
+    """A target answered, failed, timed out, or was told to stop; `begun` False: it was stopped before any send."""
     if outcome.kind == "interrupted":
         return on_interrupted(run, now)
     if outcome.kind == "cancelled":
-        return Done(status="cancelled", tries=run.tries + 1, losses=run.losses)
+        return Done(status="cancelled", tries=run.tries + begun, losses=run.losses)
     if outcome.kind == "expired":
         return Done(status="skipped", reason="late", tries=run.tries, losses=run.losses)
     tries = run.tries + 1
