@@ -235,7 +235,7 @@ class TestClearErrors:
         await store.close()
 
     async def test_too_old(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 0))
+        monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 37, 2))
         with pytest.raises(StoreError, match="too old"):
             await open_store(f"sqlite:///{path}")
 

@@ -21,7 +21,7 @@ __all__ = ["SqliteDriver"]
 
 T = TypeVar("T")
 READERS = 3
-OLDEST = (3, 35, 0)  # RETURNING
+OLDEST = (3, 38, 0)  # RETURNING, ->>
 
 _PRAGMAS = (
     "PRAGMA busy_timeout = 5000",
@@ -39,7 +39,7 @@ class SqliteDriver:
 
     def __init__(self, path: str, clock: Clock, *, threads: bool = True) -> None:
         if sqlite3.sqlite_version_info < OLDEST:
-            raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or later is needed")
+            raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old: 3.38 or later is needed")
         self.queries = Queries("sqlite", "now_ms()")
         self._clock = clock
         self._memory = path == ":memory:"
