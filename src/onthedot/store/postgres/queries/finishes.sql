@@ -46,7 +46,8 @@ WITH x AS (
     ON CONFLICT DO NOTHING
     RETURNING id
 )
-SELECT g.id, g.lane, k.id IS NOT NULL AS recorded FROM gone g LEFT JOIN kept k ON k.id = g.id;
+-- As a join the planner, which takes both for ten rows, compares each with each: 100 µs a run instead of 20.
+SELECT g.id, g.lane, g.id IN (SELECT id FROM kept) AS recorded FROM gone g;
 
 -- name: finish_lock
 -- Runs that go back to pending are locked first: whether their job is paused, changed or gone can be seen only after.
