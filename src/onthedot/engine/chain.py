@@ -69,8 +69,7 @@ class Chain:
         directory = settings.logs_base_directory
         to_scheduler: Mailbox[SchedulerMessage] = Mailbox(SCHEDULER_MAILBOX)
         to_recorder: Mailbox[Result | Return] = Mailbox(max(settings.next_job_count, 100))
-        for pool in slots.pools.values():
-            pool.freed = lambda: to_scheduler.merge(LOOK)
+        slots.on_freed(lambda: to_scheduler.merge(LOOK))
 
         def backoff() -> Backoff:
             return Backoff(rng)

@@ -50,6 +50,7 @@ class Incarnation:
         self._clock = clock
         self._settings = settings
         self._slots = slots
+        self._sender = sender
         self._lateness = lateness
         self._health = health
         self._loops: dict[str, asyncio.Task[None]] = {}
@@ -77,7 +78,10 @@ class Incarnation:
         return self.registered and self._health.ok and not self.draining and self.chain.lease.may_start()
 
     def load(self) -> NodeLoad:
+        self._slots.offer(self._sender.offers)
         return NodeLoad(
+            offers=list(self._sender.offers),
+            capacity=self._slots.capacity,
             held=self._slots.held,
             running=len(self.chain.scheduler.running),
             lateness_ms=self._lateness.percentile(0.99),

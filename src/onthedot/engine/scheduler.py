@@ -186,7 +186,8 @@ class Scheduler:
             self._go(self._claimer.rows())
         elif self._look_wanted:
             self._look_wanted = False
-            pools = [pool for pool in self._slots.pools.values() if pool.room]
+            self._slots.offer(self._around.sender.offers)
+            pools = [pool for pool in self._slots.pools.values() if pool.offers and pool.room]
             if pools:
                 self._go(self._claimer.claim(pools))
 

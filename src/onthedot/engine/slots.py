@@ -7,7 +7,7 @@ for those two seconds. If it does take too long, the held run that finds no slot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 __all__ = ["Pool", "Slots", "pool_of"]
 
@@ -79,13 +79,35 @@ class Slots:
         hold_most: int,
         freed: Callable[[], None] = lambda: None,
     ) -> None:
-        grouped: dict[str, list[str]] = {}
+        self.pools: dict[str, Pool] = {}
+        self._capacities = capacities
+        self._default = default
+        self._hold_most = hold_most
+        self._freed = freed
+        self._offers: Sequence[str] = ()
+        self.offer(list(offers))
+
+    def offer(self, offers: Sequence[str]) -> bool:
+        """What the node can run now; whether that has changed. A program may register functions while it runs, and a
+        jobs file may name new ones. A pool whose offers are gone stays: what it runs must be counted to its end."""
+        if offers == self._offers:
+            return False
+        self._offers = offers
+        grouped: dict[str, list[str]] = {name: [] for name in self.pools}
         for offer in offers:
             grouped.setdefault(pool_of(offer), []).append(offer)
-        self.pools = {
-            name: Pool(name, members, capacities.get(name, default), hold_most, freed)
-            for name, members in grouped.items()
-        }
+        for name, members in grouped.items():
+            if name not in self.pools:
+                capacity = self._capacities.get(name, self._default)
+                self.pools[name] = Pool(name, members, capacity, self._hold_most, self._freed)
+            self.pools[name].offers = members
+        return True
+
+    def on_freed(self, freed: Callable[[], None]) -> None:
+        """Whom to tell when a pool that is waited for has room again."""
+        self._freed = freed
+        for pool in self.pools.values():
+            pool.freed = freed
 
     def of(self, target_type: str) -> Pool:
         """A job may have got a target of another kind since the claim looked: it must be counted somewhere."""
@@ -93,7 +115,7 @@ class Slots:
 
     @property
     def capacity(self) -> int:
-        return sum(pool.capacity for pool in self.pools.values())
+        return sum(pool.capacity for pool in self.pools.values() if pool.offers)
 
     @property
     def held(self) -> int:

@@ -22,12 +22,14 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeLoad(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node says of itself with every beat."""
+    """What a node says of itself with every beat. `offers` and `capacity` None: as they were."""
 
     held: int = 0
     running: int = 0
     lateness_ms: int | None = None
     draining: bool = False
+    offers: list[str] | None = None
+    capacity: int | None = None
 
 
 class NodeView(msgspec.Struct, frozen=True, kw_only=True):

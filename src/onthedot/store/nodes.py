@@ -49,8 +49,11 @@ class Nodes(Topic):
     async def beat(self, node: str, load: NodeLoad) -> Beat:
         """I am here. Answers the time, whether I still count as alive, and how the others' beats stand."""
 
+        offers = None if load.offers is None else msgspec.json.encode(load.offers).decode()
+        said = (load.held, load.running, load.lateness_ms, load.draining, offers, load.capacity)
+
         async def body(tx: Transaction) -> Beat:
-            row = await tx.row("beat", node, load.held, load.running, load.lateness_ms, load.draining)
+            row = await tx.row("beat", node, *said)
             peers = [(peer["id"], peer["beat"]) for peer in await tx.rows("peers", node)]
             if row is None:
                 return Beat(now=await tx.now(), alive=False, peers=peers)

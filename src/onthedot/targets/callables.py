@@ -44,6 +44,7 @@ class Callables:
 
     def __init__(self, *, threads: int = 32) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}
+        self.offers: list[str] = []
         self.threads = threads
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -56,10 +57,9 @@ class Callables:
         known = self._functions.setdefault(name, function)
         if known is not function:
             raise ValueError(f"{name!r} is registered already, for another callable")
-
-    @property
-    def offers(self) -> list[str]:
-        return list(dict.fromkeys(requires(FunctionTarget(function=name)) for name in self._functions))
+        offer = requires(FunctionTarget(function=name))
+        if offer not in self.offers:  # a new list: whoever has the old one can tell that something changed
+            self.offers = [*self.offers, offer]
 
     def check(self, target: FunctionTarget) -> None:
         if target.function not in self._functions:

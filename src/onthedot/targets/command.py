@@ -37,6 +37,10 @@ class Commands:
     def __init__(self, commands: Mapping[str, CommandSetting], *, grace: float = GRACE) -> None:
         self._commands, self._grace = dict(commands), grace
 
+    def register(self, registered: Mapping[str, CommandSetting]) -> None:
+        """These and no others, from now on."""
+        self._commands = dict(registered)
+
     @property
     def offers(self) -> list[str]:
         return [f"command:{name}" for name in self._commands]

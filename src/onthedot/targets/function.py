@@ -31,6 +31,12 @@ class Functions:
 
     def __init__(self, registered: Iterable[str], *, processes: int, import_paths: Sequence[str] = ()) -> None:
         self._registered: dict[str, set[str] | None] = {}  # module → its functions; None: all it defines
+        self.register(registered)
+        self._workers = Workers(processes, import_paths)
+
+    def register(self, registered: Iterable[str]) -> None:
+        """These and no others, from now on."""
+        self._registered = {}
         for entry in registered:
             module, _, name = entry.partition(":")
             known = self._registered.setdefault(module, set())
@@ -38,7 +44,6 @@ class Functions:
                 known.add(name)
             else:
                 self._registered[module] = None
-        self._workers = Workers(processes, import_paths)
 
     @property
     def offers(self) -> list[str]:

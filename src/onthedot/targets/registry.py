@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 from onthedot.errors import Invalid
 from onthedot.model.checks import target_problems
@@ -14,6 +14,13 @@ from onthedot.model.target import Target, target_type
 from onthedot.targets.call import Call, Kind
 
 __all__ = ["Targets"]
+
+
+@runtime_checkable
+class Registering(Protocol):
+    """A kind whose members the operator names, at the start and whenever the jobs file is read again."""
+
+    def register(self, registered: Any) -> None: ...
 
 
 class Targets:
@@ -28,6 +35,12 @@ class Targets:
     @property
     def offers(self) -> list[str]:
         return [offer for kind in self._kinds.values() for offer in kind.offers]
+
+    def register(self, kind: str, registered: Any) -> None:
+        """Replace what may be called: modules for `function`, settings by name for `command`."""
+        found = self._kinds[kind]
+        assert isinstance(found, Registering), f"{kind} has no members to register"
+        found.register(registered)
 
     def check(self, target: Target) -> None:
         """Refuse at creation what can be known to be impossible: what is wrong anywhere, then what is wrong here."""

@@ -6,7 +6,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {now}, {now})
 RETURNING started_at;
 
 -- name: beat
-UPDATE nodes SET beat = beat + 1, beat_at = {now}, held = $2, running = $3, lateness_ms = $4, draining = $5
+UPDATE nodes SET beat = beat + 1, beat_at = {now}, held = $2, running = $3, lateness_ms = $4, draining = $5,
+    offers = coalesce($6, offers), capacity = coalesce($7, capacity)
 WHERE id = $1 AND lost_at IS NULL
 RETURNING beat_at AS now;
 
