@@ -1,4 +1,4 @@
-"""A process's wall clock, set from outside by libfaketime while it runs. Monotonic clocks stay true."""
+"""PostgreSQL's wall clock, set by libfaketime while it runs. Monotonic clocks stay true."""
 
 from __future__ import annotations
 
@@ -24,23 +24,21 @@ def find_faketime() -> Path | None:
 
 
 class FakeTime:
-    def __init__(self, library: Path, file: Path, *, cached: bool) -> None:
-        """`cached`: the process looks at the file once a second; cheaper, but two processes may disagree that long."""
+    """The file is read at every look at the clock: all of PostgreSQL's processes must agree."""
+
+    def __init__(self, library: Path, file: Path) -> None:
         self._library = library
         self._file = file
-        self._cached = cached
         self.offset_ms = 0
         self._write()
 
     def environ(self) -> dict[str, str]:
-        environ = {
+        return {
             "LD_PRELOAD": str(self._library),
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            "DONT_FAKE_MONOTONIC": "1",
+            "FAKETIME_NO_CACHE": "1",
         }
-        environ["FAKETIME_CACHE_DURATION" if self._cached else "FAKETIME_NO_CACHE"] = "1"
-        return environ
 
     def step(self, by_ms: int) -> None:
         self.offset_ms += by_ms

@@ -95,8 +95,6 @@ class Nemesis:
         why = None
         if kind == "disk_full" and self._database.disk is None:
             why = "mounting a small disk needs root"
-        if kind == "node_clock" and not any(node.clock for node in self._executors):
-            why = "libfaketime is not installed"
         if kind == "db_clock" and self._database.clock is None:
             why = "PostgreSQL runs without libfaketime here (PROFILE=db_clock runs it)"
         if why is not None:
@@ -107,6 +105,8 @@ class Nemesis:
         """A fault every `gap` seconds, also while others last; each kind comes round before any comes again."""
         end = asyncio.get_running_loop().time() + seconds
         bag: list[str] = []
+        if not self.kinds:
+            await asyncio.sleep(seconds)
         while self.kinds and asyncio.get_running_loop().time() < end:
             if not bag:
                 bag = list(self.kinds)
@@ -203,11 +203,10 @@ class Nemesis:
         double.busy = False
 
     async def _node_clock(self) -> None:
-        node = self._pick([node for node in self._executors if node.clock])
-        if node is None or node.clock is None:
+        if (node := self._pick([*self._executors, *self._apis])) is None:
             return
         by = self._rng.choice((-3_600_000, 3_600_000, self._rng.randint(-5000, 5000)))
-        node.clock.step(by - node.clock.offset_ms)
+        node.set_clock(by)
         self._note(self._time.now, "node_clock", pid=node.pid, name=node.name, detail=f"{by / 1000:+.1f} s")
 
     # the database

@@ -1,8 +1,11 @@
-"""`onthedot serve` as it is, with two things put in between: webhooks say which node sent them, and the process can be
-made to kill itself at a named point. `python -m proof.chaos.node serve …`
+"""`onthedot serve` as it is, with three things put in between: webhooks say which node sent them, the process can be
+made to kill itself at a named point, and its wall clock can be set. `python -m proof.chaos.node serve …`
 
-SIGUSR1: read CHAOS_POINT_FILE, "point count": kill -9 at the count-th passage from now. Nothing in the product knows of
-this.
+SIGUSR1: read CHAOS_FILE again. "point count": kill -9 at the count-th passage from now. "clock ms": how wrong the wall
+clock is from now on. Nothing in the product knows of this.
+
+The clock is set in here rather than by libfaketime, which also meddles with epoll: under it an idle node's webhooks
+were a second late at p99.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -37,10 +41,16 @@ class Trap:
     def __init__(self) -> None:
         self.point = ""
         self.left = 0
+        self.clock_ms = 0
 
     def read(self, *_: object) -> None:
-        text = Path(os.environ["CHAOS_POINT_FILE"]).read_text().split()
-        self.point, self.left = (text[0], int(text[1])) if text else ("", 0)
+        self.point, self.left = "", 0
+        for line in Path(os.environ["CHAOS_FILE"]).read_text().splitlines():
+            what, number = line.split()
+            if what == "clock":
+                self.clock_ms = int(number)
+            else:
+                self.point, self.left = what, int(number)
 
     def passed(self, point: str) -> None:
         if point != self.point:
@@ -129,7 +139,11 @@ def serve(argv: Sequence[str]) -> None:
     product.build_targets, product.open_store = build_signed, open_trapped
     trapped: Any = Node
     trapped.__init__ = remember
-    if "CHAOS_POINT_FILE" in os.environ:
+    wall: Any = time
+    true_time, true_time_ns = time.time, time.time_ns
+    wall.time = lambda: true_time() + trap.clock_ms / 1000
+    wall.time_ns = lambda: true_time_ns() + trap.clock_ms * 1_000_000
+    if "CHAOS_FILE" in os.environ:
         signal.signal(signal.SIGUSR1, trap.read)
         trap.read()
     main(argv)

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 from proof.chaos.clock import TrueTime
-from proof.chaos.faketime import FakeTime
 from proof.checker.events import Crashed, History
 
 __all__ = ["ROOT", "NodeProcess"]
@@ -26,12 +25,11 @@ class NodeProcess:
         directory: Path,
         time: TrueTime,
         history: History,
-        clock: FakeTime | None = None,
         environ: dict[str, str] | None = None,
     ) -> None:
         self.name = name
         self.args = args
-        self.clock = clock
+        self.clock_ms = 0  # how wrong its wall clock is
         self.busy = False  # something is being done to it
         self.frozen = False
         self.refusals = 0
@@ -41,7 +39,7 @@ class NodeProcess:
         self._time = time
         self._history = history
         self._log = directory / f"{name}.log"
-        self._point = directory / f"{name}.point"
+        self._orders = directory / f"{name}.orders"
         self._process: asyncio.subprocess.Process | None = None
         self._watch: asyncio.Task[None] | None = None
         self._wanted = False
@@ -55,7 +53,7 @@ class NodeProcess:
 
     async def start(self, point: str = "") -> None:
         """point: "name count", where it is to kill itself."""
-        self._point.write_text(point)
+        self._write(point)
         environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(self._directory),
@@ -63,9 +61,8 @@ class NodeProcess:
             "PYTHONUNBUFFERED": "1",
             "LOG_LEVEL": "WARNING",
             "LOGS_BASE_DIRECTORY": str(self._directory / "logs"),
-            "CHAOS_POINT_FILE": str(self._point),
+            "CHAOS_FILE": str(self._orders),
             **self._environ,
-            **(self.clock.environ() if self.clock is not None else {}),
         }
         with self._log.open("ab") as out:
             self._process = await asyncio.create_subprocess_exec(
@@ -101,14 +98,24 @@ class NodeProcess:
             await self.start()
 
     def arm(self, point: str, count: int) -> None:
-        self._point.write_text(f"{point} {count}")
         self._wanted = False
+        self._write(f"{point} {count}")
         self._signal(signal.SIGUSR1)
 
     def disarm(self) -> None:
-        self._point.write_text("")
         self._wanted = self.running
+        self._write("")
         self._signal(signal.SIGUSR1)
+
+    def set_clock(self, offset_ms: int) -> None:
+        self.clock_ms = offset_ms
+        self._write("")
+        self._signal(signal.SIGUSR1)
+
+    def _write(self, point: str) -> None:
+        fresh = self._orders.with_suffix(".new")
+        fresh.write_text(f"clock {self.clock_ms}\n{point}".strip() + "\n")
+        fresh.replace(self._orders)
 
     def kill(self) -> None:
         self._wanted = False

@@ -62,26 +62,30 @@ class Lives:
         self._handle: int | None = None
 
     async def start(self, point: str = "") -> None:
-        file = self._directory / f"{self.name}.point"
+        file = self._directory / f"{self.name}.orders"
         file.write_text(point)
         answer = await self._zygote.ask(
             argv=["serve", *self._argv],
             directory=str(self._directory),
             log=str(self._directory / f"{self.name}.log"),
-            environ={**ENVIRON, "CHAOS_POINT_FILE": str(file), "LOGS_BASE_DIRECTORY": str(self._directory / "logs")},
+            environ={**ENVIRON, "CHAOS_FILE": str(file), "LOGS_BASE_DIRECTORY": str(self._directory / "logs")},
         )
         self.pid = answer["pid"]
         with contextlib.suppress(ProcessLookupError):
             self._handle = os.pidfd_open(self.pid)
 
+    @property
+    def alive(self) -> bool:
+        return self._handle is not None
+
     async def ended(self, within: float) -> bool:
         if self._handle is None:
             return True
         loop = asyncio.get_running_loop()
-        over: asyncio.Future[None] = loop.create_future()
-        loop.add_reader(self._handle, lambda: over.done() or over.set_result(None))
+        over = asyncio.Event()
+        loop.add_reader(self._handle, over.set)
         try:
-            await asyncio.wait_for(over, within)
+            await asyncio.wait_for(over.wait(), within)
         except TimeoutError:
             return False
         finally:
@@ -130,9 +134,7 @@ async def _ground(store: str) -> AsyncIterator[Ground]:
             url = database.url
             await (await open_store(url)).close()
             await database.execute(postgres_diary())
-            struck = [
-                Lives(f"exec{n}", ["--roles", "executor", "--store", url], zygote, directory) for n in range(2)
-            ]
+            struck = [Lives(f"exec{n}", ["--roles", "executor", "--store", url], zygote, directory) for n in range(2)]
             spared = [
                 Lives("witness", ["--roles", "executor", "--store", url], zygote, directory),
                 Lives("api", ["--roles", "api", "--port", str(port), "--store", url], zygote, directory),
@@ -188,24 +190,30 @@ async def _strike(
     """Life after life, each ended at its point; one that is not reached in time is tried again."""
     while todo:
         point = todo.pop()
-        await lives.end()
+        await _end_by_hand(lives, harms, time)
         await lives.start(f"{point} {rng.randint(1, 6)}")
         pid = lives.pid
         if await lives.ended(10):
             harms.append(Harm(at=time.now, until=time.now, what="kill_at", pid=pid, name=lives.name, detail=point))
         else:
             todo.insert(0, point)
-            harms.append(Harm(at=time.now, until=time.now, what="kill", pid=pid, name=lives.name))
+    await _end_by_hand(lives, harms, time)
     await lives.start()
     if await lives.ended(2):
         text = (lives.name, "did not stay alive")
         users.append(Crashed(at=time.now, node=text[0], error=text[1]))
 
 
+async def _end_by_hand(lives: Lives, harms: list[Harm], time: TrueTime) -> None:
+    if lives.alive:
+        await lives.end()
+        harms.append(Harm(at=time.now, until=time.now, what="kill", pid=lives.pid, name=lives.name))
+
+
 def _result(
     store: str, seed: int, record: Record, time: TrueTime, asking: Asking, directory: Path, keep: Path | None
 ) -> tuple[Result, Story]:
-    story, violations = judge(record.history, record.ledger)
+    story, violations = judge(record.history, record.ledger, alone=store == "sqlite")
     requests = {"asked": asking.asked, "unanswered": asking.unanswered, "unavailable": asking.unavailable}
     result = Result(
         seed=seed,

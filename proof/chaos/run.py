@@ -76,12 +76,8 @@ class Cluster:
             port = free_port()
             self.urls.append(f"http://127.0.0.1:{port}")
             self.apis.append(await self._node(stack, f"api{number}", "--roles", "api", "--port", str(port)))
-        library = find_faketime()
         for number in range(self.size.executors):
-            name, clock = f"exec{number}", None
-            if library is not None and number == self.size.executors - 1:
-                clock = FakeTime(library, self.directory / f"{name}.clock", cached=True)
-            self.executors.append(await self._node(stack, name, "--roles", "executor", clock=clock))
+            self.executors.append(await self._node(stack, f"exec{number}", "--roles", "executor"))
         self.twin = await self._node(stack, "twin", "--roles", "executor")
         self.time = TrueTime()
         for node in self.nodes:
@@ -93,12 +89,10 @@ class Cluster:
         stack.push_async_callback(helper.stop)
         return helper
 
-    async def _node(self, stack: AsyncExitStack, name: str, *args: str, clock: FakeTime | None = None) -> NodeProcess:
+    async def _node(self, stack: AsyncExitStack, name: str, *args: str) -> NodeProcess:
         door = await self.proxy.ask(do="open", door=name)
         url = f"postgresql://postgres@127.0.0.1:{door}/chaos"
-        node = NodeProcess(
-            name, *args, "--store", url, directory=self.directory, time=self.time, history=self.users, clock=clock
-        )
+        node = NodeProcess(name, *args, "--store", url, directory=self.directory, time=self.time, history=self.users)
         stack.push_async_callback(node.bury)
         return node
 
@@ -135,7 +129,7 @@ async def cluster(size: Size, *, db_clock: bool) -> AsyncIterator[Cluster]:
     directory.chmod(0o755)
     try:
         library = find_faketime() if db_clock else None
-        clock = FakeTime(library, directory / "database.clock", cached=False) if library is not None else None
+        clock = FakeTime(library, directory / "database.clock") if library is not None else None
         async with AsyncExitStack() as stack:
             database = await stack.enter_async_context(running_database(clock=clock))
             built = Cluster(directory, size)

@@ -4,6 +4,7 @@ All checks of the simulation, and one more: no node is declared lost unless some
 figure here, not a violation: the machine may be busy. What real processes alone can do is looked at before it counts:
 - A request that a process had in its hands when it was frozen leaves it after the thaw. It is excused only if the run
   was due before the freeze; a node that starts anything new after its lease is not.
+- An at-most-once run is recorded as tried before it is sent: killed in between, it was never received.
 - A try that was in a frozen process's hands for longer than its time-out was never sent, and is a try.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from proof.checker.events import Crashed, Fault, History
-from proof.checker.ledger import Ledger
+from proof.checker.ledger import Entry, Ledger
 from proof.checker.story import LEASE, SLACK, Story, Violation
 from proof.checker.verdict import CHECKS
 
@@ -26,13 +27,15 @@ HARMLESS = {"receiver_down", "receiver_slow", "node_clock", "sigterm", "twin_sto
 AFTER_THAW = 500
 
 
-def judge(history: History, ledger: Ledger) -> tuple[Story, list[Violation]]:
+def judge(history: History, ledger: Ledger, *, alone: bool = False) -> tuple[Story, list[Violation]]:
+    """alone: SQLite, where whoever holds the file may bury all others at once."""
     story = Story(history, ledger)
     found = [Violation(kind="crashed", text=f"{e.node}: {e.error}") for e in history if isinstance(e, Crashed)]
     for part in CHECKS:
         found.extend(violation for violation in part(story) if not _excused(story, violation))
     found.extend(_unexplained_losses(story))
-    return story, [violation for violation in found if violation.kind not in FIGURES_ONLY]
+    ignored = FIGURES_ONLY | ({"robbed"} if alone else set())
+    return story, [violation for violation in found if violation.kind not in ignored]
 
 
 def _unexplained_losses(story: Story) -> Iterator[Violation]:
@@ -51,6 +54,12 @@ def _excused(story: Story, violation: Violation) -> bool:
         return False
     freezes = [fault for fault in story.faults if fault.what == "freeze"]
     if violation.kind == "tries":
+        if (
+            isinstance(row, Entry)
+            and row.reason == "unknown"
+            and row.tries == len({s.token for s in story.sends[run]}) + 1
+        ):
+            return True
         due = story.ledger.at - (story.ledger.now - row.due_at)
         return any(freeze.at <= due + 60_000 and due - SLACK <= freeze.until for freeze in freezes)
     return any(_in_hands(story, freeze, run, row.due_at) for freeze in freezes)

@@ -13,10 +13,6 @@ from typing import Any
 
 import msgspec
 
-import onthedot.api.app
-import onthedot.api.server
-import onthedot.launcher.serving
-import onthedot.web
 from proof.chaos.node import serve
 
 __all__: list[str] = []
