@@ -6,19 +6,20 @@ The nesting of `async with` is the order of starting, and backwards the order of
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onthedot.clock import Clock, SystemClock
 from onthedot.errors import Invalid, SettingsError
 from onthedot.jobsfile import JobsFile
+from onthedot.model.run import Outcome
 from onthedot.service import DEFAULT_TENANT, Service
 from onthedot.settings import Settings
 from onthedot.store import Store, SyncReport, open_store
-from onthedot.targets import EgressRule, Targets, build_targets
+from onthedot.targets import Call, EgressRule, Targets, build_targets
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.metrics import Metrics
 from onthedot.version import __version__
@@ -29,30 +30,38 @@ if TYPE_CHECKING:
     from onthedot.api.app import App
     from onthedot.engine import Node
 
-__all__ = ["Running", "assembled", "load_jobs"]
+__all__ = ["Prepared", "Running", "assembled", "load_jobs", "prepare"]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What must be there before a node can start: an open store, what may be called, the jobs file applied."""
+
+    settings: Settings
+    jobs: JobsFile | None
+    store: Store
+    targets: Targets
+    service: Service
+    synced: SyncReport | None
+
+    async def close(self) -> None:
+        await self.service.close()
+        await self.store.close()
 
 
 @dataclass(frozen=True)
 class Running:
-    """A node and its parts. `app` None: it serves no API; `node` None: it executes nothing."""
+    """A node and its parts. `app` None: it serves no API. A node that executes nothing still shows that it is there."""
 
+    prepared: Prepared
     service: Service
     app: App | None
-    node: Node | None
+    node: Node
     synced: SyncReport | None
 
 
-@asynccontextmanager
-async def assembled(
-    settings: Settings,
-    *,
-    jobs: JobsFile | None = None,
-    routes: Sequence[HTTPRouteHandler] = (),
-    clock: Clock | None = None,
-    rng: random.Random | None = None,
-) -> AsyncIterator[Running]:
-    """Everything that the settings ask for, running. `routes` are the pages."""
-    clock = clock or SystemClock()
+async def prepare(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Prepared:
+    """Raises StoreUnavailable when the database is away: then it can be tried again, nothing is left open."""
     async with AsyncExitStack() as stack:
         store = await open_store(settings.store, clock)
         stack.push_async_callback(store.close)
@@ -61,21 +70,51 @@ async def assembled(
         service = Service(store, targets, clock, settings)
         stack.push_async_callback(service.close)
         synced = None if jobs is None else await load_jobs(service, jobs)
+        stack.pop_all()
+    return Prepared(settings, jobs, store, targets, service, synced)
+
+
+@asynccontextmanager
+async def assembled(
+    settings: Settings,
+    *,
+    jobs: JobsFile | None = None,
+    prepared: Prepared | None = None,
+    routes: Sequence[HTTPRouteHandler] = (),
+    clock: Clock | None = None,
+    rng: random.Random | None = None,
+) -> AsyncIterator[Running]:
+    """Everything that the settings ask for, running. `routes` are the pages; `prepared` is closed at the end."""
+    from onthedot.engine import Node
+
+    clock = clock or SystemClock()
+    prepared = prepared or await prepare(settings, jobs, clock)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(prepared.close)
+        store, targets, service = prepared.store, prepared.targets, prepared.service
         metrics = Metrics()
         stack.callback(metrics.listen(telemetry))
-        node: Node | None = None
-        if "executor" in settings.roles:
-            from onthedot.engine import Node
-
+        executes = "executor" in settings.roles
+        if executes:
             await stack.enter_async_context(targets)
-            node = Node(store=store, targets=targets, clock=clock, rng=rng or random.SystemRandom(), settings=settings)
-            await stack.enter_async_context(node)
+        sender = targets if executes else Nothing()
+        node = Node(store=store, targets=sender, clock=clock, rng=rng or random.SystemRandom(), settings=settings)
+        await stack.enter_async_context(node)
         app: App | None = None
         if "api" in settings.roles:
             from onthedot.api.app import create_app
 
-            app = create_app(service, clock=clock, metrics=metrics, ready=_why_not_ready(node), extra_routes=routes)
-        yield Running(service=service, app=app, node=node, synced=synced)
+            app = create_app(service, clock=clock, metrics=metrics, ready=lambda: node.trouble, extra_routes=routes)
+        yield Running(prepared, service=service, app=app, node=node, synced=prepared.synced)
+
+
+class Nothing:
+    """What a node offers that only serves the API: it is registered, watches the others, and claims no run."""
+
+    offers: Sequence[str] = ()
+
+    async def send(self, call: Call) -> Outcome:
+        return Outcome(kind="refused", error="this node executes nothing")
 
 
 async def load_jobs(service: Service, jobs: JobsFile) -> SyncReport:
@@ -86,16 +125,49 @@ async def load_jobs(service: Service, jobs: JobsFile) -> SyncReport:
         raise jobs.located(invalid) from None
 
 
+class JobsFileInUse:
+    """The jobs file that a node goes by: read again, it may also register other modules and commands."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+        self._applied = prepared.jobs
+
+    async def apply(self, jobs: JobsFile) -> SyncReport:
+        """All of it or nothing: if it is refused, what was registered before is registered still."""
+        self._register(jobs)
+        try:
+            report = await load_jobs(self._prepared.service, jobs)
+        except BaseException:
+            self._register(self._applied)
+            raise
+        self._applied = jobs
+        await self._prepared.targets.reload()
+        return report
+
+    def _register(self, jobs: JobsFile | None) -> None:
+        for kind, registered in _registered(self._prepared.settings, jobs).items():
+            self._prepared.targets.register(kind, registered)
+
+
+def _registered(settings: Settings, jobs: JobsFile | None) -> dict[str, Any]:
+    """The operator registers by settings and by the jobs file."""
+    return {
+        "function": (*settings.functions, *(jobs.modules if jobs is not None else ())),
+        "command": {**settings.commands, **(jobs.commands if jobs is not None else {})},
+    }
+
+
 def _targets(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Targets:
-    """The operator registers by settings and by the jobs file; the file's directory is where its modules are found."""
+    """The jobs file's directory is where its modules are found."""
     paths = [str(Path.cwd())]
     if jobs is not None:
         paths.insert(0, str(jobs.directory))
+    registered = _registered(settings, jobs)
     return build_targets(
         version=__version__,
         egress=EgressRule.parse(settings.egress_allow, allow_private=settings.loopback),
-        functions=(*settings.functions, *(jobs.modules if jobs is not None else ())),
-        commands={**settings.commands, **(jobs.commands if jobs is not None else {})},
+        functions=registered["function"],
+        commands=registered["command"],
         function_processes=settings.function_processes,
         import_paths=list(dict.fromkeys(paths)),
         clock=clock,
@@ -112,10 +184,3 @@ async def _refuse_open_door(settings: Settings, store: Store) -> None:
         f"  onthedot keys create --name admin --scope admin --store '{settings.store}'\n"
         "or stay on this machine with --host 127.0.0.1"
     )
-
-
-def _why_not_ready(node: Node | None) -> Callable[[], str | None]:
-    def why() -> str | None:
-        return None if node is None or node.ready else "not registered, or it can't reach the store"
-
-    return why

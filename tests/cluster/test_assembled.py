@@ -36,12 +36,13 @@ async def test_both_roles_run_and_get_ready(store_url, tmp_path):
     await store.close()
 
 
-async def test_a_node_that_only_serves_executes_nothing(sqlite_url, tmp_path):
+async def test_a_node_that_only_serves_is_shown_and_executes_nothing(sqlite_url, tmp_path):
     async with assembled(settings(sqlite_url, tmp_path, roles=("api",))) as running:
-        assert running.node is None
         assert running.app is not None
+        await until(lambda: running.node.ready, "the node is ready")
         assert running.app.context.ready() is None
-        assert await running.service.list_nodes() == []
+        (listed,) = await running.service.list_nodes()
+        assert (listed.roles, listed.offers, listed.capacity) == (["api"], [], 0)
 
 
 async def test_a_node_that_only_executes_serves_nothing(sqlite_url, tmp_path):
@@ -53,9 +54,10 @@ async def test_a_node_that_only_executes_serves_nothing(sqlite_url, tmp_path):
 async def test_not_ready_says_why(sqlite_url, tmp_path):
     async with assembled(settings(sqlite_url, tmp_path)) as running:
         assert running.app is not None
-        assert running.node is not None
+        assert running.app.context.ready() == "not registered yet"
+        await until(lambda: running.node.ready, "the node is ready")
         await running.node.stop()
-        assert "not registered" in (running.app.context.ready() or "")
+        assert running.app.context.ready() == "it is stopping"
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "10.1.2.3", "::", "otd.example"])
@@ -91,7 +93,6 @@ async def test_where_webhooks_may_go_hangs_on_where_it_listens(sqlite_url, tmp_p
     listed = settings(sqlite_url, tmp_path, host="0.0.0.0", roles=("api",), egress_allow=("127.0.0.0/8",))
     async with assembled(listed) as running:
         running.service.targets.check(WebhookTarget(url="http://127.0.0.1:9/"))
-        assert running.node is None
 
 
 async def test_functions_and_commands_are_those_that_were_registered(sqlite_url, tmp_path):

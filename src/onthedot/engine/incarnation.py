@@ -74,8 +74,15 @@ class Incarnation:
         )
 
     @property
-    def ready(self) -> bool:
-        return self.registered and self._health.ok and not self.draining and self.chain.lease.may_start()
+    def trouble(self) -> str | None:
+        """Why it runs nothing new now; None: it does."""
+        if self.draining:
+            return "it is stopping"
+        if not self.registered:
+            return "not registered yet"
+        if not self._health.ok:
+            return "the store does not answer"
+        return None if self.chain.lease.may_start() else "its lease ran out before the store answered"
 
     def load(self) -> NodeLoad:
         self._slots.offer(self._sender.offers)

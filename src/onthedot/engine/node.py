@@ -79,7 +79,12 @@ class Node:
     @property
     def ready(self) -> bool:
         """Registered, the database answers, and the lease is good."""
-        return self.incarnation is not None and self.incarnation.ready
+        return self.trouble is None
+
+    @property
+    def trouble(self) -> str | None:
+        """Why it is not ready; None: it is."""
+        return "not registered yet" if self.incarnation is None else self.incarnation.trouble
 
     @property
     def info(self) -> NodeInfo | None:

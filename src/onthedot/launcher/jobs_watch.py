@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import structlog
 
 from onthedot.clock import Clock
-from onthedot.errors import OnTheDotError
-from onthedot.jobsfile import read_jobs_file
-from onthedot.main import load_jobs
-from onthedot.service import Service
+from onthedot.errors import OnTheDotError, StoreUnavailable
+from onthedot.jobsfile import JobsFile, read_jobs_file
 from onthedot.settings import Settings
+from onthedot.store import SyncReport
 
 __all__ = ["JobsWatch"]
 
 LOOK_EVERY = 2.0
+Apply = Callable[[JobsFile], Awaitable[SyncReport]]
 _log = structlog.stdlib.get_logger("onthedot.jobsfile")
 
 
 class JobsWatch:
-    def __init__(self, settings: Settings, service: Service, asked: asyncio.Event, clock: Clock) -> None:
+    def __init__(self, settings: Settings, apply: Apply, asked: asyncio.Event, clock: Clock) -> None:
         self._path = settings.jobs_file_path
         self._extensions = settings.supported_extensions
-        self._service = service
+        self._apply = apply
         self._asked = asked
         self._clock = clock
         self._seen = stamp(self._path)
@@ -45,7 +46,11 @@ class JobsWatch:
     async def load(self) -> None:
         """A bad file changes nothing and is said: what ran before goes on."""
         try:
-            report = await load_jobs(self._service, read_jobs_file(self._path, self._extensions))
+            report = await self._apply(read_jobs_file(self._path, self._extensions))
+        except StoreUnavailable as error:
+            self._seen = None  # look again until it is applied
+            _log.warning("the jobs file waits for the store", file=str(self._path), error=str(error))
+            return
         except OnTheDotError as error:
             _log.error("the jobs file was not applied", file=str(self._path), error=str(error))
             return

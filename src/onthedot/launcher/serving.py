@@ -17,7 +17,8 @@ from onthedot.errors import SettingsError
 from onthedot.jobsfile import JobsFile
 from onthedot.launcher.banner import banner
 from onthedot.launcher.jobs_watch import JobsWatch
-from onthedot.main import Running, assembled
+from onthedot.launcher.patience import prepared_when_there
+from onthedot.main import JobsFileInUse, Running, assembled
 from onthedot.settings import Settings
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.log import configure_logging, log_events
@@ -72,7 +73,10 @@ async def serve(
         listener = listener or listening(settings.host, settings.port)
     try:
         with stopping.on_signals():
-            async with assembled(settings, jobs=jobs, routes=routes) as running:
+            prepared = await prepared_when_there(settings, jobs, stop=stopping.asked, listener=listener)
+            if prepared is None:
+                return
+            async with assembled(settings, prepared=prepared, routes=routes) as running:
                 if not quiet:
                     port = listener.getsockname()[1] if listener is not None else None
                     open_to_all = await running.service.is_open()
@@ -116,27 +120,23 @@ async def _until_stopped(
         _api(settings, running, listener, stopping) as server,
         _watched(settings, running, jobs, stopping) as watch,
     ):
-        parts = [task for task in (server, watch) if task is not None]
-        if running.node is not None:
-            parts.append(asyncio.create_task(running.node.wait(), name="launcher.node"))
+        node = asyncio.create_task(running.node.wait(), name="launcher.node")
+        parts = [task for task in (server, watch, node) if task is not None]
         asked = asyncio.create_task(stopping.asked.wait(), name="launcher.asked")
         await asyncio.wait([asked, *parts], return_when=asyncio.FIRST_COMPLETED)
         stopping.asked.set()
         hurried = asyncio.create_task(_hurry(running, stopping), name="launcher.hurry")
-        if running.node is not None:
-            running.node.request_stop()
-            await asyncio.wait([parts[-1]])
+        running.node.request_stop()
+        await asyncio.wait([node])
         hurried.cancel()
         asked.cancel()
         await asyncio.gather(hurried, asked, return_exceptions=True)
-        if running.node is not None:
-            parts[-1].result()
+        node.result()
 
 
 async def _hurry(running: Running, stopping: Stopping) -> None:
     await stopping.at_once.wait()
-    if running.node is not None:
-        running.node.request_stop()
+    running.node.request_stop()
 
 
 @asynccontextmanager
@@ -169,7 +169,7 @@ async def _watched(
     if jobs is None:
         yield None
         return
-    watch = JobsWatch(settings, running.service, stopping.reload, SystemClock())
+    watch = JobsWatch(settings, JobsFileInUse(running.prepared).apply, stopping.reload, SystemClock())
     task = asyncio.create_task(watch.run(), name="launcher.jobs-watch")
     try:
         yield task

@@ -13,16 +13,15 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-import msgspec
 import structlog
 
 from onthedot.clock import Clock, SystemClock
-from onthedot.errors import OnTheDotError
+from onthedot.errors import OnTheDotError, StoreUnavailable
 from onthedot.jobsfile import JobsFile
 from onthedot.launcher.banner import banner
 from onthedot.launcher.serving import Stopping, listening
 from onthedot.launcher.worker import encode_order
-from onthedot.main import assembled
+from onthedot.main import prepare
 from onthedot.settings import Settings
 from onthedot.telemetry.log import configure_logging
 
@@ -106,16 +105,27 @@ async def supervise(settings: Settings, jobs: JobsFile | None) -> None:
     configure_logging(settings.log_level)
     listener = listening(settings.host, settings.port) if "api" in settings.roles else None
     try:
-        # what no worker could start with is said once, by us: a store that is away, no key, a bad jobs file
-        async with assembled(msgspec.structs.replace(settings, roles=("api",)), jobs=jobs) as running:
-            port = listener.getsockname()[1] if listener is not None else None
-            told = banner(settings, jobs, running.synced, port=port, is_open=await running.service.is_open())
-        sys.stdout.write(told)
+        port = listener.getsockname()[1] if listener is not None else None
+        sys.stdout.write(await _told(settings, jobs, port))
         sys.stdout.flush()
         await _supervised(settings, listener)
     finally:
         if listener is not None:
             listener.close()
+
+
+async def _told(settings: Settings, jobs: JobsFile | None, port: int | None) -> str:
+    """What no worker could start with is said once, by us: no key, a bad jobs file. A store that is away is waited for
+    by each of them."""
+    try:
+        prepared = await prepare(settings, jobs, SystemClock())
+    except StoreUnavailable as error:
+        _log.warning("the workers will wait for the store", error=str(error))
+        return banner(settings, jobs, None, port=port, is_open=False)
+    try:
+        return banner(settings, jobs, prepared.synced, port=port, is_open=await prepared.service.is_open())
+    finally:
+        await prepared.close()
 
 
 async def _supervised(settings: Settings, listener: socket.socket | None) -> None:

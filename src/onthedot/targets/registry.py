@@ -23,6 +23,11 @@ class Registering(Protocol):
     def register(self, registered: Any) -> None: ...
 
 
+@runtime_checkable
+class Reloading(Protocol):
+    async def reload(self) -> None: ...
+
+
 class Targets:
     """Every kind of target of one node, by `type`. `async with targets:` around the engine."""
 
@@ -41,6 +46,12 @@ class Targets:
         found = self._kinds[kind]
         assert isinstance(found, Registering), f"{kind} has no members to register"
         found.register(registered)
+
+    async def reload(self) -> None:
+        """Let idle workers go, so that the next calls import their modules afresh."""
+        for kind in self._kinds.values():
+            if isinstance(kind, Reloading):
+                await kind.reload()
 
     def check(self, target: Target) -> None:
         """Refuse at creation what can be known to be impossible: what is wrong anywhere, then what is wrong here."""

@@ -13,6 +13,7 @@ import structlog
 from onthedot.clock import FakeClock
 from onthedot.errors import Invalid
 from onthedot.launcher.jobs_watch import LOOK_EVERY, JobsWatch, stamp
+from onthedot.main import load_jobs
 from onthedot.settings import Settings
 from onthedot.store import SyncReport
 
@@ -57,7 +58,7 @@ def asked() -> asyncio.Event:
 
 @pytest.fixture
 def watch(path, service, asked, fake_clock: FakeClock) -> JobsWatch:
-    return JobsWatch(Settings(jobs_file_path=path), service, asked, fake_clock)
+    return JobsWatch(Settings(jobs_file_path=path), lambda jobs: load_jobs(service, jobs), asked, fake_clock)
 
 
 async def look(watch: JobsWatch, clock: FakeClock) -> None:

@@ -1,0 +1,119 @@
+"""A database that is away when a node starts is waited for: machines come up in any order after a power cut.
+
+Meanwhile the API answers: alive, not ready, try again. What waiting can't mend (a wrong password, no such database, an
+older version than the database needs) ends the start with a message instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from typing import Any
+
+import msgspec
+import structlog
+
+from onthedot.clock import Clock, SystemClock
+from onthedot.engine.backoff import Backoff
+from onthedot.engine.waiting import at_most
+from onthedot.errors import StoreUnavailable
+from onthedot.jobsfile import JobsFile
+from onthedot.main import Prepared, prepare
+from onthedot.settings import Settings
+from onthedot.version import __version__
+
+__all__ = ["prepared_when_there", "waiting_app"]
+
+SAID_EVERY = 5.0
+_log = structlog.stdlib.get_logger("onthedot.start")
+
+
+async def prepared_when_there(
+    settings: Settings,
+    jobs: JobsFile | None,
+    *,
+    stop: asyncio.Event,
+    listener: socket.socket | None = None,
+    clock: Clock | None = None,
+) -> Prepared | None:
+    """None: told to stop before the store was there."""
+    clock = clock or SystemClock()
+    backoff = Backoff(random.Random(), first=0.2)
+    said = -SAID_EVERY
+    async with AsyncExitStack() as stack:
+        while not stop.is_set():
+            try:
+                return await _unless(stop, settings, jobs, clock)
+            except StoreUnavailable as error:
+                if said == -SAID_EVERY and listener is not None:
+                    await stack.enter_async_context(answering(listener))
+                if clock.monotonic() - said >= SAID_EVERY:
+                    said = clock.monotonic()
+                    _log.warning("waiting for the store", error=str(error))
+            await at_most(clock, backoff.delay(), stop.wait())
+    return None
+
+
+async def _unless(stop: asyncio.Event, settings: Settings, jobs: JobsFile | None, clock: Clock) -> Prepared | None:
+    """A connection that gets no answer takes seconds to fail: a signal need not wait for it."""
+    preparing = asyncio.ensure_future(prepare(settings, jobs, clock))
+    stopped = asyncio.ensure_future(stop.wait())
+    await asyncio.wait([preparing, stopped], return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if preparing.done():
+        return preparing.result()
+    preparing.cancel()
+    await asyncio.wait([preparing])
+    if not preparing.cancelled() and preparing.exception() is None:
+        await preparing.result().close()
+    return None
+
+
+@asynccontextmanager
+async def answering(listener: socket.socket) -> AsyncIterator[None]:
+    """A server of its own on the same socket; who connects while it hands over waits in the socket's queue."""
+    import uvicorn
+
+    from onthedot.api.server import GuardedProtocol
+
+    config = uvicorn.Config(
+        waiting_app,
+        http=GuardedProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+    )
+    server = uvicorn.Server(config)
+    server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]  # signals are ours
+    task = asyncio.create_task(server.serve(sockets=[listener.dup()]), name="launcher.waiting")
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await asyncio.wait([task])
+        task.result()
+
+
+async def waiting_app(scope: Any, receive: Callable[..., Any], send: Callable[..., Any]) -> None:
+    """healthz: alive. readyz: no. Everything else: 503, try again."""
+    from onthedot.api.health import Alive, Ready
+    from onthedot.api.problems import PROBLEM_MEDIA, problem_of
+
+    status, kind, body, more = 503, "application/json", b"", {"retry-after": "1"}
+    if scope["path"] == "/healthz":
+        status, more, body = 200, {}, msgspec.json.encode(Alive(status="ok", version=__version__))
+    elif scope["path"] == "/readyz":
+        body = msgspec.json.encode(Ready(status="not ready", store="can't be reached", engine="not started"))
+    else:
+        problem, more = problem_of(StoreUnavailable("the node waits for its database, and starts when it is there"))
+        kind, body = PROBLEM_MEDIA, msgspec.json.encode(problem)
+    headers = {"content-type": kind, "content-length": str(len(body)), "cache-control": "no-store", **more}
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
