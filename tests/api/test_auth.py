@@ -236,7 +236,7 @@ def test_an_app_with_a_websocket_is_not_built():
         return data
 
     with pytest.raises(UndeclaredRoute, match="/ws"):
-        check_declared(Litestar([socket], before_request=guard, openapi_config=None))
+        check_declared(Litestar([socket], before_request=guard, openapi_config=None, logging_config=None))
 
 
 async def test_should_the_check_ever_be_skipped_the_guard_still_denies(app):

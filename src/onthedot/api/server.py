@@ -29,6 +29,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.access_log = False  # requests are counted, not written
         self._in_headers = True
         self._header_bytes = 0
         self._patience: asyncio.TimerHandle | None = None

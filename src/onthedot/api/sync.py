@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from litestar.response.base import ASGIResponse
 
 from onthedot.api import answers
+from onthedot.api.batch import BREATH
 from onthedot.api.bodies import read_json
-from onthedot.api.context import service_of, tenant_of
+from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.operations import MIB, Req, operation
+from onthedot.clock import Clock
+from onthedot.errors import FieldProblem, Invalid
+from onthedot.model.decoding import convert
 from onthedot.model.job import JobSpec
 from onthedot.model.struct import Strict
 from onthedot.store import SyncReport
 
 __all__ = ["routes"]
+
+NAMED_MOST = 100  # problems that one answer names
 
 
 class Sync(Strict, frozen=True, kw_only=True):
@@ -23,6 +29,15 @@ class Sync(Strict, frozen=True, kw_only=True):
 
     source: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     jobs: Annotated[list[JobSpec], msgspec.Meta(max_length=10_000)]
+    prune: bool = False
+    dry_run: bool = False
+
+
+class _Envelope(Strict, frozen=True, kw_only=True):
+    """The same with its jobs still undecoded."""
+
+    source: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    jobs: Annotated[list[Any], msgspec.Meta(max_length=10_000)]
     prune: bool = False
     dry_run: bool = False
 
@@ -48,9 +63,28 @@ async def sync_jobs(request: Req) -> ASGIResponse:
 
     The same again changes nothing; a changed job keeps its history. One wrong job, and nothing is applied.
     """
-    asked = await read_json(request, Sync)
-    report = await service_of(request).sync(tenant_of(request), asked.source, asked.jobs, asked.prune, asked.dry_run)
+    asked = await read_json(request, _Envelope)
+    specs = await _decode(asked.jobs, context_of(request).clock)
+    report = await service_of(request).sync(tenant_of(request), asked.source, specs, asked.prune, asked.dry_run)
     return answers.json(report)
+
+
+async def _decode(items: list[Any], clock: Clock) -> list[JobSpec]:
+    """One by one, with a look at the rest of the world in between: ten thousand wrong jobs held the loop for seconds."""
+    specs: list[JobSpec] = []
+    problems: list[FieldProblem] = []
+    for place, item in enumerate(items):
+        try:
+            specs.append(convert(item, JobSpec, path=f"jobs[{place}]"))
+        except Invalid as invalid:
+            problems.extend(invalid.problems)
+        if len(problems) >= NAMED_MOST:
+            break
+        if place % BREATH == 0:
+            await clock.sleep(0)
+    if problems:
+        raise Invalid(problems[:NAMED_MOST])
+    return specs
 
 
 routes = [sync_jobs]

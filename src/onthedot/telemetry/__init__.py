@@ -14,8 +14,10 @@ The emitter never knows who listens, and pays one `if` when nobody does. The eve
 | dead.letter | tenant, job_id, run_id, reason |
 | ledger.conflict | run_id: a slot already in the ledger, the alarm of promise P1 |
 | job.created, job.changed, job.deleted, job.quarantined | tenant, job_id, (reason) |
+| job.silent | job_id: active and without a next run, which must never be |
+| log.unwritten | path, error |
 | node.registered, node.lost, node.left | node, (by) |
-| store.unavailable, store.back | error |
+| store.unavailable, store.back, store.refused | error |
 
 Events about jobs and runs carry `tenant`: without it no server-sent event is delivered, so that none can reach
 another tenant.

@@ -22,6 +22,8 @@ _LEVELS = {
     "dead.letter": "error",
     "ledger.conflict": "critical",
     "job.quarantined": "error",
+    "job.silent": "critical",
+    "log.unwritten": "warning",
     "node.registered": "info",
     "node.left": "info",
     "node.lost": "warning",

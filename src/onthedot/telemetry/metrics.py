@@ -44,6 +44,9 @@ class Metrics:
         self.quarantined = Counter(
             "onthedot_jobs_quarantined", "Jobs whose schedule could not be computed", registry=registry
         )
+        self.silent = Counter(
+            "onthedot_jobs_silent", "Active jobs found without a next run: must stay 0", registry=registry
+        )
         self.nodes_lost = Counter("onthedot_nodes_lost", "Nodes declared lost", registry=registry)
         self.store_errors = Counter("onthedot_store_unavailable", "Times the store was found away", registry=registry)
         self.lateness = Histogram(
@@ -77,6 +80,7 @@ class Metrics:
             "dead.letter": lambda f: self.dead.inc(f.get("n", 1)),
             "ledger.conflict": lambda f: self.conflicts.inc(f.get("n", 1)),
             "job.quarantined": lambda f: self.quarantined.inc(),
+            "job.silent": lambda f: self.silent.inc(),
             "node.lost": lambda f: self.nodes_lost.inc(),
             "store.unavailable": lambda f: self.store_errors.inc(),
         }

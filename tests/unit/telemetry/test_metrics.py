@@ -41,6 +41,7 @@ def value(metrics: Metrics, name: str, **labels: str) -> float:
         ("dead.letter", {}, "onthedot_dead_letters_total", {}, 1),
         ("ledger.conflict", {}, "onthedot_ledger_conflicts_total", {}, 1),
         ("job.quarantined", {"reason": "x"}, "onthedot_jobs_quarantined_total", {}, 1),
+        ("job.silent", {"job_id": 1}, "onthedot_jobs_silent_total", {}, 1),
         ("node.lost", {"node": "a"}, "onthedot_nodes_lost_total", {}, 1),
         ("store.unavailable", {"error": "x"}, "onthedot_store_unavailable_total", {}, 1),
     ],
