@@ -70,7 +70,7 @@ async def sync_jobs(request: Req) -> ASGIResponse:
 
 
 async def _decode(items: list[Any], clock: Clock) -> list[JobSpec]:
-    """One by one, with a look at the rest of the world in between: ten thousand wrong jobs held the loop for seconds."""
+    """One by one, with a look at the rest of the world in between: 10,000 wrong jobs held the loop for seconds."""
     specs: list[JobSpec] = []
     problems: list[FieldProblem] = []
     for place, item in enumerate(items):
