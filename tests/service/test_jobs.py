@@ -6,6 +6,7 @@ import pytest
 
 from onthedot.errors import Conflict, IdempotencyMismatch, Invalid, NotAvailable, NotFound, TooLarge, VersionMismatch
 from onthedot.model.duration import Duration
+from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
 from onthedot.model.policy import Policy
 from onthedot.model.schedule import Schedule
@@ -47,6 +48,21 @@ async def test_a_past_time_is_judged_by_the_store_s_clock(service, fake_clock):
     fake_clock.step_wall(0)
     with pytest.raises(Invalid, match="past"):
         await service.create_job(TENANT, spec(schedule=Schedule(at="2001-01-01T00:00:00Z")))
+
+
+async def test_a_repeat_after_its_time_is_answered_with_the_job_that_was_made(service, fake_clock):
+    """The first answer was lost, the user asks again under the same key; meanwhile the instant has passed."""
+    soon = spec(schedule=Schedule(at=format_instant(fake_clock.now_ms() + 1000)))
+    first = await service.create_job(TENANT, soon, "once")
+    (batched,) = await service.create_many(TENANT, [soon], "batch")
+    await fake_clock.advance(5)
+    assert (await service.create_job(TENANT, soon, "once")).id == first.id
+    again, fresh = await service.create_many(TENANT, [soon, soon], "batch")
+    assert again.id == batched.id
+    assert isinstance(fresh, Invalid)
+    for key in ("another", None):
+        with pytest.raises(Invalid, match="past"):
+            await service.create_job(TENANT, soon, key)
 
 
 async def test_the_same_request_twice_makes_one_job(service):

@@ -209,3 +209,18 @@ async def test_ended_one_offs_are_pruned_by_age(store: Store, times: Times) -> N
     left = {row["id"] for row in await fetch(store, "SELECT id FROM jobs")}
     assert left == {young.id, recurring.id, live.id}
     assert await fetch(store, "SELECT * FROM job_tags") == []
+
+
+async def test_a_repeat_can_ask_what_was_made_without_making_anything(store: Store) -> None:
+    made, other = await store.create_jobs(
+        [new(idempotency=Idempotency("a", "1")), new(idempotency=Idempotency("b", "2"))]
+    )
+    assert isinstance(made, JobView)
+    assert isinstance(other, JobView)
+    asked = [Idempotency("a", "1"), Idempotency("b", "another body"), Idempotency("c", "3")]
+    found = await store.earlier_jobs(1, asked)
+    assert {key: job.id for key, job in found.items()} == {"a": made.id}
+    assert await store.earlier_jobs(1, []) == {}
+    assert await store.earlier_jobs(2, asked) == {}
+    await store.delete_job(1, made.id, if_match=None)
+    assert await store.earlier_jobs(1, asked) == {}

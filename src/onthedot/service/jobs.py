@@ -26,8 +26,21 @@ BREATH = 200
 
 class JobVerbs(Wired):
     async def create_job(self, tenant: int, spec: JobSpec, idempotency_key: str | None = None) -> JobView:
-        check_job(spec, self.targets, now=await self.time.now())
-        return await self.create_checked(tenant, spec, idempotency("jobs", idempotency_key, spec))
+        repeat = idempotency("jobs", idempotency_key, spec)
+        try:
+            check_job(spec, self.targets, now=await self.time.now())
+        except Invalid:
+            (earlier,) = await self._earlier(tenant, [repeat])
+            if earlier is None:
+                raise
+            return earlier
+        return await self.create_checked(tenant, spec, repeat)
+
+    async def _earlier(self, tenant: int, repeats: Sequence[Idempotency | None]) -> list[JobView | None]:
+        """What a repeat of a request that was fine then is answered: its `at` may have passed since, and the answer to
+        the first one been lost on its way. To refuse it would say that there is no job."""
+        known = await self.store.earlier_jobs(tenant, [repeat for repeat in repeats if repeat is not None])
+        return [None if repeat is None else known.get(repeat.key) for repeat in repeats]
 
     async def create_checked(self, tenant: int, spec: JobSpec, repeat: Idempotency | None) -> JobView:
         """Into the group, and a hint if it is due soon."""
@@ -53,12 +66,16 @@ class JobVerbs(Wired):
         for spec in specs:
             answers.append(self._objection(spec, now))
             await self._breathe(len(answers))
+        repeats = [
+            idempotency("jobs", _placed(idempotency_key, place), spec) if isinstance(spec, JobSpec) else None
+            for place, spec in enumerate(specs)
+        ]
         good = {place: spec for place, spec in enumerate(specs) if isinstance(spec, JobSpec) and answers[place] is None}
+        bad = [place for place in range(len(specs)) if place not in good and repeats[place] is not None]
+        for place, earlier in zip(bad, await self._earlier(tenant, [repeats[place] for place in bad]), strict=True):
+            answers[place] = earlier or answers[place]
         written = await self.creates.create(
-            [
-                NewJob(tenant=tenant, spec=spec, idempotency=idempotency("jobs", _placed(idempotency_key, place), spec))
-                for place, spec in good.items()
-            ]
+            [NewJob(tenant=tenant, spec=spec, idempotency=repeats[place]) for place, spec in good.items()]
         )
         for place, answer in zip(good, written, strict=True):
             answers[place] = answer

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from onthedot.errors import NotFound, OnTheDotError
 from onthedot.model.job import JobRecord, JobView
 from onthedot.store.creating import NewJob
+from onthedot.store.driver import Rows, Transaction
 from onthedot.store.group import create_group
-from onthedot.store.reading import VIEW, no_job, read_view
+from onthedot.store.idempotency import Idempotency
+from onthedot.store.reading import VIEW, no_job, read_view, read_views
 from onthedot.store.records import job_record, job_view
 from onthedot.store.topic import Topic
 
@@ -26,6 +28,18 @@ class Jobs(Topic):
         themselves, and 4-6k on either store beside seven other busy processes; 40-70 µs of CPU a job on our side.
         """
         return await self.driver.write(lambda tx: create_group(tx, items))
+
+    async def earlier_jobs(self, tenant: int, repeats: Sequence[Idempotency]) -> dict[str, JobView]:
+        """The jobs that the very same requests made before, by their idempotency keys. Writes nothing."""
+        asked = {repeat.key: repeat.fingerprint for repeat in repeats}
+
+        async def body(tx: Transaction) -> dict[str, JobView]:
+            rows = await tx.rows("read_idempotency", Rows([(tenant, key) for key in asked]))
+            jobs = {row["key"]: int(row["result"]) for row in rows if row["fingerprint"] == asked[row["key"]]}
+            views = await read_views(tx, tenant, list(jobs.values()))
+            return {key: views[job_id] for key, job_id in jobs.items() if job_id in views}
+
+        return await self.driver.read(body) if asked else {}
 
     async def get_job(self, tenant: int, job_id: int) -> JobView:
         return await self.driver.read(lambda tx: read_view(tx, tenant, job_id))
