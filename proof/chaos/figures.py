@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -34,6 +34,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     at_most_once: int
     other_violations: int
     repeats: dict[str, int]  # explained ones, by what happened to the first attempt's node
+    answered: dict[str, int]  # of those, whose first attempt had its answer already: only the record was missing
     repeats_each: dict[str, float]  # and per fault of that kind
     takeover_ms: dict[str, int]
     lateness_ms: dict[str, dict[str, int]]
@@ -47,7 +48,7 @@ def figures_of(
 ) -> Figures:
     counts = Counter(violation.kind for violation in violations)
     named = {*LOST_KINDS, *UNEXPLAINED, "phantom", "early", "at_most_once"}
-    repeats, each = _repeats(story, harms)
+    repeats, answered, each = _repeats(story, harms)
     sends = [send for sends in story.sends.values() for send in sends]
     begin, end = min((send.at for send in sends), default=0), max((send.at for send in sends), default=1)
     return Figures(
@@ -62,6 +63,7 @@ def figures_of(
         at_most_once=counts["at_most_once"],
         other_violations=sum(count for kind, count in counts.items() if kind not in named),
         repeats=repeats,
+        answered=answered,
         repeats_each=each,
         takeover_ms=_spread(_takeovers(story)),
         lateness_ms=_lateness(story),
@@ -91,9 +93,10 @@ def _scheduled(story: Story) -> int:
     return entries + sum(live.state == "running" for live in story.ledger.live)
 
 
-def _repeats(story: Story, harms: Sequence[Harm]) -> tuple[dict[str, int], dict[str, float]]:
+def _repeats(story: Story, harms: Sequence[Harm]) -> tuple[dict[str, int], dict[str, int], dict[str, float]]:
     """Second sends after an answer that gave no reason for them: the price of not losing anything."""
     found: Counter[str] = Counter()
+    answered: Counter[str] = Counter()
     for job in story.jobs.values():
         by_run: dict[str, list[Received]] = defaultdict(list)
         for send in job.sends:
@@ -101,28 +104,33 @@ def _repeats(story: Story, harms: Sequence[Harm]) -> tuple[dict[str, int], dict[
         for sends in by_run.values():
             for first, second in pairwise(sends):
                 if not _failed(job, first):
-                    found[_blamed(story, first, second)] += 1
+                    fault = _blamed(story, first, second)
+                    what = "nothing" if fault is None else fault.what
+                    found[what] += 1
+                    answered[what] += fault is None or first.at + first.took < fault.at
     happened = Counter(harm.what for harm in harms)
-    return dict(found), {what: round(found[what] / count, 2) for what, count in happened.items()}
+    return dict(found), dict(answered), {what: round(found[what] / count, 2) for what, count in happened.items()}
 
 
 def _failed(job: JobStory, send: Received) -> bool:
     return send.answer in ("error", "cut") or send.took > job.timeout() - SLACK
 
 
-def _blamed(story: Story, first: Received, second: Received) -> str:
+def _blamed(story: Story, first: Received, second: Received) -> Fault | None:
     """The fault nearest to the first send on its node; else one that hit all."""
     near = [fault for fault in story.faults if fault.at <= second.at and fault.until >= first.at - 2 * LEASE]
     own = [fault for fault in near if fault.node == first.node]
     chosen = own or [fault for fault in near if fault.node is None]
-    return min(chosen, key=lambda fault: abs(fault.at - first.at)).what if chosen else "nothing"
+    return min(chosen, key=lambda fault: abs(fault.at - first.at), default=None)
 
 
 def _takeovers(story: Story) -> list[int]:
-    """From the kill to the next claim of each run that the killed node held, while the database was there."""
+    """From the kill to the next claim of each run that the killed node held, while the database was there and another
+    node was well all the time: nobody can see a beat stand still for a lease who has not been there for one."""
     killed = {fault.node: fault.until for fault in story.faults if fault.what in KILLS and fault.node}
     away = [fault for fault in story.faults if fault.what in AWAY]
     last: dict[str, Claimed] = {}
+    witnesses = _Witnesses(story)
     found = []
     for claim in story.claims:
         before = last.get(claim.run)
@@ -132,7 +140,8 @@ def _takeovers(story: Story) -> list[int]:
         died = killed[before.node]
         if before.at > died or any(fault.at - SETTLE < claim.at and fault.until + SETTLE > died for fault in away):
             continue
-        found.append(claim.at - died)
+        if witnesses.of(died - SETTLE, claim.at):
+            found.append(claim.at - died)
     return found
 
 
@@ -170,6 +179,32 @@ def _lateness(story: Story) -> dict[str, dict[str, int]]:
         "under faults": _spread(faults),
         "under faults, database there, node not struck": _spread(spared),
     }
+
+
+class _Witnesses:
+    """Nodes that were there, and well, throughout."""
+
+    def __init__(self, story: Story) -> None:
+        self._story = story
+        self._lives: dict[str, tuple[int, int]] = {}
+        for claim in story.claims:
+            begin, _ = self._lives.get(claim.node, (claim.at, 0))
+            self._lives[claim.node] = begin, claim.at
+        self._known: dict[tuple[int, int], bool] = {}
+
+    def of(self, begin: int, end: int) -> bool:
+        key = begin, end // 100
+        if key not in self._known:
+            self._known[key] = any(
+                first <= begin and last >= end and not any(self._struck(node, begin, end))
+                for node, (first, last) in self._lives.items()
+            )
+        return self._known[key]
+
+    def _struck(self, node: str, begin: int, end: int) -> Iterator[bool]:
+        for fault in self._story.faults:
+            if fault.node == node and fault.at <= end and fault.until >= begin:
+                yield True
 
 
 class _Spans:

@@ -16,8 +16,10 @@ from proof.chaos.diary import READ, Note, events_of, pids_of
 from proof.chaos.nemesis import Harm
 from proof.checker.events import Event, Fault, History, Made, Received
 from proof.checker.ledger import Ledger
+from proof.checker.story import SLACK
 from proof.sim.final import read_ledger
 
+GAVE_UP = 60_000
 __all__ = ["Record", "read_received", "read_record"]
 
 
@@ -35,6 +37,7 @@ async def read_record(
     try:
         ledger = await read_ledger(driver, at=time.now, now=time.db_now())
         notes = await _read_diary(driver)
+        timeouts = await _read_timeouts(driver)
     finally:
         await driver.close()
     ids = pids_of(notes)
@@ -45,7 +48,7 @@ async def read_record(
         history += [Fault(at=harm.at, until=harm.until, what=harm.what, node=node) for node in nodes]
     freezes = [event for event in history if isinstance(event, Fault) and event.what == "freeze"]
     history += events_of(notes, time)
-    history += read_received(received, time, freezes)
+    history += read_received(received, time, freezes, timeouts)
     history.sort(key=lambda event: event.at)
     return Record(history=history, ledger=ledger, harms=list(harms))
 
@@ -57,8 +60,27 @@ async def _read_diary(driver: Driver) -> list[Note]:
     return await driver.read(body)
 
 
-def read_received(path: Path, time: TrueTime, freezes: Sequence[Fault]) -> list[Received]:
-    """`took` is when the sender could hear the answer: not before it was thawed."""
+async def _read_timeouts(driver: Driver) -> dict[tuple[str, int], int]:
+    """The attempts that the ledger says had no answer in time, and when they were given up (database's time)."""
+
+    async def body(tx: Transaction) -> dict[tuple[str, int], int]:
+        found: dict[tuple[str, int], int] = {}
+        for table in ("history", "runs"):
+            for row in await tx.sql(f"SELECT id, attempts FROM {table} WHERE attempts LIKE '%timeout%'"):
+                for attempt in msgspec.json.decode(row["attempts"]):
+                    if attempt["outcome"] == "timeout":
+                        found[row["id"], attempt["attempt"]] = attempt["finished_at"]
+        return found
+
+    return await driver.read(body)
+
+
+def read_received(
+    path: Path, time: TrueTime, freezes: Sequence[Fault], timeouts: dict[tuple[str, int], int]
+) -> list[Received]:
+    """`took` is when the sender could hear the answer: not before it was thawed, and not at all if it had given up by
+    then. That its request was long on its way (a node that has hundreds to send at once) only the ledger knows; that it
+    gave up before the answer came is checked against the receiver's time."""
     found = []
     for line in path.read_bytes().splitlines():
         mono, real, run, job, token, node, answer, took = msgspec.json.decode(line)
@@ -66,6 +88,9 @@ def read_received(path: Path, time: TrueTime, freezes: Sequence[Fault]) -> list[
         for freeze in freezes:
             if freeze.node == node and freeze.at <= at + took and at <= freeze.until:
                 took = max(took, freeze.until - at)
+        gave_up = timeouts.get((run, token))
+        if gave_up is not None and gave_up <= time.db_of(real, at) + took + SLACK:
+            took = max(took, GAVE_UP)
         found.append(
             Received(
                 at=at,

@@ -25,6 +25,10 @@ def rows_of(result: Result) -> list[tuple[str, str]]:
         ("at-most-once violations", str(figures.at_most_once)),
         ("other violations", str(figures.other_violations)),
         ("explained repeats", ", ".join(f"{k} {n}" for k, n in sorted(figures.repeats.items())) or "0"),
+        (
+            "… whose first had its answer",
+            ", ".join(f"{k} {n}" for k, n in sorted(figures.answered.items()) if n) or "0",
+        ),
         ("repeats per fault", ", ".join(f"{k} {n}" for k, n in sorted(figures.repeats_each.items()) if n) or "0"),
         ("nodes declared lost", str(figures.nodes_lost)),
         ("a killed node's runs taken over", _spread(takeover)),
