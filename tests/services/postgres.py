@@ -28,7 +28,16 @@ import asyncpg
 
 from tests.services.ports import free_port
 
-__all__ = ["SERVER_PREFIX", "PostgresMissing", "PostgresServer", "find_binaries", "in_own_loop", "running_postgres"]
+__all__ = [
+    "NOBODY",
+    "SERVER_PREFIX",
+    "PostgresMissing",
+    "PostgresServer",
+    "find_binaries",
+    "in_own_loop",
+    "other_user",
+    "running_postgres",
+]
 
 T = TypeVar("T")
 
@@ -90,7 +99,7 @@ class PostgresServer:
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **(self.environ or {})},
-                **_other_user(),
+                **other_user(),
             )
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
@@ -197,7 +206,7 @@ def running_postgres(place: Path | None = None) -> Iterator[PostgresServer]:
             ],
             check=True,
             capture_output=True,
-            **_other_user(),
+            **other_user(),
         )
         server = PostgresServer(binaries=binaries, data=data, port=free_port())
         try:
@@ -209,7 +218,7 @@ def running_postgres(place: Path | None = None) -> Iterator[PostgresServer]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _other_user() -> dict[str, Any]:
+def other_user() -> dict[str, Any]:
     """Root may not run PostgreSQL; anybody else runs it as they are."""
     if os.geteuid() != 0:
         return {}
@@ -227,7 +236,7 @@ def _roomy_directory() -> str | None:
 def _reachable(binaries: Path, home: Path) -> Path:
     """The binaries where `nobody` can run them. A wheel keeps its shared libraries in a directory of their own."""
     probe = subprocess.run(
-        ["/bin/sh", "-c", 'test -x "$1"', "sh", str(binaries / "postgres")], check=False, **_other_user()
+        ["/bin/sh", "-c", 'test -x "$1"', "sh", str(binaries / "postgres")], check=False, **other_user()
     )
     if probe.returncode == 0:
         return binaries

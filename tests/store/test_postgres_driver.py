@@ -20,15 +20,18 @@ from tests.store.given import create, new
 class TestAddress:
     def test_our_options_are_taken_out(self) -> None:
         address = parse_address(
-            "postgres://u:p@h:1/d?pooler=transaction&unsafe=allow&pool=3&timeout=2.5&sslmode=require"
+            "postgres://u:p@h:1/d?pooler=transaction&hints=off&unsafe=allow&pool=3&timeout=2.5&sslmode=require"
         )
         assert address.dsn == "postgresql://u:p@h:1/d?sslmode=require"
         assert (address.pooled, address.unsafe, address.pool, address.timeout) == (True, True, 3, 2.5)
         assert address.shown() == "h:1/d"
         plain = parse_address("postgresql://h/d")
         assert (plain.pooled, plain.unsafe, plain.pool) == (False, False, 10)
+        assert (plain.hints, address.hints) == (True, False)
 
-    @pytest.mark.parametrize("option", ["pooler=session", "unsafe=yes", "pool=1", "pool=x", "timeout=0", "timeout=nan"])
+    @pytest.mark.parametrize(
+        "option", ["pooler=session", "hints=on", "unsafe=yes", "pool=1", "pool=x", "timeout=0", "timeout=nan"]
+    )
     def test_what_cant_be(self, option: str) -> None:
         with pytest.raises(SettingsError, match=option.split("=")[0]):
             parse_address(f"postgresql://h/d?{option}")
@@ -205,6 +208,16 @@ async def test_behind_a_pooler(postgres_url: str) -> None:
     store.listen(heard.append)()
     await store.notify("due")
     assert len(answers) == 2
+    await store.close()
+
+
+async def test_hints_can_be_switched_off(postgres_url: str) -> None:
+    store = await open_store(f"{postgres_url}?hints=off")
+    store.listen(lambda _: None)()
+    await store.notify("due")
+    connection = await asyncpg.connect(postgres_url)
+    assert await connection.fetchval("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'") == 0
+    await connection.close()
     await store.close()
 
 

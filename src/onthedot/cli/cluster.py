@@ -11,25 +11,27 @@ __all__ = ["nodes", "stats"]
 
 
 def nodes(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
-    """List the nodes. One for each process that runs now, or was lost of late."""
+    """List the nodes. One for each process that runs now, or was lost of late; * holds the cluster's duties."""
     with connected(server, key) as client:
         found = client.list_nodes()
     if as_json:
         print_json(found)
         return
     table(
-        ("node", "name", "pid", "roles", "state", "running", "held", "late", "beat"),
+        ("node", "name", "pid", "version", "roles", "state", "since", "running", "held", "room", "late"),
         (
             (
                 f"{node.id[:12]}{'*' if node.leader else ''}",
                 node.name,
                 node.pid,
+                node.version,
                 ",".join(node.roles),
-                node.state,
+                node.state if node.state == "alive" else f"{node.state} {when(node.beat_at)}",
+                when(node.started_at),
                 node.running,
                 node.held,
+                node.capacity,
                 ago(node.lateness_ms) if node.lateness_ms is not None else "",
-                when(node.beat_at),
             )
             for node in found
         ),

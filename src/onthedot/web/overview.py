@@ -110,7 +110,13 @@ def _node_words(node: NodeView) -> dict[str, Any]:
         "name": node.name,
         "state": node.state,
         "leader": node.leader,
-        "load": f"{node.running:,} running, {node.held:,} held ahead, room for {node.capacity:,}",
+        "roles": " and ".join(node.roles),
+        "version": node.version,
+        "since": node.started_at,
+        "load": f"{node.running:,} running, {node.held:,} held ahead, room for {node.capacity:,}"
+        if node.capacity
+        else "executes nothing",
+        "lateness": words.how_long(node.lateness_ms),
     }
 
 

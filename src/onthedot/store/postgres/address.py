@@ -14,6 +14,7 @@ __all__ = ["Address", "parse_address"]
 class Address(msgspec.Struct, frozen=True, kw_only=True):
     dsn: str
     pooled: bool = False  # behind PgBouncer and the like in transaction mode
+    hints: bool = True  # LISTEN and NOTIFY; without them everybody finds work by polling
     unsafe: bool = False  # fsync and synchronous_commit may be off
     pool: int = 10  # connections of one node at most
     timeout: float = 10.0  # seconds any one call may take
@@ -24,7 +25,13 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
         return parts.netloc.rpartition("@")[2] + parts.path
 
 
-_ACCEPTED = {"pooler": "transaction", "unsafe": "allow", "pool": "a number of connections", "timeout": "seconds"}
+_ACCEPTED = {
+    "pooler": "transaction",
+    "hints": "off",
+    "unsafe": "allow",
+    "pool": "a number of connections",
+    "timeout": "seconds",
+}
 
 
 def parse_address(url: str) -> Address:
@@ -36,6 +43,7 @@ def parse_address(url: str) -> Address:
         return Address(
             dsn=dsn,
             pooled=_word(ours, "pooler", "transaction"),
+            hints=not _word(ours, "hints", "off"),
             unsafe=_word(ours, "unsafe", "allow"),
             pool=int(_number(ours, "pool", least=2)),
             timeout=_number(ours, "timeout", least=0.1),

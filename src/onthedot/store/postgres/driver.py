@@ -23,6 +23,9 @@ __all__ = ["NOW", "PostgresDriver"]
 T = TypeVar("T")
 NOW = "floor(extract(epoch from clock_timestamp()) * 1000)::bigint"  # a cast alone rounds: half a millisecond early
 REPEATS = 8
+IDLE = 3000
+"""ms that a transaction of ours may wait for its client. A node that froze or lost its network between two statements
+holds its locks until then: without this, a frozen node kept all others from recording for as long as it was frozen."""
 
 
 class PostgresTransaction:
@@ -95,6 +98,7 @@ class PostgresDriver:
                 statement_cache_size=0 if address.pooled else 500,
                 max_cached_statement_lifetime=0,
                 reset=_keep,
+                server_settings={} if address.pooled else {"idle_in_transaction_session_timeout": str(IDLE)},
             )
         except AWAY as error:
             raise unavailable(error) from error
@@ -111,8 +115,8 @@ class PostgresDriver:
     async def _check_durable(self) -> None:
         if self.address.unsafe:
             return
-        async with self._connection() as connection:
-            row = await connection.fetchrow(
+        async with self.transaction() as transaction:
+            (row,) = await transaction.sql(
                 "SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit"
             )
         off = [name for name in ("fsync", "synchronous_commit") if row[name] == "off"]
@@ -142,6 +146,8 @@ class PostgresDriver:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         async with self._connection() as connection, connection.transaction():
+            if self.address.pooled:  # a pooler hands connections on: it would not know what to do with a setting of ours
+                await connection.execute(f"SET LOCAL idle_in_transaction_session_timeout = {IDLE}")
             yield PostgresTransaction(connection, self.queries, self.address.timeout)
 
     async def write(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
@@ -171,7 +177,7 @@ class PostgresDriver:
             return await self.write(body)
 
     def listen(self, callback: Callable[[str], None]) -> Callable[[], None]:
-        if self.address.pooled:
+        if self.address.pooled or not self.address.hints:
             return lambda: None
         listener = Listener(self._connect_listener, callback)
         self._listeners.append(listener)
@@ -188,7 +194,8 @@ class PostgresDriver:
         return await asyncpg.connect(self.address.dsn, timeout=self.address.timeout, statement_cache_size=0)
 
     async def notify(self, topic: str) -> None:
-        self._notifier.notify(topic)
+        if self.address.hints:
+            self._notifier.notify(topic)
 
     async def _send(self, topic: str) -> None:
         try:

@@ -1,0 +1,83 @@
+"""Debian's real PgBouncer in transaction mode, in front of a test's PostgreSQL.
+
+Root installs it where it is missing; elsewhere one line says what is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.services.ports import free_port
+from tests.services.postgres import NOBODY, other_user
+
+__all__ = ["PgBouncerMissing", "find_pgbouncer", "running_pgbouncer"]
+
+START_SECONDS = 15.0
+
+
+class PgBouncerMissing(Exception):
+    """It is not here and can't be installed; the message says why."""
+
+
+def find_pgbouncer() -> str:
+    where = f"{os.environ['PATH']}:/usr/sbin"
+    if found := shutil.which("pgbouncer", path=where):
+        return found
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise PgBouncerMissing("no pgbouncer here: `apt-get install pgbouncer` brings it")
+    environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    installing = ["apt-get", "install", "-y", "--no-install-recommends", "pgbouncer"]
+    done = subprocess.run(installing, check=False, capture_output=True, text=True, env=environ)
+    if done.returncode != 0:
+        subprocess.run(["apt-get", "update"], check=False, capture_output=True, env=environ)
+        done = subprocess.run(installing, check=False, capture_output=True, text=True, env=environ)
+    if found := shutil.which("pgbouncer", path=where):
+        return found
+    raise PgBouncerMissing(f"pgbouncer can't be installed: {done.stderr[-300:]}")
+
+
+@contextmanager
+def running_pgbouncer(postgres_port: int, *, pool: int = 4) -> Iterator[int]:
+    """Its port. `pool` server connections are shared by all clients, transaction by transaction."""
+    program = find_pgbouncer()
+    port = free_port()
+    home = Path(tempfile.mkdtemp(prefix="onthedot-pgbouncer-"))
+    (home / "pgbouncer.ini").write_text(
+        # auth_type = any logs everybody in as the user that the database line names
+        f"[databases]\n* = host=127.0.0.1 port={postgres_port} user=postgres\n"
+        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+        "auth_type = any\npool_mode = transaction\n"
+        f"default_pool_size = {pool}\nmax_client_conn = 200\nserver_idle_timeout = 5\n"
+        "ignore_startup_parameters = extra_float_digits\n"
+    )
+    if os.geteuid() == 0:
+        shutil.chown(home, NOBODY, NOBODY)
+    log = (home / "log").open("wb")
+    process = subprocess.Popen(
+        [program, home / "pgbouncer.ini"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, **other_user()
+    )
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not _listens(port):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"pgbouncer did not start:\n{(home / 'log').read_text()[-2000:]}")
+            time.sleep(0.02)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+        log.close()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
