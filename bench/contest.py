@@ -1,0 +1,89 @@
+"""How a contestant is asked: `python -m bench.ours drain '{"n": 20000, …}'` prints one line of JSON with its figures.
+
+Each measurement is a process of its own, so that nobody inherits another's memory, caches or event loop. Standard
+library only: peers run in an environment without On the Dot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["Tally", "cpu_seconds", "play", "quantiles"]
+
+
+PATIENCE = 600.0
+
+
+class Tally:
+    """Counts executions and how late each was; `on_all` is called when the last of `n` arrived."""
+
+    def __init__(self, n: int, on_all: Callable[[], object] = lambda: None) -> None:
+        self.n = n
+        self.count = 0
+        self.first = self.last = 0.0
+        self.late_ms: list[float] = []
+        self._on_all = on_all
+
+    def hit(self, due_ms: float | None = None) -> None:
+        if due_ms is not None:
+            self.late_ms.append(time.time() * 1000 - due_ms)
+        self.count += 1
+        if self.count == 1:
+            self.first = time.perf_counter()
+        if self.count == self.n:
+            self.last = time.perf_counter()
+            self._on_all()
+
+    def rate(self, until: float | None = None) -> float:
+        """Executions per second from the first one to the last, or until all was recorded."""
+        return self.n / ((until or self.last) - self.first)
+
+
+def quantiles(values: list[float]) -> dict[str, float]:
+    """p50, p99 and the extremes, in the unit of the values."""
+    if not values:
+        return {}
+    ordered = sorted(values)
+
+    def at(share: float) -> float:
+        return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 3)
+
+    return {"p50": at(0.5), "p99": at(0.99), "max": round(ordered[-1], 3), "min": round(ordered[0], 3)}
+
+
+def cpu_seconds() -> float:
+    """User and system time of this process so far, with the children it has waited for."""
+    return sum(
+        used.ru_utime + used.ru_stime
+        for used in (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
+    )
+
+
+def play(scenarios: Mapping[str, Callable[..., Any]]) -> None:
+    """Run the scenario that was asked for and print what it returns."""
+    scenario = scenarios[sys.argv[1]]
+    given = json.loads(sys.argv[2]) if len(sys.argv) > 2 else {}
+    figures = scenario(**given)
+    if inspect.iscoroutine(figures):
+        loop = (_uvloop() or asyncio.new_event_loop)()
+        asyncio.set_event_loop(loop)
+        figures = loop.run_until_complete(asyncio.wait_for(figures, PATIENCE))
+    sys.stdout.write("\n" + json.dumps(figures) + "\n")
+    sys.stdout.flush()
+    os._exit(0)  # not every worker can be stopped politely, and no figure depends on it
+
+
+def _uvloop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

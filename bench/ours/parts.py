@@ -1,0 +1,132 @@
+"""On the Dot, put together for a measurement: the product's own parts, with clocks at the two ends of the store."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from onthedot.clock import SystemClock
+from onthedot.engine import EngineSettings, Node
+from onthedot.errors import OnTheDotError
+from onthedot.model.decoding import convert
+from onthedot.model.job import JobSpec
+from onthedot.service import DEFAULT_TENANT, Service
+from onthedot.settings import load_settings
+from onthedot.store import Store, open_store
+from onthedot.targets import Callables, EgressRule, Targets, build_targets
+
+__all__ = ["CONCURRENCY", "Meter", "callables", "create", "opened", "running", "spec", "webhooks", "workers"]
+
+CONCURRENCY = 1000
+BATCH = 5000
+VERSION = "bench"
+
+
+def callables(**functions: Callable[..., Any]) -> Targets:
+    """Functions of an embedded Scheduler."""
+    offered = Callables(threads=CONCURRENCY)
+    for name, function in functions.items():
+        offered.register(name, function)
+    return build_targets(version=VERSION, callables=offered)
+
+
+def webhooks() -> Targets:
+    return build_targets(version=VERSION, egress=EgressRule.parse(allow_private=True))
+
+
+def workers(processes: int) -> Targets:
+    """Functions in worker processes, as a node runs those of a jobs file."""
+    return build_targets(version=VERSION, functions=["bench.ours.functions"], function_processes=processes)
+
+
+def spec(schedule: dict[str, Any], target: dict[str, Any], **more: Any) -> JobSpec:
+    return convert({"schedule": schedule, "target": target, **more}, JobSpec)
+
+
+@asynccontextmanager
+async def opened(url: str, targets: Targets) -> AsyncIterator[tuple[Store, Service]]:
+    clock = SystemClock()
+    store = await open_store(url, clock)
+    service = Service(store, targets, clock, load_settings({"store": url}, environ={}))
+    try:
+        yield store, service
+    finally:
+        await service.close()
+        await store.close()
+
+
+async def create(service: Service, specs: Iterable[JobSpec]) -> None:
+    batch: list[JobSpec] = []
+    for item in specs:
+        batch.append(item)
+        if len(batch) == BATCH:
+            await _create(service, batch)
+            batch = []
+    await _create(service, batch)
+
+
+async def _create(service: Service, batch: Sequence[JobSpec]) -> None:
+    answers = await service.create_many(DEFAULT_TENANT, batch)
+    for answer in answers:
+        if isinstance(answer, OnTheDotError):
+            raise answer
+
+
+class Meter:
+    """Stands before the store: when the first claim was asked for, when the n-th run was recorded, how long claims took.
+
+    A count per batch costs nothing; a count per run would be measured with the run.
+    """
+
+    def __init__(self, store: Store, n: int) -> None:
+        self.recorded = 0
+        self.began = self.ended = 0.0
+        self.claims_ms: list[float] = []
+        self.finishes_ms: list[float] = []
+        self.all = asyncio.Event()
+        self._store = store
+        self._n = n
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def claim(self, *args: Any, **named: Any) -> Any:
+        before = time.perf_counter()
+        claim = await self._store.claim(*args, **named)
+        if claim.runs:
+            self.began = self.began or before
+            self.claims_ms.append((time.perf_counter() - before) * 1000)
+        return claim
+
+    async def finish(self, node: str, results: Sequence[Any]) -> Any:
+        before = time.perf_counter()
+        report = await self._store.finish(node, results)
+        self.finishes_ms.append((time.perf_counter() - before) * 1000)
+        self.recorded += report.recorded
+        if self.recorded >= self._n and not self.ended:
+            self.ended = time.perf_counter()
+            self.all.set()
+        return report
+
+    @property
+    def rate(self) -> float:
+        return self._n / (self.ended - self.began)
+
+
+@asynccontextmanager
+async def running(store: Any, targets: Targets, **settings: Any) -> AsyncIterator[Node]:
+    chosen = {"concurrency": CONCURRENCY, "next_job_count": CONCURRENCY, **settings}
+    async with targets:
+        node = Node(
+            store=store,
+            targets=targets,
+            clock=SystemClock(),
+            rng=random.Random(),
+            settings=EngineSettings(**chosen),
+        )
+        async with node:
+            yield node

@@ -1,0 +1,65 @@
+"""A server of its own process, as `onthedot serve` starts it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.services.ports import free_port
+
+__all__ = ["echoing", "served"]
+
+
+@asynccontextmanager
+async def served(store: str, roles: str = "api") -> AsyncIterator[int]:
+    """The port of a server that is ready."""
+    port = free_port()
+    arguments = ["serve", "--store", store, "--port", str(port), "--roles", roles]
+    async with _started(arguments, port):
+        yield port
+
+
+@asynccontextmanager
+async def echoing() -> AsyncIterator[str]:
+    """The address of a receiver that is not the bottleneck."""
+    port = free_port()
+    async with _started(["echo", "--port", str(port), "--quiet"], port):
+        yield f"http://127.0.0.1:{port}/"
+
+
+@asynccontextmanager
+async def _started(arguments: list[str], port: int) -> AsyncIterator[None]:
+    with tempfile.TemporaryDirectory() as directory:
+        process = await asyncio.create_subprocess_exec(
+            str(Path(sys.executable).with_name("onthedot")),
+            *arguments,
+            cwd=directory,
+            env={"ONTHEDOT_LOG_LEVEL": "WARNING", "PATH": "/usr/bin:/bin"},
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            await _answers(port, process)
+            yield
+        finally:
+            if process.returncode is None:
+                process.terminate()
+            await process.wait()
+
+
+async def _answers(port: int, process: asyncio.subprocess.Process) -> None:
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except OSError:
+                if process.returncode is not None:
+                    raise RuntimeError(f"it ended with exit code {process.returncode}") from None
+                await asyncio.sleep(0.05)
+            else:
+                writer.close()
+                return
