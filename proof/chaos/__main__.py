@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import secrets
+import signal
 import sys
 from pathlib import Path
 
@@ -23,13 +25,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--profile", choices=[*PROFILES], default="mixed", help="one kind of fault, or all")
     parser.add_argument("--times", type=int, default=200, help="of each point, with --size points")
+    parser.add_argument(
+        "--store", choices=["sqlite", "postgres"], action="append", help="with --size points: only this"
+    )
     parser.add_argument("--out", type=Path, default=Path("build/chaos"))
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))  # asyncio cleans up after that one
     seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
     if given.size == "points":
         from proof.chaos.points import main as points
 
-        return points(seed, given.out, given.times)
+        return points(seed, given.out, given.times, given.store or ("sqlite", "postgres"))
     place = given.out / f"{given.size}-{given.profile}-{seed}"
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         result, story = runner.run(play(seed, SIZES[given.size], profile=given.profile, keep=place))

@@ -10,6 +10,7 @@ were a second late at p99.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -120,8 +121,15 @@ def _who() -> NodeInfo | None:
     return current[0].info if current else None
 
 
+def _die_with_parent() -> None:
+    """No node outlives the harness, however that ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
 def serve(argv: Sequence[str]) -> None:
     """The command line, trapped."""
+    _die_with_parent()
     product: Any = onthedot.main
     build, open_store, node = product.build_targets, product.open_store, Node.__init__
 

@@ -16,7 +16,7 @@ import sqlite3
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -229,10 +229,10 @@ def _result(
     return result, story
 
 
-def main(seed: int, out: Path, times: int = TIMES) -> int:
+def main(seed: int, out: Path, times: int = TIMES, stores: Sequence[str] = STORES) -> int:
     """Both stores, one after the other. How often each point was hit is printed with the figures."""
     bad = 0
-    for store in STORES:
+    for store in stores:
         place = out / f"points-{store}-{seed}"
         with asyncio.Runner(loop_factory=fast_loop()) as runner:
             result, story = runner.run(play_points(store, seed, times, place))

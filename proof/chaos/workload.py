@@ -166,7 +166,7 @@ class Workload:
         key = f"batch-{marks[0]}"
         answer = await self.asking.ask("POST", "/v1/jobs/batch", specs, key)
         sent = answer.sent
-        if self._rng.random() < 0.1:
+        while _some_unavailable(answer) or self._rng.random() < 0.1:
             answer = await self.asking.ask("POST", "/v1/jobs/batch", specs, key)
             sent += answer.sent
         items = answer.body if answer.good else [answer.body] * count
@@ -233,6 +233,11 @@ class Workload:
     def _mark(self) -> int:
         self._marks += 1
         return self._marks
+
+
+def _some_unavailable(answer: Answer) -> bool:
+    """A batch is answered item by item."""
+    return answer.good and any(item["status"] == 503 for item in answer.body)
 
 
 def _replacing(schedule: Spec) -> Spec:

@@ -1,10 +1,14 @@
 """Starts nodes in hundredths of a second: everything is imported once, each life is a fork of it.
 
-Forked before there is a loop, a thread or a connection: a life begins as empty as one that was started by hand.
+Forked while there is no loop, thread or connection: a life begins as empty as one that was started by hand. A whole
+node is built and taken down once before, so that what the product imports late is there too.
 """
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import importlib
 import os
 import signal
 import sys
@@ -13,12 +17,37 @@ from typing import Any
 
 import msgspec
 
+from onthedot.main import assembled
+from onthedot.settings import load_settings
+from onthedot.web import routes
 from proof.chaos.node import serve
 
 __all__: list[str] = []
 
 
+LATE = (
+    "onthedot.api.server",
+    "onthedot.cli.app",
+    "onthedot.launcher.serving",
+    "uvicorn.lifespan.off",
+    "uvicorn.lifespan.on",
+    "uvicorn.protocols.http.httptools_impl",
+    "uvloop",
+)
+
+
+async def _build_once() -> None:
+    settings = load_settings({"store": "sqlite:///:memory:", "logs_base_directory": os.devnull}, environ={})
+    async with assembled(settings, routes=list(routes)):
+        await asyncio.sleep(0.2)
+
+
 def main() -> None:
+    for name in LATE:
+        importlib.import_module(name)
+    asyncio.run(_build_once())
+    gc.collect()
+    gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are buried at once
     with open(0, "rb", buffering=0, closefd=False) as orders:
         while line := orders.readline():
