@@ -9,6 +9,9 @@ from proof.checker.story import LEASE, SLACK, Story, Violation
 
 __all__ = ["check_fences"]
 
+GAP = 2500
+"""ms: an outage shorter than a watcher's own longest gap does not restart its watch."""
+
 
 def check_fences(story: Story) -> Iterator[Violation]:
     owner: dict[str, tuple[str, int]] = {}
@@ -30,7 +33,12 @@ def check_fences(story: Story) -> Iterator[Violation]:
             case Received():
                 yield from _zombie(story, event)
     for loss in story.losses.values():
-        if loss.silent < LEASE - SLACK:
+        away = sum(
+            max(0, min(fault.until, loss.at) - max(fault.at, loss.at - loss.silent))
+            for fault in story.faults
+            if fault.what == "outage"
+        )
+        if loss.silent - away < LEASE - (GAP if away else SLACK):
             yield Violation(kind="robbed", text=f"{loss.node} was declared lost {loss.silent} ms after its last beat")
 
 

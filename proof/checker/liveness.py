@@ -13,6 +13,8 @@ __all__ = ["check_liveness"]
 STUCK = 15_000
 """ms that a run may be overdue in the end; the slowest target and the longest backoff are shorter."""
 ON_TIME = 150
+ASKED_FIRST = 700
+"""At-most-once: the same, with a question to the database before the send."""
 POLL = 1500
 """ms within which a new job that is due at once is found without any hint."""
 NEVER = 2**63 - 1
@@ -60,7 +62,7 @@ def _late(story: Story, job: JobStory, send: Received) -> Iterator[Violation]:
         return
     known = [job.made.until, *(change.until for change in job.changes)]
     recent = any(due - 3500 <= moment <= send.at for moment in known)
-    if late > (POLL if recent else ON_TIME):
+    if late > (POLL if recent else ASKED_FIRST if job.at_most_once else ON_TIME):
         yield Violation(kind="late", text=f"{send.run} was sent {late} ms late at {send.at}, with nothing wrong")
 
 

@@ -29,10 +29,10 @@ POINTS = ("claimed", "begun", "received", "answered", "recorded")
 
 
 class Nemesis:
-    def __init__(self, world: World, rng: random.Random, profile: str) -> None:
+    def __init__(self, world: World, rng: random.Random, kinds: tuple[str, ...]) -> None:
         self.world = world
         self.rng = rng
-        self.kinds = PROFILES[profile]
+        self.kinds = kinds
         self.faults = 0
         self._armed: tuple[str, Callable[[Process], None]] | None = None
         world.point = self._at_point

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import hashlib
 import random
+import re
 import time
 from collections.abc import Callable
 
@@ -50,14 +51,21 @@ def profile_of(seed: int) -> str:
 
 
 def play(
-    seed: int, *, minutes: float = MINUTES, profile: str | None = None, plant: Plant | None = None, tail: int = 60
+    seed: int,
+    *,
+    minutes: float = MINUTES,
+    profile: str | None = None,
+    kinds: tuple[str, ...] | None = None,
+    plant: Plant | None = None,
+    tail: int = 60,
 ) -> Outcome:
-    """The same seed gives the same history, to the byte."""
+    """The same seed gives the same history, to the byte. kinds: these faults, instead of a profile's."""
     began = time.process_time()
-    chosen = profile or profile_of(seed)
+    chosen = "planted" if kinds is not None else profile or profile_of(seed)
+    faults_to_come = kinds if kinds is not None else PROFILES[chosen]
     loop = VirtualLoop()
     try:
-        history, ledger, faults = loop.run_until_complete(_play(loop, seed, minutes * 60, chosen, plant))
+        history, ledger, faults = loop.run_until_complete(_play(loop, seed, minutes * 60, faults_to_come, plant))
         turns = loop.turns
         _end_all(loop)
     finally:
@@ -77,12 +85,19 @@ def play(
         faults=faults,
         turns=turns,
         seconds=time.process_time() - began,
-        tail=[line.decode() for line in lines[-tail:]] if found else [],
+        tail=_about(found, [line.decode() for line in lines])[-tail:] if found and tail else [],
     )
 
 
+def _about(found: list[Violation], lines: list[str]) -> list[str]:
+    """What the history says of the job of the first violation, and of what went wrong meanwhile."""
+    names = re.findall(r"\b(?:job )?(\d+)(?:-\d+|\b)", found[0].text)
+    marks = ('"fault"', '"lost"', '"stepped"', '"crashed"', *(f'"job":{n},' for n in names[:1]), *(f'"{n}-' for n in names[:1]))
+    return [line for line in lines if any(mark in line for mark in marks)]
+
+
 async def _play(
-    loop: VirtualLoop, seed: int, seconds: float, profile: str, plant: Plant | None
+    loop: VirtualLoop, seed: int, seconds: float, kinds: tuple[str, ...], plant: Plant | None
 ) -> tuple[History, Ledger, int]:
     world = World(loop, seed)
     await world.open()
@@ -90,7 +105,7 @@ async def _play(
         plant(world)
     rng = random.Random(seed ^ 0x5EED)
     quiet = min(QUIET, seconds / 3)
-    nemesis = Nemesis(world, random.Random(rng.getrandbits(64)), profile)
+    nemesis = Nemesis(world, random.Random(rng.getrandbits(64)), kinds)
     workload = Workload(
         world, random.Random(rng.getrandbits(64)), recurring=rng.randint(4, 8), one_offs=int(seconds / 10)
     )

@@ -13,7 +13,7 @@ from onthedot.model.instant import parse_rfc3339
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.target import WebhookTarget
 from onthedot.store import Idempotency, NewJob
-from proof.checker.events import Acted, Changed, Made
+from proof.checker.events import Acted, Changed, Crashed, Made
 from proof.sim.specs import a_one_off, a_recurring, another_schedule
 from proof.sim.world import World
 
@@ -101,10 +101,13 @@ class Workload:
         mark, began = self._marks, self.world.now
         spec = msgspec.structs.replace(spec, params={**spec.params, "mark": mark}, key=f"job-{mark}" if mark % 3 else None)
         new = NewJob(tenant=TENANT, spec=spec, idempotency=Idempotency(f"make-{mark}", str(mark)))
-        answers, sent = await self._ask("create_jobs", [new])
-        if self.rng.random() < 0.15:  # a user who presses the button twice
-            answers, more = await self._ask("create_jobs", [new])
-            sent += more
+        try:
+            answers, sent = await self._ask("create_jobs", [new])
+            if self.rng.random() < 0.15:  # a user who presses the button twice
+                answers, more = await self._ask("create_jobs", [new])
+                sent += more
+        except OnTheDotError:
+            return None
         if not isinstance(job := answers[0], JobView):
             return None  # deleted between the two: the second is told so
         self._hint("due")
@@ -225,6 +228,12 @@ class Workload:
                 return await getattr(self.world.api, verb)(*args, **kwargs), sent
             except StoreUnavailable:
                 await self._wait(self.rng.uniform(0.05, 1.5))
+            except OnTheDotError:
+                raise
+            except Exception as error:  # a 500: never an answer that a user may get
+                problem = f"{verb}: {type(error).__name__}: {error}"
+                self.world.history.append(Crashed(at=self.world.now, node="api", error=problem))
+                raise OnTheDotError(problem) from error
 
     def _hint(self, topic: str) -> None:
         """As the API does after a commit; some are never given."""

@@ -1,0 +1,217 @@
+"""The bugs. Each was made, or nearly made, by somebody who built a scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from onthedot.engine import monitor
+from onthedot.engine.clockwork import DatabaseClock
+from onthedot.engine.holdings import Holdings
+from onthedot.engine.lease import Lease
+from onthedot.engine.watch import Watch
+from onthedot.model.run import Outcome
+from onthedot.plan import cursor
+from onthedot.store import NewJob, Store, orders
+from onthedot.store.claim_batch import ClaimBatch
+from onthedot.store.jobs import Jobs
+from proof.planted.plant import Bug
+
+__all__ = ["BUGS"]
+
+_create_jobs = Jobs.create_jobs
+_follow = ClaimBatch.follow
+_back = orders._back
+
+_detached: set[asyncio.Task[Outcome]] = set()
+
+
+async def _record_before_send(sender: Any, call: Any) -> Outcome:
+    task = asyncio.get_running_loop().create_task(sender.send(call))
+    _detached.add(task)
+    task.add_done_callback(_detached.discard)
+    return Outcome(kind="ok")
+
+
+async def _blind_create(self: Jobs, items: Sequence[NewJob]) -> Any:
+    return await _create_jobs(self, [msgspec.structs.replace(item, idempotency=None) for item in items])
+
+
+async def _no_reclaim(self: Store) -> int:
+    return 0
+
+
+async def _begin_unrecorded(self: Store, node: str, fences: Sequence[tuple[str, int]]) -> set[str]:
+    return {run_id for run_id, _ in fences}
+
+
+def _wall_now_us(self: DatabaseClock) -> int:
+    return self._clock.now_ms() * 1000
+
+
+def _renew_by_wall(self: Lease, sent: float) -> None:
+    self._sent = self._clock.now_ms() / 1000
+
+
+def _may_start_by_wall(self: Lease) -> bool:
+    return self._sent is not None and self._clock.now_ms() / 1000 < self._sent + self._trusted
+
+
+def _no_successor(self: ClaimBatch, job: Any, plan: Any) -> None:
+    _follow(self, job, msgspec.structs.replace(plan, successor=None) if plan.claimed_slot % 7 == 0 else plan)
+
+
+def _skipped_unwritten(self: ClaimBatch, job: Any, skipped: Any) -> None:
+    """Given up in silence."""
+
+
+def _back_counts_a_try(row: Any, job: Any, now: int) -> Any:
+    run_id, ready, tries, *rest = _back(row, job, now)
+    return run_id, ready, tries + 1, *rest
+
+
+def _no_strays(self: Holdings, rows: Any, before: Any) -> list[Any]:
+    return []
+
+
+def _no_gap(self: Watch, now: float) -> None:
+    """An outage is taken for everybody else's death."""
+
+
+def _newer(slot: int | None, other: int) -> int:
+    return other
+
+
+BUGS = (
+    Bug(
+        name="no fencing",
+        what="finish takes a result from whoever brings it",
+        faults=("freeze", "freeze_at"),
+        shows=("stale",),
+        statements=tuple(
+            (statement, fence, "1")
+            for statement in ("finish_record", "finish_lock")
+            for fence in ("r.token = x.value ->> 1", "r.node = x.value ->> 2")
+        ),
+    ),
+    Bug(
+        name="token does not rise",
+        what="a reclaimed run is claimed with the token it had",
+        faults=("kill", "kill_at"),
+        shows=("token", "repeated"),
+        statements=(
+            ("claim_free", "token = token + 1", "token = max(token, 1)"),
+            ("claim_cursors", "token = token + 1", "token = max(token, 1)"),
+        ),
+    ),
+    Bug(
+        name="node clock used for due",
+        what="a node fires by its own wall clock",
+        shows=("early",),
+        swaps=((DatabaseClock, "now_us", _wall_now_us),),
+    ),
+    Bug(
+        name="lease by wall clock",
+        what="a node trusts its lease by a clock that can be set back",
+        faults=("wall", "cut", "cut"),
+        shows=("zombie", "repeated"),
+        swaps=((Lease, "renew", _renew_by_wall), (Lease, "may_start", _may_start_by_wall)),
+    ),
+    Bug(
+        name="no lease",
+        what="a node that was frozen or cut off goes on as if nothing had been",
+        faults=("freeze", "cut"),
+        shows=("zombie", "repeated", "at_most_once"),
+        swaps=((Lease, "may_start", lambda self: True),),
+    ),
+    Bug(
+        name="robbery after an outage",
+        what="a watcher counts the time in which the database was away as silence of the others",
+        faults=("outage",),
+        shows=("robbed",),
+        swaps=((Watch, "_check_gap", _no_gap),),
+    ),
+    Bug(
+        name="record before send",
+        what="a run is recorded as done while it is still on its way",
+        faults=("kill_at",),
+        shows=("unsent",),
+        swaps=((monitor, "perform", _record_before_send),),
+    ),
+    Bug(
+        name="blind retry of an insert",
+        what="a create that is asked for again makes a second job",
+        faults=("flaky",),
+        shows=("doubled",),
+        swaps=((Jobs, "create_jobs", _blind_create),),
+    ),
+    Bug(
+        name="forgotten reclaim",
+        what="nobody takes back the runs of a lost node",
+        faults=("kill_at",),
+        shows=("stuck",),
+        swaps=((Store, "reclaim", _no_reclaim),),
+    ),
+    Bug(
+        name="edit fires a claimed slot again",
+        what="a changed schedule starts after now, not after what was claimed ahead",
+        shows=("token", "repeated", "crashed"),
+        swaps=((cursor, "_newest", _newer),),
+        statements=(("drop_cursor", "AND cursor", "AND kind = 'scheduled' AND tries = 0"),),
+    ),
+    Bug(
+        name="successor not inserted",
+        what="now and then a claim forgets the next slot",
+        shows=("silent", "lost"),
+        swaps=((ClaimBatch, "follow", _no_successor),),
+    ),
+    Bug(
+        name="coalesced range not written",
+        what="slots that catch-up gives up leave no row",
+        faults=("outage", "power_cut"),
+        shows=("lost",),
+        swaps=((ClaimBatch, "skip", _skipped_unwritten),),
+    ),
+    Bug(
+        name="pause leaves a retry claimable",
+        what="only runs that were never tried are parked",
+        shows=("after_pause",),
+        statements=(("park_runs", "kind <> 'manual'", "kind <> 'manual' AND tries = 0"),),
+    ),
+    Bug(
+        name="pause recalls nothing",
+        what="what a node holds ahead fires after the pause was confirmed",
+        shows=("after_pause",),
+        statements=(("recall_runs", "state = 'running'", "state = 'running' AND 0"),),
+    ),
+    Bug(
+        name="at-most-once not recorded",
+        what="the send is allowed without writing down that it begins",
+        faults=("kill_at", "kill"),
+        shows=("at_most_once",),
+        swaps=((Store, "begin", _begin_unrecorded),),
+    ),
+    Bug(
+        name="give-back counts a try",
+        what="a run that was never sent loses one of its tries",
+        faults=("stop",),
+        shows=("tries",),
+        swaps=((orders, "_back", _back_counts_a_try),),
+    ),
+    Bug(
+        name="lost answer to a claim",
+        what="a node never asks what else carries its name",
+        faults=("flaky", "hang"),
+        shows=("stuck", "late"),
+        swaps=((Holdings, "strays", _no_strays),),
+    ),
+    Bug(
+        name="no timer for the retry",
+        what="a retry waits for ever",
+        shows=("stuck",),
+        statements=(("finish_retry", "ELSE max(x.value ->> 1, {now}) END".replace("{now}", "now_ms()"), "ELSE 9e18 END"),),
+    ),
+)
