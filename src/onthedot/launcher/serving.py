@@ -63,6 +63,7 @@ async def serve(
     """Until told to stop. `listener`: a socket somebody else opened; `quiet`: no banner (a supervisor said it)."""
     configure_logging(settings.log_level)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # its starting and stopping is ours to tell
+    logging.getLogger("asyncpg.pool").setLevel(logging.ERROR)  # each failed try with its stack; we say once: away
     stop_logging = log_events(telemetry)
     stopping = stopping or Stopping()
     routes = []

@@ -134,7 +134,7 @@ class PostgresDriver:
                     yield connection
                 except asyncpg.InterfaceError as error:  # a slip of ours, unless the connection went away
                     if _gone(connection):
-                        raise unavailable(error) from error
+                        raise unavailable(ConnectionError("the connection was lost")) from error
                     raise
         except AWAY as error:
             raise unavailable(error) from error
