@@ -11,7 +11,6 @@ import asyncio
 import contextvars
 import inspect
 import logging
-import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget, requires
 from onthedot.targets.call import Call
+from onthedot.targets.other_loop import OtherLoop
 from onthedot.targets.registry import names
 
 __all__ = ["Callables"]
@@ -46,8 +46,9 @@ class Callables:
         self._functions: dict[str, Callable[..., Any]] = {}
         self.offers: list[str] = []
         self.threads = threads
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._signatures: dict[Callable[..., Any], inspect.Signature | None] = {}
+        self._other = OtherLoop("onthedot-callables")
+        self._home: asyncio.AbstractEventLoop | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._handler = _RunLog()
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
@@ -68,19 +69,27 @@ class Callables:
 
     async def send(self, call: Call) -> Outcome:
         assert isinstance(call.target, FunctionTarget)
-        assert self._loop is not None, "not entered"
+        assert self._home is not None, "not entered"
         function = self._functions.get(call.target.function)
         if function is None:
             return Outcome(kind="refused", error=f"{call.target.function} is not registered in this program")
+        signature = self._signature(function)
         try:
-            inspect.signature(function).bind(**call.params)
+            if signature is not None:
+                signature.bind(**call.params)
         except TypeError as error:
             return Outcome(kind="error", error=f"the params do not fit {call.target.function}: {error}")
-        except ValueError:
-            pass  # no readable signature: the call will tell
-        heard = _from_thread(asyncio.get_running_loop(), call.log)
-        running = asyncio.run_coroutine_threadsafe(self._call(function, call, heard), self._loop)
-        return await asyncio.wrap_future(running)
+        heard = _from_thread(self._home, call.log)
+        return await self._other.run(lambda: self._call(function, call, heard))
+
+    def _signature(self, function: Callable[..., Any]) -> inspect.Signature | None:
+        """Read once: it takes longer than many a call. None: it has no readable one, and the call will tell."""
+        if function not in self._signatures:
+            try:
+                self._signatures[function] = inspect.signature(function)
+            except ValueError:
+                self._signatures[function] = None
+        return self._signatures[function]
 
     async def _call(self, function: Callable[..., Any], call: Call, log: Callable[[str], None]) -> Outcome:
         _log.set(log)  # this task's context only, and that of what it starts
@@ -101,30 +110,19 @@ class Callables:
         return Outcome(kind="ok", detail={} if result is None else {"result": _json_or_repr(result)})
 
     async def __aenter__(self) -> Self:
-        self._loop = asyncio.new_event_loop()
+        self._home = asyncio.get_running_loop()
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="onthedot-callable")
-        self._thread = threading.Thread(target=self._loop.run_forever, name="onthedot-callables", daemon=True)
-        self._thread.start()
+        await self._other.__aenter__()
         logging.getLogger().addHandler(self._handler)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._loop is None or self._thread is None or self._pool is None:
+        if self._home is None or self._pool is None:
             return
         logging.getLogger().removeHandler(self._handler)
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_cancel_rest(), self._loop))
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        await asyncio.to_thread(self._thread.join)
+        await self._other.__aexit__(*exc)
         self._pool.shutdown(wait=False, cancel_futures=True)
-        self._loop.close()
-        self._loop = None
-
-
-async def _cancel_rest() -> None:
-    rest = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in rest:
-        task.cancel()
-    await asyncio.gather(*rest, return_exceptions=True)
+        self._home = None
 
 
 def _from_thread(home: asyncio.AbstractEventLoop, log: Callable[[str], None]) -> Callable[[str], None]:
