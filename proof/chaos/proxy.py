@@ -31,6 +31,7 @@ class Door:
         self._next = 0
         self._swallowing: set[int] = set()
         self._open: dict[Way, asyncio.Event] = {"up": asyncio.Event(), "down": asyncio.Event()}
+        self._server: asyncio.Server
         self.swallowed = 0
         self.heal()
 
@@ -53,8 +54,12 @@ class Door:
         return len(pairs)
 
     async def serve(self) -> int:
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=512)
-        return int(server.sockets[0].getsockname()[1])
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=512)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    def close(self) -> None:
+        self._server.close()
+        self.cut()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         _no_delay(writer)

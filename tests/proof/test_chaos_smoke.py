@@ -1,4 +1,4 @@
-"""A minute of chaos on real processes. The counts are promises; the lateness is only printed: the machine may be busy."""
+"""A minute of chaos on real processes. The counts are promises; lateness is only printed: the machine may be busy."""
 
 from __future__ import annotations
 
