@@ -80,13 +80,6 @@ async def test_a_jobs_file_that_is_not_there(refused):
     assert "gone.json: can't be read: No such file" in told
 
 
-async def test_a_database_that_is_away(refused, free_port):
-    code, told = await refused("--store", f"postgresql://nobody@127.0.0.1:{free_port()}/none", "--port", "0")
-    assert code == 1
-    assert told.startswith("Error: ")
-    assert "Traceback" not in told
-
-
 async def test_echo_on_a_port_that_is_taken(tmp_path, free_port):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

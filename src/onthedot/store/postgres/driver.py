@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -129,19 +130,34 @@ class PostgresDriver:
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Any]:
         try:
-            async with self._pool.acquire(timeout=self.address.timeout) as connection:
+            connection = await self._pool.acquire(timeout=self.address.timeout)
+            try:
                 try:
                     yield connection
                 except asyncpg.InterfaceError as error:  # a slip of ours, unless the connection went away
                     if _gone(connection):
                         raise unavailable(ConnectionError("the connection was lost")) from error
                     raise
+            finally:
+                await self._release(connection)
         except AWAY as error:
             raise unavailable(error) from error
         except asyncpg.InterfaceError as error:
             if self._pool.is_closing():
                 raise unavailable(error) from error
             raise
+
+    async def _release(self, connection: Any) -> None:
+        """To its end even if the caller is cancelled. A connection that can't be given back in order is thrown away by
+        the pool: that changes nothing about what was done on it."""
+
+        async def release() -> None:
+            with contextlib.suppress(asyncpg.PostgresError, asyncpg.InterfaceError, *AWAY):
+                await self._pool.release(connection, timeout=self.address.timeout)
+
+        self._ending.add(task := asyncio.ensure_future(release()))
+        task.add_done_callback(self._ending.discard)
+        await asyncio.shield(task)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
