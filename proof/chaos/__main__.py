@@ -30,7 +30,8 @@ def main() -> int:
     )
     parser.add_argument("--out", type=Path, default=Path("build/chaos"))
     given = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))  # asyncio cleans up after that one
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it: asyncio must not
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))  # then everything is taken down
     seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
     if given.size == "points":
         from proof.chaos.points import main as points

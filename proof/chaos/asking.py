@@ -60,7 +60,7 @@ class Asking:
                 self._history.append(Crashed(at=self._now(), node="api", error=f"{method} {path}: 500 {answer}"))
             if status and status not in NOT_NOW:
                 return Answer(status, answer, sent)
-            await asyncio.sleep(self._rng.uniform(0.05, 0.8))
+            await asyncio.sleep(self._rng.uniform(0.05, 0.5 * min(sent, 6)))
 
     async def _once(self, method: str, path: str, body: Any, headers: dict[str, str]) -> tuple[int, Any]:
         assert self._session is not None

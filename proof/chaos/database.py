@@ -30,30 +30,28 @@ class Database:
         self.disk = disk  # None: it can't be filled
         self.clock = clock  # None: it can't be set
         self.url = server.url(NAME)
-        self.lock = asyncio.Lock()  # one thing at a time is done to the server
+        self.lock = asyncio.Lock()  # held while something is done to the server
 
     async def crash(self, seconds: float) -> None:
         """Like a power cut, and away for that long."""
-        async with self.lock:
-            await asyncio.to_thread(self.server.stop, immediate=True)
-            await asyncio.sleep(seconds)
-            await asyncio.to_thread(self.server.start)
+        await asyncio.to_thread(self.server.stop, immediate=True)
+        await asyncio.sleep(seconds)
+        await asyncio.to_thread(self.server.start)
 
     async def fill(self, seconds: float) -> None:
         """No byte is left on its disk for that long."""
         assert self.disk is not None
-        async with self.lock:
-            ballast = self.disk / "ballast"
-            with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-                os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(self.disk).free - 65536)
-                file.seek(0, os.SEEK_END)
-                while file.write(bytes(4096)):
-                    pass
-            try:
-                await asyncio.sleep(seconds)
-            finally:
-                ballast.unlink()
-            await self._revive()
+        ballast = self.disk / "ballast"
+        with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(self.disk).free - 65536)
+            file.seek(0, os.SEEK_END)
+            while file.write(bytes(4096)):
+                pass
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            ballast.unlink()
+        await self._revive()
 
     async def _revive(self) -> None:
         """PostgreSQL may have given up when it could not write its log."""

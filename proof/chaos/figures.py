@@ -16,7 +16,7 @@ from proof.checker.story import LEASE, SLACK, JobStory, Story, Violation
 __all__ = ["Figures", "figures_of", "percentile"]
 
 KILLS = ("kill", "kill_at", "twin")
-AWAY = ("outage", "db_restart", "disk_full")
+AWAY = ("outage", "short_outage", "db_restart", "disk_full")
 SETTLE = 2000
 LOST_KINDS = ("lost", "silent")
 UNEXPLAINED = ("repeated", "doubled", "overlap")

@@ -212,17 +212,19 @@ class Nemesis:
     # the database
 
     async def _db_restart(self) -> None:
-        began = self._time.now
-        await self._database.crash(0)
+        async with self._database.lock:
+            began = self._time.now
+            await self._database.crash(0)
         self._note(began, "db_restart")
 
     async def _outage(self) -> None:
-        """Half of them shorter than the lease."""
-        began, most = self._time.now, self._longest_outage
-        await self._database.crash(
-            self._rng.choice((self._rng.uniform(0.2, 0.8 * LEASE), self._rng.uniform(LEASE, most)))
-        )
-        self._note(began, "outage")
+        """Three of four shorter than the lease."""
+        long = self._rng.random() < 0.25
+        seconds = self._rng.uniform(LEASE, self._longest_outage) if long else self._rng.uniform(0.2, 0.8 * LEASE)
+        async with self._database.lock:
+            began = self._time.now
+            await self._database.crash(seconds)
+        self._note(began, "outage" if seconds >= LEASE else "short_outage")
 
     async def _backends(self) -> None:
         if self._database.lock.locked():
@@ -232,8 +234,9 @@ class Nemesis:
         self._note(began, "backends", count=count)
 
     async def _disk_full(self) -> None:
-        began = self._time.now
-        await self._database.fill(self._rng.uniform(0.5, LEASE))
+        async with self._database.lock:
+            began = self._time.now
+            await self._database.fill(self._rng.uniform(0.5, LEASE))
         self._note(began, "disk_full")
 
     async def _db_clock(self) -> None:

@@ -33,7 +33,7 @@ async def read_record(
     url: str, *, time: TrueTime, users: Sequence[Event], unsure: dict[int, Any], harms: Sequence[Harm], received: Path
 ) -> Record:
     """When everything has stopped."""
-    driver = await open_driver(url)
+    driver = await open_driver(url + "?timeout=300" if url.startswith("postgresql") else url)
     try:
         ledger = await read_ledger(driver, at=time.now, now=time.db_now())
         notes = await _read_diary(driver)

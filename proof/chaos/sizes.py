@@ -26,7 +26,7 @@ SIZES = {
     "smoke": Size(
         seconds=22, quiet=10, gap=1.3, load=Load(firings=40), calm=3, executors=2, apis=1, longest_outage=6.0
     ),
-    "single": Size(seconds=40, quiet=14, gap=3.5, load=Load(firings=60), calm=6, apis=2),
+    "single": Size(seconds=40, quiet=14, gap=3.5, load=Load(firings=60), calm=6, longest_outage=15.0),
     "short": Size(seconds=120, quiet=30, gap=2.5, load=Load(firings=100), calm=20),
     "full": Size(seconds=620, quiet=40, gap=2.6, load=Load(firings=330, verbs=4.0), calm=60),
 }

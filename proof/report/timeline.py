@@ -26,6 +26,7 @@ COLOURS = {
     "sigterm": "#7a7a7a",
     "twin_stopped": "#7a7a7a",
     "outage": "#8e44ad",
+    "short_outage": "#8e44ad",
     "db_restart": "#8e44ad",
     "disk_full": "#8e44ad",
     "db_clock": "#b8860b",
