@@ -6,7 +6,7 @@ WORKERS ?= 2
 export VENV PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help run chaos test venv check fix lock
+.PHONY: help run chaos test venv check sim planted fix lock
 
 help: ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -28,6 +28,12 @@ check: venv ## format, lint, types, import rules, nothing of one machine in the 
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-logo
 	$(VENV)/bin/python scripts/check_tracked.py
+
+sim: venv ## play SEEDS=1000 simulated clusters of three nodes for ten virtual minutes each (SEED=7 plays one again)
+	$(VENV)/bin/python -m proof.sim $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000))
+
+planted: venv ## plant known bugs one by one: each must turn the simulation red
+	$(VENV)/bin/python -m proof.planted
 
 fix: venv ## format, and mend what the linter can mend by itself
 	$(VENV)/bin/ruff check --fix --quiet .

@@ -17,7 +17,7 @@ ASKED_FIRST = 700
 """At-most-once: the same, with a question to the database before the send."""
 POLL = 1500
 """ms within which a new job that is due at once is found without any hint."""
-NEVER = 2**63 - 1
+HOUR = 3_600_000
 
 
 def check_liveness(story: Story) -> Iterator[Violation]:
@@ -37,6 +37,8 @@ def _stuck(story: Story, live: Live) -> str | None:
     if live.state == "running":
         return "still running" if live.due_at < now - STUCK and _claimed_long_ago(story, live) else None
     if live.parked is None:
+        if not live.cursor and live.ready_at > now + HOUR:
+            return "will never be ready"
         return "overdue" if live.ready_at < now - STUCK else None
     if live.parked == "lane":
         others = [other for other in story.ledger.live if other.job == live.job and other.id != live.id]
@@ -61,8 +63,10 @@ def _late(story: Story, job: JobStory, send: Received) -> Iterator[Violation]:
     if not story.quiet(min(due, send.at) - 5000, send.at):
         return
     known = [job.made.until, *(change.until for change in job.changes)]
-    recent = any(due - 3500 <= moment <= send.at for moment in known)
-    if late > (POLL if recent else ASKED_FIRST if job.at_most_once else ON_TIME):
+    touched = [moment for moment in known if due - 3500 <= moment <= send.at]
+    if touched:  # made, changed or resumed shortly before, or even after it was due: found by the next poll
+        late = send.at - max(due, *touched)
+    if late > (POLL if touched else ASKED_FIRST if job.at_most_once else ON_TIME):
         yield Violation(kind="late", text=f"{send.run} was sent {late} ms late at {send.at}, with nothing wrong")
 
 

@@ -11,7 +11,7 @@ from proof.checker.story import LEASE, SLACK, JobStory, Story, Violation
 
 __all__ = ["check_repeats"]
 
-TAKEOVER = ("kill", "kill_at", "power_cut", "freeze", "freeze_at", "cut", "outage")
+TAKEOVER = ("kill", "kill_at", "power_cut", "freeze", "freeze_at", "suspend", "cut", "outage")
 
 
 def check_repeats(story: Story) -> Iterator[Violation]:

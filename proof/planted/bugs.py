@@ -116,7 +116,7 @@ BUGS = (
     Bug(
         name="lease by wall clock",
         what="a node trusts its lease by a clock that can be set back",
-        faults=("wall", "cut", "cut"),
+        faults=("suspend",),
         shows=("zombie", "repeated"),
         swaps=((Lease, "renew", _renew_by_wall), (Lease, "may_start", _may_start_by_wall)),
     ),
@@ -179,7 +179,10 @@ BUGS = (
         name="pause leaves a retry claimable",
         what="only runs that were never tried are parked",
         shows=("after_pause",),
-        statements=(("park_runs", "kind <> 'manual'", "kind <> 'manual' AND tries = 0"),),
+        statements=(
+            ("park_runs", "kind <> 'manual'", "kind <> 'manual' AND tries = 0"),
+            ("finish_retry", "j.state = 'paused'", "0"),
+        ),
     ),
     Bug(
         name="pause recalls nothing",
@@ -209,9 +212,9 @@ BUGS = (
         swaps=((Holdings, "strays", _no_strays),),
     ),
     Bug(
-        name="no timer for the retry",
-        what="a retry waits for ever",
+        name="retry that never comes",
+        what="what is to be tried again is put where no claim looks",
         shows=("stuck",),
-        statements=(("finish_retry", "ELSE max(x.value ->> 1, {now}) END".replace("{now}", "now_ms()"), "ELSE 9e18 END"),),
+        statements=(("finish_retry", "ELSE max(x.value ->> 1, now_ms()) END", "ELSE 9000000000000000000 END"),),
     ),
 )

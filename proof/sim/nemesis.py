@@ -16,7 +16,7 @@ LEASE = 5.0
 PROFILES: dict[str, tuple[str, ...]] = {
     "calm": (),
     "kills": ("kill", "kill_at", "power_cut"),
-    "freezes": ("freeze", "freeze_at"),
+    "freezes": ("freeze", "freeze_at", "suspend"),
     "stops": ("stop", "stop"),
     "network": ("cut", "flaky", "slow", "late", "hang"),
     "outages": ("outage", "brief_outage"),
@@ -114,6 +114,18 @@ class Nemesis:
         self._note(began, "freeze", node)
         if process.frozen:
             process.thaw()
+
+    async def _suspend(self) -> None:
+        """Frozen, and woken with a wrong date, as a virtual machine from its snapshot."""
+        process = self._any()
+        if not process.healthy:
+            return
+        began, node = self.world.now, self._id(process)
+        process.freeze()
+        await self._rest(0.1 * LEASE, 3 * LEASE)
+        process.clock.jump(self.rng.choice((-3_600_000, -30_000, 30_000)))
+        self._note(began, "suspend", node)
+        process.thaw()
 
     # at named points: the very moment after something was committed, received or answered
 

@@ -49,7 +49,7 @@ def a_one_off(rng: random.Random, now: int) -> JobSpec:
 
 def a_recurring(rng: random.Random) -> JobSpec:
     overlap = rng.choice(("allow", "allow", "allow", "skip", "queue", "replace"))
-    moods = ("ok", "ok", "ok", "flaky", "slow") if overlap == "allow" else ("ok", "slow", "slow", "flaky")
+    moods = ("ok", "ok", "ok", "flaky", "bad", "slow") if overlap == "allow" else ("ok", "slow", "slow", "flaky")
     return JobSpec(
         schedule=_schedule(rng),
         target=_target(rng),

@@ -1,0 +1,208 @@
+"""The checker on histories written by hand: what is well stays silent, and each broken promise has its name."""
+
+from __future__ import annotations
+
+from proof.checker.events import Acted, Crashed, Made, Stepped
+from proof.checker.ledger import Job
+from tests.proof.making import BEGIN, Tale, all_well
+
+FOUR = (20_000, 30_000, 40_000, 50_000)
+
+
+def after_ten(**policy) -> Tale:
+    """All is well, but for the first slot: that is for the test to tell."""
+    return Tale(**policy).fires(*FOUR).waits(60_000)
+
+
+def test_all_well():
+    assert all_well().kinds() == set()
+
+
+class TestCoverage:
+    def test_slot_without_row(self):
+        assert after_ten().kinds() == {"lost"}
+
+    def test_range_covers_what_is_in_it(self):
+        tale = Tale().fires(30_000, 40_000, 50_000).waits(60_000).fault("outage", 5000, 28_000)
+        tale.entry(10_000, "skipped", until=20_000, slots=2, reason="coalesced", token=0, finished_at=BEGIN + 29_000)
+        assert tale.kinds() == set()
+
+    def test_range_that_covers_a_fired_slot(self):
+        tale = after_ten().fault("outage", 5000, 28_000)
+        tale.entry(10_000, "skipped", until=20_000, slots=2, reason="coalesced", token=0)
+        assert tale.kinds() == {"doubled"}
+
+    def test_range_that_miscounts(self):
+        tale = Tale().fires(30_000, 40_000, 50_000).waits(60_000).fault("outage", 5000, 28_000)
+        tale.entry(10_000, "skipped", until=20_000, slots=3, reason="coalesced", token=0)
+        assert tale.kinds() == {"miscounted"}
+
+    def test_row_of_no_slot(self):
+        assert "phantom" in all_well().fires(35_000).kinds()
+
+    def test_two_cursors(self):
+        assert "two_cursors" in all_well().waits(70_000).kinds()
+
+    def test_active_job_without_a_next_run(self):
+        assert Tale().fires(10_000, *FOUR).kinds() == {"silent"}
+
+    def test_slots_around_an_edit_may_be_old_or_new(self):
+        tale = Tale().fires(10_000, 20_000)
+        tale.changed("edit", 20_500, spec={"schedule": {"every": "15s"}}).fires(35_500, 50_500).waits(65_500)
+        assert tale.kinds() == set()
+
+    def test_old_slot_long_after_the_edit(self):
+        tale = Tale().fires(10_000, 20_000, 30_000)
+        tale.changed("edit", 20_500, spec={"schedule": {"every": "15s"}}).fires(35_500, 50_500).waits(65_500)
+        assert tale.kinds() == {"phantom"}
+
+    def test_one_off_is_covered_once(self):
+        tale = Tale({"in": "5s"}).fires(5000)
+        tale.jobs = [Job(id=1, spec=tale.jobs[0].spec, state="ended")]
+        assert tale.kinds() == set()
+        tale.entries.clear()
+        assert {"lost", "phantom"} <= tale.kinds()
+
+
+class TestDeliveries:
+    def test_early(self):
+        tale = after_ten().claimed(10_000).sent(10_000, at=9_990).recorded(10_000).entry(10_000)
+        assert tale.kinds() == {"early"}
+
+    def test_early_because_the_clock_was_set_back(self):
+        tale = after_ten().claimed(10_000).sent(10_000, at=9_990).recorded(10_000).entry(10_000)
+        tale.add(Stepped(at=9000, by_ms=-50, highest=BEGIN + 9000))
+        assert "early" not in tale.kinds()
+
+    def test_done_but_never_sent(self):
+        assert "unsent" in after_ten().claimed(10_000).recorded(10_000).entry(10_000).kinds()
+
+    def test_done_though_the_receiver_said_no(self):
+        tale = after_ten().claimed(10_000).sent(10_000, answer="error").recorded(10_000).entry(10_000)
+        assert tale.kinds() == {"unsent"}
+
+    def test_skipped_but_sent(self):
+        tale = after_ten().claimed(10_000).sent(10_000).entry(10_000, "skipped", reason="overlap")
+        assert tale.kinds() == {"ledger"}
+
+    def test_try_that_was_none(self):
+        tale = after_ten().claimed(10_000).sent(10_000).recorded(10_000).entry(10_000, tries=2)
+        assert tale.kinds() == {"tries"}
+
+    def test_newer_attempt_than_the_ledger_knows(self):
+        tale = after_ten().claimed(10_000).sent(10_000, answer="error").sent(10_000, at=11_000, token=2)
+        tale.claimed(10_000, token=2, at=10_900).recorded(10_000, token=2, at=11_100)
+        assert "stale" in tale.entry(10_000, token=1).kinds()
+
+    def test_sent_without_any_row(self):
+        assert "phantom" in all_well().sent(33_000).kinds()
+
+
+class TestRepeats:
+    def twice(self, tale: Tale, *, first: str = "ok", node: str = "b") -> Tale:
+        tale.claimed(10_000).sent(10_000, answer=first)
+        tale.claimed(10_000, token=2, node=node, at=16_000).sent(10_000, at=16_005, token=2, node=node)
+        return tale.recorded(10_000, token=2, node=node, at=16_020).entry(10_000, token=2, tries=1, losses=1)
+
+    def test_without_a_reason(self):
+        assert self.twice(after_ten()).kinds() == {"repeated"}
+
+    def test_after_a_failure(self):
+        assert self.twice(after_ten(), first="error").kinds() == set()
+
+    def test_after_its_node_was_lost(self):
+        assert self.twice(after_ten()).fault("kill", 10_100, 12_000, "a").lost("a", 15_500).kinds() - {"zombie"} == set()
+
+    def test_another_nodes_loss_explains_nothing(self):
+        assert "repeated" in self.twice(after_ten()).fault("kill", 10_100, 12_000, "c").lost("c", 15_500).kinds()
+
+    def test_at_most_once(self):
+        assert "at_most_once" in self.twice(after_ten(delivery="at_most_once"), first="error").kinds()
+
+    def test_same_token_twice(self):
+        tale = after_ten().claimed(10_000).sent(10_000, answer="error").sent(10_000, at=10_500)
+        assert "repeated" in tale.recorded(10_000, at=10_600).entry(10_000).kinds()
+
+    def test_overlap(self):
+        tale = Tale(overlap="skip", timeout="60s").claimed(10_000).sent(10_000, took=15_000).recorded(10_000, at=25_000)
+        assert "overlap" in tale.entry(10_000).fires(*FOUR).waits(60_000).kinds()
+
+
+class TestFences:
+    def test_result_of_an_old_owner(self):
+        tale = after_ten().claimed(10_000).claimed(10_000, token=2, node="b", at=9000).sent(10_000, token=2, node="b")
+        assert "stale" in tale.recorded(10_000, token=1, node="a").entry(10_000, token=2).kinds()
+
+    def test_token_given_twice(self):
+        assert "token" in all_well().claimed(20_000, node="b", at=19_000).kinds()
+
+    def test_recorded_twice(self):
+        assert "stale" in all_well().recorded(20_000, at=25_000).kinds()
+
+    def test_robbed(self):
+        assert "robbed" in all_well().lost("z", 30_000, silent=2000).kinds()
+
+    def test_robbed_after_an_outage(self):
+        assert "robbed" in all_well().lost("z", 30_000, silent=9000).fault("outage", 21_000, 29_500).kinds()
+        assert "robbed" not in all_well().lost("z", 40_000, silent=15_000).fault("outage", 25_000, 33_000).kinds()
+
+    def test_sent_by_a_lost_node(self):
+        assert all_well().lost("a", 45_000).kinds() == {"zombie"}
+
+
+class TestVerbs:
+    def test_sent_long_after_the_pause(self):
+        assert all_well().changed("pause", 35_000).changed("resume", 45_000).kinds() == {"after_pause"}
+
+    def test_sent_right_after_the_pause(self):
+        assert "after_pause" not in all_well().changed("pause", 39_900).changed("resume", 45_000).kinds()
+
+    def test_acknowledged_job_is_gone(self):
+        tale = all_well()
+        tale.jobs.clear()
+        assert "lost" in tale.kinds()
+
+    def test_one_request_two_jobs(self):
+        tale = all_well()
+        tale.jobs.append(Job(id=2, spec=tale.jobs[0].spec, state="active"))
+        assert tale.kinds() == {"doubled"}
+
+    def test_same_request_answered_with_two_jobs(self):
+        tale = all_well()
+        made = tale.events[0]
+        assert isinstance(made, Made)
+        tale.add(Made(at=1, until=2, mark=1, job=2, spec=made.spec, created_at=BEGIN))
+        assert "doubled" in tale.kinds()
+
+    def test_promised_run_has_no_row(self):
+        tale = all_well().add(Acted(at=30_000, until=30_001, job=1, verb="run", runs=["1-1700000030000-m1"]))
+        assert tale.kinds() == {"lost"}
+
+
+class TestLiveness:
+    def test_overdue(self):
+        tale = Tale().fires(10_000, 20_000, 30_000).waits(40_000)
+        assert "stuck" in tale.kinds()
+
+    def test_still_running(self):
+        tale = Tale().fires(10_000, 20_000, 40_000, 50_000).waits(60_000).claimed(30_000)
+        assert "stuck" in tale.waits(30_000, cursor=False, state="running", node="a", token=1).kinds()
+
+    def test_parked_for_nobody(self):
+        tale = Tale().fires(10_000, 20_000, 40_000, 50_000).waits(60_000)
+        assert "stuck" in tale.waits(30_000, cursor=False, parked="lane", ready_at=2**63 - 1).kinds()
+
+    def test_late_with_nothing_wrong(self):
+        tale = after_ten().claimed(10_000).sent(10_000, at=10_400).recorded(10_000, at=10_500).entry(10_000)
+        assert tale.kinds() == {"late"}
+
+    def test_late_with_a_reason(self):
+        tale = after_ten().claimed(10_000).sent(10_000, at=10_400).recorded(10_000, at=10_500).entry(10_000)
+        assert tale.fault("slow", 9000, 10_300).kinds() == set()
+
+    def test_given_up_with_nothing_wrong(self):
+        tale = after_ten().entry(10_000, "skipped", reason="coalesced", token=0)
+        assert tale.kinds() == {"given_up"}
+
+    def test_crash(self):
+        assert all_well().add(Crashed(at=5, node="a", error="boom")).kinds() == {"crashed"}
