@@ -1,6 +1,6 @@
 """The engine inside somebody's own asyncio program.
 
-    scheduler = Scheduler()                       # sqlite:///onthedot.db; a postgresql:// URL makes it one of many nodes
+    scheduler = Scheduler()             # sqlite:///onthedot.db; with postgresql://… it is one node of many
 
     @scheduler.job(every="10s")
     async def refresh() -> None: ...
@@ -22,7 +22,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Self, TypeVar
 
-from onthedot.version import __version__
 from onthedot.clock import Clock, SystemClock
 from onthedot.engine import Node
 from onthedot.errors import Conflict
@@ -33,6 +32,7 @@ from onthedot.service import DEFAULT_TENANT, Service
 from onthedot.settings import Settings, load_settings
 from onthedot.store import JobFilter, RunFilter, open_store
 from onthedot.targets import Callables, EgressRule, build_targets
+from onthedot.version import __version__
 
 __all__ = ["Scheduler"]
 
@@ -58,7 +58,13 @@ class Scheduler:
         **settings: Any,
     ) -> None:
         """`name` tells the decorated jobs of one program from those of another on the same store."""
-        flags = {"logs_base_directory": os.devnull, "concurrency": CONCURRENCY, **settings, "store": store, "roles": "executor"}
+        flags = {
+            "logs_base_directory": os.devnull,
+            "concurrency": CONCURRENCY,
+            **settings,
+            "store": store,
+            "roles": "executor",
+        }
         self.settings: Settings = load_settings(flags, environ={})
         self._source = f"code:{name}"
         self._clock = clock or SystemClock()
@@ -81,7 +87,9 @@ class Scheduler:
 
         return register
 
-    def job(self, *, key: str | None = None, params: Mapping[str, Any] | None = None, **when_and_how: Any) -> Callable[[F], F]:
+    def job(
+        self, *, key: str | None = None, params: Mapping[str, Any] | None = None, **when_and_how: Any
+    ) -> Callable[[F], F]:
         """Decorator: a job of this function. `every="10s"`, `cron="0 3 * * *", tz="Europe/Berlin"`, `timeout="5s"` …
 
         Applies at the start: give decorators before `async with`.
@@ -90,7 +98,7 @@ class Scheduler:
         def register(function: F) -> F:
             if self._service is not None:
                 raise Conflict("the scheduler runs already: decorate before it starts, or `await scheduler.add(…)`")
-            known_as = key or self._register(function, None)
+            known_as = key or self._register(function, None).lstrip("_")  # a key begins with a letter or digit
             if known_as in self._decorated:
                 raise Conflict(f"there are two jobs {known_as!r}: give one of them a key of its own")
             self._decorated[known_as] = self._spec(function, known_as, params, when_and_how)
@@ -115,14 +123,18 @@ class Scheduler:
         replace: bool = True,
         **when_and_how: Any,
     ) -> JobView:
-        """A job of a function (itself, or its registered name) or of a URL. With a `key` that exists, it is replaced."""
+        """A job of a function (itself, or its registered name) or of a URL. With a `key` that exists it is replaced."""
         spec = self._spec(what, key, params, when_and_how)
         if key is not None and replace:
             return (await self.service.put_job_by_key(DEFAULT_TENANT, key, spec))[0]
         return await self.service.create_job(DEFAULT_TENANT, spec)
 
     def _spec(
-        self, what: Callable[..., Any] | str, key: str | None, params: Mapping[str, Any] | None, given: Mapping[str, Any]
+        self,
+        what: Callable[..., Any] | str,
+        key: str | None,
+        params: Mapping[str, Any] | None,
+        given: Mapping[str, Any],
     ) -> JobSpec:
         """The same spec, and the same errors, as a job over HTTP. `in_` may be written for `in`, a word of Python's."""
         words = {name.rstrip("_"): value for name, value in given.items() if value is not None}
@@ -236,5 +248,5 @@ def _name_of(function: Callable[..., Any]) -> str:
     """The name in the store, the same at every start: what `def` says, without the names of enclosing functions."""
     name = getattr(function, "__name__", "")
     if not name.isidentifier():
-        raise ValueError(f"{function!r} has no name of its own: register it with `@scheduler.function(\"name\")`")
+        raise ValueError(f'{function!r} has no name of its own: register it with `@scheduler.function("name")`')
     return str(name)

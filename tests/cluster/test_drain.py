@@ -78,7 +78,7 @@ async def test_a_rolling_restart_loses_nothing_and_repeats_nothing(postgres_url,
     rolled = asyncio.Event()
 
     def worked_off() -> bool:
-        return receiver.count >= made - 40
+        return bool(receiver.count >= made - 40)
 
     async def load() -> None:
         nonlocal made
@@ -105,7 +105,7 @@ async def test_a_rolling_restart_loses_nothing_and_repeats_nothing(postgres_url,
 
     async def quiet() -> bool:
         _, stats = await ask(nodes[0], "GET", "/v1/stats")
-        return stats["running"] == 0 and stats["pending"] == 0
+        return bool(stats["running"] == 0 and stats["pending"] == 0)
 
     await until(quiet, "nothing is left to do")
     heard = runs_heard(receiver)

@@ -34,7 +34,7 @@ async def test_three_processes_of_one_host_are_three_nodes(postgres_url, cluster
         assert (node["held"], node["running"], node["lateness_ms"]) == (0, 0, None)
 
     async def led() -> bool:
-        return sum(node["leader"] for node in (await alive(front)).values()) == 1
+        return sum(bool(node["leader"]) for node in (await alive(front)).values()) == 1
 
     await until(led, "one of them holds the cluster's duties")
 

@@ -1,0 +1,288 @@
+"""On the Dot inside somebody's own program, on both stores."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from onthedot import Scheduler
+from onthedot.echo import EchoServer
+from onthedot.errors import Conflict, Invalid, NotFound
+from onthedot.model.run import RunView
+
+
+class Heard:
+    """What the program's functions were called with. They run in other threads."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._calls: list[Any] = []
+        self._more = asyncio.Event()
+
+    def __call__(self, what: Any) -> None:
+        self._loop.call_soon_threadsafe(self._took, what)
+
+    def _took(self, what: Any) -> None:
+        self._calls.append(what)
+        self._more.set()
+
+    async def wait_for(self, count: int = 1, within: float = 20.0) -> list[Any]:
+        async with asyncio.timeout(within):
+            while len(self._calls) < count:
+                self._more.clear()
+                await self._more.wait()
+        return list(self._calls)
+
+    def so_far(self) -> list[Any]:
+        return list(self._calls)
+
+
+@pytest.fixture
+async def heard() -> Heard:
+    return Heard()
+
+
+def scheduler_for(url: str, **settings: Any) -> Scheduler:
+    return Scheduler(url, **{"poll_interval": "200ms", "grace": "2s", **settings})
+
+
+async def ended(scheduler: Scheduler, job: int | str, within: float = 20.0) -> RunView:
+    """The newest run of a job, once it has ended."""
+    async with asyncio.timeout(within):
+        while True:
+            runs = await scheduler.runs(job, limit=1)
+            if runs and runs[0].status in ("DONE", "FAILED", "SKIPPED", "CANCELLED"):
+                return runs[0]
+            await asyncio.sleep(0.02)
+
+
+async def test_a_decorated_function_is_called_again_and_again(store_url, heard):
+    scheduler = scheduler_for(store_url)
+
+    @scheduler.job(every="300ms", params={"who": "A"})
+    async def greet(who: str) -> str:
+        heard((who, threading.current_thread() is threading.main_thread()))
+        return f"hello {who}"
+
+    async with scheduler:
+        calls = await heard.wait_for(3)
+        run = await ended(scheduler, "greet")
+    assert calls[:3] == [("A", False)] * 3
+    assert run.status == "DONE"
+    assert run.outcome is not None
+    assert run.outcome["result"] == "hello A"
+    assert asyncio.iscoroutinefunction(greet), "the decorated function is what it was"
+
+
+async def test_jobs_are_added_while_it_runs(store_url, heard):
+    """Its function was unknown when the node started: it is offered from now on, and the row says so."""
+    scheduler = scheduler_for(store_url, poll_interval="1h")
+    async with scheduler:
+
+        def late(n: int) -> None:
+            heard(n)
+
+        made = await scheduler.add(late, in_="1ms", params={"n": 7})
+        assert await heard.wait_for() == [7]
+        run = await ended(scheduler, made.id)
+        assert run.status == "DONE"
+        async with asyncio.timeout(10):
+            while "function:late" not in (await scheduler.service.list_nodes())[0].offers:
+                await asyncio.sleep(0.02)
+
+
+async def test_a_timer_calls_an_address(store_url):
+    async with EchoServer() as echo, scheduler_for(store_url) as scheduler:
+        made = await scheduler.add(echo.url, in_="1ms")
+        (arrival,) = await echo.wait_for(1)
+        assert arrival.headers["x-onthedot-job"] == str(made.id)
+
+
+async def test_a_key_replaces_and_no_key_makes_another(sqlite_url):
+    scheduler = scheduler_for(sqlite_url)
+
+    @scheduler.function("chore")
+    def anything() -> None:
+        raise AssertionError("an hour has not passed")
+
+    async with scheduler:
+        first = await scheduler.add("chore", every="1h", key="a")
+        again = await scheduler.add(anything, every="2h", key="a")
+        assert (first.id, first.version) == (again.id, again.version - 1)
+        with pytest.raises(Conflict):
+            await scheduler.add("chore", every="3h", key="a", replace=False)
+        one, other = [await scheduler.add("chore", every="1h") for _ in range(2)]
+        assert one.id != other.id
+        assert {job.id async for job in scheduler.jobs()} == {first.id, one.id, other.id}
+        assert (await scheduler.get("a")).id == (await scheduler.get(first.id)).id
+
+
+async def test_the_verbs(store_url, heard):
+    scheduler = scheduler_for(store_url)
+
+    @scheduler.job(every="1h", key="chore")
+    def chore() -> None:
+        heard("called")
+
+    async with scheduler:
+        assert (await scheduler.pause("chore")).state == "paused"
+        assert (await scheduler.resume("chore")).state == "active"
+        run = await scheduler.run_now("chore")
+        assert await heard.wait_for() == ["called"]
+        assert (await ended(scheduler, "chore")).id == run.id
+        await scheduler.remove("chore")
+        with pytest.raises(NotFound):
+            await scheduler.get("chore")
+
+
+async def test_added_jobs_stay_and_undecorated_ones_go(store_url, heard):
+    first = scheduler_for(store_url)
+    first.function("work")(lambda: heard("first"))
+    first.job(every="1h", key="kept")(_nothing)
+    first.job(every="1h", key="dropped")(_nothing)
+    async with first:
+        made = await first.add("work", in_="1500ms", key="later")
+
+    second = scheduler_for(store_url)
+    second.function("work")(lambda: heard("second"))
+    second.job(every="1h", key="kept")(_nothing)
+    async with second:
+        assert {job.key async for job in second.jobs()} >= {"kept", "later"}
+        with pytest.raises(NotFound):
+            await second.get("dropped")
+        assert await heard.wait_for() == ["second"]
+        run = await ended(second, made.id)
+    assert run.status == "DONE"
+
+
+async def test_two_programs_on_one_store_leave_each_other_alone(postgres_url):
+    one, other = scheduler_for(postgres_url, name="one"), scheduler_for(postgres_url, name="other")
+    one.job(every="1h", key="of-one")(_nothing)
+    other.job(every="1h", key="of-other")(_nothing)
+    async with one, other:
+        assert {job.key async for job in one.jobs()} == {"of-one", "of-other"}
+
+
+def _nothing() -> None:
+    raise AssertionError("an hour has not passed")
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({"evry": "10s"}, "evry"),
+        ({"every": "soon"}, "schedule.every"),
+        ({"cron": "61 * * * *"}, "schedule.cron"),
+        ({"every": "1s", "cron": "* * * * *"}, "schedule"),
+        ({"every": "1s", "overlap": "sometimes"}, "policy.overlap"),
+        ({"every": "1s", "retry": {"attempts": -1}}, "policy.retry.attempts"),
+        ({}, "schedule"),
+    ],
+)
+async def test_wrong_fields_are_named(sqlite_url, given, path):
+    async with scheduler_for(sqlite_url) as scheduler:
+        with pytest.raises(Invalid) as caught:
+            await scheduler.add(_nothing, **given)
+        assert path in [problem.path for problem in caught.value.problems]
+        with pytest.raises(Invalid, match="not registered"):
+            await scheduler.add("nobody", every="1h")
+        assert [job async for job in scheduler.jobs()] == []
+
+
+async def test_what_can_not_be_registered(sqlite_url):
+    scheduler = scheduler_for(sqlite_url)
+    with pytest.raises(ValueError, match="has no name of its own"):
+        scheduler.job(every="1h")(lambda: None)
+    scheduler.job(every="1h")(_nothing)
+    with pytest.raises(Conflict, match="two jobs"):
+        scheduler.job(every="2h")(_nothing)
+    with pytest.raises(Conflict, match="does not run"):
+        await scheduler.pause("x")
+    async with scheduler:
+        with pytest.raises(Conflict, match="runs already"):
+            scheduler.job(every="1h", key="more")(_nothing)
+        with pytest.raises(Conflict, match="runs already"):
+            await scheduler.__aenter__()
+
+
+async def test_a_slow_function_holds_up_nothing(store_url, heard):
+    """It blocks its thread for longer than a beat; the beat goes on, and so do the others."""
+    release = threading.Event()
+    scheduler = scheduler_for(store_url, lease="2s")
+
+    @scheduler.function()
+    def stuck() -> None:
+        heard("stuck")
+        release.wait(30)
+
+    @scheduler.function()
+    async def quick() -> None:
+        heard("quick")
+
+    async with scheduler:
+        await scheduler.add(stuck, in_="1ms")
+        await heard.wait_for(1)
+        (before,) = await scheduler.service.list_nodes()
+        began = time.monotonic()
+        for number in range(3):
+            await scheduler.add(quick, in_="1ms")
+            await heard.wait_for(2 + number)
+        async with asyncio.timeout(20):
+            while (await scheduler.service.list_nodes())[0].beat_at <= before.beat_at:
+                await asyncio.sleep(0.02)
+        assert time.monotonic() - began < 20
+        assert heard.so_far() == ["stuck", "quick", "quick", "quick"]
+        release.set()
+
+
+async def test_failing_and_slow_ones_are_told(store_url):
+    scheduler = scheduler_for(store_url)
+
+    @scheduler.function()
+    def breaks() -> None:
+        logging.getLogger("mine").warning("about to break")
+        raise RuntimeError("no luck")
+
+    @scheduler.function()
+    async def dawdles() -> None:
+        await asyncio.sleep(60)
+
+    async with scheduler:
+        broken = await scheduler.add(breaks, in_="1ms", retry={"attempts": 1})
+        slow = await scheduler.add(dawdles, in_="1ms", timeout="100ms", retry={"attempts": 1})
+        run = await ended(scheduler, broken.id)
+        assert (run.status, run.error) == ("FAILED", "RuntimeError: no luck")
+        log = await scheduler.service.run_logs(1, run.id)
+        assert "about to break" in (log or "")
+        assert "no luck" in (log or "")
+        late = await ended(scheduler, slow.id)
+        assert late.status == "FAILED"
+        assert late.outcome is not None
+        assert late.outcome["kind"] == "timeout"
+
+
+async def test_the_same_scheduler_may_run_again(sqlite_url, heard):
+    scheduler = scheduler_for(sqlite_url)
+
+    def called(n: int) -> None:
+        heard(n)
+
+    for number in range(2):
+        async with scheduler:
+            await scheduler.add(called, in_="1ms", params={"n": number})
+            await heard.wait_for(number + 1)
+    assert heard.so_far() == [0, 1]
+
+
+def test_settings_are_those_of_a_node(sqlite_url):
+    settings = Scheduler(sqlite_url, next_job_count=5).settings
+    assert (settings.next_job_count, settings.roles, settings.concurrency) == (5, ("executor",), 100)
+    checked: Callable[..., Scheduler] = Scheduler
+    with pytest.raises(Exception, match="Did you mean NEXT_JOB_COUNT"):
+        checked(sqlite_url, next_jobs_count=5)
