@@ -32,6 +32,20 @@ async def test_a_revoked_key_stays_in_the_list_with_its_date(keyed):
     assert found["revoked_at"] == "2023-11-14T22:13:20.000Z"
 
 
+async def test_keys_of_another_tenant(keyed):
+    admin = keyed["admin"]
+    made = (await admin.post("/v1/keys", json={"name": "theirs", "tenant": "acme", "scope": "admin"})).json()
+    assert made["info"]["id"] not in [item["id"] for item in (await admin.get("/v1/keys")).json()["items"]]
+    (listed,) = (await admin.get("/v1/keys?tenant=acme")).json()["items"]
+    assert listed == made["info"]
+    problem(await admin.get("/v1/keys?tenant=nobody"), 404)
+    bearer = {"authorization": f"Bearer {made['key']}"}
+    assert (await admin.get("/v1/keys?tenant=acme", headers=bearer)).json()["items"] == [listed]
+    problem(await admin.get("/v1/keys?tenant=default", headers=bearer), 403)
+    problem(await admin.delete(f"/v1/keys/{listed['id']}"), 404)
+    assert (await admin.delete(f"/v1/keys/{listed['id']}?tenant=acme")).status_code == 204
+
+
 @pytest.mark.parametrize(
     ("body", "wrong"),
     [

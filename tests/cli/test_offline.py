@@ -56,6 +56,20 @@ def test_a_schedule_that_can_not_be_is_told(cli, arguments, told):
     assert "Traceback" not in result.err
 
 
+def test_keys_of_other_tenants(cli, tmp_path):
+    store = f"sqlite:///{tmp_path}/keys.db"
+    cli("keys", "create", "--name", "ours", "--store", store)
+    cli("keys", "create", "--name", "theirs", "--tenant", "acme", "--store", store)
+    (ours,) = cli("keys", "list", "--store", store, "--json").json
+    (theirs,) = cli("keys", "list", "--tenant", "acme", "--store", store, "--json").json
+    assert (ours["name"], theirs["name"], theirs["tenant"]) == ("ours", "theirs", "acme")
+    assert cli("keys", "revoke", theirs["id"], "--store", store).code == 1
+    assert cli("keys", "revoke", theirs["id"], "--tenant", "acme", "--store", store).code == 0
+    assert "revoked" in cli("keys", "list", "--tenant", "acme", "--store", store).out
+    unknown = cli("keys", "list", "--tenant", "nobody", "--store", store)
+    assert (unknown.code, "no tenant 'nobody'" in unknown.err) == (1, True)
+
+
 def test_keys_on_the_store_itself(cli, tmp_path):
     store = f"sqlite:///{tmp_path}/keys.db"
     empty = cli("keys", "list", "--store", store)

@@ -10,11 +10,15 @@ from onthedot.api.bodies import read_json
 from onthedot.api.context import principal_of, service_of, tenant_of
 from onthedot.api.identifiers import whole_id
 from onthedot.api.operations import Req, operation
+from onthedot.api.queries import read_query, text
 from onthedot.errors import Forbidden
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.service import DEFAULT_TENANT
 
 __all__ = ["routes"]
+
+
+TENANT = (text("tenant", "Whose keys; the default tenant's admins may name any, all others their own", longest=200),)
 
 
 class KeyList(msgspec.Struct, frozen=True):
@@ -45,32 +49,45 @@ async def create_key(request: Req) -> ASGIResponse:
 
 async def _own_tenant(request: Req, spec: ApiKeySpec) -> ApiKeySpec:
     """The default tenant's admins run the place and make keys for anybody; all others only for their own tenant."""
-    principal = principal_of(request)
-    if principal.tenant == DEFAULT_TENANT:
+    if tenant_of(request) == DEFAULT_TENANT:
         return spec
-    keys = await service_of(request).list_keys(principal.tenant)
-    own = next(key.tenant for key in keys if key.id == principal.key_id)
+    own = await _own_name(request)
     if spec.tenant not in (own, "default"):  # "default" is what leaving it out means
         raise Forbidden(f"a key of the tenant {own!r} makes keys for that tenant only")
     return msgspec.structs.replace(spec, tenant=own)
 
 
-@operation("GET", "/v1/keys", "admin", group="Keys", answers={200: KeyList})
+async def _own_name(request: Req) -> str:
+    keys = await service_of(request).list_keys(tenant_of(request))
+    return next(key.tenant for key in keys if key.id == principal_of(request).key_id)
+
+
+async def _whose(request: Req) -> int:
+    """The tenant whose keys are meant."""
+    name = read_query(request.scope["query_string"], TENANT)["tenant"]
+    if name is None:
+        return tenant_of(request)
+    if tenant_of(request) != DEFAULT_TENANT and name != await _own_name(request):
+        raise Forbidden("the keys of another tenant are none of this key's business")
+    return await service_of(request).tenant_named(name)
+
+
+@operation("GET", "/v1/keys", "admin", group="Keys", query=TENANT, answers={200: KeyList}, problems=(404,))
 async def list_keys(request: Req) -> ASGIResponse:
     """List API keys.
 
     Of each only its first characters.
     """
-    return answers.json(KeyList(await service_of(request).list_keys(tenant_of(request))))
+    return answers.json(KeyList(await service_of(request).list_keys(await _whose(request))))
 
 
-@operation("DELETE", "/v1/keys/{key_id}", "admin", group="Keys", answers={204: None})
+@operation("DELETE", "/v1/keys/{key_id}", "admin", group="Keys", query=TENANT, answers={204: None})
 async def revoke_key(request: Req) -> ASGIResponse:
     """Revoke an API key.
 
     Other nodes believe it for two more seconds at most.
     """
-    await service_of(request).revoke_key(tenant_of(request), whole_id(request, "key_id", "key"))
+    await service_of(request).revoke_key(await _whose(request), whole_id(request, "key_id", "key"))
     return answers.no_content()
 
 

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from onthedot.client import Client
+    from onthedot.model.key import ApiKey as ApiKeyView
     from onthedot.service import Service
 
     T = TypeVar("T")
 
 __all__ = ["group"]
+
+Tenant = Annotated[str, typer.Option(help="Tenant whose keys are meant")]
 
 group = command_group("API keys. Work on the store; need no running server.")
 
@@ -62,6 +65,7 @@ def create(
 
 @group.command("list")
 def list_(
+    tenant: Tenant = "default",
     as_json: AsJson = False,
     store: StoreUrl = None,
     settings: SettingsFile = None,
@@ -69,11 +73,13 @@ def list_(
     key: ApiKey = None,
 ) -> None:
     """List the keys; of each only its first characters."""
-    from onthedot.service import DEFAULT_TENANT
+
+    async def read(service: Service) -> list[ApiKeyView]:
+        return await service.list_keys(await service.tenant_named(tenant))
 
     found = _do(
-        lambda service: service.list_keys(DEFAULT_TENANT),
-        lambda client: client.list_keys(),
+        read,
+        lambda client: client.list_keys(_other(tenant)),
         store,
         settings,
         server,
@@ -110,6 +116,7 @@ def _state(revoked_at: str | None, expires_at: str | None) -> str:
 @group.command("revoke")
 def revoke(
     key_id: Annotated[int, typer.Argument(metavar="ID", min=1, help="Id of the key, as `keys list` shows it")],
+    tenant: Tenant = "default",
     as_json: AsJson = False,
     store: StoreUrl = None,
     settings: SettingsFile = None,
@@ -117,17 +124,24 @@ def revoke(
     key: ApiKey = None,
 ) -> None:
     """Revoke a key: it stops working within two seconds."""
-    from onthedot.service import DEFAULT_TENANT
+
+    async def do(service: Service) -> None:
+        await service.revoke_key(await service.tenant_named(tenant), key_id)
 
     _do(
-        lambda service: service.revoke_key(DEFAULT_TENANT, key_id),
-        lambda client: client.revoke_key(key_id),
+        do,
+        lambda client: client.revoke_key(key_id, _other(tenant)),
         store,
         settings,
         server,
         key,
     )
     print_json({"revoked": key_id}) if as_json else say(f"Key {key_id} is revoked.")
+
+
+def _other(tenant: str) -> str | None:
+    """Through a server, whoever names no tenant means their own."""
+    return None if tenant == "default" else tenant
 
 
 def _do(

@@ -210,11 +210,12 @@ class AsyncClient:
         """The key itself is in this answer and nowhere else, ever."""
         return await self._http.call("POST", "/v1/keys", ApiKeyCreated, body=spec)
 
-    async def list_keys(self) -> list[ApiKey]:
-        return (await self._http.call("GET", "/v1/keys", Page[ApiKey])).items
+    async def list_keys(self, tenant: str | None = None) -> list[ApiKey]:
+        """Of your own tenant, unless you run the place and name another."""
+        return (await self._http.call("GET", "/v1/keys", Page[ApiKey], query=_of(tenant))).items
 
-    async def revoke_key(self, key_id: int) -> None:
-        await self._http.call("DELETE", f"/v1/keys/{key_id}", NOTHING)
+    async def revoke_key(self, key_id: int, tenant: str | None = None) -> None:
+        await self._http.call("DELETE", f"/v1/keys/{key_id}", NOTHING, query=_of(tenant))
 
     async def _pages(self, path: str, kind: type[Page[T]], filters: dict[str, Any]) -> AsyncIterator[T]:
         following: str | None = path
@@ -224,6 +225,10 @@ class AsyncClient:
             for item in page.items:
                 yield item
             following, query = page.next, None  # the address of the next page has the filters in it
+
+
+def _of(tenant: str | None) -> dict[str, Any]:
+    return {} if tenant is None else {"tenant": tenant}
 
 
 def _once(key: str | None) -> dict[str, str]:

@@ -183,8 +183,8 @@ class Client:
     def create_key(self, spec: ApiKeySpec) -> ApiKeyCreated:
         return self._run(self._async.create_key(spec))
 
-    def list_keys(self) -> list[ApiKey]:
-        return self._run(self._async.list_keys())
+    def list_keys(self, tenant: str | None = None) -> list[ApiKey]:
+        return self._run(self._async.list_keys(tenant))
 
-    def revoke_key(self, key_id: int) -> None:
-        self._run(self._async.revoke_key(key_id))
+    def revoke_key(self, key_id: int, tenant: str | None = None) -> None:
+        self._run(self._async.revoke_key(key_id, tenant))

@@ -52,6 +52,9 @@ class KeyVerbs(Wired):
         self._forget()
         return ApiKeyCreated(key=key, info=info)
 
+    async def tenant_named(self, name: str) -> int:
+        return await self.store.tenant_named(name)
+
     async def list_keys(self, tenant: int) -> list[ApiKey]:
         return list(await self.store.list_keys(tenant))
 

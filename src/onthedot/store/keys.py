@@ -38,6 +38,13 @@ class Keys(Topic):
         except Collision:
             raise Conflict("this key exists already: make another one") from None
 
+    async def tenant_named(self, name: str) -> int:
+        """A tenant comes into being with its first key."""
+        row = await self.driver.read(lambda tx: tx.row("find_tenant", name))
+        if row is None:
+            raise NotFound(f"there is no tenant {name!r}: no key was ever made for it")
+        return int(row["id"])
+
     async def list_keys(self, tenant: int) -> list[ApiKey]:
         """All keys of a tenant, also those that no longer work."""
         return [_key(row) for row in await self.driver.read(lambda tx: tx.rows("list_keys", tenant))]

@@ -6,6 +6,9 @@ INSERT INTO api_keys (tenant, name, scope, hashed, prefix, created_at, expires_a
 SELECT t.id, $2::text, $3::text, $4::text, $5::text, $6::bigint, $7::bigint FROM tenants t WHERE t.name = $1
 RETURNING id, name, scope, prefix, created_at, expires_at, revoked_at, $1::text AS tenant_name;
 
+-- name: find_tenant
+SELECT id FROM tenants WHERE name = $1;
+
 -- name: list_keys
 SELECT k.id, k.name, k.scope, k.prefix, k.created_at, k.expires_at, k.revoked_at, t.name AS tenant_name
 FROM api_keys k JOIN tenants t ON t.id = k.tenant WHERE k.tenant = $1 ORDER BY k.id;
