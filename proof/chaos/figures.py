@@ -138,7 +138,11 @@ def _takeovers(story: Story) -> list[int]:
         if before is None or before.node not in killed or claim.node == before.node:
             continue
         died = killed[before.node]
-        if before.at > died or any(fault.at - SETTLE < claim.at and fault.until + SETTLE > died for fault in away):
+        if (
+            before.at > died
+            or claim.at < died
+            or any(fault.at - SETTLE < claim.at and fault.until + SETTLE > died for fault in away)
+        ):
             continue
         if witnesses.of(died - SETTLE, claim.at):
             found.append(claim.at - died)

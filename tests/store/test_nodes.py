@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from onthedot import telemetry
@@ -91,6 +92,28 @@ class TestReclaim:
         assert (again.id, again.token, again.tries, again.losses) == (run.id, 2, 0, 1)
         assert [(a.attempt, a.node, a.outcome) for a in again.attempts] == [(1, "n1", "lost")]
         assert (await hands.finish(run)).refused == [run.id]
+        await hands.check()
+
+    @pytest.mark.parametrize("verb", ["pause", "edit", "none"])
+    async def test_a_lost_one_s_late_word_does_not_end_a_one_off(self, hands: Hands, times: Times, verb: str):
+        """Found by chaos: with the job changed since the claim, the late finish of a lost node ended the job, and its
+        run stayed parked for ever."""
+        run = await self.held_by_lost(hands)
+        await times.advance(6000)
+        assert await hands.store.reclaim() == 1
+        if verb == "pause":
+            await hands.store.pause_job(1, run.job_id)
+        elif verb == "edit":
+            await hands.store.update_job(1, run.job_id, lambda old: msgspec.structs.replace(old, name="another"))
+        before = (await hands.store.get_job(1, run.job_id)).state
+        assert (await hands.finish(run)).refused == [run.id]
+        assert (await hands.store.get_job(1, run.job_id)).state == before
+        assert (await hands.store.resume_job(1, run.job_id)).state == "active"
+        other = Hands(hands.store, "n2")
+        again = await other.one()
+        assert (again.id, again.token) == (run.id, 2)
+        assert (await other.finish(again)).recorded == 1
+        assert (await hands.store.get_job(1, run.job_id)).state == "ended"
         await hands.check()
 
     async def test_what_was_held_ahead_had_not_begun(self, hands: Hands):

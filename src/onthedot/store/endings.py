@@ -33,7 +33,7 @@ async def end_runs(tx: Transaction, endings: Sequence[Ending], now: int) -> list
             telemetry.emit("ledger.conflict", run_id=row["id"])
     one_off = sorted({row["job_id"] for row in ended if not row["recurring"] and row["kind"] == "scheduled"})
     if one_off:
-        await tx.execute("end_jobs_without_cursor", one_off, now)
+        await tx.rows("end_jobs_without_cursor", one_off, now)
     await release_lanes(tx, ended)
     return ended
 

@@ -109,7 +109,8 @@ class FinishBatch:
         await self._look_up_rest(tx)
 
     async def _end_jobs(self, tx: Transaction, items: Sequence[Item]) -> set[int]:
-        """Jobs before runs, the order in which verbs lock them. An edit since the claim is a case for a second look."""
+        """Jobs before runs, the order in which verbs lock them. An edit since the claim is a case for a second look.
+        Answers all that were ended: for a run that is no longer ours none may be, edited or not."""
         if not items:
             return set()
         rows = sorted((item.job_id, item.version, item.finished_at) for item in items)
@@ -117,7 +118,7 @@ class FinishBatch:
         if len(ended) < len(rows):
             edited = [job_id for job_id, _, _ in rows if job_id not in ended]
             await tx.rows("lock_jobs", edited)
-            await tx.execute("end_jobs_without_cursor", edited, rows[0][2])
+            ended |= {row["id"] for row in await tx.rows("end_jobs_without_cursor", edited, rows[0][2])}
         return ended
 
     async def _record(self, tx: Transaction, items: Sequence[Item]) -> Sequence[Row]:

@@ -162,7 +162,7 @@ class PostgresDriver:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         async with self._connection() as connection, connection.transaction():
-            if self.address.pooled:  # a pooler hands connections on: it would not know what to do with a setting of ours
+            if self.address.pooled:  # a pooler hands connections on: a setting of the session would go astray
                 await connection.execute(f"SET LOCAL idle_in_transaction_session_timeout = {IDLE}")
             yield PostgresTransaction(connection, self.queries, self.address.timeout)
 

@@ -18,7 +18,8 @@ RETURNING j.id;
 -- name: end_jobs_without_cursor
 UPDATE jobs j SET state = 'ended', ended_at = $2
 WHERE j.id = ANY ($1::bigint[]) AND j.one_off AND j.state <> 'ended'
-  AND NOT EXISTS (SELECT 1 FROM runs c WHERE c.job_id = j.id AND c.cursor);
+  AND NOT EXISTS (SELECT 1 FROM runs c WHERE c.job_id = j.id AND c.cursor)
+RETURNING j.id;
 
 -- name: lock_jobs
 SELECT id FROM jobs WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE;

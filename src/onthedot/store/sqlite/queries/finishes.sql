@@ -20,7 +20,8 @@ RETURNING jobs.id;
 -- name: end_jobs_without_cursor
 UPDATE jobs SET state = 'ended', ended_at = ?2
 WHERE id IN (SELECT value FROM json_each(?1)) AND one_off AND state <> 'ended'
-  AND NOT EXISTS (SELECT 1 FROM runs c WHERE c.job_id = jobs.id AND c.cursor);
+  AND NOT EXISTS (SELECT 1 FROM runs c WHERE c.job_id = jobs.id AND c.cursor)
+RETURNING id;
 
 -- name: lock_jobs
 SELECT id FROM jobs WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id;
