@@ -1,7 +1,8 @@
-"""P1: each slot of a schedule is covered by exactly one row, its own or a range's; and no row is of a slot that never was.
+"""P1: each slot of a schedule is covered by exactly one row, its own or a range's; and no row is of no slot.
 
-What the slots are is decided by the oracle. Around an edit there is a grey stretch: a node may have claimed slots of the
-old schedule up to LOOKAHEAD ahead, and the new one begins after those. There a slot may be covered or not; never twice.
+What the slots are is decided by the oracle. Around an edit there is a grey stretch: a node may have claimed slots of
+the old schedule up to LOOKAHEAD ahead, and the new one begins after those. There a slot may be covered or not; never
+twice.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def _covered(job: JobStory, possible: list[list[int]]) -> Counter[int]:
 
 def _phantoms(job: JobStory, possible: list[list[int]], horizon: int) -> Iterator[Violation]:
     known = {slot for slots in possible for slot in slots}
-    for row in [*job.entries, *job.live]:
+    for row in job.rows:
         if row.kind == "scheduled" and row.slot not in known and row.slot <= horizon:
             yield Violation(kind="phantom", text=f"job {job.id}: {row.id} is of no slot of its schedule")
 
@@ -98,8 +99,8 @@ def _required(story: Story, job: JobStory, possible: list[list[int]]) -> Iterato
 
 
 def _end(job: JobStory, segment: Segment) -> int:
-    """Up to where the newest schedule must be covered: before the cursor; all of it if it ended; as far as it came if the
-    job was deleted."""
+    """Up to where the newest schedule must be covered: before the cursor; all of it if it ended; as far as it came if
+    the job was deleted."""
     if job.row is None:
         return max((entry.until or entry.slot for entry in job.entries if entry.kind == "scheduled"), default=0)
     cursor = next((live.slot for live in job.live if live.cursor), None)

@@ -1,4 +1,4 @@
-"""What the receiver got against what the ledger says: never early, never unknown, at most once where that was promised."""
+"""What the receiver got against what the ledger says: never early, never unknown, nothing recorded that was not."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _jitter(job: JobStory) -> float:
 
 
 def _set_back(story: Story, at: int, early: int) -> bool:
-    """The database's clock was set back, and the node had not heard of it yet: it may trust what it knew for a lease."""
+    """The database's clock was set back and the node has not heard of it: it may trust what it knew for a lease."""
     back = sum(-step.by_ms for step in story.steps if step.by_ms < 0 and 0 <= at - step.at <= LEASE + SLACK)
     return early <= back
 

@@ -1,4 +1,4 @@
-"""A second send of a run must be explained by what happened to the first: its answer, its node's loss, its node's stop."""
+"""A second send of a run must be explained by what happened to the first: its answer, its node's loss or stop."""
 
 from __future__ import annotations
 

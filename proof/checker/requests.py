@@ -17,7 +17,7 @@ def check_requests(story: Story) -> Iterator[Violation]:
         for run in sorted(asked):
             if run not in story.entries and run not in story.live:
                 yield Violation(kind="lost", text=f"the run {run} was promised and has no row")
-        manual = {row.id for row in [*job.entries, *job.live] if row.kind == "manual"}
+        manual = {row.id for row in job.rows if row.kind == "manual"}
         for run in sorted(manual - asked):
             yield Violation(kind="doubled", text=f"the run {run} was made, and nobody was told of it")
 

@@ -33,8 +33,8 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule in force from `begin` (exclusive, the database's time); `highest`: the latest time the database's clock
-    had ever shown when it began."""
+    """A schedule in force from `begin` (exclusive, the database's time); `highest`: the latest time the database's
+    clock had ever shown when it began."""
 
     begin: int
     highest: int
@@ -61,16 +61,20 @@ class JobStory:
         return next((change for change in self.changes if change.verb == "delete"), None)
 
     @property
+    def rows(self) -> list[Entry | Live]:
+        return [*self.entries, *self.live]
+
+    @property
     def one_off(self) -> bool:
         return is_one_off(self.segments[-1].schedule)
 
     @property
     def laned(self) -> bool:
-        return self.policy.get("overlap", "allow") != "allow"
+        return bool(self.policy.get("overlap", "allow") != "allow")
 
     @property
     def at_most_once(self) -> bool:
-        return self.policy.get("delivery") == "at_most_once"
+        return bool(self.policy.get("delivery") == "at_most_once")
 
     def change(self, change: Changed, highest: int) -> None:
         self.changes.append(change)
@@ -156,7 +160,10 @@ class Story:
 
     def fault_on(self, node: str | None, begin: int, end: int, *kinds: str) -> bool:
         return any(
-            fault.at <= end and fault.until >= begin and fault.node in (node, None) and (not kinds or fault.what in kinds)
+            fault.at <= end
+            and fault.until >= begin
+            and fault.node in (node, None)
+            and (not kinds or fault.what in kinds)
             for fault in self.faults
         )
 

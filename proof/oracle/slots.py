@@ -55,7 +55,7 @@ def _within(found: list[int], after: int, until: int) -> list[int]:
 
 
 def _instant(text: str) -> int:
-    return round(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
 
 
 def _duration(value: Any) -> int:

@@ -1,4 +1,4 @@
-"""Put a bug in, for the length of a simulation: replaced attributes, and rewritten statements of one world's database."""
+"""Put a bug in, for the length of a simulation: replaced attributes, rewritten statements of one world's database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make sim SEEDS=1000`: play many seeds on all cores, print figures, name each failing seed and how to play it again."""
+"""`make sim SEEDS=1000`: play many seeds on all cores, print figures, name failing seeds and how to play them again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ __all__ = ["main"]
 def main() -> int:
     options = _options()
     if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets is part of a history
-        os.execve(sys.executable, [sys.executable, "-m", "proof.sim", *sys.argv[1:]], {**os.environ, "PYTHONHASHSEED": "0"})
+        os.execve(
+            sys.executable, [sys.executable, "-m", "proof.sim", *sys.argv[1:]], {**os.environ, "PYTHONHASHSEED": "0"}
+        )
     seeds = [options.seed] if options.seed is not None else list(range(options.first, options.first + options.seeds))
     began, outcomes = time.monotonic(), []
     for outcome in _play_all(seeds, options):
@@ -106,4 +108,6 @@ def _sum_up(outcomes: list[Outcome], seconds: float, options: argparse.Namespace
     if options.json:
         print(msgspec.json.format(msgspec.json.encode(figures)).decode())
         return
-    print("violations:", dict(kinds) if kinds else "none", f"  history {figures['digest']}" if figures["digest"] else "")
+    print(
+        "violations:", dict(kinds) if kinds else "none", f"  history {figures['digest']}" if figures["digest"] else ""
+    )

@@ -16,7 +16,7 @@ __all__ = ["PLACE", "Deadlock", "Place", "VirtualLoop", "at_once", "outside"]
 
 
 INSTANT = 1e-6
-"""Seconds that one round of the loop takes: whoever waits for the next microsecond by looking again must see it come."""
+"""Seconds that one round of the loop takes: whoever looks again for the next microsecond must see it come."""
 
 
 class Deadlock(Exception):

@@ -87,7 +87,7 @@ class Process:
     async def _live(self, place: Place) -> None:
         sender = Sender(self._receiver, place, OFFERS)
         node = Node(
-            store=cast(Any, LinkedStore(Store(self._driver), self.link)),
+            store=cast("Any", LinkedStore(Store(self._driver), self.link)),
             targets=sender,
             clock=self.clock,
             rng=random.Random(self.rng.getrandbits(64)),

@@ -87,5 +87,7 @@ class Sender:
         receiver = self._receiver
         answer: asyncio.Future[Outcome] = receiver.loop.create_future()
         delay = receiver.rng.uniform(0.0001, 0.005)
-        receiver.loop.call_later(delay, receiver.arrive, call, self.place.name, self.node(), answer, context=self._outside)
+        receiver.loop.call_later(
+            delay, receiver.arrive, call, self.place.name, self.node(), answer, context=self._outside
+        )
         return await answer

@@ -92,7 +92,14 @@ def play(
 def _about(found: list[Violation], lines: list[str]) -> list[str]:
     """What the history says of the job of the first violation, and of what went wrong meanwhile."""
     names = re.findall(r"\b(?:job )?(\d+)(?:-\d+|\b)", found[0].text)
-    marks = ('"fault"', '"lost"', '"stepped"', '"crashed"', *(f'"job":{n},' for n in names[:1]), *(f'"{n}-' for n in names[:1]))
+    marks = (
+        '"fault"',
+        '"lost"',
+        '"stepped"',
+        '"crashed"',
+        *(f'"job":{n},' for n in names[:1]),
+        *(f'"{n}-' for n in names[:1]),
+    )
     return [line for line in lines if any(mark in line for mark in marks)]
 
 

@@ -7,7 +7,7 @@ import random
 from onthedot.model.duration import Duration
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobSpec, JobView
-from onthedot.model.policy import Policy, Retry
+from onthedot.model.policy import Overlap, Policy, Retry
 from onthedot.model.schedule import Schedule
 from onthedot.model.target import Target, WebhookTarget
 
@@ -26,6 +26,7 @@ CRONS = (
     "0,30 */2 * * * *",
 )
 ZONES = ("UTC", "UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata")
+OVERLAPS: tuple[Overlap, ...] = ("allow", "allow", "allow", "skip", "queue", "replace")
 EVERY = (1000, 1500, 2000, 2500, 3000, 7000, 45_000)
 
 
@@ -48,7 +49,7 @@ def a_one_off(rng: random.Random, now: int) -> JobSpec:
 
 
 def a_recurring(rng: random.Random) -> JobSpec:
-    overlap = rng.choice(("allow", "allow", "allow", "skip", "queue", "replace"))
+    overlap: Overlap = rng.choice(OVERLAPS)
     moods = ("ok", "ok", "ok", "flaky", "bad", "slow") if overlap == "allow" else ("ok", "slow", "slow", "flaky")
     return JobSpec(
         schedule=_schedule(rng),

@@ -72,7 +72,9 @@ class Workload:
             await self._wait(rng.expovariate(1 / 45))
             if self.world.loop.time() > until:
                 return
-            match rng.choice(("edit", "target", "pause", "pause", "run", "run", "cancel", "backfill", "redrive", "delete")):
+            match rng.choice(
+                ("edit", "target", "pause", "pause", "run", "run", "cancel", "backfill", "redrive", "delete")
+            ):
                 case "edit":
                     await self._edit(job, another_schedule(rng, job))
                 case "target":
@@ -99,7 +101,9 @@ class Workload:
     async def _make(self, spec: JobSpec) -> JobView | None:
         self._marks += 1
         mark, began = self._marks, self.world.now
-        spec = msgspec.structs.replace(spec, params={**spec.params, "mark": mark}, key=f"job-{mark}" if mark % 3 else None)
+        spec = msgspec.structs.replace(
+            spec, params={**spec.params, "mark": mark}, key=f"job-{mark}" if mark % 3 else None
+        )
         new = NewJob(tenant=TENANT, spec=spec, idempotency=Idempotency(f"make-{mark}", str(mark)))
         try:
             answers, sent = await self._ask("create_jobs", [new])
@@ -165,7 +169,11 @@ class Workload:
                 db_after=self.world.time.now_ms(),
                 spec=None
                 if view is None or verb != "edit"
-                else {"schedule": to_builtins(view.schedule), "policy": to_builtins(view.policy), "params": view.params},
+                else {
+                    "schedule": to_builtins(view.schedule),
+                    "policy": to_builtins(view.policy),
+                    "params": view.params,
+                },
                 sent=sent,
             )
         )
@@ -215,9 +223,7 @@ class Workload:
         self._acted(job, "cancel", began, [run], sent)
 
     def _acted(self, job: JobView, verb: Any, began: int, runs: list[str], sent: int) -> None:
-        self.world.history.append(
-            Acted(at=began, until=self.world.now, job=job.id, verb=verb, runs=runs, sent=sent)
-        )
+        self.world.history.append(Acted(at=began, until=self.world.now, job=job.id, verb=verb, runs=runs, sent=sent))
 
     async def _ask(self, verb: str, *args: Any, **kwargs: Any) -> tuple[Any, int]:
         """Until there is an answer; and how often it took."""

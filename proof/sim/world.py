@@ -96,9 +96,7 @@ class World:
             self._beats[arguments[0].id] = self.loop.time()
         elif method == "claim":
             for run in answer.runs:
-                self.history.append(
-                    Claimed(at=self.now, db=answer.now, node=arguments[0], run=run.id, token=run.token)
-                )
+                self.history.append(Claimed(at=self.now, db=answer.now, node=arguments[0], run=run.id, token=run.token))
             if answer.runs:
                 self.point("claimed", process)
         elif method == "begin":

@@ -27,7 +27,9 @@ class Tale:
         self.events.extend(events)
         return self
 
-    def sent(self, slot: int, *, at: int | None = None, token: int = 1, answer: Any = "ok", node: str = "a", took: int = 5) -> Tale:
+    def sent(
+        self, slot: int, *, at: int | None = None, token: int = 1, answer: Any = "ok", node: str = "a", took: int = 5
+    ) -> Tale:
         moment = slot + 2 if at is None else at
         return self.add(
             Received(

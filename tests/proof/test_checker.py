@@ -111,7 +111,9 @@ class TestRepeats:
         assert self.twice(after_ten(), first="error").kinds() == set()
 
     def test_after_its_node_was_lost(self):
-        assert self.twice(after_ten()).fault("kill", 10_100, 12_000, "a").lost("a", 15_500).kinds() - {"zombie"} == set()
+        assert (
+            self.twice(after_ten()).fault("kill", 10_100, 12_000, "a").lost("a", 15_500).kinds() - {"zombie"} == set()
+        )
 
     def test_another_nodes_loss_explains_nothing(self):
         assert "repeated" in self.twice(after_ten()).fault("kill", 10_100, 12_000, "c").lost("c", 15_500).kinds()

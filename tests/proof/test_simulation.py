@@ -45,7 +45,7 @@ def test_command_plays_a_seed_again_in_another_process():
         command = [sys.executable, "-m", "proof.sim", "--seed", "10", "--minutes", "1.2", "--json"]
         environment = {**os.environ, "PYTHONHASHSEED": "random"}
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-        return msgspec.json.decode(done.stdout)
+        return msgspec.json.decode(done.stdout, type=dict[str, object])
 
     first, second = again(), again()
     assert first["broken_seeds"] == []
