@@ -52,7 +52,7 @@ async def test_a_fast_job_is_claimed_up_to_the_lookahead(hands: Hands):
         assert len(slots) < 9
         claim = await hands.claim()
     assert slots == [1000, 2000]
-    assert claim.next_ready == START + 1000
+    assert claim.next_ready == START + 2000
 
 
 async def test_the_job_keeps_the_newest_slot_claimed(hands: Hands, times: Times):

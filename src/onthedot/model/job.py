@@ -32,7 +32,7 @@ class JobSpec(Strict, frozen=True, kw_only=True):
     paused: bool = False
 
 
-class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
+class JobRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A job as the store keeps it. All times in ms."""
 
     id: int

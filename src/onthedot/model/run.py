@@ -31,7 +31,7 @@ def run_id(job_id: int, slot: int, kind: RunKind = "scheduled", n: int = 0) -> s
     return f"{job_id}-{slot}{suffix}{n}" if suffix else f"{job_id}-{slot}"
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """How one attempt ended, as the target saw it.
 
     kind: ok | error | timeout | refused (egress or not registered) | cancelled | interrupted (given back, no try
@@ -60,7 +60,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str | None = None
 
 
-class ClaimedRun(msgspec.Struct, frozen=True, kw_only=True):
+class ClaimedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A run that this node owns: the fence is (id, node, token)."""
 
     id: str

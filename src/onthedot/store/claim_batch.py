@@ -29,7 +29,7 @@ class ClaimBatch:
         self._quarantined: dict[int, tuple[JobRecord, str]] = {}
         self._parked: list[str] = []
         self._ended: list[Ending] = []
-        self.soonest: int | None = None  # when the first of the new runs may be claimed
+        self.soonest: int | None = None  # when to look for the first of the new runs
         self._events: list[tuple[str, dict[str, Any]]] = []
 
     @property
@@ -91,7 +91,7 @@ class ClaimBatch:
     async def write(self, tx: Transaction, jobs: dict[int, JobRecord]) -> None:
         await self.write_moves(tx)
         if self._inserted:
-            self.soonest = min(row[8] for row in self._inserted)
+            self.soonest = min(self._look_at(row) for row in self._inserted)
             await self._insert(tx, jobs)
         if self._skipped:
             there = {row["id"] for row in await tx.rows("skip_slots", Rows(self._skipped))}
@@ -105,6 +105,11 @@ class ClaimBatch:
             await tx.execute("quarantine_jobs", Rows(rows))
         if self._ended:
             await end_runs(tx, self._ended, self.now)
+
+    def _look_at(self, row: tuple[Any, ...]) -> int:
+        """As `next_ready` says it: what may be held ahead need not be claimed the moment it is ready."""
+        due, ready, lane = row[7], row[8], row[14]
+        return int(ready if lane is not None else max(ready, due - self._lookahead // 2))
 
     async def _insert(self, tx: Transaction, jobs: dict[int, JobRecord]) -> None:
         """A run that exists already would be a slot fired twice. It must not abort the batch, nor pass in silence."""

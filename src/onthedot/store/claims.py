@@ -30,7 +30,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     now: int
     runs: list[ClaimedRun]
     skipped: int = 0  # ledger rows written for slots that will not fire
-    next_ready: int | None = None  # when the next run will be ready; `now`: there is more already; None: none in sight
+    next_ready: int | None = None  # when to look again; `now`: there is more already; None: none in sight
 
 
 class Floor:
@@ -83,7 +83,7 @@ class Claims(Topic):
             runs = await self._take(tx, node, cursors, lanes, free, batch)
             following = now if look.more else batch.soonest
             if not look.more and len(rows) < limit:
-                row = await tx.row("next_ready", list(offers), level)
+                row = await tx.row("next_ready", list(offers), level, lookahead_ms // 2)
                 following = _earlier(following, None if row is None else row["next"])
             runs.sort(key=_due)
             return Claim(now=now, runs=runs, skipped=batch.skipped, next_ready=following), batch

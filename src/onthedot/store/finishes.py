@@ -15,7 +15,7 @@ from onthedot.store.topic import Topic
 __all__ = ["FinishReport", "Finished", "Finishes", "write_finishes"]
 
 
-class Finished(msgspec.Struct, frozen=True, kw_only=True):
+class Finished(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How an attempt ended, and what `plan` decided to make of it. Times in ms on the database's clock."""
 
     run: ClaimedRun

@@ -18,7 +18,7 @@ def _nowhere(text: str) -> None:
     """Output that nobody asked for."""
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is to be done once. `attempt` is the run's token: it rises with every claim."""
 
     run_id: str

@@ -176,18 +176,19 @@ UPDATE runs SET state = 'pending', node = NULL, cursor = true, parked = 'quarant
 WHERE id = ANY ($1::text[]);
 
 -- name: next_ready
--- When the next run that this node could take will be ready. One look at the first entry of each range.
-SELECT min(c.ready_at) AS next
+-- When to look again: one look at the first entry of each range. A run that may be held ahead is looked for only when it is
+-- due within $3: those that come ready meanwhile are claimed with it, not one by one. A lane's are claimed on the dot.
+SELECT min(c.look_at) AS next
 FROM (SELECT {now} AS now) n
 CROSS JOIN unnest($1::text[]) AS o (requires)
 CROSS JOIN (VALUES (false), (true)) AS w (backlog)
 CROSS JOIN LATERAL (
-    (SELECT ready_at FROM runs
+    (SELECT greatest(ready_at, due_at - $3::bigint) AS look_at FROM runs
      WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
        AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $2
      ORDER BY ready_at LIMIT 1)
     UNION ALL
-    (SELECT ready_at FROM runs
+    (SELECT greatest(ready_at, due_at - $3::bigint) FROM runs
      WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
        AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $2
      ORDER BY ready_at LIMIT 1)
@@ -197,4 +198,4 @@ CROSS JOIN LATERAL (
        AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $2
      ORDER BY ready_at LIMIT 1)
 ) c
-WHERE c.ready_at < 9223372036854775807;
+WHERE c.look_at < 9223372036854775807;

@@ -159,15 +159,16 @@ UPDATE runs SET state = 'pending', node = NULL, cursor = 1, parked = 'quarantine
 WHERE id IN (SELECT value FROM json_each(?1));
 
 -- name: next_ready
--- When the next run that this node could take will be ready. One look at the first entry of each range.
+-- When to look again: one look at the first entry of each range. A run that may be held ahead is looked for only when it is
+-- due within ?3: those that come ready meanwhile are claimed with it, not one by one. A lane's are claimed on the dot.
 SELECT min(min(free, cursors, lanes)) AS next
 FROM (
     SELECT
-        coalesce((SELECT ready_at FROM runs
+        coalesce((SELECT max(ready_at, due_at - ?3) FROM runs
          WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
            AND requires = o.value AND backlog = w.backlog AND ready_at > n.now AND level <= ?2
          ORDER BY ready_at LIMIT 1), 9223372036854775807) AS free,
-        coalesce((SELECT ready_at FROM runs
+        coalesce((SELECT max(ready_at, due_at - ?3) FROM runs
          WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
            AND requires = o.value AND backlog = w.backlog AND ready_at > n.now AND level <= ?2
          ORDER BY ready_at LIMIT 1), 9223372036854775807) AS cursors,
