@@ -67,6 +67,12 @@ class TestOutcome:
     def test_cancelled(self):
         assert isinstance(decide(claimed(), Outcome(kind="cancelled")), Done)
 
+    def test_cancelled_before_any_send_counts_no_try(self):
+        """Seen in the simulation: the ledger counted a try that no receiver ever got."""
+        held = on_outcome(claimed(), Outcome(kind="cancelled"), NOW, random.Random(1), begun=False)
+        assert held == Done(status="cancelled", tries=0, losses=0)
+        assert decide(claimed(), Outcome(kind="cancelled")) == Done(status="cancelled", tries=1, losses=0)
+
     def test_expired_is_skipped_as_late(self):
         assert decide(claimed(), Outcome(kind="expired")) == Done(status="skipped", reason="late", tries=0, losses=0)
 
