@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 
 from tests.cluster.walking import ask, until
@@ -132,3 +133,47 @@ async def test_a_second_signal_stops_at_once(sqlite_url, launch, samples):
     node.signal(signal.SIGTERM)
     assert await node.exited() == 0
     assert "Traceback" not in node.output()
+
+
+async def test_a_reloaded_file_may_name_new_code(sqlite_url, launch, tmp_path):
+    """A module and a command that nobody had registered at the start; and code that changed since."""
+    (tmp_path / "first.py").write_text("def work():\n    print('one')\n")
+    path = tmp_path / "jobs.json"
+
+    def job(key: str, module: str) -> dict[str, str]:
+        return {"identifier": key, "path": module, "function_name": "work", "periodicity": "1h"}
+
+    path.write_text(json.dumps({"jobs": [job("a", "first")]}))
+    node = await launch("--store", sqlite_url, "--jobs", str(path))
+    assert "one" in await printed(node, "a")
+
+    (tmp_path / "second.py").write_text("def work():\n    print('two')\n")
+    (tmp_path / "first.py").write_text("def work():\n    print('another one')\n")
+    told = {"key": "c", "schedule": {"every": "1h"}, "target": {"type": "command", "command": "hello"}}
+    commands = {"hello": {"argv": ["echo", "three"]}}
+    path.write_text(json.dumps({"jobs": [job("a", "first"), job("b", "second"), told], "commands": commands}))
+    node.signal(signal.SIGHUP)
+    await until(lambda: "jobs file applied" in node.output(), "the file is applied")
+    assert "two" in await printed(node, "b")
+    assert "three" in await printed(node, "c")
+    assert "another one" in await printed(node, "a")
+    _, page = await ask(node, "GET", "/v1/nodes")
+    assert {"function:first", "function:second", "command:hello"} <= set(page["items"][0]["offers"])
+
+    # a file that is refused registers nothing
+    path.write_text(json.dumps({"jobs": [job("d", "third"), {**told, "schedule": {"every": "soon"}}]}))
+    node.signal(signal.SIGHUP)
+    await until(lambda: "the jobs file was not applied" in node.output(), "it is refused")
+    spec = {"schedule": {"in": "1h"}, "target": {"type": "function", "function": "third:work"}}
+    assert (await ask(node, "POST", "/v1/jobs", spec))[0] == 422
+
+
+async def printed(node, key: str) -> str:
+    _, job = await ask(node, "GET", f"/v1/jobs/by-key/{key}")
+    _, run = await ask(node, "POST", f"/v1/jobs/{job['id']}/run")
+
+    async def ended() -> bool:
+        return bool((await ask(node, "GET", f"/v1/runs/{run['id']}"))[1]["status"] == "DONE")
+
+    await until(ended, f"{key} is done")
+    return str((await ask(node, "GET", f"/v1/runs/{run['id']}/logs"))[1])

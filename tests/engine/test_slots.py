@@ -86,3 +86,32 @@ def test_a_kind_nobody_offers_is_counted_somewhere():
 def test_a_node_that_only_serves_the_api_has_no_room():
     none = Slots([], capacities={}, default=7, hold_most=5)
     assert (none.capacity, none.held, none.running) == (0, 0, 0)
+
+
+def test_offers_may_change_while_it_runs():
+    rung: list[int] = []
+    slots = Slots(["webhook"], capacities={"function": 3}, default=7, hold_most=5)
+    slots.on_freed(lambda: rung.append(1))
+    assert not slots.offer(["webhook"])
+    assert slots.offer(["webhook", "function:a"])
+    assert (slots.capacity, slots.pools["function"].offers) == (10, ["function:a"])
+    pool = slots.pools["function"]
+    pool.hold()
+    assert slots.offer(["webhook", "function:a", "function:b"])
+    assert slots.pools["function"] is pool
+    assert (pool.held, pool.offers) == (1, ["function:a", "function:b"])
+    pool.want_more()
+    pool.let_go()
+    assert rung == [1], "a pool that came later rings too"
+
+
+def test_a_pool_without_offers_counts_what_it_still_has():
+    slots = Slots(["webhook", "command:x"], capacities={}, default=7, hold_most=5)
+    pool = slots.pools["command"]
+    pool.hold()
+    assert pool.start()
+    assert slots.offer(["webhook"])
+    assert (slots.of("command"), pool.offers, slots.running) == (pool, [], 1)
+    assert slots.capacity == 7
+    pool.end()
+    assert slots.running == 0

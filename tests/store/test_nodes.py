@@ -224,3 +224,15 @@ class TestDuties:
         await store.take_duty("upkeep", "a")
         await times.advance(-3_600_000)
         assert await store.take_duty("upkeep", "b")
+
+
+async def test_a_beat_may_bring_new_offers(store):
+    await store.register(node_info("a"))
+    (before,) = await store.list_nodes()
+    await store.beat("a", NodeLoad(offers=["webhook", "function:new"], capacity=99))
+    (after,) = await store.list_nodes()
+    assert (after.offers, after.capacity) == (["webhook", "function:new"], 99)
+    await store.beat("a", NodeLoad(held=1))
+    (kept,) = await store.list_nodes()
+    assert (kept.offers, kept.capacity, kept.held) == (after.offers, 99, 1)
+    assert before.offers != after.offers

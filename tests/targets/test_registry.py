@@ -128,3 +128,18 @@ def test_an_embedded_program_offers_its_callables():
     targets.check(FunctionTarget(function="program:tick"))
     with pytest.raises(Invalid, match="is not registered"):
         targets.check(FunctionTarget(function="program:other"))
+
+
+async def test_what_is_registered_may_change_while_it_runs():
+    targets = build_targets(version="", functions=["a"], commands={"x": CommandSetting(argv=("true",))})
+    async with targets:
+        assert targets.offers == ["webhook", "function:a", "command:x"]
+        targets.register("function", ["b", "c:only"])
+        targets.register("command", {"y": CommandSetting(argv=("true",))})
+        await targets.reload()
+        assert targets.offers == ["webhook", "function:b", "function:c", "command:y"]
+        for fine in (FunctionTarget(function="b:f"), FunctionTarget(function="c:only"), CommandTarget(command="y")):
+            targets.check(fine)
+        for wrong in (FunctionTarget(function="a:f"), FunctionTarget(function="c:f"), CommandTarget(command="x")):
+            with pytest.raises(Invalid):
+                targets.check(wrong)

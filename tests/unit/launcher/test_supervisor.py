@@ -6,10 +6,13 @@ import asyncio
 import signal
 
 import pytest
+import structlog
 
 from onthedot.clock import FakeClock
 from onthedot.errors import OnTheDotError
+from onthedot.launcher import supervisor
 from onthedot.launcher.supervisor import GIVE_UP, HEALTHY, Supervisor
+from onthedot.settings import Settings
 
 
 class FakeWorker:
@@ -134,3 +137,12 @@ async def test_other_signals_reach_all_who_live(hall, clock):
     assert [worker.signals for worker in hall.workers] == [[signal.SIGHUP]] * 2
     supervisor.stop(signal.SIGTERM)
     await running
+
+
+async def test_a_store_that_is_away_is_left_to_the_workers(free_port):
+    """They wait for it; the supervisor only says what it knows."""
+    url = f"postgresql://postgres@127.0.0.1:{free_port()}/none?timeout=1"
+    with structlog.testing.capture_logs() as said:
+        told = await supervisor._told(Settings(store=url, workers=2), None, 8000)
+    assert "2 processes" in told
+    assert [line["event"] for line in said] == ["the workers will wait for the store"]
