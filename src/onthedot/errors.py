@@ -52,8 +52,11 @@ __all__ = [
 ]
 
 
-class FieldProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One wrong field: where it is, what is wrong, what was given, what would be accepted."""
+class FieldProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """One wrong field: where it is, what is wrong, what was given, what would be accepted.
+
+    All four are always there, so that a client need not ask: `given` is null for what is missing, and for secrets.
+    """
 
     path: str
     message: str

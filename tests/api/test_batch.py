@@ -90,3 +90,17 @@ async def test_hazards_in_one_item_leave_the_others_alone(api):
     items = [job(1), job(2, params=deep), job(3, name="a\x00b"), job(4, params={"n": 10**30}), job(5)]
     answer = await api.post("/v1/jobs/batch", content=json.dumps(items))
     assert [item["status"] for item in answer.json()] == [201, 422, 422, 422, 201]
+
+
+async def test_a_job_without_a_key_says_so(api):
+    (item,) = (await api.post("/v1/jobs/batch", json=[{**JOB, "key": None}])).json()
+    assert (item["status"], item["key"]) == (201, None)
+
+
+async def test_another_body_under_the_same_idempotency_key_is_refused_whole(api):
+    once = {"Idempotency-Key": "batch"}
+    first = (await api.post("/v1/jobs/batch", json=[job(1)], headers=once)).json()
+    assert (await api.post("/v1/jobs/batch", json=[job(1)], headers=once)).json() == first
+    refused = problem(await api.post("/v1/jobs/batch", json=[job(1), job(2)], headers=once), 422)
+    assert refused["errors"][0]["given"] == "batch"
+    assert (await api.get("/v1/jobs/by-key/job-2")).status_code == 404

@@ -29,8 +29,8 @@ class BatchAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """201 with the job's id, or the status and errors that the item alone would have got."""
 
     status: int
-    id: int | None = None
-    key: str | None = None
+    id: int | msgspec.UnsetType = msgspec.UNSET
+    key: str | msgspec.UnsetType | None = msgspec.UNSET  # null for a job without one
     detail: str | None = None
     errors: list[FieldProblem] = msgspec.field(default_factory=list)
 

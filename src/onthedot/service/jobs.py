@@ -57,7 +57,8 @@ class JobVerbs(Wired):
         """One durable answer per item, in order; a wrong item does not stop the others.
 
         An item that could not even be decoded may be given as its error, so that it keeps its place. Under an
-        idempotency key each item has one of its own, by its place: a repeat after half an answer fills in the rest.
+        idempotency key each item has one of its own, by its place: a repeat after half an answer fills in the rest. The
+        fingerprint is that of all: another body under the same key is refused whole, before anything is written.
         """
         if len(specs) > BATCH_LIMIT:
             raise TooLarge(f"a batch has at most {BATCH_LIMIT} jobs, this one has {len(specs)}")
@@ -66,10 +67,8 @@ class JobVerbs(Wired):
         for spec in specs:
             answers.append(self._objection(spec, now))
             await self._breathe(len(answers))
-        repeats = [
-            idempotency("jobs", _placed(idempotency_key, place), spec) if isinstance(spec, JobSpec) else None
-            for place, spec in enumerate(specs)
-        ]
+        repeats = _placed(idempotency_key, specs)
+        await self.store.refuse_other_bodies(tenant, [repeat for repeat in repeats if repeat is not None])
         good = {place: spec for place, spec in enumerate(specs) if isinstance(spec, JobSpec) and answers[place] is None}
         bad = [place for place in range(len(specs)) if place not in good and repeats[place] is not None]
         for place, earlier in zip(bad, await self._earlier(tenant, [repeats[place] for place in bad]), strict=True):
@@ -186,5 +185,10 @@ class JobVerbs(Wired):
         return spec
 
 
-def _placed(key: str | None, place: int) -> str | None:
-    return None if key is None else f"{key}#{place}"
+def _placed(key: str | None, specs: Sequence[JobSpec | OnTheDotError]) -> list[Idempotency | None]:
+    """What each item of a batch is recognised by: its place, and what the whole batch said."""
+    whole = idempotency("batch", key, [spec if isinstance(spec, JobSpec) else str(spec) for spec in specs])
+    return [
+        None if whole is None or not isinstance(spec, JobSpec) else Idempotency(f"{key}#{place}", whole.fingerprint)
+        for place, spec in enumerate(specs)
+    ]

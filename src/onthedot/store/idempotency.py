@@ -15,7 +15,7 @@ from onthedot.errors import IdempotencyMismatch, Invalid
 from onthedot.model.duration import DAY
 from onthedot.store.driver import Rows, Transaction
 
-__all__ = ["Answers", "Idempotency", "Wanted", "claim_keys", "mismatch", "once", "release_keys"]
+__all__ = ["KEPT", "Answers", "Idempotency", "Wanted", "claim_keys", "mismatch", "once", "release_keys"]
 
 T = TypeVar("T")
 KEPT = DAY

@@ -9,7 +9,7 @@ from onthedot.model.job import JobRecord, JobView
 from onthedot.store.creating import NewJob
 from onthedot.store.driver import Rows, Transaction
 from onthedot.store.group import create_group
-from onthedot.store.idempotency import Idempotency
+from onthedot.store.idempotency import KEPT, Idempotency, mismatch
 from onthedot.store.reading import VIEW, no_job, read_view, read_views
 from onthedot.store.records import job_record, job_view
 from onthedot.store.topic import Topic
@@ -40,6 +40,19 @@ class Jobs(Topic):
             return {key: views[job_id] for key, job_id in jobs.items() if job_id in views}
 
         return await self.driver.read(body) if asked else {}
+
+    async def refuse_other_bodies(self, tenant: int, repeats: Sequence[Idempotency]) -> None:
+        """IdempotencyMismatch if one of these keys was used with another request. Writes nothing."""
+        asked = {repeat.key: repeat.fingerprint for repeat in repeats}
+
+        async def body(tx: Transaction) -> None:
+            kept_since = await tx.now() - KEPT
+            for row in await tx.rows("read_idempotency", Rows([(tenant, key) for key in asked])):
+                if row["fingerprint"] != asked[row["key"]] and row["created_at"] > kept_since:
+                    raise mismatch(row["key"].rpartition("#")[0] or row["key"])
+
+        if asked:
+            await self.driver.read(body)
 
     async def get_job(self, tenant: int, job_id: int) -> JobView:
         return await self.driver.read(lambda tx: read_view(tx, tenant, job_id))

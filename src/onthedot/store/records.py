@@ -170,7 +170,7 @@ def view_of(
         version=version,
         state=state,
         reason=reason,
-        next_run=None if next_run is None else format_instant(next_run),
+        next_run=None if next_run is None or state == "paused" else format_instant(next_run),  # held ahead: recalled
         last_run=None if last_run is None else format_instant(last_run),
         created_at=format_instant(created_at),
         updated_at=format_instant(updated_at),

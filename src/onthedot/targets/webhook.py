@@ -36,6 +36,7 @@ from onthedot.targets.url import ACCEPTED, is_localhost, read_url
 
 __all__ = ["Webhooks"]
 
+ALLOWED = "a public address, or one that EGRESS_ALLOW lists"
 IDLE = 4.0
 BODY_WAIT = 1.0
 BODY_LIMIT = 64 * 1024
@@ -64,7 +65,7 @@ class Webhooks:
             address = LOOPBACK
         why = None if address is None else self._rule.refusal(address, url.host)
         if why is not None:
-            raise Invalid.one("target.url", f"may not be called: {why}", given=target.url[:200])
+            raise Invalid.one("target.url", f"may not be called: {why}", given=target.url[:200], accepted=ALLOWED)
 
     async def send(self, call: Call) -> Outcome:
         target = call.target

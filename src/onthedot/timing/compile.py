@@ -52,7 +52,11 @@ def shape_problems(schedule: Schedule) -> list[FieldProblem]:
     """Exactly one kind, and none that is not built. Raises NotAvailable when that is all there is to say."""
     given = [name for name in SCHEDULE_KINDS if getattr(schedule, "in_" if name == "in" else name) is not None]
     missing = [
-        FieldProblem(path=f"schedule.{name}", message=f"not available: {name!r} is not built into this version")
+        FieldProblem(
+            path=f"schedule.{name}",
+            message=f"not available: {name!r} is not built into this version",
+            accepted="a schedule without it",
+        )
         for name, value in (("rrule", schedule.rrule), ("exclude", schedule.exclude))
         if value is not None
     ]

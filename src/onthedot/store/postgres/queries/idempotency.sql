@@ -7,7 +7,7 @@ WHERE idempotency.created_at < $2
 RETURNING tenant, key;
 
 -- name: read_idempotency
-SELECT i.tenant, i.key, i.fingerprint, i.result
+SELECT i.tenant, i.key, i.fingerprint, i.result, i.created_at
 FROM unnest($1::bigint[], $2::text[]) AS u(tenant, key) JOIN idempotency i ON i.tenant = u.tenant AND i.key = u.key;
 
 -- name: keep_answer

@@ -10,7 +10,7 @@ WHERE idempotency.created_at < ?2
 RETURNING tenant, key;
 
 -- name: read_idempotency
-SELECT i.tenant, i.key, i.fingerprint, i.result
+SELECT i.tenant, i.key, i.fingerprint, i.result, i.created_at
 FROM json_each(?1) u
 JOIN idempotency i ON i.tenant = json_extract(u.value, '$[0]') AND i.key = json_extract(u.value, '$[1]');
 
