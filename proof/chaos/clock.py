@@ -10,12 +10,15 @@ from proof.checker.events import Stepped
 
 __all__ = ["TrueTime"]
 
+UNSURE = 50
+"""ms around a step in which a reading may be of before or after it."""
+
 
 class TrueTime:
     def __init__(self) -> None:
         self.began_mono = time.monotonic_ns() // 1000  # µs
         self.began_real = time.time_ns() // 1000
-        self._steps: list[tuple[int, int, int]] = []  # (true ms, offset ms from then on, number of the diary's note)
+        self._steps: list[tuple[int, int]] = []  # (true ms, offset ms from then on)
         self.stepped: list[Stepped] = []
 
     @property
@@ -34,22 +37,23 @@ class TrueTime:
         return real_us // 1000 + self.offset(at)
 
     def offset(self, at: int) -> int:
-        return next((offset for begin, offset, _ in reversed(self._steps) if begin <= at), 0)
+        return next((offset for begin, offset in reversed(self._steps) if begin <= at), 0)
 
-    def step(self, by_ms: int, note: int) -> None:
-        """The database's clock was set just now, after that note of its diary."""
+    def step(self, by_ms: int) -> None:
+        """The database's clock was set just now."""
         now = self.now
         before = self.offset(now)
         highest = max([self.db_now(), *(step.highest for step in self.stepped)])
-        self._steps.append((now, before + by_ms, note))
+        self._steps.append((now, before + by_ms))
         self.stepped.append(Stepped(at=now, by_ms=by_ms, highest=highest))
 
-    def at(self, db_us: int, note: int) -> int:
+    def at(self, db_us: int, near: int) -> int:
+        """The true time of a reading of the database's clock: of all that it could be, the one nearest to `near`."""
         true = (db_us - self.began_real) // 1000
-        spans = [(-(10**12), 0, 0), *self._steps, (10**15, 0, 10**18)]
-        fits: list[tuple[int, bool]] = []
-        for (begin, offset, first), (end, _, last) in pairwise(spans):
-            if begin - 50 <= true - offset <= end + 50:
-                fits.append((true - offset, first <= note <= last))
-        by_number = [at for at, fitting in fits if fitting]
-        return by_number[-1] if by_number else fits[-1][0] if fits else true
+        spans = [(-(10**12), 0), *self._steps, (10**15, 0)]
+        fits = [
+            true - offset
+            for (begin, offset), (end, _) in pairwise(spans)
+            if begin - UNSURE <= true - offset <= end + UNSURE
+        ]
+        return min(fits or [true], key=lambda at: abs(at - near))

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from proof.checker.events import Claimed, Event, Lost, Recorded
+from proof.checker.story import LEASE
 
 __all__ = ["READ", "Clock", "Note", "events_of", "pids_of", "postgres_diary", "sqlite_diary"]
 
@@ -86,8 +87,8 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Clock(Protocol):
-    def at(self, db_us: int, note: int) -> int:
-        """The true time in ms of a moment on the database's clock, as the diary's note of that number saw it."""
+    def at(self, db_us: int, near: int) -> int:
+        """The true time in ms of a reading of the database's clock; it may have been set: the one nearest to `near`."""
         ...
 
 
@@ -101,12 +102,14 @@ def pids_of(notes: Iterable[Note]) -> dict[int, list[str]]:
 
 
 def events_of(notes: Iterable[Note], clock: Clock) -> Iterable[Event]:
+    """In the order of their numbers, which never goes back, whatever the database's clock does."""
+    at = 0
     for note in notes:
-        at = clock.at(note.db, note.id)
+        at = max(at, clock.at(note.db, at))
         match note.what:
             case "claimed" | "moved":
                 yield Claimed(at=at, db=note.db // 1000, node=note.node, run=note.run, token=note.token)
             case "recorded":
                 yield Recorded(at=at, node=note.node, run=note.run, token=note.token)
             case "lost":
-                yield Lost(at=at, node=note.node, silent=at - clock.at(note.beat * 1000, note.id))
+                yield Lost(at=at, node=note.node, silent=at - clock.at(note.beat * 1000, at - LEASE))

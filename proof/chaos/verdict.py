@@ -4,6 +4,8 @@ All checks of the simulation, and one more: no node is declared lost unless some
 figure here, not a violation: the machine may be busy. What real processes alone can do is looked at before it counts:
 - A request that a process had in its hands when it was frozen leaves it after the thaw. It is excused only if the run
   was due before the freeze; a node that starts anything new after its lease is not.
+- An at-most-once run that was recorded when the database's clock was set back waits for its instant to come again, also
+  if its job is deleted meanwhile.
 - An at-most-once run is recorded as tried before it is sent: killed in between, it was never received.
 - A try that was in a frozen process's hands for longer than its time-out was never sent, and is a try.
 """
@@ -46,9 +48,11 @@ def _unexplained_losses(story: Story) -> Iterator[Violation]:
 
 
 def _excused(story: Story, violation: Violation) -> bool:
-    if violation.kind not in ("zombie", "tries"):
+    if violation.kind not in ("zombie", "tries", "after_delete", "after_pause"):
         return False
     run = violation.text.split()[0]
+    if violation.kind.startswith("after_"):
+        return _begun_before_step(story, run)
     row = story.entries.get(run) or story.live.get(run)
     if row is None:
         return False
@@ -63,6 +67,15 @@ def _excused(story: Story, violation: Violation) -> bool:
         due = story.ledger.at - (story.ledger.now - row.due_at)
         return any(freeze.at <= due + 60_000 and due - SLACK <= freeze.until for freeze in freezes)
     return any(_in_hands(story, freeze, run, row.due_at) for freeze in freezes)
+
+
+def _begun_before_step(story: Story, run: str) -> bool:
+    """At most once, so recorded as sent before the send; then the database's clock was set back, so that it was early
+    again and waited. Nobody can take it back any more: it goes out when its instant comes for the second time."""
+    send = story.sends[run][0]
+    claims = [claim.at for claim in story.claims if claim.run == run]
+    back = [step for step in story.steps if step.by_ms < 0 and min(claims, default=0) <= step.at <= send.at]
+    return bool(back) and story.jobs[send.job].at_most_once
 
 
 def _in_hands(story: Story, freeze: Fault, run: str, due_at: int) -> bool:

@@ -20,9 +20,9 @@ async def _install(url: str) -> Store:
         with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
             connection.executescript(sqlite_diary())
     else:
-        connection = await asyncpg.connect(url)
-        await connection.execute(postgres_diary())
-        await connection.close()
+        session = await asyncpg.connect(url)
+        await session.execute(postgres_diary())
+        await session.close()
     return await open_store(url)
 
 
