@@ -6,10 +6,12 @@ The order and the choices repeat with the seed; the instants do not: these are r
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import asyncpg
 import msgspec
 
 from proof.chaos.clock import TrueTime
@@ -190,6 +192,7 @@ class Nemesis:
         double.busy, began = True, self._time.now
         await double.start()
         pid = double.pid
+        await self._registered(pid)
         await self._rest(1, 2 * LEASE)
         if self._rng.random() < 0.5:
             double.kill()
@@ -201,6 +204,13 @@ class Nemesis:
         double.kill()
         self._note(began, what, pid=pid, name=double.name)
         double.busy = False
+
+    async def _registered(self, pid: int) -> None:
+        for _ in range(100):
+            with contextlib.suppress(OSError, asyncpg.PostgresError, TimeoutError):
+                if await self._database.fetch("SELECT 1 FROM nodes WHERE pid = $1", pid):
+                    return
+            await asyncio.sleep(0.2)
 
     async def _node_clock(self) -> None:
         if (node := self._pick([*self._executors, *self._apis])) is None:
