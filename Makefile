@@ -6,7 +6,7 @@ WORKERS ?= 2
 export VENV PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help run chaos test venv check sim planted fix lock
+.PHONY: help run chaos test venv check sim planted bench fix lock
 
 help: ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -44,3 +44,8 @@ chaos: venv ## real nodes under faults: SIZE=smoke|short|full|points, SEED=…, 
 
 lock: ## pin the requirements anew (UPGRADE=--upgrade takes the newest versions)
 	@UPGRADE="$(UPGRADE)" scripts/lock.sh
+
+MODE ?= quick
+bench: venv ## measure ours and the peers on the same work (MODE=full takes about an hour; ONLY=drain,webhooks picks)
+	@bench/install.sh
+	$(VENV)/bin/python -m bench --mode $(MODE) $(if $(ONLY),--only $(ONLY))

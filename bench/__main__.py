@@ -1,4 +1,4 @@
-"""`make bench`: ours and theirs alternately on the same work; prints medians, spreads and ratios, writes JSON and HTML."""
+"""`make bench`: ours and theirs alternately on the same work; medians, spreads and ratios as text, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def main() -> int:
     _say(markdown(reports) + "\n")
     for what, ratio, target in verdicts(reports):
         reached = ratio is not None and ratio >= target
-        _say(f"{'reached' if reached else 'MISSED '} {what}: {'–' if ratio is None else f'{ratio:.2f}'} (wanted {target})")
+        told = "–" if ratio is None else f"{ratio:.2f}"
+        _say(f"{'reached' if reached else 'MISSED '} {what}: {told} (wanted {target})")
     _say(f"\n{chosen.out / 'bench.html'}")
     return 0
 
@@ -51,7 +52,7 @@ def _about(mode: str, rounds: int, version: str, load: float) -> dict[str, Any]:
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "mode": f"{mode}, {rounds} round(s), median of the rounds; ratios are taken round by round",
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.release()}, Python {platform.python_version()}",
+        "machine": f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}",
         "load before": f"{load:.1f} (1 minute average; above 0.5 other work shares the cores and only ratios count)",
         "PostgreSQL": f"{version}, fsync on, {', '.join(f'{name}={value}' for name, value in TUNING.items())}",
     }

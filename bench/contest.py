@@ -14,9 +14,10 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-__all__ = ["Tally", "cpu_seconds", "play", "quantiles"]
+__all__ = ["Cost", "Tally", "cpu_seconds", "play", "quantiles", "server_cpu_seconds"]
 
 
 PATIENCE = 600.0
@@ -65,6 +66,36 @@ def cpu_seconds() -> float:
         used.ru_utime + used.ru_stime
         for used in (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
     )
+
+
+def server_cpu_seconds() -> float:
+    """What the database's processes used so far: those that live, and those that ended. 0 where it can't be seen."""
+    postmaster = os.environ.get("BENCH_POSTMASTER")
+    if not postmaster:
+        return 0.0
+    total = 0
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if fields[1] == postmaster:
+                total += int(fields[11]) + int(fields[12])
+            elif entry.name == postmaster:
+                total += sum(int(field) for field in fields[11:15])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+class Cost:
+    """CPU from here on, the contestant's own and the database's: the one figure that a busy machine distorts least."""
+
+    def __init__(self) -> None:
+        self._own, self._server = cpu_seconds(), server_cpu_seconds()
+
+    def per_run(self, n: int) -> dict[str, float]:
+        own, server = cpu_seconds() - self._own, server_cpu_seconds() - self._server
+        return {"cpu_us_per_run": own / n * 1e6, "db_cpu_us_per_run": server / n * 1e6}
 
 
 def play(scenarios: Mapping[str, Callable[..., Any]]) -> None:

@@ -14,7 +14,8 @@ _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 h2 { margin: 2.2rem 0 .3rem; font-size: 1.05rem } .less { opacity: .7; font-size: .85rem }
 .row { display: grid; grid-template-columns: 15rem 1fr 9rem; gap: .7rem; align-items: center; padding: .12rem 0 }
-.bar { height: 1.05rem; background: var(--theirs); border-radius: 2px; min-width: 2px } .ours .bar { background: var(--ours) }
+.bar { height: 1.05rem; background: var(--theirs); border-radius: 2px; min-width: 2px }
+.ours .bar { background: var(--ours) }
 .ours .name { font-weight: 600 } .figure { text-align: right; font-variant-numeric: tabular-nums }
 .why { grid-column: 2 / 4; opacity: .7 } dt { font-weight: 600 } dd { margin: 0 0 .5rem }
 """

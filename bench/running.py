@@ -55,7 +55,9 @@ class Report:
         """Ours to theirs, round by round, the median of it: above 1 is ahead of them, whatever the figure."""
         path = self.scenario.figure
         pairs = zip(self.ours.figures(path), peer.figures(path), strict=False)
-        ratios = [(ours / theirs if self.scenario.more_is_better else theirs / ours) for ours, theirs in pairs if theirs]
+        ratios = [
+            (ours / theirs if self.scenario.more_is_better else theirs / ours) for ours, theirs in pairs if theirs
+        ]
         return median(ratios) if ratios else None
 
 
@@ -97,7 +99,13 @@ def _play(scenario: Scenario, entry: Entry, seat: Played, places: Places) -> Non
         command = [*contestant.command(entry.play), json.dumps({"store": store, **given})]
         try:
             done = subprocess.run(
-                command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=True, stdin=subprocess.DEVNULL
+                command,
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+                check=True,
+                stdin=subprocess.DEVNULL,
             )
             seat.rounds.append(json.loads(done.stdout.strip().splitlines()[-1]))
         except subprocess.TimeoutExpired:

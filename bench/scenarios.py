@@ -38,18 +38,31 @@ class Scenario:
 
 
 def scenarios(mode: Mode) -> list[Scenario]:
-    """`quick` is enough to see a change of a tenth; `full` is what docs/performance.md shows; `tiny` is a smoke test."""
+    """`quick` shows a change of a tenth; `full` is for docs/performance.md; `tiny` is a smoke test."""
     n = {"tiny": 200, "quick": 5000, "full": 20_000}[mode]
     seconds = {"tiny": 1, "quick": 5, "full": 20}[mode]
     pending = {"tiny": 500, "quick": 100_000, "full": 1_000_000}[mode]
     slow = n / 20_000
     found = [
         Scenario(
-            "drain",
-            "Drain of due no-op functions, PostgreSQL, one process",
+            "drain-jobs",
+            "Drain of due one-off jobs, each with a run of its own, PostgreSQL, one process",
             "rate",
             [
                 Entry("postgres", "drain"),
+                Entry("pgqueuer", "drain", {"batch": 1000}),
+                Entry("graphile", "drain"),
+                Entry("apscheduler", "drain", share=0.1),
+            ],
+            {"n": n},
+            wanted={"PgQueuer": 2.0, "graphile-worker": 0.8},
+        ),
+        Scenario(
+            "drain",
+            "Drain of due runs of one no-op function, PostgreSQL, one process",
+            "rate",
+            [
+                Entry("postgres", "drain_runs"),
                 Entry("pgqueuer", "drain", {"batch": 1000}),
                 Entry("graphile", "drain"),
                 Entry("pgboss", "drain"),
@@ -84,7 +97,7 @@ def scenarios(mode: Mode) -> list[Scenario]:
             f"Drain with {pending:,} more pending",
             "rate",
             [
-                Entry("postgres", "drain_pending", {"pending": pending}),
+                Entry("postgres", "drain", {"pending": pending}),
                 Entry("postgres", "drain", label="On the Dot, nothing else pending"),
                 Entry("pgqueuer", "drain", {"batch": 1000, "pending": pending}),
                 Entry("graphile", "drain", {"pending": pending}),

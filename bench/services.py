@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import socket
 import subprocess
@@ -64,6 +65,8 @@ def services(directory: Path, redis_server: Path | None) -> Iterator[Places]:
     home.chmod(0o755)
     try:
         with postgres.running_postgres(home) as server, _redis(home, redis_server) as port, _echo() as echo:
+            assert server.process is not None
+            os.environ["BENCH_POSTMASTER"] = str(server.process.pid)
             yield Places(server, home, port, echo)
     finally:
         shutil.rmtree(home, ignore_errors=True)

@@ -16,7 +16,8 @@ def markdown(reports: list[Report]) -> str:
 def _table(report: Report) -> Iterator[str]:
     lateness = report.scenario.figure.startswith("late_ms")
     yield f"\n### {report.scenario.title}\n"
-    heads = ["", "late p50 ms", "p99 ms", "max ms", "CPU µs a run"] if lateness else ["", "per second", "spread", "CPU µs a run"]
+    heads = ["", "late p50 ms", "p99 ms", "max ms"] if lateness else ["", "per second", "spread"]
+    heads += ["CPU µs a run", "and of the database"]
     yield "| " + " | ".join([*heads, "ours to theirs"]) + " |"
     yield "|" + "---|" * (len(heads) + 1)
     for seat in report.played:
@@ -31,7 +32,7 @@ def _cells(seat: Played, lateness: bool, width: int) -> list[str]:
     else:
         rates = seat.figures("rate")
         cells = [_number(seat.median("rate")), f"{min(rates):,.0f}-{max(rates):,.0f}" if rates else "–"]
-    return [*cells, _number(seat.median("cpu_us_per_run"))]
+    return [*cells, _number(seat.median("cpu_us_per_run")), _number(seat.median("db_cpu_us_per_run"))]
 
 
 def _number(value: float | None, digits: int = 0) -> str:
@@ -47,10 +48,9 @@ def _ratio(report: Report, seat: Played) -> str:
 
 def verdicts(reports: list[Report]) -> list[tuple[str, float | None, float]]:
     """What we want to be true: what it is about, the ratio we have, the ratio we want."""
-    found = []
-    for report in reports:
-        for name, wanted in report.scenario.wanted.items():
-            for seat in report.played:
-                if seat.name == name and seat.rounds:
-                    found.append((f"{report.scenario.title}, to {name}", report.ratio(seat), wanted))
-    return found
+    return [
+        (f"{report.scenario.title}, to {seat.name}", report.ratio(seat), report.scenario.wanted[seat.name])
+        for report in reports
+        for seat in report.played
+        if seat.name in report.scenario.wanted and seat.rounds
+    ]

@@ -16,3 +16,4 @@ compile run.txt pyproject.toml
 compile build.txt --group build --constraints requirements/run.txt
 compile uv.txt --group uv
 compile dev.txt pyproject.toml --group build --group dev --constraints requirements/run.txt --constraints requirements/build.txt
+compile bench.txt requirements/bench.in

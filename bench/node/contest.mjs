@@ -1,4 +1,5 @@
 // How a contestant on Node is asked: `node graphile.mjs drain '{"n": 20000, …}'` prints one line of JSON.
+import { readdirSync, readFileSync } from "node:fs";
 
 export class Tally {
   constructor(n) {
@@ -20,6 +21,37 @@ export function quantiles(values) {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] * 1000) / 1000;
   return { p50: at(0.5), p99: at(0.99), max: at(1), min: at(0) };
+}
+
+// CPU from here on, ours and the database's, per run in µs.
+export class Cost {
+  constructor() {
+    this.own = process.cpuUsage();
+    this.server = serverTicks();
+  }
+
+  perRun(n) {
+    const own = process.cpuUsage(this.own);
+    const server = (serverTicks() - this.server) * 10_000; // a tick is 10 ms
+    return { cpu_us_per_run: (own.user + own.system) / n, db_cpu_us_per_run: server / n };
+  }
+}
+
+function serverTicks() {
+  const postmaster = process.env.BENCH_POSTMASTER;
+  let total = 0;
+  for (const name of postmaster ? readdirSync("/proc") : []) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      if (fields[1] === postmaster) total += Number(fields[11]) + Number(fields[12]);
+      else if (name === postmaster) total += fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+    } catch {
+      // it ended meanwhile
+    }
+  }
+  return total;
 }
 
 export async function play(scenarios) {

@@ -1,7 +1,8 @@
 // graphile-worker on PostgreSQL: local queue of 2000, completions batched, as its performance page advises.
 import { makeWorkerUtils, run, Logger } from "graphile-worker";
-import { play, quantiles, Tally } from "./contest.mjs";
+import { Cost, play, quantiles, Tally } from "./contest.mjs";
 
+const SETTINGS = "local queue 2000 (drain) or 500, concurrency 24, completions batched, poll 0.1 s; no history, locks of 4 h";
 const QUIET = new Logger(() => () => {});
 const CHUNK = 5000;
 
@@ -47,15 +48,15 @@ play({
     await add(utils, Array(n).fill(Date.now() - 1000));
     await utils.withPgClient((client) => client.query("ANALYZE"));
     const tally = new Tally(n);
-    const cpu = process.cpuUsage();
+    const cost = new Cost();
     const runner = await start(store, () => tally.hit(), { queue, concurrency, poll: 100 });
     await tally.all;
     while (await remaining(utils)) await new Promise((later) => setTimeout(later, 5));
     const ended = performance.now();
-    const used = process.cpuUsage(cpu);
+    const spent = cost.perRun(n);
     await runner.stop();
     await utils.release();
-    return { rate: (n / (ended - tally.first)) * 1000, cpu_us_per_run: (used.user + used.system) / n };
+    return { rate: (n / (ended - tally.first)) * 1000, ...spent };
   },
 
   async lateness({ store, rate, seconds, at_once = false, queue = 500, concurrency = 24 }) {
@@ -67,12 +68,12 @@ play({
     const tally = new Tally(n);
     const runner = await start(store, (due) => tally.hit(due), { queue, concurrency, poll: 100 });
     await new Promise((later) => setTimeout(later, Math.max(0, base - Date.now())));
-    const cpu = process.cpuUsage();
+    const cost = new Cost();
     await tally.all;
-    const used = process.cpuUsage(cpu);
+    const spent = cost.perRun(n);
     await runner.stop();
     await utils.release();
-    return { late_ms: quantiles(tally.late), cpu_us_per_run: (used.user + used.system) / n };
+    return { late_ms: quantiles(tally.late), ...spent };
   },
 
   async create_one({ store, n }) {

@@ -74,7 +74,9 @@ class _Client(asyncio.Protocol):
 
     def __init__(self, body: dict[str, Any], requests: int) -> None:
         raw = json.dumps(body).encode()
-        head = f"POST /v1/jobs HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {len(raw)}"
+        head = (
+            f"POST /v1/jobs HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {len(raw)}"
+        )
         self._request = head.encode() + b"\r\n\r\n" + raw
         self._left = requests
         self._parser = httptools.HttpResponseParser(self)

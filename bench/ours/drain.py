@@ -5,23 +5,34 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from pathlib import Path
 from typing import Any
 
-import asyncpg
+from bench.contest import Cost, quantiles
+from bench.ours.parts import VERSION, Meter, callables, create, opened, running, spec, webhooks, workers
+from bench.ours.seeding import analyze, pending_jobs, runs_of
+from onthedot.model.target import WebhookTarget
+from onthedot.targets import Call, EgressRule, Targets
+from onthedot.targets.webhook import Webhooks
 
-from bench.contest import cpu_seconds, quantiles
-from bench.ours.parts import Meter, callables, create, opened, running, spec, webhooks, workers
+__all__ = ["bare_webhooks", "drain", "drain_runs", "drain_webhooks", "drain_workers"]
 
-__all__ = ["analyze", "drain", "drain_webhooks", "drain_workers"]
+NOOP = {"type": "function", "function": "noop"}
+PATIENCE = 500.0
 
 
 async def _noop() -> None:
     """Nothing."""
 
 
-async def drain(store: str, n: int) -> dict[str, Any]:
-    """One-off jobs of an in-process function, all due."""
-    return await _drain(store, n, callables(noop=_noop), {"type": "function", "function": "noop"})
+async def drain(store: str, n: int, pending: int = 0) -> dict[str, Any]:
+    """One-off jobs of an in-process function, all due: each is a job of its own that ends with its run."""
+    return await _drain(store, n, callables(noop=_noop), NOOP, pending=pending)
+
+
+async def drain_runs(store: str, n: int) -> dict[str, Any]:
+    """Runs of one job, all due: as much as a queue keeps of a task, and a ledger row each."""
+    return await _drain(store, n, callables(noop=_noop), NOOP, one_job=True)
 
 
 async def drain_workers(store: str, n: int, processes: int = 2) -> dict[str, Any]:
@@ -31,41 +42,66 @@ async def drain_workers(store: str, n: int, processes: int = 2) -> dict[str, Any
 
 
 async def drain_webhooks(store: str, n: int, echo: str) -> dict[str, Any]:
-    return await _drain(store, n, webhooks(), {"type": "webhook", "url": echo, "body": {"a": 1}})
+    return await _drain(store, n, webhooks(), _webhook(echo))
 
 
-async def _drain(url: str, n: int, targets: Any, target: dict[str, Any], **settings: Any) -> dict[str, Any]:
+async def _drain(
+    url: str,
+    n: int,
+    targets: Targets,
+    target: dict[str, Any],
+    *,
+    pending: int = 0,
+    one_job: bool = False,
+    **settings: Any,
+) -> dict[str, Any]:
     async with opened(url, targets) as (store, service):
-        due = spec({"in": "1ms"}, target)
-        await create(service, (due for _ in range(n)))
+        if pending:
+            await pending_jobs(url, service, pending, target)
+        if one_job:
+            await runs_of(url, service, n, target)
+        else:
+            due = spec({"in": "1ms"}, target)
+            await create(service, (due for _ in range(n)))
         await analyze(url)
         meter = Meter(store, n)
-        cpu = cpu_seconds()
+        cost = Cost()
         async with running(meter, targets, **settings):
-            async with asyncio.timeout(300):
+            async with asyncio.timeout(PATIENCE):
                 await meter.all.wait()
-            cpu = cpu_seconds() - cpu
-            rss = _resident_mb()
-        return {
-            "rate": meter.rate,
-            "cpu_us_per_run": cpu / n * 1e6,
-            "claim_ms": quantiles(meter.claims_ms),
-            "finish_ms": quantiles(meter.finishes_ms),
-            "batch": n / len(meter.finishes_ms),
-            "rss_mb": rss,
-        }
+            spent = cost.per_run(n)
+            return {
+                "rate": meter.rate,
+                **spent,
+                "claim_ms": quantiles(meter.claims_ms),
+                "finish_ms": quantiles(meter.finishes_ms),
+                "batch": n / len(meter.finishes_ms),
+                "rss_mb": _resident_mb(),
+            }
 
 
-async def analyze(url: str) -> None:
-    """What autovacuum would have done long ago on a database that lives."""
-    if not url.startswith("postgresql"):
-        return
-    connection = await asyncpg.connect(url)
-    await connection.execute("ANALYZE")
-    await connection.close()
-    time.sleep(0.2)
+async def bare_webhooks(store: str, n: int, echo: str, at_once: int = 1000) -> dict[str, Any]:
+    """The same client without engine and store: `at_once` loops that send one after the other."""
+    rule = EgressRule.parse(allow_private=True)
+    target = WebhookTarget(url=echo, body={"a": 1})
+    left = iter(range(n))
+
+    async def loop(sender: Webhooks) -> None:
+        for number in left:
+            call = Call(run_id=f"1-{number}", job_id=1, slot=number, attempt=1, target=target, tenant=1)
+            outcome = await sender.send(call)
+            if not outcome.ok:
+                raise RuntimeError(outcome.error)
+
+    async with Webhooks(rule, version=VERSION) as sender:
+        began = time.perf_counter()
+        await asyncio.gather(*(loop(sender) for _ in range(min(at_once, n))))
+        return {"rate": n / (time.perf_counter() - began)}
+
+
+def _webhook(echo: str) -> dict[str, Any]:
+    return {"type": "webhook", "url": echo, "body": {"a": 1}}
 
 
 def _resident_mb() -> float:
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20

@@ -7,9 +7,9 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from bench.contest import Tally, cpu_seconds, quantiles
-from bench.ours.drain import analyze
+from bench.contest import Cost, Tally, quantiles
 from bench.ours.parts import callables, create, opened, running, spec
+from bench.ours.seeding import analyze
 
 __all__ = ["lateness"]
 
@@ -35,11 +35,10 @@ async def lateness(store: str, rate: int, seconds: int, at_once: bool = False) -
             raise RuntimeError("the machine was too slow to create the jobs in time")
         async with running(opened_store, targets):
             await asyncio.sleep(base / 1000 - time.time())
-            cpu = cpu_seconds()
+            cost = Cost()
             async with asyncio.timeout(seconds + 60):
                 await executed.wait()
-            cpu = cpu_seconds() - cpu
-            return {"late_ms": quantiles(tally.late_ms), "cpu_us_per_run": cpu / n * 1e6}
+            return {"late_ms": quantiles(tally.late_ms), **cost.per_run(n)}
 
 
 def _instant(ms: int) -> str:

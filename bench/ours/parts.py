@@ -19,7 +19,7 @@ from onthedot.settings import load_settings
 from onthedot.store import Store, open_store
 from onthedot.targets import Callables, EgressRule, Targets, build_targets
 
-__all__ = ["CONCURRENCY", "Meter", "callables", "create", "opened", "running", "spec", "webhooks", "workers"]
+__all__ = ["CONCURRENCY", "VERSION", "Meter", "callables", "create", "opened", "running", "spec", "webhooks", "workers"]
 
 CONCURRENCY = 1000
 BATCH = 5000
@@ -77,7 +77,7 @@ async def _create(service: Service, batch: Sequence[JobSpec]) -> None:
 
 
 class Meter:
-    """Stands before the store: when the first claim was asked for, when the n-th run was recorded, how long claims took.
+    """Stands before the store: when the first claim was sent, when the n-th run was recorded, how long claims took.
 
     A count per batch costs nothing; a count per run would be measured with the run.
     """

@@ -13,7 +13,7 @@ from apscheduler.jobstores.memory import MemoryJobStore
 from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from bench.contest import Tally, cpu_seconds, play, quantiles
+from bench.contest import Cost, Tally, play, quantiles
 
 SETTINGS = "AsyncIOScheduler and executor, uvloop, misfire_grace_time none, job store without pickled extras"
 logging.disable(logging.CRITICAL)
@@ -51,12 +51,12 @@ async def drain(store: str, n: int, pending: int = 0) -> dict[str, Any]:
     due = time.time() + 0.001
     for _ in range(n):
         _add(scheduler, due)
-    cpu, began = cpu_seconds(), time.perf_counter()
+    cost, began = Cost(), time.perf_counter()
     scheduler.resume()
     await executed.wait()
-    cpu = cpu_seconds() - cpu
+    spent = cost.per_run(n)
     scheduler.shutdown(wait=False)
-    return {"rate": n / (_tally.last - began), "cpu_us_per_run": cpu / n * 1e6}
+    return {"rate": n / (_tally.last - began), **spent}
 
 
 async def lateness(store: str, rate: int, seconds: int, at_once: bool = False) -> dict[str, Any]:
@@ -77,11 +77,11 @@ async def lateness(store: str, rate: int, seconds: int, at_once: bool = False) -
         raise RuntimeError("the machine was too slow to add the jobs in time")
     scheduler.resume()
     await asyncio.sleep(base - time.time())
-    cpu = cpu_seconds()
+    cost = Cost()
     await executed.wait()
-    cpu = cpu_seconds() - cpu
+    spent = cost.per_run(n)
     scheduler.shutdown(wait=False)
-    return {"late_ms": quantiles(_tally.late_ms), "cpu_us_per_run": cpu / n * 1e6}
+    return {"late_ms": quantiles(_tally.late_ms), **spent}
 
 
 async def create_one(store: str, n: int) -> dict[str, Any]:

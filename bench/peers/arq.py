@@ -12,7 +12,7 @@ from arq import create_pool
 from arq.connections import RedisSettings
 from arq.worker import Worker, func
 
-from bench.contest import Tally, cpu_seconds, play, quantiles
+from bench.contest import Cost, Tally, play, quantiles
 
 SETTINGS = "max_jobs 100, poll_delay 0.01 s, results not kept, uvloop; Redis appendfsync always"
 logging.disable(logging.CRITICAL)
@@ -42,10 +42,10 @@ async def drain(store: str, n: int) -> dict[str, Any]:
         await asyncio.gather(*(pool.enqueue_job("noop") for _ in range(min(50, n - start))))
     executed = asyncio.Event()
     tally = Tally(n, executed.set)
-    cpu = cpu_seconds()
+    cost = Cost()
     await _run(store, tally, executed)
-    cpu = cpu_seconds() - cpu
-    return {"rate": tally.rate(), "cpu_us_per_run": cpu / n * 1e6}
+    spent = cost.per_run(n)
+    return {"rate": tally.rate(), **spent}
 
 
 async def lateness(store: str, rate: int, seconds: int) -> dict[str, Any]:

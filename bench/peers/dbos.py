@@ -8,7 +8,7 @@ from typing import Any
 
 from dbos import DBOS
 
-from bench.contest import Tally, cpu_seconds, play
+from bench.contest import Cost, Tally, play
 
 SETTINGS = "database queue, worker_concurrency 50, polling every 0.1 s, log level ERROR"
 
@@ -29,13 +29,13 @@ def drain(store: str, n: int) -> dict[str, Any]:
 
     DBOS.launch()
     queue = DBOS.register_queue("bench", worker_concurrency=50, polling_interval_sec=0.1)
-    cpu = cpu_seconds()
+    cost = Cost()
     for _ in range(n):
         queue.enqueue(noop)
     executed.wait(600)
-    cpu = cpu_seconds() - cpu
+    spent = cost.per_run(n)
     DBOS.destroy()
-    return {"rate": tally.rate(), "cpu_us_per_run": cpu / n * 1e6}
+    return {"rate": tally.rate(), **spent}
 
 
 def create_one(store: str, n: int) -> dict[str, Any]:

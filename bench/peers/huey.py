@@ -11,7 +11,7 @@ from typing import Any
 from huey import RedisHuey, SqliteHuey
 from huey.consumer import Consumer
 
-from bench.contest import Tally, cpu_seconds, play, quantiles
+from bench.contest import Cost, Tally, play, quantiles
 
 SETTINGS = "4 threads, results off, fsync on (SQLite: synchronous FULL), scheduler interval 1 s (its least)"
 logging.disable(logging.CRITICAL)
@@ -39,12 +39,12 @@ def drain(store: str, n: int) -> dict[str, Any]:
     for _ in range(n):
         noop()
     consumer = _consumer(huey)
-    cpu = cpu_seconds()
+    cost = Cost()
     consumer.start()
     executed.wait(600)
-    cpu = cpu_seconds() - cpu
+    spent = cost.per_run(n)
     consumer.stop()
-    return {"rate": tally.rate(), "cpu_us_per_run": cpu / n * 1e6}
+    return {"rate": tally.rate(), **spent}
 
 
 def lateness(store: str, rate: int, seconds: int) -> dict[str, Any]:

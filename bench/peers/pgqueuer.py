@@ -14,7 +14,7 @@ from pgqueuer.db import AsyncpgDriver
 from pgqueuer.models import Job
 from pgqueuer.queries import Queries
 
-from bench.contest import Tally, cpu_seconds, play, quantiles
+from bench.contest import Cost, Tally, play, quantiles
 
 SETTINGS = "batch_size as given (1000 drains fastest, 100 is least late), uvloop, durability as installed"
 CHUNK = 5000
@@ -73,14 +73,14 @@ async def drain(store: str, n: int, pending: int = 0, batch: int = 1000, perform
     await connection.execute("ANALYZE")
     done, executed = asyncio.Event(), asyncio.Event()
     tally = Tally(n, executed.set)
-    cpu = cpu_seconds()
+    cost = Cost()
     worker = await _work(store, tally, done, batch, perform)
     await executed.wait()
     ended = await _until_recorded(connection)
-    cpu = cpu_seconds() - cpu
+    spent = cost.per_run(n)
     done.set()
     await worker
-    return {"rate": tally.rate(ended), "cpu_us_per_run": cpu / n * 1e6}
+    return {"rate": tally.rate(ended), **spent}
 
 
 async def drain_webhooks(store: str, n: int, echo: str, batch: int = 100) -> dict[str, Any]:
@@ -111,16 +111,16 @@ async def lateness(store: str, rate: int, seconds: int, batch: int = 100, at_onc
     tally = Tally(n, executed.set)
     worker = await _work(store, tally, done, batch)
     await asyncio.sleep(max(0.0, base - time.time()))
-    cpu = cpu_seconds()
+    cost = Cost()
     await executed.wait()
-    cpu = cpu_seconds() - cpu
+    spent = cost.per_run(n)
     done.set()
     await worker
-    return {"late_ms": quantiles(tally.late_ms), "cpu_us_per_run": cpu / n * 1e6}
+    return {"late_ms": quantiles(tally.late_ms), **spent}
 
 
 async def create_one(store: str, n: int) -> dict[str, Any]:
-    connection, queries = await _installed(store)
+    _, queries = await _installed(store)
     began = time.perf_counter()
     for _ in range(n):
         await queries.enqueue("noop", json.dumps({"a": 1}).encode(), 0, timedelta(days=1))
@@ -128,7 +128,7 @@ async def create_one(store: str, n: int) -> dict[str, Any]:
 
 
 async def create_bulk(store: str, n: int) -> dict[str, Any]:
-    connection, queries = await _installed(store)
+    _, queries = await _installed(store)
     began = time.perf_counter()
     await _enqueue(queries, [b'{"a": 1}'] * n, [timedelta(days=1)] * n)
     return {"rate": n / (time.perf_counter() - began)}

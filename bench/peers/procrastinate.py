@@ -10,7 +10,7 @@ from typing import Any
 
 import procrastinate
 
-from bench.contest import Tally, cpu_seconds, play, quantiles
+from bench.contest import Cost, Tally, play, quantiles
 
 SETTINGS = "concurrency 20, polling every 0.1 s and LISTEN, finished jobs kept (its default), asyncio"
 logging.disable(logging.CRITICAL)
@@ -67,11 +67,11 @@ async def drain(store: str, n: int, pending: int = 0) -> dict[str, Any]:
     task = _task(app, tally)
     await _add(task, [time.time() + 86_400] * pending)
     await _add(task, [time.time() - 1] * n)
-    cpu = cpu_seconds()
+    cost = Cost()
     await _run(app, executed)
-    cpu = cpu_seconds() - cpu
+    spent = cost.per_run(n)
     await app.close_async()
-    return {"rate": tally.rate(), "cpu_us_per_run": cpu / n * 1e6}
+    return {"rate": tally.rate(), **spent}
 
 
 async def lateness(store: str, rate: int, seconds: int) -> dict[str, Any]:
