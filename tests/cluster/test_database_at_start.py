@@ -12,6 +12,9 @@ from collections.abc import Iterator
 import asyncpg
 import pytest
 
+from onthedot.errors import StoreError, StoreUnavailable
+from onthedot.launcher.patience import prepared_when_there
+from onthedot.settings import Settings
 from tests.cluster.nodes import alive, post, runs_heard
 from tests.cluster.walking import ask, until
 from tests.services.pgbouncer import PgBouncerMissing, running_pgbouncer
@@ -82,22 +85,19 @@ async def test_a_signal_ends_the_waiting(cluster, free_port):
     assert "Traceback" not in node.output()
 
 
-async def test_what_waiting_can_not_mend_ends_the_start(postgres_server, cluster):
-    nowhere = cluster.start("--store", postgres_server.url("nowhere"))
-    nobody = cluster.start("--store", postgres_server.url().replace("postgres@", "stranger@"))
-    assert (await nowhere.exited(), await nobody.exited()) == (1, 1)
-    assert 'database "nowhere" does not exist' in nowhere.output()
-    assert 'role "stranger" does not exist' in nobody.output()
-    assert "Traceback" not in nowhere.output() + nobody.output()
-
-
-async def test_a_database_that_forgets_is_refused(postgres_url, cluster):
-    name = postgres_url.rpartition("/")[2]
-    await execute(postgres_url, f"ALTER DATABASE {name} SET synchronous_commit = off")
-    node = cluster.start("--store", postgres_url)
-    assert await node.exited() == 1
-    assert "synchronous_commit off" in node.output()
-    assert "?unsafe=allow" in node.output()
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (("/test_", "/nowhere_"), 'database "nowhere_'),
+        (("postgres@", "stranger@"), 'role "stranger" does not exist'),
+        (("", "?synchronous_commit=off"), "synchronous_commit off"),
+    ],
+)
+async def test_what_waiting_can_not_mend_ends_the_start(postgres_url, wrong, said):
+    url = postgres_url.replace(*wrong) if wrong[0] else postgres_url + wrong[1]
+    with pytest.raises(StoreError, match=said) as caught:
+        await prepared_when_there(Settings(store=url), None, stop=asyncio.Event())
+    assert not isinstance(caught.value, StoreUnavailable)
 
 
 async def test_two_versions_on_one_database(postgres_url, cluster, receiver):

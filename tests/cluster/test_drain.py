@@ -74,6 +74,7 @@ async def test_a_rolling_restart_loses_nothing_and_repeats_nothing(postgres_url,
     nodes = [cluster.start("--store", postgres_url) for _ in range(3)]
     for node in nodes:
         await node.ready()
+    before = set(await alive(nodes[0]))
     made = 0
     rolled = asyncio.Event()
 
@@ -111,3 +112,6 @@ async def test_a_rolling_restart_loses_nothing_and_repeats_nothing(postgres_url,
     heard = runs_heard(receiver)
     assert (len(heard), sum(heard.values())) == (made, made)
     assert made > 100
+    now = set(await alive(nodes[0]))
+    assert len(now) == len(before) == 3
+    assert not now & before, "each start is a new identity"

@@ -63,17 +63,6 @@ async def test_three_processes_of_one_host_are_three_nodes(postgres_url, cluster
     assert await front.stop() == 0
 
 
-async def test_each_start_is_a_new_identity(postgres_url, cluster):
-    first = cluster.start("--store", postgres_url)
-    await first.ready()
-    (before,) = await alive(first)
-    assert await first.stop() == 0
-    second = cluster.start("--store", postgres_url)
-    await second.ready()
-    (after,) = await alive(second)
-    assert after != before
-
-
 async def test_without_hints_work_is_found_by_polling(postgres_url, cluster, receiver):
     """Both directions: nobody says anything, nobody listens."""
     quiet = f"{postgres_url}?hints=off"
