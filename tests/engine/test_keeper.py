@@ -113,6 +113,28 @@ async def test_a_beat_without_an_answer_is_repeated_sooner_and_renews_nothing(be
     assert not bench.health.ok
 
 
+async def test_a_beat_that_hangs_is_given_up_in_time_for_others_within_the_lease(bench, fake_clock, monkeypatch):
+    hanging = asyncio.Event()
+
+    async def hang(node: str, load: NodeLoad) -> Beat:
+        try:
+            await hanging.wait()
+        except asyncio.CancelledError:
+            await hanging.wait()  # a silent network does not answer the rollback either
+        return bench.alive()
+
+    monkeypatch.setattr(bench.store, "beat", hang)
+    beat = asyncio.ensure_future(bench.heart.beat())
+    await fake_clock.advance(1.49)
+    assert not beat.done()
+    await fake_clock.advance(0.02)
+    assert beat.done() and beat.result() is False
+    assert not bench.health.ok and not bench.lease.may_start()
+    hanging.set()
+    await fake_clock.settle()
+    assert not bench.lease.may_start(), "an answer that nobody waited for renews nothing"
+
+
 async def test_who_reads_that_it_was_declared_lost_says_so(bench, fake_clock):
     bench.store.script("beat", Beat(now=fake_clock.now_ms(), alive=False, peers=[]))
     await bench.heart.beat()

@@ -3,6 +3,7 @@ beats of the others. A loop of its own, so that nothing a node does can make it 
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable
 from typing import Protocol
@@ -20,6 +21,7 @@ __all__ = ["BEAT", "BeatStore", "Heart"]
 
 BEAT = 1.0
 _RETRY = (0.1, 0.5)  # of that, after a beat without an answer: a lease has room for several
+_PATIENCE = 1.5  # of that: a call that hangs longer is given up, or one silent connection would cost the whole lease
 
 
 class BeatStore(Protocol):
@@ -53,6 +55,7 @@ class Heart:
         self._every = every
         self._load = load
         self._lost = lost
+        self._hung: set[asyncio.Future[Beat]] = set()
 
     async def step(self) -> None:
         sent = self._clock.monotonic()
@@ -63,8 +66,8 @@ class Heart:
         """Whether it came through."""
         sent = self._clock.monotonic()
         try:
-            answer = await self._store.beat(self._node_id, self._load())
-        except StoreUnavailable as error:
+            answer = await self._ask()
+        except (StoreUnavailable, TimeoutError) as error:
             self._health.failed(error)
             return False
         arrived = self._clock.monotonic()
@@ -76,3 +79,21 @@ class Heart:
         self._lease.renew(sent)
         self._watch.observe(arrived, answer.peers)
         return True
+
+    async def _ask(self) -> Beat:
+        """With a deadline of its own. What hangs is cancelled but not waited for: a network gone silent does not answer
+        a rollback either, and the next beat takes another connection."""
+        call = asyncio.ensure_future(self._store.beat(self._node_id, self._load()))
+        try:
+            async with self._clock.timeout(_PATIENCE * self._every):
+                return await asyncio.shield(call)
+        finally:
+            if not call.done():
+                call.cancel()
+                self._hung.add(call)
+                call.add_done_callback(self._forget)
+
+    def _forget(self, call: asyncio.Future[Beat]) -> None:
+        self._hung.discard(call)
+        if not call.cancelled():
+            call.exception()
