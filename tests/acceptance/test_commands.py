@@ -76,13 +76,13 @@ def test_keys_close_the_door_and_sqlite_is_for_one_process(tmp_path):
 
         def status(method, path, scope=None, **more) -> int:
             headers = {"authorization": f"Bearer {keys.get(scope, scope)}"} if scope else {}
-            return httpx.request(method, f"{closed.http.base_url}{path}", headers=headers, **more).status_code
+            return httpx.request(method, f"{closed.http.base_url}/{path}", headers=headers, **more).status_code
 
         assert status("GET", "v1/jobs") == status("GET", "v1/jobs", "otd_wrong") == status("POST", "timers") == 401
         assert status("GET", "v1/jobs", "read") == status("GET", "healthz") == 200
         assert status("POST", "v1/jobs", "read", json=job) == status("GET", "v1/keys", "read") == 403
         assert status("POST", "v1/jobs", "admin", json=job) == 201
-        listed = httpx.get(f"{closed.http.base_url}v1/keys", headers={"authorization": f"Bearer {keys['admin']}"})
+        listed = httpx.get(f"{closed.http.base_url}/v1/keys", headers={"authorization": f"Bearer {keys['admin']}"})
         assert all(key not in listed.text for key in keys.values())
         assert all(key.encode() not in (tmp_path / "closed.db").read_bytes() for key in keys.values())
         reader = next(item["id"] for item in listed.json()["items"] if item["scope"] == "read")

@@ -57,9 +57,12 @@ async def test_a_repeat_after_its_time_is_answered_with_the_job_that_was_made(se
     (batched,) = await service.create_many(TENANT, [soon], "batch")
     await fake_clock.advance(5)
     assert (await service.create_job(TENANT, soon, "once")).id == first.id
-    again, fresh = await service.create_many(TENANT, [soon, soon], "batch")
+    (again,) = await service.create_many(TENANT, [soon], "batch")
     assert again.id == batched.id
+    (fresh,) = await service.create_many(TENANT, [soon], "another")
     assert isinstance(fresh, Invalid)
+    with pytest.raises(IdempotencyMismatch):
+        await service.create_many(TENANT, [soon, soon], "batch")
     for key in ("another", None):
         with pytest.raises(Invalid, match="past"):
             await service.create_job(TENANT, soon, key)
