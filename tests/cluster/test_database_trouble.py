@@ -228,6 +228,26 @@ async def test_statements_that_take_too_long(scene: Scene, receiver: EchoServer)
         scene.door.order("cut")
 
 
+async def test_a_former_primary(scene: Scene, receiver: EchoServer):
+    """A failover left us on a database that may only be read: it counts as away until we reach one that writes."""
+    async with trouble_survived(scene, receiver):
+        await scene.fetch(f"ALTER DATABASE {NAME} SET default_transaction_read_only = on")
+        scene.door.order("cut")
+
+        async def not_ready() -> bool:
+            return (await answer_of(scene.node, "GET", "/readyz"))[0] == 503
+
+        await until(not_ready, "readyz says no")
+        status, answer = await answer_of(scene.node, "POST", "/v1/jobs", webhook(receiver.url, "1h"))
+        assert (status, answer.get("retry-after")) == (503, "1")
+        writing = await asyncpg.connect(
+            scene.server.url(NAME), server_settings={"default_transaction_read_only": "off"}
+        )
+        await writing.execute(f"ALTER DATABASE {NAME} RESET default_transaction_read_only")
+        await writing.close()
+        scene.door.order("cut")
+
+
 async def test_a_full_disk(scene: Scene, receiver: EchoServer):
     if scene.disk is None:
         if os.environ.get("CI"):

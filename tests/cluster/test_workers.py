@@ -43,3 +43,23 @@ async def test_workers_do_not_outlive_their_supervisor(postgres_url, launch):
     os.kill(node.pid, signal.SIGKILL)
     await until(lambda: not any(psutil.pid_exists(pid) for pid in pids), "the orphans stop")
     assert await node.exited() == -signal.SIGKILL
+
+
+async def test_the_second_signal_reaches_the_workers_too(postgres_url, launch, receiver):
+    receiver.delay = 60.0
+    node = await launch("--store", postgres_url, "--workers", "2", env={"ONTHEDOT_GRACE": "1h"})
+    await until(lambda: two(node), "two workers are alive")
+    target = {"type": "webhook", "url": receiver.url}
+    spec = {"schedule": {"in": "1ms"}, "target": target, "policy": {"timeout": "1h"}}
+    assert (await ask(node, "POST", "/v1/jobs", spec))[0] == 201
+    await receiver.wait_for(1, timeout=20)
+    node.signal(signal.SIGTERM)
+
+    async def draining() -> bool:
+        return (await ask(node, "GET", "/readyz"))[0] == 503
+
+    await until(draining, "the worker that has the run drains")
+    assert node.exit_code is None
+    node.signal(signal.SIGTERM)
+    assert await node.exited() == 0
+    assert "Traceback" not in node.output()
