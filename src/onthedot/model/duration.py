@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from functools import lru_cache
-from functools import lru_cache
 
 __all__ = ["ACCEPTED_DURATIONS", "DAY", "HOUR", "MINUTE", "SECOND", "Duration"]
 
