@@ -52,7 +52,7 @@ class SystemClock:
 
 
 class FakeClock:
-    """A clock that a test turns by hand: `await clock.advance(1.5)` wakes each sleeper whose time has come, in order."""
+    """A clock that a test turns by hand: `await clock.advance(1.5)` wakes each sleeper whose time has come, in turn."""
 
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
         self._start_ms = now_ms
