@@ -1,24 +1,24 @@
 """Every exception On the Dot raises on purpose.
 
-    OnTheDotError
-    ├── Unreadable               the input is not even JSON, YAML or TOML            HTTP 400
-    ├── Invalid                  readable, but wrong: one FieldProblem per field     HTTP 422
-    │   ├── NotAvailable         a known kind that is not built or not installed     HTTP 422
-    │   └── IdempotencyMismatch  the same Idempotency-Key with another body          HTTP 422
-    ├── Unauthorized             no key, or not a valid one                          HTTP 401
-    ├── Forbidden                a valid key without the scope                       HTTP 403
-    ├── NotFound                 no such job, run, timer, key …                      HTTP 404
-    ├── Conflict                 the state does not allow it, or the key is taken    HTTP 409
-    ├── VersionMismatch          If-Match names another version                      HTTP 412
-    ├── TooLarge                 the body or batch is over its limit                 HTTP 413
-    ├── Unreachable              client: no server answers at that address
-    ├── ServerFailed             client: the server answered with an error of its own
-    ├── SettingsError            a setting that is unknown or impossible
-    └── StoreError
-        ├── StoreUnavailable     the database is away: try again                     HTTP 503
-        ├── StoreAhead           the database was migrated by a newer version
-        ├── StoreInUse           another process holds the SQLite file
-        └── StoreUnsafe          fsync or synchronous_commit is off
+OnTheDotError
+├── Unreadable               the input is not even JSON, YAML or TOML            HTTP 400
+├── Invalid                  readable, but wrong: one FieldProblem per field     HTTP 422
+│   ├── NotAvailable         a known kind that is not built or not installed     HTTP 422
+│   └── IdempotencyMismatch  the same Idempotency-Key with another body          HTTP 422
+├── Unauthorized             no key, or not a valid one                          HTTP 401
+├── Forbidden                a valid key without the scope                       HTTP 403
+├── NotFound                 no such job, run, timer, key …                      HTTP 404
+├── Conflict                 the state does not allow it, or the key is taken    HTTP 409
+├── VersionMismatch          If-Match names another version                      HTTP 412
+├── TooLarge                 the body or batch is over its limit                 HTTP 413
+├── Unreachable              client: no server answers at that address
+├── ServerFailed             client: the server answered with an error of its own
+├── SettingsError            a setting that is unknown or impossible
+└── StoreError
+    ├── StoreUnavailable     the database is away: try again                     HTTP 503
+    ├── StoreAhead           the database was migrated by a newer version
+    ├── StoreInUse           another process holds the SQLite file
+    └── StoreUnsafe          fsync or synchronous_commit is off
 """
 
 from __future__ import annotations
