@@ -115,3 +115,48 @@ def test_a_pool_without_offers_counts_what_it_still_has():
     assert slots.capacity == 7
     pool.end()
     assert slots.running == 0
+
+
+def test_what_will_find_a_slot_in_a_moment_may_be_claimed_too():
+    """Two slots, 10 ms a run: ten runs in 50 ms."""
+    slots = Slots(["function:a"], capacities={"function": 2}, default=1, hold_most=1000)
+    pool = slots.of("function")
+    assert (pool.soon, pool.room) == (0, 2)
+    for _ in range(2):
+        pool.hold()
+        assert pool.start()
+    assert pool.room == 0
+    pool.end(0.010)
+    assert pool.soon == 10
+    assert pool.room == 11
+    pool.want_more()
+    assert pool.wanted == 3, "a quarter of what it gets through, not one by one"
+
+
+def test_slow_ones_are_not_claimed_ahead_of_a_slot():
+    slots = Slots(["function:a"], capacities={"function": 2}, default=1, hold_most=1000)
+    pool = slots.of("function")
+    pool.hold()
+    pool.start()
+    pool.end(60.0)
+    assert (pool.soon, pool.room) == (0, 2)
+
+
+def test_a_run_that_waited_in_vain_ends_it():
+    slots = Slots(["function:a"], capacities={"function": 2}, default=1, hold_most=1000)
+    pool = slots.of("function")
+    pool.hold()
+    pool.start()
+    pool.end(0.001)
+    assert pool.soon == 100
+    pool.stuck()
+    assert (pool.soon, pool.room) == (0, 2)
+
+
+def test_never_more_than_may_be_held():
+    slots = Slots(["webhook"], capacities={"webhook": 1000}, default=1, hold_most=50)
+    pool = slots.of("webhook")
+    pool.hold()
+    pool.start()
+    pool.end(0.001)
+    assert (pool.soon, pool.room) == (50, 50)

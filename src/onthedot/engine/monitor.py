@@ -75,6 +75,10 @@ class Monitor:
         if self.task is not None:
             self.task.cancel()
 
+    def seconds(self) -> float | None:
+        """How long it has had its slot; None: it did not begin."""
+        return None if self.started_at is None else self._around.clock.monotonic() - self._began
+
     async def watch(self) -> None:
         try:
             try:

@@ -7,6 +7,7 @@ a slow database can't delay a run that is already here.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -69,7 +70,8 @@ class Scheduler:
         self._look_wanted = False
         self._not_before = 0.0
         self._reconcile_at = clock.monotonic() + RECONCILE
-        self._waiting: dict[str, ClaimedRun] = {}  # due, without a slot; in the agenda till their patience ends
+        # By pool, due, without a slot; in the agenda till their patience ends.
+        self._waiting: defaultdict[str, dict[str, ClaimedRun]] = defaultdict(dict)
 
     async def step(self) -> None:
         self.handle(await self.mailbox.take())
@@ -102,16 +104,17 @@ class Scheduler:
     def _fire(self) -> None:
         if not self._around.time.known or not self._around.lease.may_start():
             return
-        for waiting in list(self._waiting.values()):
-            self._start_waiting(waiting)
+        for pool in self._slots.pools.values():
+            self._start_waiting(pool)
         now_us = self._around.time.now_us()
         while (run := self.agenda.pop(now_us)) is not None:
             self._start(run, self._pool(run), now_us // 1000)
 
     def _start(self, run: ClaimedRun, pool: Pool, now: int) -> None:
         policy = run.spec.policy
-        if run.id in self._waiting:
-            del self._waiting[run.id]
+        if run.id in self._waiting[pool.name]:
+            del self._waiting[pool.name][run.id]
+            pool.stuck()
             self._return(run, pool)
         elif policy.expires_in is not None and not run.tries and not run.losses and expired(policy, run.due_at, now):
             pool.let_go()
@@ -120,13 +123,14 @@ class Scheduler:
         elif pool.start():
             self._launch(run, pool)
         else:
-            self._waiting[run.id] = run
+            self._waiting[pool.name][run.id] = run
             self.agenda.push(run, now + NO_SLOT_MS)
 
-    def _start_waiting(self, run: ClaimedRun) -> None:
-        pool = self._pool(run)
-        if pool.start():
-            del self._waiting[run.id]
+    def _start_waiting(self, pool: Pool) -> None:
+        """In the order in which they came due, as many as there are slots."""
+        waiting = self._waiting[pool.name]
+        while waiting and pool.start():
+            run = waiting.pop(next(iter(waiting)))
             self.agenda.remove(run.id)
             self._launch(run, pool)
 
@@ -142,11 +146,11 @@ class Scheduler:
         """A Monitor is through with its run: the slot is free, whatever the Recorder still has to write."""
         if self.running.get(monitor.run.id) is monitor:
             del self.running[monitor.run.id]
-        monitor.pool.end()
+        monitor.pool.end(monitor.seconds())
         if not self.running:
             self.quiet.set()
-        if self._waiting:
-            self._fire()
+        if self._waiting[monitor.pool.name] and self._around.time.known and self._around.lease.may_start():
+            self._start_waiting(monitor.pool)
 
     # claiming
 
@@ -259,7 +263,7 @@ class Scheduler:
 
     def _forget(self, run: ClaimedRun) -> None:
         self.agenda.remove(run.id)
-        self._waiting.pop(run.id, None)
+        self._waiting[self._pool(run).name].pop(run.id, None)
 
     def _return(self, run: ClaimedRun, pool: Pool) -> None:
         pool.let_go()
