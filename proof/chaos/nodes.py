@@ -60,7 +60,7 @@ class NodeProcess:
             "PYTHONPATH": str(ROOT),
             "PYTHONUNBUFFERED": "1",
             "LOG_LEVEL": "WARNING",
-            "LOGS_BASE_DIRECTORY": str(self._directory / "logs"),
+            "LOGS_BASE_DIRECTORY": os.devnull,
             "CHAOS_FILE": str(self._orders),
             **self._environ,
         }

@@ -69,7 +69,7 @@ class Lives:
             argv=["serve", *self._argv, *([] if whole or "--roles" in self._argv else ["--roles", "executor"])],
             directory=str(self._directory),
             log=str(self._directory / f"{self.name}.log"),
-            environ={**ENVIRON, "CHAOS_FILE": str(file), "LOGS_BASE_DIRECTORY": str(self._directory / "logs")},
+            environ={**ENVIRON, "CHAOS_FILE": str(file), "LOGS_BASE_DIRECTORY": os.devnull},
         )
         self.pid = answer["pid"]
         with contextlib.suppress(ProcessLookupError):
@@ -214,7 +214,7 @@ async def _end_by_hand(lives: Lives, harms: list[Harm], time: TrueTime) -> None:
 def _result(
     store: str, seed: int, record: Record, time: TrueTime, asking: Asking, directory: Path, keep: Path | None
 ) -> tuple[Result, Story]:
-    story, violations = judge(record.history, record.ledger, alone=store == "sqlite")
+    story, violations = judge(record.history, record.ledger, alone=store == "sqlite", timeouts=record.timeouts)
     requests = {"asked": asking.asked, "unanswered": asking.unanswered, "unavailable": asking.unavailable}
     result = Result(
         seed=seed,

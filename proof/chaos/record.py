@@ -20,6 +20,8 @@ from proof.checker.story import SLACK
 from proof.sim.final import read_ledger
 
 GAVE_UP = 60_000
+NO_DATABASE = ("outage", "short_outage", "db_restart", "disk_full", "silence", "refuse", "delay")
+STOPPING = 5000
 __all__ = ["Record", "read_received", "read_record"]
 
 
@@ -27,6 +29,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     history: History
     ledger: Ledger
     harms: list[Harm]
+    timeouts: dict[tuple[str, int], int]
 
 
 async def read_record(
@@ -43,14 +46,28 @@ async def read_record(
     ids = pids_of(notes)
     history: History = [*users, *time.stepped]
     history += _unsure(ledger, unsure, users, time)
-    for harm in harms:
+    for harm in [*harms, *_stopped_in_trouble(harms)]:
         nodes: Sequence[str | None] = [None] if harm.pid is None else ids.get(harm.pid, [])
         history += [Fault(at=harm.at, until=harm.until, what=harm.what, node=node) for node in nodes]
     freezes = [event for event in history if isinstance(event, Fault) and event.what == "freeze"]
     history += events_of(notes, time)
     history += read_received(received, time, freezes, timeouts)
     history.sort(key=lambda event: event.at)
-    return Record(history=history, ledger=ledger, harms=list(harms))
+    return Record(history=history, ledger=ledger, harms=list(harms), timeouts=timeouts)
+
+
+def _stopped_in_trouble(harms: Sequence[Harm]) -> list[Harm]:
+    """An orderly stop repeats nothing, unless the node could not reach the database to record what it had done: it
+    waits a lease for it, then it goes."""
+    trouble = [harm for harm in harms if harm.what in NO_DATABASE]
+    found = []
+    for harm in harms:
+        if harm.what not in ("sigterm", "twin_stopped"):
+            continue
+        end = harm.until + STOPPING
+        if any(t.pid in (None, harm.pid) and t.at <= end and t.until >= harm.at - STOPPING for t in trouble):
+            found.append(msgspec.structs.replace(harm, what="stop", until=end))
+    return found
 
 
 async def _read_diary(driver: Driver) -> list[Note]:

@@ -143,7 +143,7 @@ async def play(seed: int, size: Size, *, profile: str = "mixed", keep: Path | No
     """keep: where to leave logs, history and ledger if there is a violation."""
     async with cluster(size, db_clock=profile == "db_clock") as built:
         result, record = await _play(built, seed, size, profile)
-        story, violations = judge(record.history, record.ledger)
+        story, violations = judge(record.history, record.ledger, timeouts=record.timeouts)
         result.violations = violations
         result.figures = figures_of(story, violations, record.harms, result.figures.requests)
         if violations and keep is not None:

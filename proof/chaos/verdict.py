@@ -7,12 +7,13 @@ figure here, not a violation: the machine may be busy. What real processes alone
 - An at-most-once run that was recorded when the database's clock was set back waits for its instant to come again, also
   if its job is deleted meanwhile.
 - An at-most-once run is recorded as tried before it is sent: killed in between, it was never received.
-- A try that was in a frozen process's hands for longer than its time-out was never sent, and is a try.
+- A try that timed out in the hands of its node, before it was sent, is a try that nobody received. The ledger must say
+  of that very attempt that it timed out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from proof.checker.events import Crashed, Fault, History
 from proof.checker.ledger import Entry, Ledger
@@ -28,13 +29,18 @@ LOSS_EXPLAINED = 2 * LEASE + 2000
 HARMLESS = {"receiver_down", "receiver_slow", "node_clock", "sigterm", "twin_stopped"}
 AFTER_THAW = 500
 
+Timeouts = Mapping[tuple[str, int], int]
 
-def judge(history: History, ledger: Ledger, *, alone: bool = False) -> tuple[Story, list[Violation]]:
-    """alone: SQLite, where whoever holds the file may bury all others at once."""
+
+def judge(
+    history: History, ledger: Ledger, *, alone: bool = False, timeouts: Timeouts | None = None
+) -> tuple[Story, list[Violation]]:
+    """alone: SQLite, where whoever holds the file may bury all others at once. timeouts: the attempts that the ledger
+    says had no answer in time."""
     story = Story(history, ledger)
     found = [Violation(kind="crashed", text=f"{e.node}: {e.error}") for e in history if isinstance(e, Crashed)]
     for part in CHECKS:
-        found.extend(violation for violation in part(story) if not _excused(story, violation))
+        found.extend(violation for violation in part(story) if not _excused(story, violation, timeouts or {}))
     found.extend(_unexplained_losses(story))
     ignored = FIGURES_ONLY | ({"robbed"} if alone else set())
     return story, [violation for violation in found if violation.kind not in ignored]
@@ -47,7 +53,7 @@ def _unexplained_losses(story: Story) -> Iterator[Violation]:
             yield Violation(kind="lost_node", text=f"{loss.node} was declared lost at {loss.at}, and nothing was wrong")
 
 
-def _excused(story: Story, violation: Violation) -> bool:
+def _excused(story: Story, violation: Violation, timeouts: Timeouts) -> bool:
     if violation.kind not in ("zombie", "tries", "after_delete", "after_pause"):
         return False
     run = violation.text.split()[0]
@@ -64,9 +70,16 @@ def _excused(story: Story, violation: Violation) -> bool:
             and row.tries == len({s.token for s in story.sends[run]}) + 1
         ):
             return True
-        due = story.ledger.at - (story.ledger.now - row.due_at)
-        return any(freeze.at <= due + 60_000 and due - SLACK <= freeze.until for freeze in freezes)
+        return isinstance(row, Entry) and _never_left(story, row, timeouts)
     return any(_in_hands(story, freeze, run, row.due_at) for freeze in freezes)
+
+
+def _never_left(story: Story, entry: Entry, timeouts: Timeouts) -> bool:
+    """Each try that was counted was received, or it timed out in the hands of its node, which was frozen, or had
+    hundreds of others to send at once."""
+    received = {send.token for send in story.sends[entry.id]}
+    unsent = sum((entry.id, token) in timeouts for token in range(1, entry.token + 1) if token not in received)
+    return entry.tries <= len(received) + unsent
 
 
 def _begun_before_step(story: Story, run: str) -> bool:

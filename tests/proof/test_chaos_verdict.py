@@ -60,8 +60,8 @@ def send(at: int, token: int = 1, node: str = "a", **fields: Any) -> Received:
     return Received(at=at, db=START + at, run="1-1700000010000", job=1, token=token, node=node, **given)
 
 
-def kinds(history: History, ledger: Ledger, **options: bool) -> set[str]:
-    return {violation.kind for violation in judge(history, ledger, **options)[1]}
+def kinds(history: History, ledger: Ledger, *, alone: bool = False) -> set[str]:
+    return {violation.kind for violation in judge(history, ledger, alone=alone)[1]}
 
 
 def test_a_run_that_went_well() -> None:
@@ -105,6 +105,14 @@ def test_recorded_as_tried_and_killed_before_the_send() -> None:
     assert kinds(history, ledger) == set()
     history, ledger = one_run(sends=[], policy=at_most_once, status="failed", reason="attempts", tries=3)
     assert kinds(history, ledger) == {"tries"}
+
+
+def test_a_try_that_never_left_its_node_must_be_a_time_out_in_the_ledger() -> None:
+    history, ledger = one_run(sends=[send(16_000, 2)], tries=2)
+    assert kinds(history, ledger) == {"tries"}
+    run = ledger.entries[0].id
+    assert judge(history, ledger, timeouts={(run, 1): START + 13_000})[1] == []
+    assert judge(history, ledger, timeouts={(run, 2): START + 13_000})[1] != []
 
 
 def test_the_answer_counts_from_when_it_could_be_heard(tmp_path: Path) -> None:
