@@ -21,26 +21,30 @@ def webhook(url: str, delay: str) -> dict[str, object]:
     return {"schedule": {"in": delay}, "target": target, "policy": {"timeout": "30s"}}
 
 
-async def test_what_runs_may_end_and_what_waits_goes_to_others(postgres_url, cluster, receiver):
-    receiver.delay = 1.5
-    leaving = cluster.start("--store", postgres_url, env={"ONTHEDOT_LOOKAHEAD": "20s"})
-    staying = cluster.start("--store", postgres_url, env={"ONTHEDOT_CONCURRENCY": "3"})
+async def test_what_runs_may_end_and_what_waits_goes_to_others(postgres_url, cluster, receiver, tmp_path):
+    (tmp_path / "chores.py").write_text("import time\n\ndef nap():\n    time.sleep(1.5)\n")
+    mine = {"ONTHEDOT_LOOKAHEAD": "20s", "ONTHEDOT_FUNCTIONS": "chores"}
+    leaving, staying = cluster.start("--store", postgres_url, env=mine), cluster.start("--store", postgres_url)
     await leaving.ready()
     await staying.ready()
-    (busy,) = [node for node, item in (await alive(staying)).items() if item["capacity"] > 10]
-    waiting = await post(staying, "/v1/jobs", webhook(receiver.url, "5s"))  # beyond the reach of all but one
+    (far_sighted,) = [node for node, item in (await alive(staying)).items() if "function:chores" in item["offers"]]
+    waiting = await post(staying, "/v1/jobs", webhook(receiver.url, "5s"))  # beyond the reach of the other
 
     async def held() -> bool:
-        return bool((await alive(staying))[busy]["held"] == 1)
+        return bool((await alive(staying))[far_sighted]["held"] == 1)
 
     await until(held, "the later one is held ahead")
-    running = await post(leaving, "/v1/jobs", webhook(receiver.url, "1ms"))
-    await receiver.wait_for(1, timeout=20)
+    nap = {"schedule": {"in": "1ms"}, "target": {"type": "function", "function": "chores:nap"}}
+    running = await post(leaving, "/v1/jobs", nap)
+
+    async def executing() -> bool:
+        return (await run_of(staying, running["id"])).get("status") == "EXECUTING"
+
+    await until(executing, "it naps")
     leaving.signal(signal.SIGTERM)
     assert await leaving.exited() == 0
     assert (await run_of(staying, running["id"]))["status"] == "DONE"
-    await receiver.wait_for(2, timeout=20)
-    later = receiver.received[1]
+    (later,) = await receiver.wait_for(1, timeout=20)
     assert later.headers["x-onthedot-job"] == str(waiting["id"])
     assert 0 <= (later.late_ms or 0) < 1500, "it had to wait for the lease of the one that left"
     assert set(runs_heard(receiver).values()) == {1}

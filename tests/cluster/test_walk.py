@@ -157,8 +157,12 @@ async def test_a_reloaded_file_may_name_new_code(sqlite_url, launch, tmp_path):
     assert "two" in await printed(node, "b")
     assert "three" in await printed(node, "c")
     assert "another one" in await printed(node, "a")
-    _, page = await ask(node, "GET", "/v1/nodes")
-    assert {"function:first", "function:second", "command:hello"} <= set(page["items"][0]["offers"])
+
+    async def shown() -> bool:
+        _, page = await ask(node, "GET", "/v1/nodes")
+        return {"function:first", "function:second", "command:hello"} <= set(page["items"][0]["offers"])
+
+    await until(shown, "the next beat tells the others")
 
     # a file that is refused registers nothing
     path.write_text(json.dumps({"jobs": [job("d", "third"), {**told, "schedule": {"every": "soon"}}]}))
