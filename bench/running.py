@@ -39,7 +39,7 @@ class Played:
 def _at(figures: Any, path: str) -> float | None:
     for name in path.split("."):
         figures = figures.get(name) if isinstance(figures, dict) else None
-    return figures
+    return None if figures is None else float(figures)
 
 
 @dataclass
@@ -80,7 +80,7 @@ def play_all(
 
 
 def _contestant(entry: Entry) -> Contestant:
-    return OURS.get(entry.who) or CONTESTANTS[entry.who]
+    return OURS[entry.who] if entry.who in OURS else CONTESTANTS[entry.who]
 
 
 def _seat(entry: Entry) -> Played:

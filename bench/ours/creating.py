@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from functools import partial
 from typing import Any
 
 import asyncpg
@@ -43,7 +44,7 @@ async def create_http(store: str, n: int, connections: int = 32) -> dict[str, An
         clients = [_Client(BODY, n // connections) for _ in range(connections)]
         loop = asyncio.get_running_loop()
         for client in clients:
-            await loop.create_connection(lambda client=client: client, "127.0.0.1", port)
+            await loop.create_connection(partial(_same, client), "127.0.0.1", port)
         began = time.perf_counter()
         for client in clients:
             client.begin()
@@ -65,6 +66,10 @@ async def single_commits(store: str, n: int) -> dict[str, Any]:
     for i in range(n):
         await insert.fetch(i, body)
     return {"rate": n / (time.perf_counter() - began)}
+
+
+def _same(client: _Client) -> _Client:
+    return client
 
 
 class _Client(asyncio.Protocol):

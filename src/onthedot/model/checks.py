@@ -9,6 +9,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit
 
 from onthedot.errors import FieldProblem, Invalid
@@ -23,6 +24,7 @@ ACCEPTED_URL = "an absolute http:// or https:// URL with a host, without user na
 SIGNED_WITH = "whsec_ and 24 to 64 bytes in base64, or a text of at least 16 characters"
 MAX_HEADERS, MAX_HEADER_VALUE, MAX_URL = 100, 8192, 8192
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
+_NOT_IN_URL = re.compile(r"[\x00-\x20\x7f\\\s]")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _OURS = re.compile(
     r"host|content-length|transfer-encoding|connection|keep-alive|te|trailer|upgrade|expect|proxy-.*"
@@ -87,11 +89,15 @@ def _webhook(target: WebhookTarget) -> Iterator[FieldProblem]:
         yield FieldProblem(path="target.secret", message="not a signing secret", accepted=SIGNED_WITH)
 
 
+@lru_cache(maxsize=512)
 def url_problem(url: str) -> str | None:
-    """What is wrong with the shape of a webhook's URL; None if nothing is."""
+    """What is wrong with the shape of a webhook's URL; None if nothing is.
+
+    Cached: a create asks twice, and a batch names the same few receivers. It was a fifth of the CPU of a bulk create.
+    """
     if len(url) > MAX_URL:
         return f"longer than {MAX_URL} characters"
-    if any(c <= " " or c in "\x7f\\" or c.isspace() for c in url):
+    if _NOT_IN_URL.search(url):
         return "contains a space, a backslash or a control character"  # urlsplit drops some of them without a word
     try:
         parts = urlsplit(url)

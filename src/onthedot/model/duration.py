@@ -45,15 +45,21 @@ class Duration(int):
         return self / SECOND
 
     def __str__(self) -> str:
-        rest, parts = int(self), []
-        for unit, size in _UNITS.items():
-            amount, rest = divmod(rest, size)
-            if amount:
-                parts.append(f"{amount}{unit}")
-        return "".join(parts) or "0s"
+        return _written(int(self))
 
     def __repr__(self) -> str:
         return f"Duration({str(self)!r})"
+
+
+@lru_cache(maxsize=1024)
+def _written(ms: int) -> str:
+    """Cached: each job that is stored writes the same few durations of its policy."""
+    rest, parts = ms, []
+    for unit, size in _UNITS.items():
+        amount, rest = divmod(rest, size)
+        if amount:
+            parts.append(f"{amount}{unit}")
+    return "".join(parts) or "0s"
 
 
 @lru_cache(maxsize=1024)
