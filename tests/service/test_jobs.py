@@ -23,6 +23,18 @@ async def test_a_job_is_created_and_read_back(service):
     assert await service.get_job_by_key(TENANT, "a") == made
 
 
+async def test_a_webhook_s_default_timeout_reads_back_and_is_no_change(service):
+    made = await service.create_job(TENANT, spec(key="a"))
+    assert str(made.policy.timeout) == "3s"
+    assert (await service.replace_job(TENANT, made.id, spec(key="a"))).version == made.version
+    kept = await service.patch_job(TENANT, made.id, {"policy": {"timeout": None}})
+    assert (str(kept.policy.timeout), kept.version) == ("3s", made.version)
+    (batched,) = await service.create_many(TENANT, [spec(key="b")])
+    assert str(batched.policy.timeout) == "3s"
+    command = spec(key="c", target=CommandTarget(command="backup"))
+    assert (await service.create_job(TENANT, command)).policy.timeout is None
+
+
 async def test_everything_that_is_wrong_is_told_at_once(service):
     wrong = spec(
         schedule=Schedule(cron="0 0 31 2 *", tz="Europe/Berlinn"),

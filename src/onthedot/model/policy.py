@@ -27,7 +27,7 @@ class Retry(Strict, frozen=True, kw_only=True):
 
 
 class Policy(Strict, frozen=True, kw_only=True):
-    timeout: Duration | None = None  # None: 3 s for webhooks (the TIMEOUT_SECONDS setting), no limit for the rest
+    timeout: Duration | None = None  # None: no limit; the service gives webhooks TIMEOUT_SECONDS
     retry: Retry = Retry()
     overlap: Overlap = "allow"
     catch_up: CatchUp = "latest"

@@ -10,7 +10,9 @@ import msgspec
 
 from onthedot.errors import FieldProblem, Invalid, OnTheDotError, TooLarge
 from onthedot.model.decoding import convert, to_builtins
+from onthedot.model.duration import SECOND, Duration
 from onthedot.model.job import JobSpec, JobView
+from onthedot.model.target import WebhookTarget
 from onthedot.service.checking import check_job, gather
 from onthedot.service.merge_patch import patched
 from onthedot.service.wired import Wired, idempotency
@@ -44,7 +46,8 @@ class JobVerbs(Wired):
 
     async def create_checked(self, tenant: int, spec: JobSpec, repeat: Idempotency | None) -> JobView:
         """Into the group, and a hint if it is due soon."""
-        (answer,) = await self.creates.create([NewJob(tenant=tenant, spec=spec, idempotency=repeat)])
+        new = NewJob(tenant=tenant, spec=self._settled(spec), idempotency=repeat)
+        (answer,) = await self.creates.create([new])
         if isinstance(answer, OnTheDotError):
             raise answer
         emit("job.created", tenant=tenant, job_id=answer.id)
@@ -74,7 +77,10 @@ class JobVerbs(Wired):
         for place, earlier in zip(bad, await self._earlier(tenant, [repeats[place] for place in bad]), strict=True):
             answers[place] = earlier or answers[place]
         written = await self.creates.create(
-            [NewJob(tenant=tenant, spec=spec, idempotency=repeats[place]) for place, spec in good.items()]
+            [
+                NewJob(tenant=tenant, spec=self._settled(spec), idempotency=repeats[place])
+                for place, spec in good.items()
+            ]
         )
         for place, answer in zip(good, written, strict=True):
             answers[place] = answer
@@ -164,7 +170,8 @@ class JobVerbs(Wired):
             await self._breathe(place)
         if problems:
             raise Invalid(problems)
-        report = await self.store.sync_jobs(tenant, source, specs, prune=prune, dry_run=dry_run)
+        settled = [self._settled(spec) for spec in specs]
+        report = await self.store.sync_jobs(tenant, source, settled, prune=prune, dry_run=dry_run)
         if not dry_run and (report.created or report.updated or report.removed):
             emit("job.changed", tenant=tenant, source=source)
             await self.hint_now()
@@ -182,7 +189,14 @@ class JobVerbs(Wired):
 
     def _checked(self, spec: JobSpec, old: JobSpec | None, now: int) -> JobSpec:
         check_job(spec, self.targets, now=now, before=old)
-        return spec
+        return self._settled(spec)
+
+    def _settled(self, spec: JobSpec) -> JobSpec:
+        """A webhook without a time-out gets the setting's: how long it waits is written in the job, and reads back."""
+        if spec.policy.timeout is not None or not isinstance(spec.target, WebhookTarget):
+            return spec
+        timeout = Duration(round(self.settings.timeout_seconds * SECOND))
+        return msgspec.structs.replace(spec, policy=msgspec.structs.replace(spec.policy, timeout=timeout))
 
 
 def _placed(key: str | None, specs: Sequence[JobSpec | OnTheDotError]) -> list[Idempotency | None]:

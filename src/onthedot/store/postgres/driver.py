@@ -28,6 +28,13 @@ IDLE = 3000
 """ms that a transaction of ours may wait for its client. A node that froze or lost its network between two statements
 holds its locks until then: without this, a frozen node kept all others from recording for as long as it was frozen."""
 
+SESSION = {
+    "idle_in_transaction_session_timeout": str(IDLE),
+    # Every statement is written so that its generic plan is the right one (the query-plan tests force it). Left to
+    # choose, the planner plans a claim anew each time: 2.5 ms of server CPU for an empty claim instead of 0.7.
+    "plan_cache_mode": "force_generic_plan",
+}
+
 
 class PostgresTransaction:
     """Named statements on one connection."""
@@ -99,7 +106,7 @@ class PostgresDriver:
                 statement_cache_size=0 if address.pooled else 500,
                 max_cached_statement_lifetime=0,
                 reset=_keep,
-                server_settings={} if address.pooled else {"idle_in_transaction_session_timeout": str(IDLE)},
+                server_settings={} if address.pooled else SESSION,
             )
         except AWAY as error:
             raise unavailable(error) from error

@@ -15,7 +15,6 @@ AWAY: tuple[type[BaseException], ...] = (
     pg.CrashShutdownError,
     pg.InsufficientResourcesError,  # too many connections, disk full, out of memory
     pg.QueryCanceledError,  # a statement_timeout on the server
-    pg.IdleInTransactionSessionTimeoutError,
     pg.LockNotAvailableError,
     pg.ReadOnlySQLTransactionError,  # a failover left us on the standby
     pg.InternalClientError,
@@ -28,6 +27,7 @@ AGAIN: tuple[type[BaseException], ...] = (
     pg.SerializationError,
     pg.InvalidCachedStatementError,  # a migration changed a table under a prepared statement
     pg.OutdatedSchemaCacheError,
+    pg.IdleInTransactionSessionTimeoutError,  # this process was too busy to go on in time; the server rolled it back
 )
 
 
