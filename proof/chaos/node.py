@@ -58,6 +58,7 @@ class Trap:
             return
         self.left -= 1
         if self.left <= 0:
+            Path(os.environ["CHAOS_FILE"] + ".hit").write_text(point)
             os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from proof.chaos.clock import TrueTime
 from proof.checker.events import Crashed, History
 
-__all__ = ["ROOT", "NodeProcess"]
+__all__ = ["PYTHON_PATH", "NodeProcess"]
 
 ROOT = Path(__file__).parents[2]
+PYTHON_PATH = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+"""The product of the tree that this lies in, wherever else one is installed."""
 
 
 class NodeProcess:
@@ -57,7 +59,7 @@ class NodeProcess:
         environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(self._directory),
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": PYTHON_PATH,
             "PYTHONUNBUFFERED": "1",
             "LOG_LEVEL": "WARNING",
             "LOGS_BASE_DIRECTORY": os.devnull,

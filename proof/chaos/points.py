@@ -31,7 +31,7 @@ from proof.chaos.diary import postgres_diary, sqlite_diary
 from proof.chaos.figures import figures_of
 from proof.chaos.nemesis import Harm
 from proof.chaos.node import POINTS
-from proof.chaos.nodes import ROOT
+from proof.chaos.nodes import PYTHON_PATH
 from proof.chaos.record import Record, read_record
 from proof.chaos.run import Result, keep_evidence
 from proof.chaos.verdict import judge
@@ -79,6 +79,14 @@ class Lives:
     def alive(self) -> bool:
         return self._handle is not None
 
+    def was_hit(self, point: str) -> bool:
+        """Whether it ended as it was told to; anything else is a fault of its own."""
+        mark = self._directory / f"{self.name}.orders.hit"
+        if not mark.exists() or mark.read_text() != point:
+            return False
+        mark.unlink()
+        return True
+
     async def ended(self, within: float) -> bool:
         if self._handle is None:
             return True
@@ -120,7 +128,7 @@ async def _ground(store: str) -> AsyncIterator[Ground]:
     port = free_port()
     async with AsyncExitStack() as stack:
         stack.callback(shutil.rmtree, directory, ignore_errors=True)
-        os.environ["PYTHONPATH"] = str(ROOT)
+        os.environ["PYTHONPATH"] = PYTHON_PATH
         zygote = await Helper.start("proof.chaos.zygote")
         stack.push_async_callback(zygote.stop)
         if store == "sqlite":
@@ -168,7 +176,7 @@ async def play_points(store: str, seed: int, times: int, keep: Path | None = Non
                 await asyncio.gather(*(_strike(lives, todo, harms, users, time, rng) for lives in ground.struck))
                 await asyncio.sleep(6)
                 enough.set()
-                await playing
+                await workload.end(playing)
             await asyncio.sleep(12)
             for lives in [*ground.struck, *ground.spared]:
                 await lives.end(signal.SIGTERM)
@@ -195,14 +203,16 @@ async def _strike(
         await lives.start(f"{point} {rng.randint(1, 4)}", whole=rng.random() < 0.1)
         pid = lives.pid
         if await lives.ended(10):
+            if not lives.was_hit(point):
+                users.append(Crashed(at=time.now, node=lives.name, error=f"ended by itself before {point}"))
+                break
             harms.append(Harm(at=time.now, until=time.now, what="kill_at", pid=pid, name=lives.name, detail=point))
         else:
             todo.insert(0, point)
     await _end_by_hand(lives, harms, time)
     await lives.start()
     if await lives.ended(2):
-        text = (lives.name, "did not stay alive")
-        users.append(Crashed(at=time.now, node=text[0], error=text[1]))
+        users.append(Crashed(at=time.now, node=lives.name, error="did not stay alive"))
 
 
 async def _end_by_hand(lives: Lives, harms: list[Harm], time: TrueTime) -> None:

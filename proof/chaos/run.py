@@ -192,7 +192,7 @@ async def _play(built: Cluster, seed: int, size: Size, profile: str) -> tuple[Re
         await nemesis.rage(size.seconds, size.gap)
         await asyncio.sleep(size.quiet / 2)
         enough.set()
-        await playing
+        await workload.end(playing)
     await asyncio.sleep(size.quiet / 2)
     await built.settled(60)
     await built.stop()

@@ -20,6 +20,8 @@ from proof.checker.events import Acted, Changed, Crashed, History, Made
 
 __all__ = ["Load", "Workload"]
 
+PATIENCE = 180.0
+
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
     """Per second: `firings` of which a share are one-offs, `verbs` on jobs that exist."""
@@ -52,6 +54,16 @@ class Workload:
         await asyncio.gather(*players)
         while self._tasks:
             await asyncio.wait(list(self._tasks))
+
+    async def end(self, playing: asyncio.Task[None]) -> None:
+        """Until every question is answered; an API that does not come back is a finding."""
+        try:
+            await asyncio.wait_for(playing, PATIENCE)
+        except TimeoutError:
+            self._history.append(Crashed(at=self._time.now, node="api", error=f"no answer within {PATIENCE} s"))
+            for task in list(self._tasks):
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _found(self) -> None:
         """The jobs that fire all along."""
