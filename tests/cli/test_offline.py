@@ -91,7 +91,7 @@ def test_keys_on_the_store_itself(cli, tmp_path):
     ("arguments", "code"),
     [
         (["create"], 2),
-        (["create", "--name", "x", "--scope", "boss"], 1),
+        (["create", "--name", "x", "--scope", "boss"], 2),
         (["create", "--name", "x", "--expires", "soon"], 1),
         (["revoke", "x"], 2),
         (["revoke", "4711"], 1),

@@ -6,7 +6,7 @@ SQLite file: then the same is asked of the server.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -36,7 +36,7 @@ group = command_group("API keys. Work on the store; need no running server.")
 @group.command("create")
 def create(
     name: Annotated[str, typer.Option(help="What it is for, such as ci or anna")],
-    scope: Annotated[str, typer.Option(help="read, write or admin")] = "read",
+    scope: Annotated[Literal["read", "write", "admin"], typer.Option(help="What it may do")] = "read",
     tenant: Annotated[str, typer.Option(help="Tenant that it belongs to")] = "default",
     expires: Annotated[str | None, typer.Option(help="90d, 12h [default: never]")] = None,
     as_json: AsJson = False,
