@@ -73,10 +73,13 @@ def play_all(
             for entry, seat in zip(entries, report.played, strict=True):
                 if seat.failed is None:
                     _play(scenario, entry, seat, places)
-                    shown = seat.failed or _shown(seat.rounds[-1], scenario.figure)
-                    say(f"  {number + 1}/{rounds} {seat.name}: {shown}")
+                    say(f"  {number + 1}/{rounds} {seat.name}: {_last(seat, scenario.figure)}")
         reports.append(report)
     return reports
+
+
+def _last(seat: Played, figure: str) -> str:
+    return seat.failed or _shown(seat.rounds[-1], figure)
 
 
 def _contestant(entry: Entry) -> Contestant:
