@@ -24,6 +24,8 @@ from proof.checker.events import Crashed, History
 __all__ = ["PROFILES", "Harm", "Nemesis"]
 
 LEASE = 5.0
+STOPS_WITHIN = 45.0
+"""Seconds: the grace, a lease to kill what runs, one to record it, and the deadline of a call to an absent database."""
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "calm": (),
@@ -152,7 +154,7 @@ class Nemesis:
             return
         node.busy, pid, began = True, node.pid, self._time.now
         act(node)
-        if not await node.ended(20):
+        if not await node.ended(STOPS_WITHIN):
             self._history.append(Crashed(at=self._time.now, node=node.name, error=f"did not end after {what}"))
             node.kill()
             await node.ended(5)

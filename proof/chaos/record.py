@@ -14,14 +14,16 @@ from onthedot.store.driver import Driver, Transaction
 from proof.chaos.clock import TrueTime
 from proof.chaos.diary import READ, Note, events_of, pids_of
 from proof.chaos.nemesis import Harm
+from proof.chaos.verdict import Timeouts
 from proof.checker.events import Event, Fault, History, Made, Received
 from proof.checker.ledger import Ledger
 from proof.checker.story import SLACK
 from proof.sim.final import read_ledger
 
-GAVE_UP = 60_000
 NO_DATABASE = ("outage", "short_outage", "db_restart", "disk_full", "silence", "refuse", "delay")
 STOPPING = 5000
+ON_ITS_WAY = 500
+"""ms that a request takes on the loopback interface only if its sender is overwhelmed."""
 __all__ = ["Record", "read_received", "read_record"]
 
 
@@ -29,7 +31,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     history: History
     ledger: Ledger
     harms: list[Harm]
-    timeouts: dict[tuple[str, int], int]
+    timeouts: Timeouts
 
 
 async def read_record(
@@ -77,27 +79,25 @@ async def _read_diary(driver: Driver) -> list[Note]:
     return await driver.read(body)
 
 
-async def _read_timeouts(driver: Driver) -> dict[tuple[str, int], int]:
-    """The attempts that the ledger says had no answer in time, and when they were given up (database's time)."""
+async def _read_timeouts(driver: Driver) -> Timeouts:
+    """The attempts that the ledger says had no answer in time: when they began and were given up (database's time)."""
 
-    async def body(tx: Transaction) -> dict[tuple[str, int], int]:
-        found: dict[tuple[str, int], int] = {}
+    async def body(tx: Transaction) -> Timeouts:
+        found: Timeouts = {}
         for table in ("history", "runs"):
             for row in await tx.sql(f"SELECT id, attempts FROM {table} WHERE attempts LIKE '%timeout%'"):
                 for attempt in msgspec.json.decode(row["attempts"]):
                     if attempt["outcome"] == "timeout":
-                        found[row["id"], attempt["attempt"]] = attempt["finished_at"]
+                        found[row["id"], attempt["attempt"]] = attempt.get("started_at") or 0, attempt["finished_at"]
         return found
 
     return await driver.read(body)
 
 
-def read_received(
-    path: Path, time: TrueTime, freezes: Sequence[Fault], timeouts: dict[tuple[str, int], int]
-) -> list[Received]:
-    """`took` is when the sender could hear the answer: not before it was thawed, and not at all if it had given up by
-    then. That its request was long on its way (a node that has hundreds to send at once) only the ledger knows; that it
-    gave up before the answer came is checked against the receiver's time."""
+def read_received(path: Path, time: TrueTime, freezes: Sequence[Fault], timeouts: Timeouts) -> list[Received]:
+    """`took` is when the sender could hear the answer: not before it was thawed; and if it had given up by then, it
+    hung up without one. That it gave up only the ledger knows; whether it had reason to is checked against the receiver's time: the
+    answer came later than that, or the request itself was long on its way (a node with hundreds to send at once)."""
     found = []
     for line in path.read_bytes().splitlines():
         mono, real, run, job, token, node, answer, took = msgspec.json.decode(line)
@@ -105,13 +105,15 @@ def read_received(
         for freeze in freezes:
             if freeze.node == node and freeze.at <= at + took and at <= freeze.until:
                 took = max(took, freeze.until - at)
-        gave_up = timeouts.get((run, token))
-        if gave_up is not None and gave_up <= time.db_of(real, at) + took + SLACK:
-            took = max(took, GAVE_UP)
+        db = time.db_of(real, at)
+        if (attempt := timeouts.get((run, token))) is not None:
+            started, gave_up = attempt
+            if gave_up <= db + took + SLACK or db - started >= ON_ITS_WAY:
+                answer, took = "cut", max(0, min(took, gave_up - db))  # the sender hung up
         found.append(
             Received(
                 at=at,
-                db=time.db_of(real, at),
+                db=db,
                 run=run,
                 job=job,
                 token=token,

@@ -13,14 +13,14 @@ figure here, not a violation: the machine may be busy. What real processes alone
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from proof.checker.events import Crashed, Fault, History
 from proof.checker.ledger import Entry, Ledger
 from proof.checker.story import LEASE, SLACK, Story, Violation
 from proof.checker.verdict import CHECKS
 
-__all__ = ["FIGURES_ONLY", "judge"]
+__all__ = ["FIGURES_ONLY", "Timeouts", "judge"]
 
 FIGURES_ONLY = {"late", "given_up"}
 """Slots are given up when the next one has come: lateness too."""
@@ -29,7 +29,8 @@ LOSS_EXPLAINED = 2 * LEASE + 2000
 HARMLESS = {"receiver_down", "receiver_slow", "node_clock", "sigterm", "twin_stopped"}
 AFTER_THAW = 500
 
-Timeouts = Mapping[tuple[str, int], int]
+Timeouts = dict[tuple[str, int], tuple[int, int]]
+"""(run, token) → when that attempt began and when it was given up, as the ledger says."""
 
 
 def judge(

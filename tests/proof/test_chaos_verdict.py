@@ -111,23 +111,29 @@ def test_a_try_that_never_left_its_node_must_be_a_time_out_in_the_ledger() -> No
     history, ledger = one_run(sends=[send(16_000, 2)], tries=2)
     assert kinds(history, ledger) == {"tries"}
     run = ledger.entries[0].id
-    assert judge(history, ledger, timeouts={(run, 1): START + 13_000})[1] == []
-    assert judge(history, ledger, timeouts={(run, 2): START + 13_000})[1] != []
+    assert judge(history, ledger, timeouts={(run, 1): (START + 10_000, START + 13_000)})[1] == []
+    assert judge(history, ledger, timeouts={(run, 2): (START + 10_000, START + 13_000)})[1] != []
 
 
 def test_the_answer_counts_from_when_it_could_be_heard(tmp_path: Path) -> None:
     clock = TrueTime()
     file = tmp_path / "received.jsonl"
     mono, real = clock.began_mono + 1_000_000, clock.began_real + 1_000_000
-    lines = [f'[{mono},{real},"1-1",1,{token},"a","ok",20]' for token in (1, 2, 3)]
+    lines = [f'[{mono},{real},"1-1",1,{token},"a","ok",20]' for token in (1, 2, 3, 4)]
     file.write_text("\n".join(lines))
-    gave_up = {("1-1", 2): (real // 1000) + 10, ("1-1", 3): (real // 1000) + 5000}
-    plain, timed_out, later = read_received(file, clock, [], gave_up)
+    came = real // 1000
+    gave_up = {
+        ("1-1", 2): (came, came + 10),
+        ("1-1", 3): (came - 1, came + 5000),
+        ("1-1", 4): (came - 900, came + 2100),
+    }
+    plain, timed_out, later, overwhelmed = read_received(file, clock, [], gave_up)
     assert (plain.at, plain.took, plain.db) == (1000, 20, real // 1000)
-    assert timed_out.took > 3000
-    assert later.took == 20  # it gave up long after it must have heard: no excuse
+    assert (plain.answer, timed_out.answer, timed_out.took) == ("ok", "cut", 10)
+    assert (later.answer, later.took) == ("ok", 20)  # it gave up long after it must have heard: no excuse
+    assert (overwhelmed.answer, overwhelmed.took) == ("cut", 20)
     frozen = Fault(at=990, until=6000, what="freeze", node="a")
-    assert [event.took for event in read_received(file, clock, [frozen], {})] == [5000, 5000, 5000]
+    assert [event.took for event in read_received(file, clock, [frozen], {})] == [5000] * 4
 
 
 def test_the_databases_clock_is_followed_through_its_steps() -> None:
