@@ -96,8 +96,9 @@ async def _read_timeouts(driver: Driver) -> Timeouts:
 
 def read_received(path: Path, time: TrueTime, freezes: Sequence[Fault], timeouts: Timeouts) -> list[Received]:
     """`took` is when the sender could hear the answer: not before it was thawed; and if it had given up by then, it
-    hung up without one. That it gave up only the ledger knows; whether it had reason to is checked against the receiver's time: the
-    answer came later than that, or the request itself was long on its way (a node with hundreds to send at once)."""
+    hung up without one. That it gave up only the ledger knows; whether it had reason to is checked against the
+    receiver's time: the answer came later than that, or the request itself was long on its way (a node with hundreds to
+    send at once)."""
     found = []
     for line in path.read_bytes().splitlines():
         mono, real, run, job, token, node, answer, took = msgspec.json.decode(line)
