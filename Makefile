@@ -6,7 +6,7 @@ WORKERS ?= 2
 export VENV PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help run chaos test venv check sim planted bench fix lock
+.PHONY: help run test venv check sim planted fix chaos lock bench
 
 help: ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

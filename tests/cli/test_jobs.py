@@ -281,5 +281,5 @@ def test_a_spec_for_the_editor_has_no_defaults(online, key):
         "key": key,
         "schedule": {"at": LATER},
         "target": {"type": "webhook", "url": "http://127.0.0.1:9/"},
-        "policy": {"retry": {"attempts": 7}},
+        "policy": {"timeout": "3s", "retry": {"attempts": 7}},
     }

@@ -216,7 +216,8 @@ async def test_hints_can_be_switched_off(postgres_url: str) -> None:
     store.listen(lambda _: None)()
     await store.notify("due")
     connection = await asyncpg.connect(postgres_url)
-    assert await connection.fetchval("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'") == 0
+    listening = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+    assert await connection.fetchval(listening) == 0
     await connection.close()
     await store.close()
 
