@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Cost", "Tally", "cpu_seconds", "play", "quantiles", "server_cpu_seconds"]
+__all__ = ["Cost", "Tally", "cpu_seconds", "in_time", "play", "quantiles", "server_cpu_seconds"]
 
 
 PATIENCE = 600.0
@@ -58,6 +58,12 @@ def quantiles(values: list[float]) -> dict[str, float]:
         return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 3)
 
     return {"p50": at(0.5), "p99": at(0.99), "max": round(ordered[-1], 3), "min": round(ordered[0], 3)}
+
+
+def in_time(base: float, spare: float) -> None:
+    """Before the worker starts: jobs not all there well before the first is due would be late by our fault."""
+    if time.time() > base - spare:
+        raise RuntimeError("the machine was too slow to add the jobs in time: no lateness to tell")
 
 
 def cpu_seconds() -> float:

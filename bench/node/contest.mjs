@@ -17,6 +17,11 @@ export class Tally {
   }
 }
 
+// Before the worker starts: jobs that were not all there well before the first is due would be late by our fault.
+export function inTime(base, spare) {
+  if (Date.now() > base - spare) throw new Error("the machine was too slow to add the jobs in time");
+}
+
 export function quantiles(values) {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] * 1000) / 1000;

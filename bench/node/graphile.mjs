@@ -1,6 +1,6 @@
 // graphile-worker on PostgreSQL: local queue of 2000, completions batched, as its performance page advises.
 import { makeWorkerUtils, run, Logger } from "graphile-worker";
-import { Cost, play, quantiles, Tally } from "./contest.mjs";
+import { Cost, inTime, play, quantiles, Tally } from "./contest.mjs";
 
 const SETTINGS = "local queue 2000 (drain) or 500, concurrency 24, completions batched, poll 0.1 s; no history, locks of 4 h";
 const QUIET = new Logger(() => () => {});
@@ -62,10 +62,11 @@ play({
   async lateness({ store, rate, seconds, at_once = false, queue = 500, concurrency = 24 }) {
     const utils = await utilsOf(store);
     const n = rate * seconds;
-    const base = Date.now() + 3000 + n / 5;
+    const base = Date.now() + 6000 + n;
     await add(utils, Array.from({ length: n }, (_, i) => (at_once ? base : base + (i * 1000) / rate)));
     await utils.withPgClient((client) => client.query("ANALYZE"));
     const tally = new Tally(n);
+    inTime(base, 2000);
     const runner = await start(store, (due) => tally.hit(due), { queue, concurrency, poll: 100 });
     await new Promise((later) => setTimeout(later, Math.max(0, base - Date.now())));
     const cost = new Cost();

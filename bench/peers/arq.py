@@ -12,7 +12,7 @@ from arq import create_pool
 from arq.connections import RedisSettings
 from arq.worker import Worker, func
 
-from bench.contest import Cost, Tally, play, quantiles
+from bench.contest import Cost, Tally, in_time, play, quantiles
 
 SETTINGS = "max_jobs 100, poll_delay 0.01 s, results not kept, uvloop; Redis appendfsync always"
 logging.disable(logging.CRITICAL)
@@ -51,10 +51,11 @@ async def drain(store: str, n: int) -> dict[str, Any]:
 async def lateness(store: str, rate: int, seconds: int) -> dict[str, Any]:
     pool = await create_pool(RedisSettings.from_dsn(store))
     n = rate * seconds
-    base = time.time() + 3 + n / 500
+    base = time.time() + 10 + n / 25
     for i in range(n):
         due = base + i / rate
         await pool.enqueue_job("noop", due * 1000, _defer_until=datetime.fromtimestamp(due, UTC))
+    in_time(base, 3)
     executed = asyncio.Event()
     tally = Tally(n, executed.set)
     await _run(store, tally, executed)

@@ -11,7 +11,7 @@ from typing import Any
 from huey import RedisHuey, SqliteHuey
 from huey.consumer import Consumer
 
-from bench.contest import Cost, Tally, play, quantiles
+from bench.contest import Cost, Tally, in_time, play, quantiles
 
 SETTINGS = "4 threads, results off, fsync on (SQLite: synchronous FULL), scheduler interval 1 s (its least)"
 logging.disable(logging.CRITICAL)
@@ -56,10 +56,11 @@ def lateness(store: str, rate: int, seconds: int) -> dict[str, Any]:
     def noop(due_ms: float) -> None:
         tally.hit(due_ms)
 
-    base = time.time() + 3 + n / 500
+    base = time.time() + 5 + n / 50
     for i in range(n):
         due = base + i / rate
         noop.schedule(args=(due * 1000,), eta=datetime.fromtimestamp(due, UTC).replace(tzinfo=None))
+    in_time(base, 2)
     consumer = _consumer(huey)
     consumer.start()
     executed.wait(600)

@@ -14,7 +14,7 @@ from pgqueuer.db import AsyncpgDriver
 from pgqueuer.models import Job
 from pgqueuer.queries import Queries
 
-from bench.contest import Cost, Tally, play, quantiles
+from bench.contest import Cost, Tally, in_time, play, quantiles
 
 SETTINGS = "batch_size as given (1000 drains fastest, 100 is least late), uvloop, durability as installed"
 CHUNK = 5000
@@ -98,7 +98,7 @@ async def drain_webhooks(store: str, n: int, echo: str, batch: int = 100) -> dic
 async def lateness(store: str, rate: int, seconds: int, batch: int = 100, at_once: bool = False) -> dict[str, Any]:
     connection, queries = await _installed(store)
     n = rate * seconds
-    base = time.time() + 3 + n / 5000
+    base = time.time() + 6 + n / 1000
     dues = [base if at_once else base + i / rate for i in range(n)]
     now = time.time()
     payloads: list[bytes | None] = [str(due * 1000).encode() for due in dues]
@@ -109,6 +109,7 @@ async def lateness(store: str, rate: int, seconds: int, batch: int = 100, at_onc
     await connection.execute("ANALYZE")
     done, executed = asyncio.Event(), asyncio.Event()
     tally = Tally(n, executed.set)
+    in_time(base, 2)
     worker = await _work(store, tally, done, batch)
     await asyncio.sleep(max(0.0, base - time.time()))
     cost = Cost()

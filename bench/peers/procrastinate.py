@@ -10,7 +10,7 @@ from typing import Any
 
 import procrastinate
 
-from bench.contest import Cost, Tally, play, quantiles
+from bench.contest import Cost, Tally, in_time, play, quantiles
 
 SETTINGS = "concurrency 20, polling every 0.1 s and LISTEN, finished jobs kept (its default), asyncio"
 logging.disable(logging.CRITICAL)
@@ -80,8 +80,9 @@ async def lateness(store: str, rate: int, seconds: int) -> dict[str, Any]:
     executed = asyncio.Event()
     tally = Tally(n, executed.set)
     task = _task(app, tally)
-    base = time.time() + 3 + n / 200
+    base = time.time() + 10 + n / 25
     await _add(task, [base + i / rate for i in range(n)], tell=True)
+    in_time(base, 3)
     await _run(app, executed)
     await app.close_async()
     return {"late_ms": quantiles(tally.late_ms)}
