@@ -51,9 +51,13 @@ class Workload:
     async def play(self, enough: asyncio.Event) -> None:
         await self._found()
         players = [self._batches(enough), self._singles(enough), self._verbs(enough)]
-        await asyncio.gather(*players)
-        while self._tasks:
-            await asyncio.wait(list(self._tasks))
+        try:
+            await asyncio.gather(*players)
+            while self._tasks:
+                await asyncio.wait(list(self._tasks))
+        finally:
+            for task in self._tasks:  # none is left unless the run was interrupted
+                task.cancel()
 
     async def end(self, playing: asyncio.Task[None]) -> None:
         """Until every question is answered; an API that does not come back is a finding."""
