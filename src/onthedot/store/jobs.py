@@ -24,8 +24,8 @@ class Jobs(Topic):
         An item that can't be gets its own error (its key is taken: Conflict) and the others are written. A repeat of an
         earlier request (same idempotency) is answered with the job that one made.
 
-        Six statements, however many items: groups of 1,000 wrote 16k jobs/s on SQLite with the machine (2 cores) to
-        themselves, and 4-6k on either store beside seven other busy processes; 40-70 µs of CPU a job on our side.
+        Six statements, however many items: groups of 1,000 wrote 12-17k jobs/s on SQLite on a lightly shared
+        machine (2 cores), 3-6k on either store beside seven other busy processes; not yet measured on a quiet one.
         """
         return await self.driver.write(lambda tx: create_group(tx, items))
 
