@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from onthedot.errors import StoreUnavailable
 from onthedot.model.duration import Duration
 from onthedot.model.schedule import Schedule
 from onthedot.telemetry import Event, subscribe
@@ -313,6 +314,29 @@ async def test_a_stop_without_a_database_ends_and_loses_nothing(cluster, fake_cl
     run = await cluster.run(job.id)
     assert (run.status, run.losses) == ("DONE", 1)  # at least once: nobody could know
     assert len(heir.sender.calls) == 1
+
+
+async def test_a_loop_that_takes_its_end_for_trouble_is_told_again(cluster, fake_clock):
+    """A rollback on a broken connection can hide a cancellation: the loop backs off and goes on, and the node must not
+    wait for it for ever."""
+    node = await cluster.node(grace=1000)
+    mistaken: list[str] = []
+
+    async def begin(*_: object) -> set[str]:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if not mistaken:
+                mistaken.append("begin")
+                raise StoreUnavailable("the connection was lost") from None
+            raise
+        return set()
+
+    node.way.begin = begin
+    await cluster.create(spec(schedule=due_in(1000), delivery="at_most_once"))
+    await fake_clock.advance(1.5)
+    await cluster.finish(node.node.stop(), most=30)
+    assert mistaken == ["begin"]
 
 
 async def test_a_restart_on_sqlite_takes_back_at_once(cluster, fake_clock):

@@ -11,7 +11,7 @@ from onthedot.errors import SettingsError, StoreError, StoreUnavailable, StoreUn
 from onthedot.store import JobFilter, Store, open_store
 from onthedot.store.driver import HINTS, Collision, Transaction
 from onthedot.store.postgres.address import parse_address
-from onthedot.store.postgres.driver import PostgresDriver
+from onthedot.store.postgres.driver import PostgresDriver, PostgresTransaction
 from tests.services.ports import free_port
 from tests.services.postgres import PostgresServer
 from tests.store.given import create, new
@@ -103,6 +103,24 @@ async def test_a_killed_connection_is_trouble_and_the_next_call_works(opened: St
         with pytest.raises(StoreUnavailable):
             await run(suicide)
         assert await opened.now() > 0
+
+
+async def test_who_is_cancelled_on_a_broken_connection_hears_of_the_cancellation(opened: Store) -> None:
+    """Not of the rollback that failed: a loop that is told to end would take that for trouble, and go on."""
+    broken = asyncio.Event()
+
+    async def hang(tx: Transaction) -> None:
+        assert isinstance(tx, PostgresTransaction)
+        tx.connection.terminate()
+        broken.set()
+        await asyncio.Event().wait()
+
+    call = asyncio.ensure_future(opened.driver.write(hang))
+    await broken.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert await opened.now() > 0
 
 
 async def test_every_call_has_a_deadline(opened: Store) -> None:

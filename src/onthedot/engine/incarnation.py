@@ -27,6 +27,9 @@ __all__ = ["Ending", "Incarnation"]
 
 Ending = Literal["stopped", "lost", "unregistered"]
 
+AGAIN = 0.5
+"""Seconds after which a loop that did not end is told once more."""
+
 
 class Incarnation:
     def __init__(
@@ -217,7 +220,10 @@ class Incarnation:
             self._failed.set()
 
     async def _end(self, *names: str) -> None:
-        tasks = [self._loops[name] for name in names]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """Told again until it ends: whoever is cancelled in the middle of trouble may take the one for the other."""
+        left = {self._loops[name] for name in names if not self._loops[name].done()}
+        while left:
+            for task in left:
+                task.cancel()
+            await at_most(self._clock, AGAIN, asyncio.wait(left))
+            left = {task for task in left if not task.done()}
