@@ -384,14 +384,10 @@ async def test_reload_imports_afresh(bench: Bench, tmp_path: Path):
     assert (await bench.call(f"{name}:work")).detail == {"result": "newer"}
 
 
-async def test_a_worker_is_replaced_after_its_share_of_calls(tmp_path: Path, module: Module, make_call: MakeCall):
-    workers = Workers(1, [str(tmp_path)], calls=2)
-    request = {"module": module("import os\ndef work(): return os.getpid()"), "name": "work", "params": {}}
-    seen = []
-    for _ in range(4):
-        async with workers.one() as worker:
-            seen.append((await worker.call(request | {"environment": {}}, lambda text: None))["result"])
-    await workers.close()
+async def test_a_worker_is_replaced_after_its_share_of_calls(bench: Bench, tmp_path: Path):
+    bench.functions._workers = Workers(1, [str(tmp_path)], calls=2)
+    name = bench.define("import os\ndef work(): return os.getpid()")
+    seen = [(await bench.call(f"{name}:work")).detail["result"] for _ in range(4)]
     assert seen[0] == seen[1] != seen[2] == seen[3]
 
 

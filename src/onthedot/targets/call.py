@@ -11,7 +11,11 @@ from onthedot.model.instant import format_instant
 from onthedot.model.run import Outcome
 from onthedot.model.target import Target
 
-__all__ = ["Call", "Kind", "run_environment"]
+__all__ = ["Call", "Kind", "NotBegun", "run_environment"]
+
+
+class NotBegun(Exception):
+    """The call was withdrawn, or found nobody to do it, before anything of it was done: it may be given back."""
 
 
 def _nowhere(text: str) -> None:
@@ -31,6 +35,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     params: dict[str, Any] = msgspec.field(default_factory=dict)
     timeout: float | None = None  # seconds; the engine enforces it by cancelling, a target may only tell others of it
     log: Callable[[str], None] = _nowhere  # text as it comes, in any portions
+    begun: Callable[[float], None] | None = None
+    """A target that lets calls wait tells when it begins, on the monotonic clock, if that is later than it was asked.
+    Who listens also takes NotBegun instead of an Outcome."""
 
 
 class Kind(Protocol):

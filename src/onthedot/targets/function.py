@@ -1,8 +1,8 @@
 """Functions: Python functions of modules that the operator registered, run in worker processes.
 
 User code never runs in the node's process, not even its imports: `check` looks at the registration only, and a function
-that does not exist is a failed run that says so. Workers are started when first needed and kept warm; each takes one
-call at a time, is killed with all it started when the call is cancelled, and is replaced after 1,000 calls.
+that does not exist is a failed run that says so. Workers are started when first needed and kept warm; each runs one
+call at a time, is killed with all it started when that call is cancelled, and is replaced when it grows.
 """
 
 from __future__ import annotations
@@ -10,19 +10,24 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Sequence
-from typing import Self
+from typing import Any, Self
+
+import msgspec
 
 from onthedot.errors import Invalid
+from onthedot.model.instant import format_instant
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
-from onthedot.targets.call import Call, run_environment
+from onthedot.targets.answers import Answer
+from onthedot.targets.asked import Asked, WorkerDied
+from onthedot.targets.call import Call, NotBegun
 from onthedot.targets.registry import names
-from onthedot.targets.worker import WorkerDied
 from onthedot.targets.workers import Workers
 
 __all__ = ["Functions"]
 
 _SHAPE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z]\w*)", re.ASCII)
+_MANY = 10_000
 ACCEPTED = '"package.module:function", a function that the module defines'
 
 
@@ -31,12 +36,14 @@ class Functions:
 
     def __init__(self, registered: Iterable[str], *, processes: int, import_paths: Sequence[str] = ()) -> None:
         self._registered: dict[str, set[str] | None] = {}  # module → its functions; None: all it defines
+        self._calls: dict[str, str] = {}
         self.register(registered)
         self._workers = Workers(processes, import_paths)
 
     def register(self, registered: Iterable[str]) -> None:
         """These and no others, from now on."""
         self._registered = {}
+        self._calls = {}
         for entry in registered:
             module, _, name = entry.partition(":")
             known = self._registered.setdefault(module, set())
@@ -71,24 +78,41 @@ class Functions:
             for entry in ([f"{module}:…"] if known is None else [f"{module}:{name}" for name in known])
         ]
 
+    @property
+    def ahead(self) -> int:
+        """How many calls more than there are processes are welcome now: short ones are sent ahead."""
+        return self._workers.ahead
+
     async def send(self, call: Call) -> Outcome:
         target = call.target
         assert isinstance(target, FunctionTarget)
-        match = _SHAPE.fullmatch(target.function)
-        if match is None or not self._knows(*match.groups()):
+        name = self._called(target.function)
+        if name is None:
             return Outcome(kind="refused", error=f"{target.function} is not registered on this node")
-        module, name = match.groups()
-        request = {"module": module, "name": name, "params": call.params, "environment": run_environment(call)}
+        asked = Asked(target.function, _message(name, call), call.log, call.begun)
         try:
-            async with self._workers.one() as worker:
-                answer = await worker.call(request, call.log)
-        except WorkerDied as error:
+            self._workers.submit(asked)
+            answer = await asked.answer
+        except asyncio.CancelledError:
+            if not self._workers.withdraw(asked) and call.begun is not None:
+                raise NotBegun from None
+            raise
+        except (WorkerDied, OSError) as error:
             return Outcome(kind="error", retryable=True, error=str(error))
-        except OSError as error:
-            return Outcome(kind="error", retryable=True, error=f"no worker process can be started: {error}")
-        if answer.get("ok") is True:
-            return Outcome(kind="ok", detail={"result": answer["result"]} if "result" in answer else {})
-        return Outcome(kind="error", retryable=bool(answer.get("retryable")), error=str(answer.get("error")))
+        return _outcome(answer)
+
+    def _called(self, function: str) -> str | None:
+        """Module and name as `worker_main` wants them; None: it may not be called. Looked at once for each function."""
+        called = self._calls.get(function)
+        if called is None:
+            match = _SHAPE.fullmatch(function)
+            if match is None or not self._knows(*match.groups()):
+                return None
+            called = "\0".join(match.groups())
+            if len(self._calls) >= _MANY:
+                self._calls.clear()  # names come from jobs: no bound but this
+            self._calls[function] = called
+        return called
 
     async def reload(self) -> None:
         """Let idle workers go, so that the next calls import their modules afresh."""
@@ -99,3 +123,23 @@ class Functions:
 
     async def __aexit__(self, *exc: object) -> None:
         await asyncio.shield(self._workers.close())
+
+
+def _message(name: str, call: Call) -> bytes:
+    """What `worker_main` takes apart. There is no NUL in any of these but perhaps in the last."""
+    params = msgspec.json.encode(call.params).decode() if call.params else "{}"
+    parts = (name, call.run_id, str(call.job_id), format_instant(call.slot), str(call.attempt), params)
+    return "\0".join((*parts, call.key or "")).encode()
+
+
+def _outcome(answer: Answer) -> Outcome:
+    if answer.ok:
+        return Outcome(kind="ok", detail={"result": _decoded(answer.result)} if answer.has_result else {})
+    return Outcome(kind="error", retryable=answer.retryable, error=answer.error.decode("utf-8", "replace"))
+
+
+def _decoded(result: bytes) -> Any:
+    try:
+        return msgspec.json.decode(result)
+    except (ValueError, RecursionError):  # it is JSON for the other side, but nested too deep for ours
+        return result.decode("utf-8", "replace")

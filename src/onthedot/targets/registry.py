@@ -11,7 +11,7 @@ from onthedot.errors import Invalid
 from onthedot.model.checks import target_problems
 from onthedot.model.run import Outcome
 from onthedot.model.target import Target, target_type
-from onthedot.targets.call import Call, Kind
+from onthedot.targets.call import Call, Kind, NotBegun
 
 __all__ = ["Targets"]
 
@@ -64,13 +64,14 @@ class Targets:
         kind.check(target)
 
     async def send(self, call: Call) -> Outcome:
-        """Send once. Never raises but CancelledError: a target that fails in a way nobody foresaw is a failed try."""
+        """Send once. Raises nothing but CancelledError and, where the call listens for it, NotBegun: a target that
+        fails in a way nobody foresaw is a failed try."""
         kind = self._kinds.get(target_type(call.target))
         if kind is None:
             return Outcome(kind="refused", error=f"this node has no {target_type(call.target)} targets")
         try:
             return await kind.send(call)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, NotBegun):
             raise
         except Exception as error:
             return Outcome(kind="error", retryable=True, error=f"{type(error).__name__}: {error}")

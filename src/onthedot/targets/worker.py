@@ -1,128 +1,300 @@
-"""One worker process, seen from the node: it is started, asked one thing at a time, and killed."""
+"""One worker process, seen from the node: it is started, sent calls, and killed.
+
+The kernel is the judge of what has begun. Calls wait in a socket that keeps messages apart; the worker takes one out
+when it has answered the one before, and the node, which holds the receiving end too, can take back the others at any
+instant. A message goes to one of the two, so no call is ever run twice or lost, and when a worker dies at most one call
+is neither answered nor still in the socket: the one it was running.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
+import itertools
 import os
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO
 
-from onthedot.targets.output import Output
+from onthedot.targets.answers import Answer, Answers, Nonsense
+from onthedot.targets.asked import Asked, WorkerDied
+from onthedot.targets.output import Listener
 from onthedot.targets.spawning import signal_group, spawn
+from onthedot.targets.worker_main import MESSAGE_LIMIT
 
-__all__ = ["Worker", "WorkerDied"]
+__all__ = ["Worker"]
 
 _PROGRAM = Path(__file__).with_name("worker_main.py")
-_ANSWER_LIMIT = 1024 * 1024
-
-
-class WorkerDied(Exception):
-    """The process ended in the middle of a call; the message says how."""
+# Elsewhere there are no such sockets; datagrams between two connected ends are neither lost nor reordered.
+_APART = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
+_INLINE = min(16 * 1024, MESSAGE_LIMIT - 32)  # longer calls travel as a file
+_PORTION = 64 * 1024
+_FD_ROOM = socket.CMSG_SPACE(4)
+_HANG_UP = 1.0  # seconds between the end of a process's voice and its own
 
 
 class Worker:
     """A process in its own session, so that it and all it starts can be killed as one group."""
 
-    def __init__(self, process: asyncio.subprocess.Process, link: socket.socket) -> None:
-        self._process, self._link = process, link
-        self.calls = 0
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        calls: tuple[socket.socket, socket.socket],
+        answers: socket.socket,
+        changed: Callable[[Worker], None],
+        took: Callable[[str, float], None],
+    ) -> None:
         self.pid = process.pid
+        self.asked: dict[int, Asked] = {}  # sent, not answered; the first is the one that runs, or will next
+        self.debt = 0.0  # seconds that these are expected to take
+        self.done = 0
+        self.dead = False
+        self.retiring = False  # no more calls
+        self.full = False  # the socket takes no more until something is answered
+        self.settled = False  # with a call that takes its time, and nothing behind it
+        self.seen: Asked | None = None  # first in line when somebody last looked
+        self.returned: list[Asked] = []  # of a dead one: what it had not begun
+        self._process, self._answers_link, self._changed, self._took = process, answers, changed, took
+        self._calls, self._theirs = calls
+        self._numbers = itertools.count(1)
+        self._answers = Answers()
+        self._carried: list[int] = []  # file descriptors that came with answers
+        self._output = -1
+        self._listener: Listener | None = None
+        self._fault: str | None = None  # why we ended it
+        self._silent = False
+        self._loop = asyncio.get_running_loop()
+        self._hello: asyncio.Future[None] = self._loop.create_future()
+        self._loop.add_reader(answers, self._readable)
+        self._watch = self._loop.create_task(self._until_it_ends())
 
     @classmethod
-    async def start(cls, import_paths: Sequence[str]) -> Worker:
-        ours, theirs = socket.socketpair()
-        with theirs:
+    async def start(
+        cls, import_paths: Sequence[str], changed: Callable[[Worker], None], took: Callable[[str, float], None]
+    ) -> Worker:
+        """Returns when it has said that it is there. OSError if it can't be started."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, _APART)
+        answers, told = socket.socketpair()
+        with told:
             try:
                 process = await spawn(
                     sys.executable,
                     "-P",  # the directory of the program must not be on the import path
                     str(_PROGRAM),
                     str(theirs.fileno()),
-                    json.dumps(list(import_paths)),
-                    pass_fds=(theirs.fileno(),),
+                    str(told.fileno()),
+                    "\n".join(import_paths),
+                    pass_fds=(theirs.fileno(), told.fileno()),
                     stdout=asyncio.subprocess.DEVNULL,
                     env=_environment(),
                 )
             except BaseException:
-                ours.close()
+                for end in (ours, theirs, answers):
+                    end.close()
                 raise
-        ours.setblocking(False)
-        return cls(process, ours)
-
-    @property
-    def alive(self) -> bool:
-        return self._process.returncode is None
-
-    @property
-    def ready(self) -> bool:
-        """Alive and silent. A killed process hangs up before the loop hears that it has ended."""
+        for end in (ours, answers):
+            end.setblocking(False)
+        worker = cls(process, (ours, theirs), answers, changed, took)
         try:
-            self._link.recv(1, socket.MSG_PEEK)
+            await worker._hello
+        except BaseException:
+            worker.kill()
+            await worker.gone()
+            raise
+        return worker
+
+    # calls
+
+    def send(self, asked: Asked) -> bool:
+        """False: it takes no more for now."""
+        number = next(self._numbers)
+        message = b"%d\0%b" % (number, asked.message)
+        try:
+            if len(message) <= _INLINE:
+                self._calls.send(message)
+            else:
+                with _file(message) as file:
+                    socket.send_fds(self._calls, [b"%d\0" % number], [file.fileno()])
         except BlockingIOError:
-            return self.alive
-        except OSError:
+            self.full = True
             return False
-        return False  # hung up, or said something nobody asked for
+        self.asked[number] = asked
+        self.debt += asked.expected
+        asked.worker = self
+        return True
 
-    async def call(self, request: dict[str, Any], log: Callable[[str], None]) -> dict[str, Any]:
-        """Ask, and wait for the answer; WorkerDied if there will be none. Cancelled, the worker is of no more use."""
-        self.calls += 1
-        output = Output(log)
-        answer = asyncio.ensure_future(self._ask(request, output))
-        ended = asyncio.ensure_future(self._process.wait())
-        try:
-            # The end of the process is watched beside the socket: a child it forked may keep the socket open.
-            await asyncio.wait((answer, ended), return_when=asyncio.FIRST_COMPLETED)
-            if answer.done() and answer.exception() is None:
-                return answer.result()
-            if answer.done() and self.alive:
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(asyncio.shield(ended), 1.0)  # it hung up: it is about to end
-            if self.alive:
-                raise WorkerDied(f"the worker process broke off: {answer.exception()}")
-            raise WorkerDied(_how_it_ended(self._process.returncode))
-        finally:
-            for waiting in (answer, ended):
-                waiting.cancel()
-            output.finish()
-            # Until they have let go of the socket: its number may belong to another one as soon as it is closed.
-            await asyncio.gather(answer, ended, return_exceptions=True)
+    def take_back(self) -> list[Asked]:
+        """Every call that has not begun, in the order in which they were sent. They are no more this worker's."""
+        taken = []
+        while True:
+            try:
+                number, _, _ = self._theirs.recv(64, socket.MSG_DONTWAIT).partition(b"\0")
+            except BlockingIOError:
+                break
+            if not number:
+                break  # closed
+            asked = self.asked.pop(int(number))
+            self.debt -= asked.expected
+            asked.worker = None
+            taken.append(asked)
+        return taken
 
-    async def _ask(self, request: dict[str, Any], output: Output) -> dict[str, Any]:
-        loop = asyncio.get_running_loop()
-        raw = json.dumps(request).encode()
-        socket.send_fds(self._link, [len(raw).to_bytes(4, "big")], [output.write_fd])
-        output.close_write()
-        await loop.sock_sendall(self._link, raw)
-        size = int.from_bytes(await self._exactly(4), "big")
-        if size > _ANSWER_LIMIT:
-            raise ValueError("its answer makes no sense")
-        return dict(json.loads(await self._exactly(size)))
+    def settle(self) -> list[Asked]:
+        """The call that runs takes its time: nothing waits behind it, and what it prints is heard as it comes.
 
-    async def _exactly(self, size: int) -> bytes:
-        parts = b""
-        while len(parts) < size:
-            part = await asyncio.get_running_loop().sock_recv(self._link, size - len(parts))
-            if not part:
-                raise EOFError("it hung up")
-            parts += part
-        return parts
+        Only now: as long as calls follow each other the node can't tell whose bytes are in the pipe, the worker can.
+        """
+        taken = self.take_back()
+        self.read()
+        for asked in self.asked.values():  # one, or it has just been answered
+            self.settled = True
+            asked.has_begun(self._loop.time())
+            self._listener = Listener(self._output, asked.log)
+            self._listener.start()
+        return taken
+
+    # answers
+
+    def _readable(self) -> None:
+        self.read()
+        self._changed(self)
+
+    def read(self) -> None:
+        """Take every answer that is there."""
+        while not self._silent:
+            try:
+                portion, carried, _, _ = self._answers_link.recvmsg(_PORTION, _FD_ROOM)
+            except BlockingIOError:
+                return
+            except OSError:
+                portion, carried = b"", []
+            self._carried += [
+                int.from_bytes(data[:4], sys.byteorder) for _, kind, data in carried if kind == socket.SCM_RIGHTS
+            ]
+            try:
+                for answer in self._answers.feed(portion):
+                    self._take(answer)
+            except Nonsense:
+                self._break_off("its answer makes no sense")
+                return
+            if not portion:
+                self._hung_up()
+                return
+            if len(portion) < _PORTION and not carried:
+                return  # that was all: asking again would cost a system call
+
+    def _take(self, answer: Answer) -> None:
+        asked = self.asked.pop(answer.number, None)
+        if asked is not None:
+            self.done += 1
+            self.debt = self.debt - asked.expected if self.asked else 0.0
+            self.full = False
+            self._hear(asked, answer.output)
+            self._took(asked.function, answer.ended - answer.begun)
+            asked.answered(answer)
+        self.settled = False
+        if answer.replace:
+            self.retiring = True
+        if answer.new_output:
+            if not self._carried:
+                raise Nonsense
+            self._close_output()
+            self._output = self._carried.pop(0)
+        if not self._hello.done():
+            self._hello.set_result(None)
+
+    def _hear(self, asked: Asked, output: bytes) -> None:
+        if self._listener is None and output:
+            self._listener = Listener(self._output, asked.log)
+        if self._listener is not None:
+            self._listener.take(output)
+            self._stop_listening()
+
+    # the end
 
     def kill(self) -> None:
         """End it and whatever it started, at once."""
-        if self.alive:
+        self.retiring = True
+        if self._process.returncode is None:
             signal_group(self.pid, signal.SIGKILL)
-        self._link.close()
+        self._last_words()
 
     async def gone(self) -> None:
         """Until the killed process has been reaped."""
-        await self._process.wait()
+        await asyncio.wait([self._watch])
+
+    def _hung_up(self) -> None:
+        """It is about to end, or user code has closed our socket, which is the end as well."""
+        self._stop_reading()
+        self._loop.call_later(_HANG_UP, self._break_off, "it hung up")
+
+    def _break_off(self, fault: str) -> None:
+        self._stop_reading()
+        if self._process.returncode is None:
+            self._fault = f"the worker process broke off: {fault}"
+            signal_group(self.pid, signal.SIGKILL)
+
+    def _stop_reading(self) -> None:
+        self.retiring = True
+        if not self._silent:
+            self._silent = True
+            self._loop.remove_reader(self._answers_link)
+
+    async def _until_it_ends(self) -> None:
+        # Not only the socket: a child that it forked may keep that open.
+        code = await self._process.wait()
+        self.returned = self.take_back()
+        self.read()
+        self._stop_reading()
+        self.dead = True
+        self._last_words()
+        why = self._fault or _how_it_ended(code)
+        for asked in self.asked.values():
+            asked.failed(WorkerDied(why))
+        self.asked.clear()
+        self._close_output()
+        for fd in self._carried:
+            os.close(fd)
+        for end in (self._calls, self._theirs, self._answers_link):
+            end.close()
+        if not self._hello.done():
+            self._hello.set_exception(OSError(why))
+        self._changed(self)
+
+    def _last_words(self) -> None:
+        """Of the call that ran; unless nobody listens any more."""
+        for asked in self.asked.values():
+            if not asked.answer.done():
+                listener = self._listener or Listener(self._output, asked.log)
+                listener.drain()
+                self._listener = listener
+            break
+        self._stop_listening()
+
+    def _stop_listening(self) -> None:
+        if self._listener is not None:
+            self._listener.stop()
+            self._listener = None
+
+    def _close_output(self) -> None:
+        self._stop_listening()
+        if self._output >= 0:
+            os.close(self._output)
+            self._output = -1
+
+
+def _file(message: bytes) -> IO[bytes]:
+    file: IO[bytes]
+    if sys.platform == "linux":
+        file = os.fdopen(os.memfd_create("onthedot-call"), "w+b")
+    else:
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+    file.write(message)
+    file.flush()
+    return file
 
 
 def _environment() -> dict[str, str]:
@@ -131,9 +303,7 @@ def _environment() -> dict[str, str]:
     return kept | {"PYTHONFAULTHANDLER": "1"}
 
 
-def _how_it_ended(code: int | None) -> str:
-    if code is None:
-        return "the worker process broke off"
+def _how_it_ended(code: int) -> str:
     if code >= 0:
         return f"the worker process ended with exit code {code} in the middle of the call"
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"

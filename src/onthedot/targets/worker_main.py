@@ -1,51 +1,109 @@
 """The inside of a worker process: import what is asked for, call it, say how it went. Standard library only.
 
-Started as `python -P worker_main.py <fd>`; the fd is a socket to the node. A request is 4 bytes of length, which carry
-the write end of this call's output pipe, then JSON; the answer is 4 bytes of length, then JSON. What the function
-prints goes to the pipe on file descriptors 1 and 2, so that C code and child processes are heard too, and nothing that
-is printed can be taken for an answer.
+Started as `python -P worker_main.py <calls fd> <answers fd> <import paths, one a line>`.
+
+Calls come on a socket that keeps messages apart, and each is taken out only when the one before has been answered: a
+call that is still in the socket has not begun, and the node can take it back from there. A call is nine texts with NUL
+between them: number, module, name, and what the environment says of the run (see `ENVIRONMENT`). One that is too long
+for a message comes as an open file.
+
+An answer is `HEAD`, then the error, the result as JSON and the output. What the function prints goes to a pipe on file
+descriptors 1 and 2, so that C code and child processes are heard too, and nothing that is printed can be taken for an
+answer. The pipe is emptied into the answer before the next call begins; while a call takes its time, the node reads
+from it too. After a call that started processes there is a new pipe, whose reading end goes with the answer (the first
+one with an answer to call 0): what outlives a call does not speak in the next.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ctypes
+import fcntl
 import importlib
-import inspect
-import json
 import logging
 import os
+import resource
 import select
 import signal
 import socket
+import struct
 import sys
+import termios
 import threading
-import traceback
+import time
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import Any
 
+HEAD = struct.Struct("=QddBIII")  # number, begun, ended (both monotonic), flags; lengths of error, result and output
+OK, RETRYABLE, RESULT, NEW_OUTPUT, REPLACE = 1, 2, 4, 8, 16
+ENVIRONMENT = (
+    b"ONTHEDOT_RUN_ID",
+    b"ONTHEDOT_JOB_ID",
+    b"ONTHEDOT_SCHEDULED_FOR",
+    b"ONTHEDOT_ATTEMPT",
+    b"ONTHEDOT_PARAMS",
+    b"ONTHEDOT_JOB_KEY",
+)
+MESSAGE_LIMIT = 64 * 1024
 RESULT_LIMIT = 64 * 1024
+OUTPUT_LIMIT = 1024 * 1024  # as much as a pipe may hold: who keeps writing does not keep us
 ERROR_LIMIT = 2000
+LOOK_AT_MEMORY = 1000  # calls
+GROWTH = 32 * 1024 * 1024
 _PR_SET_PDEATHSIG = 1
+
+Answer = tuple[int, str, bytes]
+"""Flags, error, result."""
 
 
 class Wrong(Exception):
     """It can't work with this function and these params, however often it is tried."""
 
 
-def main(fd: int) -> None:
-    node = socket.socket(fileno=fd)
-    node.set_inheritable(False)  # what the function starts has no business here
-    _die_with(node)
-    me = os.getpid()
-    streams: tuple[TextIO, TextIO] | None = None
-    while (request := _receive(node)) is not None:
-        streams = streams or _open_streams()
-        answer = _answer(request, *streams)
+def main(calls: socket.socket, answers: socket.socket) -> None:
+    for link in (calls, answers):
+        link.set_inheritable(False)  # what the function starts has no business here
+    _die_with(calls)
+    me, output, memory, done = os.getpid(), Output(), Memory(), 0
+    answers.sendmsg([HEAD.pack(0, 0.0, 0.0, NEW_OUTPUT, 0, 0, 0)], output.reading_end())
+    room = socket.CMSG_SPACE(4)
+    while raw := _message(*calls.recvmsg(MESSAGE_LIMIT, room)[:2]):
+        number, module, name, *environment = raw.split(b"\0", 8)
+        output.attach()
+        begun = time.monotonic()
+        flags, error, result = _answer(module, name, environment)
+        output.flush()
         if os.getpid() != me:
             os._exit(0)  # the function forked and its child came back here
-        _send(node, answer)
+        ended = time.monotonic()
+        printed = output.take()
+        carried = []
+        if output.shared():
+            output.renew()
+            carried = output.reading_end()
+            flags |= NEW_OUTPUT
+        done += 1
+        if done % LOOK_AT_MEMORY == 0 and memory.has_grown():
+            flags |= REPLACE
+        said = error.encode("utf-8", "replace")
+        head = HEAD.pack(int(number), begun, ended, flags, len(said), len(result), len(printed))
+        _send(answers, b"".join((head, said, result, printed)), carried)
+
+
+def _message(raw: bytes, carried: list[tuple[int, int, bytes]]) -> bytes:
+    """One call; empty: the node has gone."""
+    for level, kind, data in carried:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            with open(int.from_bytes(data[:4], sys.byteorder), "rb") as file:  # noqa: PTH123 - it has no path
+                file.seek(0)
+                return file.read()
+    return raw
+
+
+def _send(answers: socket.socket, raw: bytes, carried: list[tuple[int, int, bytes]]) -> None:
+    sent = answers.sendmsg([raw], carried) if carried else answers.send(raw)
+    if sent < len(raw):
+        answers.sendall(raw[sent:])
 
 
 def _die_with(node: socket.socket) -> None:
@@ -62,78 +120,182 @@ def _die_with(node: socket.socket) -> None:
     threading.Thread(target=watch, name="onthedot-watch", daemon=True).start()
 
 
-def _open_streams() -> tuple[TextIO, TextIO]:
-    """When 1 and 2 are pipes for the first time: line by line, so that each line is heard when it is printed."""
-    out, err = (os.fdopen(fd, "w", 1, "utf-8", "backslashreplace", closefd=False) for fd in (1, 2))
-    logging.basicConfig(level=logging.INFO, stream=err, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    return out, err
+class Output:
+    """The pipe on 1 and 2, and the streams that write to it."""
 
+    def __init__(self) -> None:
+        self._waiting = bytearray(4)
+        self._flush_c = ctypes.CDLL(None).fflush
+        self._read_end, self._write_end = self._pipe()
+        self._children = self._reaped()
+        self._connect()
+        # Line by line, so that each line is heard when it is printed.
+        self._out, self._err = (os.fdopen(fd, "w", 1, "utf-8", "backslashreplace", closefd=False) for fd in (1, 2))
+        logging.basicConfig(
+            level=logging.INFO, stream=self._err, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+        )
 
-def _receive(node: socket.socket) -> dict[str, Any] | None:
-    """The next request, with its pipe already on 1 and 2; None: the node has gone."""
-    header, pipes, _, _ = socket.recv_fds(node, 4, 1)
-    header += _exactly(node, 4 - len(header)) if header else b""
-    if len(header) < 4 or not pipes:
-        return None
-    os.dup2(pipes[0], 1)
-    os.dup2(pipes[0], 2)
-    os.close(pipes[0])
-    raw = _exactly(node, int.from_bytes(header, "big"))
-    return json.loads(raw) if raw else None
+    @staticmethod
+    def _pipe() -> tuple[int, int]:
+        read_end, write_end = os.pipe()
+        os.set_blocking(read_end, False)  # for the node as well: it is the same end
+        return read_end, write_end
 
+    def _connect(self) -> None:
+        os.dup2(self._write_end, 1)
+        os.dup2(self._write_end, 2)
 
-def _exactly(node: socket.socket, size: int) -> bytes:
-    parts = b""
-    while len(parts) < size:
-        part = node.recv(min(size - len(parts), 1 << 20))
-        if not part:
+    def attach(self) -> None:
+        """Whatever the call before did to the streams: these are the ones."""
+        self._connect()
+        sys.stdout, sys.stderr = self._out, self._err
+
+    def reading_end(self) -> list[tuple[int, int, bytes]]:
+        return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, self._read_end.to_bytes(4, sys.byteorder))]
+
+    def flush(self) -> None:
+        try:
+            self._out.flush()
+            self._err.flush()
+            sys.stdout.flush()  # whatever the function put there
+            sys.stderr.flush()
+        except Exception:  # closed, or the function's own idea of a stream
+            for stream in (self._out, self._err, sys.stdout, sys.stderr):
+                with contextlib.suppress(Exception):
+                    stream.flush()
+        self._flush_c(None)  # what C code printed
+
+    def take(self) -> bytes:
+        """What was printed and the node has not read."""
+        fcntl.ioctl(self._read_end, termios.FIONREAD, self._waiting)
+        if not any(self._waiting):
             return b""
-        parts += part
-    return parts
+        portions, size = [], 0
+        try:
+            while size < OUTPUT_LIMIT and (portion := os.read(self._read_end, MESSAGE_LIMIT)):
+                portions.append(portion)
+                size += len(portion)
+        except BlockingIOError:
+            pass
+        return b"".join(portions)
+
+    def shared(self) -> bool:
+        """Whether processes were started since we last looked: one that is there, or one that was waited for (its
+        page faults count as ours then). Any of them may have left somebody behind who holds the pipe."""
+        before, self._children = self._children, self._reaped()
+        if before != self._children:
+            return True
+        try:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return False
+        return True
+
+    @staticmethod
+    def _reaped() -> int:
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+
+    def renew(self) -> None:
+        for end in (self._read_end, self._write_end):
+            os.close(end)
+        self._read_end, self._write_end = self._pipe()
 
 
-def _send(node: socket.socket, answer: dict[str, Any]) -> None:
-    raw = json.dumps(answer).encode()
-    node.sendall(len(raw).to_bytes(4, "big") + raw)
+class Memory:
+    """What user code leaks is given back to the system now and then: a worker that grows is replaced."""
+
+    def __init__(self) -> None:
+        self._first: int | None = None
+
+    def has_grown(self) -> bool:
+        now = self._resident()
+        if now is None:
+            return True  # it can't be told here: replaced as if it had
+        if self._first is None:
+            self._first = now
+        return now - self._first > GROWTH
+
+    @staticmethod
+    def _resident() -> int | None:
+        try:
+            with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - pathlib takes longer to import than to need
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except OSError:
+            return None
 
 
-def _answer(request: dict[str, Any], out: TextIO, err: TextIO) -> dict[str, Any]:
-    sys.stdout, sys.stderr = out, err
-    for name in [name for name in os.environ if name.startswith("ONTHEDOT_")]:
-        del os.environ[name]  # of the call before
-    os.environ.update(request["environment"])
+def _answer(module: bytes, name: bytes, environment: list[bytes]) -> Answer:
     try:
-        return {"ok": True, **_kept(_call(request))}
+        _set_environment(environment)
+        result = _call(module, name, environment[4])
+        return (OK, "", b"") if result is None else (OK | RESULT, "", _kept(result))
     except Wrong as error:
-        return _failure(str(error), retryable=False)
+        return 0, str(error)[:ERROR_LIMIT], b""
     except SystemExit as error:
-        return _failure(f"the function called sys.exit({error.code!r})")
+        return RETRYABLE, f"the function called sys.exit({error.code!r})"[:ERROR_LIMIT], b""
     except BaseException as error:
         _print_traceback(error)
-        return _failure(_one_line(error))
-    finally:
-        _flush(out, err)
+        return RETRYABLE, _one_line(error)[:ERROR_LIMIT], b""
 
 
-def _failure(error: str, *, retryable: bool = True) -> dict[str, Any]:
-    return {"ok": False, "error": error[:ERROR_LIMIT].encode("utf-8", "replace").decode(), "retryable": retryable}
+def _set_environment(values: list[bytes]) -> None:
+    """As bytes, and only what is not so already: with texts, all of them, this was half of the cost of a short call."""
+    environ = os.environb
+    for name, value in zip(ENVIRONMENT, values, strict=True):
+        if environ.get(name) != value:
+            if value:
+                environ[name] = value
+            else:
+                environ.pop(name, None)  # no key
 
 
-def _call(request: dict[str, Any]) -> Any:
-    function = find(request["module"], request["name"])
-    params = request["params"]
+_found: dict[tuple[bytes, bytes], tuple[str, str, Callable[..., Any]]] = {}
+
+
+def _call(raw_module: bytes, raw_name: bytes, params: bytes) -> Any:
+    module, name, function = _found.get((raw_module, raw_name)) or (raw_module.decode(), raw_name.decode(), find)
+    if getattr(sys.modules.get(module), name, None) is not function:  # new here, or replaced in its module
+        function = find(module, name)
+        _found[raw_module, raw_name] = module, name, function
+    given = {} if params == b"{}" else _decode(params)
     try:
-        inspect.signature(function).bind(**params)
+        result = function(**given)
     except TypeError as error:
-        raise Wrong(f"the params do not fit {request['name']}{inspect.signature(function)}: {error}") from None
+        if error.__traceback__ is not None and error.__traceback__.tb_next is None:  # not from inside
+            _check_fit(function, name, given)
+        raise
+    if result is not None and hasattr(type(result), "__await__"):
+        return _wait_for(result)
+    return result
+
+
+def _decode(params: bytes) -> dict[str, Any]:
+    import json
+
+    decoded: dict[str, Any] = json.loads(params)
+    return decoded
+
+
+def _check_fit(function: Callable[..., Any], name: str, params: dict[str, Any]) -> None:
+    import inspect  # only now: it takes longer to import than the rest together
+
+    try:
+        signature = inspect.signature(function)
     except ValueError:
-        pass  # a function without a readable signature: the call will tell
-    result = function(**params)
-    return asyncio.run(_wait_for(result)) if inspect.isawaitable(result) else result
+        return  # without a readable signature: the error tells
+    try:
+        signature.bind(**params)
+    except TypeError as error:
+        raise Wrong(f"the params do not fit {name}{signature}: {error}") from None
 
 
-async def _wait_for(result: Any) -> Any:
-    return await result
+def _wait_for(awaitable: Any) -> Any:
+    import asyncio  # only where it is needed: 10 MB and most of the start
+
+    async def wait() -> Any:
+        return await awaitable
+
+    return asyncio.run(wait())
 
 
 def find(module_name: str, name: str) -> Callable[..., Any]:
@@ -148,7 +310,7 @@ def find(module_name: str, name: str) -> Callable[..., Any]:
     function: Any = getattr(module, name, None)
     if function is None:
         raise Wrong(f"there is no function {name!r} in the module {module_name!r}")
-    if not callable(function) or inspect.isclass(function):
+    if not callable(function) or isinstance(function, type):
         raise Wrong(f"{name!r} in the module {module_name!r} is not a function")
     defined_here = getattr(function, "__module__", None) == module.__name__
     if not defined_here and name not in getattr(module, "__all__", ()):
@@ -157,14 +319,14 @@ def find(module_name: str, name: str) -> Callable[..., Any]:
     return found
 
 
-def _kept(result: Any) -> dict[str, Any]:
+def _kept(result: Any) -> bytes:
     """The return value as JSON if it can be and is not too long, as a shortened repr otherwise."""
-    if result is None:
-        return {}
+    import json
+
     try:
         raw = json.dumps(result, allow_nan=False, ensure_ascii=False).encode()
         if len(raw) <= RESULT_LIMIT and b"\\u0000" not in raw:
-            return {"result": json.loads(raw)}
+            return raw
     except (TypeError, ValueError, RecursionError):
         pass
     try:
@@ -172,29 +334,25 @@ def _kept(result: Any) -> dict[str, Any]:
     except Exception as error:
         shown = f"<{type(result).__name__} whose repr fails: {_one_line(error)}>"
     cut = shown[:RESULT_LIMIT] + ("…" if len(shown) > RESULT_LIMIT else "")
-    return {"result": cut.replace("\x00", "\\x00").encode("utf-8", "replace").decode()}
+    return json.dumps(cut.replace("\x00", "\\x00").encode("utf-8", "replace").decode()).encode()
 
 
 def _one_line(error: BaseException) -> str:
+    import traceback
+
     return "".join(traceback.format_exception_only(error)).strip().replace("\x00", "\\x00")
 
 
 def _print_traceback(error: BaseException) -> None:
+    import traceback
+
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
         frames = frames.tb_next  # the user's own frames are what helps the user
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(Exception):  # the streams are the user's, and may be anything
         traceback.print_exception(type(error), error, frames or error.__traceback__)
 
 
-def _flush(*streams: TextIO) -> None:
-    for stream in (*streams, sys.stdout, sys.stderr):  # the last two may be whatever the function put there
-        with contextlib.suppress(Exception):
-            stream.flush()
-    with contextlib.suppress(Exception):
-        ctypes.CDLL(None).fflush(None)  # what C code printed
-
-
 if __name__ == "__main__":
-    sys.path[:0] = json.loads(sys.argv[2])
-    main(int(sys.argv[1]))
+    sys.path[:0] = [path for path in sys.argv[3].split("\n") if path]
+    main(socket.socket(fileno=int(sys.argv[1])), socket.socket(fileno=int(sys.argv[2])))

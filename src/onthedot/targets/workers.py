@@ -1,72 +1,234 @@
-"""The pool of worker processes: started when needed, kept warm, never more than told."""
+"""The pool of worker processes: started when needed, kept warm, never more than told.
+
+A call goes to a worker that has nothing to do, or waits. Short calls are also sent ahead, behind others that are
+expected to be short (`pace`), so that neither side waits for the other between two calls. If one of them takes longer
+after all, what is behind it is taken back within a few milliseconds and goes to whoever is free first.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections import deque
+from collections.abc import Iterable, Sequence
 
+from onthedot.targets.asked import Asked, WorkerDied
+from onthedot.targets.call import NotBegun
+from onthedot.targets.pace import AHEAD, PATIENCE, SHORT, Pace
 from onthedot.targets.worker import Worker
 
 __all__ = ["Workers"]
 
-CALLS_PER_WORKER = 1000  # what user code leaks is given back to the system now and then
+CALLS_PER_WORKER = 100_000
+_LOOK = 0.004  # seconds between two looks at calls that run; one that is first at two looks takes its time
+_PRESSURE = 8  # calls behind one worker for which another process is worth its start
+_NO_WORKER = 0.1  # seconds without a worker after which a call that was sent too many is given up
 
 
 class Workers:
     def __init__(self, processes: int, import_paths: Sequence[str], *, calls: int = CALLS_PER_WORKER) -> None:
-        self._free = asyncio.Semaphore(processes)
-        self._import_paths, self._calls = tuple(import_paths), calls
+        self._processes, self._import_paths, self._calls = processes, tuple(import_paths), calls
+        self._waiting: deque[Asked] = deque()
         self._idle: list[Worker] = []
-        self._busy: set[Worker] = set()
-        self._going: set[asyncio.Task[None]] = set()
+        self._all: deque[Worker] = deque()  # that can still be sent something; the first is the next to be sent ahead
+        self._leaving: set[Worker] = set()
+        self._starting: set[asyncio.Task[None]] = set()
         self._generation = 0
+        self._next_look: asyncio.TimerHandle | None = None
+        self._closed = False
+        self._pace = Pace()
 
     @property
     def pids(self) -> list[int]:
-        return [worker.pid for worker in (*self._idle, *self._busy)]
+        return [worker.pid for worker in (*self._all, *self._leaving) if not worker.dead]
 
-    @asynccontextmanager
-    async def one(self) -> AsyncIterator[Worker]:
-        """A worker for one call. If the call ends in any way but an answer, the worker is killed."""
-        async with self._free:
-            worker, generation = await self._take(), self._generation
-            self._busy.add(worker)
-            answered = False
-            try:
-                yield worker
-                answered = True
-            finally:
-                self._busy.discard(worker)
-                fit = answered and worker.alive and worker.calls < self._calls and generation == self._generation
-                if fit:
-                    self._idle.append(worker)
-                else:
-                    self._let_go(worker)
+    @property
+    def ahead(self) -> int:
+        """How many calls more than there are processes are welcome now."""
+        return 0 if self._waiting else self._pace.ahead * self._processes
 
-    async def _take(self) -> Worker:
-        while self._idle:
-            worker = self._idle.pop()  # the warmest
-            if worker.ready:
-                return worker
+    # calls
+
+    def submit(self, asked: Asked) -> None:
+        if self._closed:
+            asked.failed(WorkerDied("the node stops"))
+            return
+        asked.expected = self._pace.expected(asked.function)
+        if self._waiting or not self._give(asked):
+            self._waiting.append(asked)
+            self._start_more()
+
+    def withdraw(self, asked: Asked) -> bool:
+        """Nobody waits for it any more; whether it had begun. A worker that runs it is killed."""
+        worker = asked.worker
+        if worker is None:
+            if asked in self._waiting:
+                self._waiting.remove(asked)
+            return False
+        if worker.dead:
+            return True
+        taken = worker.take_back()
+        worker.read()
+        begun = asked not in taken
+        if asked in worker.asked.values():
             self._let_go(worker)
-        return await Worker.start(self._import_paths)
+        self._again(other for other in taken if other is not asked)
+        self._changed(worker)
+        return begun
+
+    def _give(self, asked: Asked) -> bool:
+        """To a worker, if one has nothing to do or it may be sent ahead."""
+        if self._next_look is None:
+            self._look_later()
+        if self._idle:
+            asked.has_begun(asyncio.get_running_loop().time())
+            return self._idle.pop().send(asked)  # the warmest
+        if asked.expected >= SHORT:
+            return False
+        for _ in range(len(self._all)):
+            worker = self._all[0]
+            self._all.rotate(-1)
+            if worker.debt <= PATIENCE and len(worker.asked) < AHEAD and not worker.full and not worker.settled:
+                if len(worker.asked) == _PRESSURE:
+                    self._start_more(1)
+                return worker.send(asked)
+        return False
+
+    def _again(self, taken: Iterable[Asked]) -> None:
+        """What was taken back goes before what came later."""
+        self._waiting.extendleft(reversed([asked for asked in taken if not asked.answer.done()]))
+
+    def _dispatch(self) -> None:
+        while self._closed and self._waiting:
+            self._waiting.popleft().failed(WorkerDied("the node stops"))
+        while self._waiting:
+            asked = self._waiting[0]
+            if asked.answer.done():
+                self._waiting.popleft()
+                continue
+            asked.expected = self._pace.expected(asked.function)
+            if not self._give(asked):
+                break
+            self._waiting.popleft()
+        self._start_more()
+
+    def _changed(self, worker: Worker) -> None:
+        """Answers came, or the worker has ended."""
+        if worker.dead:
+            self._leaving.discard(worker)
+            self._forget(worker)
+            self._again(worker.returned)
+        elif worker.retiring or worker.done + len(worker.asked) >= self._calls:
+            if worker not in self._leaving:
+                self._retire(worker)
+            elif not worker.asked:
+                worker.kill()
+        elif not worker.asked and worker in self._all and worker not in self._idle:
+            self._idle.append(worker)
+        self._dispatch()
+
+    # looking
+
+    def _look(self) -> None:
+        """At every call that runs. One that was first in line the last time too takes its time: see `Worker.settle`."""
+        self._next_look = None
+        again = False
+        for worker in [*self._all, *self._leaving]:
+            first = next(iter(worker.asked.values()), None)
+            if first is None or worker.settled or worker.dead:
+                continue
+            if worker.seen is first:
+                self._again(worker.settle())
+                self._changed(worker)
+            else:
+                worker.seen = first
+            again = again or not worker.settled
+        if (self._give_up() or again) and self._next_look is None:
+            self._look_later()
+
+    def _look_later(self) -> None:
+        self._next_look = asyncio.get_running_loop().call_later(_LOOK, self._look)
+
+    def _give_up(self) -> bool:
+        """More was sent here than there are processes, because calls were short, and now they are not: somebody else
+        may have a free one. Whether there will be something to give up later."""
+        if self._starting or not all(worker.settled for worker in self._all):
+            return bool(self._waiting)
+        last = asyncio.get_running_loop().time() - _NO_WORKER
+        waiting = [asked for asked in self._waiting if asked.begun is not None]
+        for asked in waiting:
+            if asked.since <= last:
+                self._waiting.remove(asked)
+                asked.failed(NotBegun())
+        return any(asked.since > last for asked in waiting)
+
+    # processes
+
+    def _start_more(self, wanted: int = 0) -> None:
+        """As many as there are calls that wait."""
+        wanted = max(wanted, min(len(self._waiting), self._processes)) - len(self._starting)
+        busy = sum(1 for worker in self._leaving if worker.asked)
+        room = self._processes - len(self._all) - len(self._starting) - busy
+        for _ in range(min(wanted, room)):
+            task = asyncio.get_running_loop().create_task(self._start())
+            self._starting.add(task)
+            task.add_done_callback(self._starting.discard)
+
+    async def _start(self) -> None:
+        generation = self._generation
+        try:
+            worker = await Worker.start(self._import_paths, self._changed, self._pace.took)
+        except OSError as error:
+            if self._waiting and not self._all:
+                self._waiting.popleft().failed(OSError(f"no worker process can be started: {error}"))
+        else:
+            self._all.append(worker)
+            if self._closed or generation != self._generation:
+                self._let_go(worker)
+            else:
+                self._idle.append(worker)
+        task = asyncio.current_task()
+        assert task is not None
+        self._starting.discard(task)
+        self._dispatch()
+
+    def _forget(self, worker: Worker) -> None:
+        if worker in self._all:
+            self._all.remove(worker)
+        if worker in self._idle:
+            self._idle.remove(worker)
+
+    def _retire(self, worker: Worker) -> None:
+        """It answers what it has begun, and nothing more."""
+        self._forget(worker)
+        self._leaving.add(worker)
+        worker.retiring = True
+        self._again(worker.take_back())
+        worker.read()
+        if not worker.asked:
+            worker.kill()
 
     def _let_go(self, worker: Worker) -> None:
+        self._forget(worker)
+        self._leaving.add(worker)
         worker.kill()
-        task = asyncio.ensure_future(worker.gone())
-        self._going.add(task)
-        task.add_done_callback(self._going.discard)
 
     async def refresh(self) -> None:
         """Replace every worker: idle ones now, busy ones when they are done."""
         self._generation += 1
-        while self._idle:
-            self._let_go(self._idle.pop())
-        await asyncio.gather(*self._going)
+        idle = list(self._idle)
+        for worker in list(self._all):
+            self._retire(worker)
+        await asyncio.gather(*(worker.gone() for worker in idle))
+        self._dispatch()
 
     async def close(self) -> None:
-        for worker in (*self._busy, *self._idle):
+        self._closed = True
+        if self._next_look is not None:
+            self._next_look.cancel()
+        self._dispatch()
+        for task in self._starting:
+            task.cancel()
+        await asyncio.gather(*self._starting, return_exceptions=True)
+        for worker in list(self._all):
             self._let_go(worker)
-        self._idle.clear()
-        await asyncio.gather(*self._going)
+        await asyncio.gather(*(worker.gone() for worker in list(self._leaving)))

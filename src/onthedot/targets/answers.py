@@ -1,0 +1,75 @@
+"""What a worker process says, taken apart. The other side is `worker_main`, which can't import this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from onthedot.targets.worker_main import HEAD, NEW_OUTPUT, OK, REPLACE, RESULT, RETRYABLE
+
+__all__ = ["Answer", "Answers", "Nonsense"]
+
+_LONGEST = 2 * 1024 * 1024  # of one part
+
+
+class Nonsense(Exception):
+    """Bytes that no worker writes: user code got hold of the socket."""
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    number: int
+    begun: float  # monotonic, as on this machine every process reads it
+    ended: float
+    flags: int
+    error: bytes
+    result: bytes
+    output: bytes
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.flags & OK)
+
+    @property
+    def retryable(self) -> bool:
+        return bool(self.flags & RETRYABLE)
+
+    @property
+    def has_result(self) -> bool:
+        return bool(self.flags & RESULT)
+
+    @property
+    def new_output(self) -> bool:
+        """The worker has a new pipe from here on; its reading end came along."""
+        return bool(self.flags & NEW_OUTPUT)
+
+    @property
+    def replace(self) -> bool:
+        """The worker has grown and would be replaced."""
+        return bool(self.flags & REPLACE)
+
+
+class Answers:
+    """Bytes in, as they come; whole answers out."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, portion: bytes) -> Iterator[Answer]:
+        raw = self._rest + portion if self._rest else portion
+        at = 0
+        while len(raw) - at >= HEAD.size:
+            number, begun, ended, flags, *lengths = HEAD.unpack_from(raw, at)
+            if max(lengths) > _LONGEST:
+                raise Nonsense
+            error_at = at + HEAD.size
+            result_at = error_at + lengths[0]
+            output_at = result_at + lengths[1]
+            end = output_at + lengths[2]
+            if end > len(raw):
+                break
+            yield Answer(
+                number, begun, ended, flags, raw[error_at:result_at], raw[result_at:output_at], raw[output_at:end]
+            )
+            at = end
+        self._rest = raw[at:]

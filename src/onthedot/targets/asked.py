@@ -1,0 +1,52 @@
+"""One call on its way through the worker processes, from the node's side."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from onthedot.targets.answers import Answer
+
+if TYPE_CHECKING:
+    from onthedot.targets.worker import Worker
+
+__all__ = ["Asked", "WorkerDied"]
+
+_MOMENT = 0.001  # what is not worth telling: times are kept in milliseconds
+
+
+class WorkerDied(Exception):
+    """The process ended in the middle of a call; the message says how."""
+
+
+class Asked:
+    """`answer` is what the caller waits for. Where `begun` is given, it is told when the call begins later than it was
+    asked for, and the call may be given up as long as it has not begun."""
+
+    __slots__ = ("_told", "answer", "begun", "expected", "function", "log", "message", "since", "worker")
+
+    def __init__(
+        self, function: str, message: bytes, log: Callable[[str], None], begun: Callable[[float], None] | None = None
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        self.function, self.message, self.log, self.begun = function, message, log, begun
+        self.answer: asyncio.Future[Answer] = loop.create_future()
+        self.since = loop.time()
+        self.worker: Worker | None = None
+        self.expected = 0.0  # seconds
+        self._told = False
+
+    def has_begun(self, at: float) -> None:
+        if self.begun is not None and not self._told and at - self.since > _MOMENT:
+            self._told = True
+            self.begun(at)
+
+    def answered(self, answer: Answer) -> None:
+        if not self.answer.done():  # nobody waits for what was cancelled
+            self.has_begun(answer.begun)
+            self.answer.set_result(answer)
+
+    def failed(self, error: Exception) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)
