@@ -9,12 +9,19 @@ from proof.checker.ledger import Entry, Job, Ledger, Live
 
 __all__ = ["read_ledger"]
 
+_JOBS = """
+SELECT id, spec, CASE WHEN one_off AND state IN ('active', 'paused')
+    AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.job_id = jobs.id AND r.kind = 'scheduled') THEN 'ended' ELSE state END
+    AS state
+FROM jobs ORDER BY id
+"""  # a one-off's row says that it has ended only some time after its run has
+
 
 async def read_ledger(driver: Driver, *, at: int, now: int) -> Ledger:
     async def body(tx: Transaction) -> Ledger:
         jobs = [
             Job(id=row["id"], spec=msgspec.json.decode(row["spec"]), state=row["state"])
-            for row in await tx.sql("SELECT id, spec, state FROM jobs ORDER BY id")
+            for row in await tx.sql(_JOBS)
         ]
         live = [
             Live(

@@ -29,7 +29,7 @@ from tests.store.hands import FAILED, OK, Hands, at, check_invariants, every, no
 from tests.store.stepping import Action, Stage
 
 NOW = "(SELECT now_ms FROM test_clock)"
-TABLES = ["jobs", "job_tags", "runs", "history", "job_stats", "dead_letters", "run_logs", "nodes", "duties"]
+TABLES = ["jobs", "job_tags", "runs", "history", "job_stats", "dead_letters", "run_logs", "nodes", "duties", "endings"]
 SOON = START + 1500  # due in 1.5 s: a node may hold it already
 
 
@@ -72,7 +72,7 @@ class Scene:
         jobs = await self._watcher.fetch("SELECT * FROM jobs")
         live = await self._watcher.fetch("SELECT *, (SELECT now_ms FROM test_clock) AS now FROM runs")
         ledger = await self._watcher.fetch("SELECT * FROM history")
-        check_invariants(jobs, live, ledger)
+        check_invariants(jobs, live, ledger, await self._watcher.fetch("SELECT * FROM endings"))
         after = {row["id"] for row in [*live, *ledger]}
         assert self.before <= after, f"lost: {self.before - after}"
         claims = [run for result in results if isinstance(result, Claim) for run in result.runs]

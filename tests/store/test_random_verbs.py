@@ -165,7 +165,8 @@ async def _walk_in_memory(seed: int, steps: int) -> dict[str, list[dict[str, Any
 
 
 async def test_a_job_made_one_off_whose_only_slot_is_skipped_has_ended(store: Store, times: Times) -> None:
-    """Found by a walk: the old schedule's run still held the lane, and the job stayed active without any run."""
+    """Found by a walk: the old schedule's run still held the lane, and the job stayed active without any run. It ends
+    with that run."""
     hands = Hands(store)
     job = await create(store, schedule={"every": "10s"}, policy={"overlap": "skip"})
     await times.advance(10_000)
@@ -173,8 +174,9 @@ async def test_a_job_made_one_off_whose_only_slot_is_skipped_has_ended(store: St
     await store.update_job(1, job.id, lambda _: spec(schedule={"in": "5s"}, policy={"overlap": "skip"}))
     await times.advance(5_000)
     assert (await hands.claim()).runs == []
-    assert (await store.get_job(1, job.id)).state == "ended"
+    assert (await store.get_job(1, job.id)).state == "active"
     await hands.finish(running)
+    assert (await store.get_job(1, job.id)).state == "ended"
     await hands.check()
     assert [row["status"] for row in await hands.ledger(job.id)] == ["done", "skipped"]
 

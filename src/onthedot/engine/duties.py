@@ -23,6 +23,8 @@ LOGS_EVERY = 3600.0
 class DutyStore(Protocol):
     async def now(self) -> int: ...
 
+    async def settle(self) -> int: ...
+
     async def take_duty(self, name: str, node: str) -> bool: ...
 
     async def prune(self, before: int) -> int: ...
@@ -65,11 +67,13 @@ class Duties:
 
     async def look_after(self) -> None:
         now = self._clock.monotonic()
-        if await self._store.take_duty(DUTY, self._node_id) and now >= self._upkeep_at:
-            self._upkeep_at = now + UPKEEP_EVERY
-            await self._store.ensure_partitions()
-            await self._store.watch_ledger()
-            await self._store.prune(await self._store.now() - self._retention_ms)
+        if await self._store.take_duty(DUTY, self._node_id):
+            await self._store.settle()
+            if now >= self._upkeep_at:
+                self._upkeep_at = now + UPKEEP_EVERY
+                await self._store.ensure_partitions()
+                await self._store.watch_ledger()
+                await self._store.prune(await self._store.now() - self._retention_ms)
         if self._logs is not None and now >= self._logs_at:
             self._logs_at = now + LOGS_EVERY
             directory, before = self._logs.directory, (self._clock.now_ms() - self._retention_ms) / 1000

@@ -14,6 +14,7 @@ from onthedot.plan import Change, timetable_of
 from onthedot.store.driver import Row, Rows, Transaction
 from onthedot.store.records import job_record, spec_columns
 from onthedot.store.runs_of_verbs import cursor_row, lane_of
+from onthedot.store.settling import is_over, note_endings
 
 __all__ = ["Locked", "apply_change", "lock", "remove"]
 
@@ -36,8 +37,11 @@ async def lock(tx: Transaction, tenant: int, job_id: int) -> Locked | None:
     if row is None:
         return None
     runs = await tx.rows("lock_runs", tenant, job_id)
+    record = job_record(row)
+    if is_over(record, scheduled=any(run["kind"] == "scheduled" for run in runs)):
+        record = msgspec.structs.replace(record, state="ended")
     pending = [run for run in runs if run["state"] == "pending"]
-    return Locked(record=job_record(row), pending=pending, now=await tx.now())
+    return Locked(record=record, pending=pending, now=await tx.now())
 
 
 async def apply_change(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:
@@ -117,6 +121,8 @@ async def _set_cursor(tx: Transaction, job: Locked, spec: JobSpec, change: Chang
     if change.moved:
         await tx.execute("drop_cursor", record.id)
     if change.cursor_slot is None:
+        if spec.schedule.one_off and change.state != "ended":  # its only slot was fired before it became one
+            await note_endings(tx, [record.id], job.now)
         return
     row = cursor_row(record.tenant, record.id, spec, change.cursor_slot, parked=change.parked)
     if change.moved or job.cursor_slot is None:

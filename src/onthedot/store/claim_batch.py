@@ -104,7 +104,7 @@ class ClaimBatch:
             rows = [(job_id, reason) for job_id, (_, reason) in sorted(self._quarantined.items())]
             await tx.execute("quarantine_jobs", Rows(rows))
         if self._ended:
-            await end_runs(tx, self._ended, self.now)
+            await end_runs(tx, self._ended, self.now, lambda run_id: self._alarm([run_id]))
 
     def _look_at(self, row: tuple[Any, ...]) -> int:
         """As `next_ready` says it: what may be held ahead need not be claimed the moment it is ready."""

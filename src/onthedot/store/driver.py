@@ -64,6 +64,10 @@ class Transaction(Protocol):
         """The number of rows touched."""
         ...
 
+    async def execute_each(self, name: str, rows: Sequence[Sequence[Any]]) -> int:
+        """The statement once for each of the rows, which are its arguments. The number of rows touched in all."""
+        ...
+
     async def now(self) -> int:
         """The database's clock, in ms. Ask after a lock was waited for, not before."""
         ...
@@ -91,6 +95,15 @@ class Driver(Protocol):
     async def write(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run `body` in a transaction; deadlocks and serialization failures run it again, so it must start afresh.
         What a unique index refuses comes out as Collision."""
+        ...
+
+    async def at_once(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+        """`write` for a `body` that waits for nothing but its transaction and touches nothing that others touch
+        meanwhile: on SQLite all of it happens in the writer's thread, in one go."""
+        ...
+
+    async def alone(self, name: str, *args: Any) -> Sequence[Row]:
+        """One statement that is a transaction of its own."""
         ...
 
     async def read(self, body: Callable[[Transaction], Awaitable[T]]) -> T:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from onthedot import telemetry
 from onthedot.store.driver import Row, Rows, Transaction
+from onthedot.store.settling import note_endings
 
-__all__ = ["Ending", "end_runs", "release_lanes"]
+__all__ = ["Ending", "end_runs", "firings_of_one_offs", "release_lanes"]
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,9 +19,16 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-async def end_runs(tx: Transaction, endings: Sequence[Ending], now: int) -> list[Row]:
+def _alarm(run_id: str) -> None:
+    telemetry.emit("ledger.conflict", run_id=run_id)
+
+
+async def end_runs(
+    tx: Transaction, endings: Sequence[Ending], now: int, alarm: Callable[[str], None] = _alarm
+) -> list[Row]:
     """Rows that this transaction has locked move into the ledger. A one-off job whose firing this was has ended, and
-    whoever waits for a lane that becomes free is let go. Answers what they were."""
+    whoever waits for a lane that becomes free is let go. Answers what they were. alarm: told of slots that were in the
+    ledger before."""
     ids = [ending.id for ending in endings]
     ended = list(await tx.rows("runs_by_id", ids))
     if not ended:
@@ -30,12 +38,15 @@ async def end_runs(tx: Transaction, endings: Sequence[Ending], now: int) -> list
     await tx.execute("delete_runs", ids)
     for row in ended:
         if row["id"] not in there:
-            telemetry.emit("ledger.conflict", run_id=row["id"])
-    one_off = sorted({row["job_id"] for row in ended if not row["recurring"] and row["kind"] == "scheduled"})
-    if one_off:
-        await tx.rows("end_jobs_without_cursor", one_off, now)
+            alarm(row["id"])
+    await note_endings(tx, firings_of_one_offs(ended), now)
     await release_lanes(tx, ended)
     return ended
+
+
+def firings_of_one_offs(ended: Sequence[Row]) -> list[int]:
+    """The jobs that may have ended with these runs."""
+    return sorted({row["job_id"] for row in ended if not row["recurring"] and row["kind"] == "scheduled"})
 
 
 async def release_lanes(tx: Transaction, ended: Sequence[Row]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,11 +12,12 @@ from onthedot.model.decoding import encode_json
 from onthedot.model.run import Attempt, Outcome, RunKind
 from onthedot.plan import Dead, Decision, Done, Retry
 from onthedot.store.driver import Row, Rows, Transaction
-from onthedot.store.endings import Ending, end_runs, release_lanes
+from onthedot.store.endings import Ending, end_runs, firings_of_one_offs, release_lanes
 from onthedot.store.job_stats import stats_rows
 from onthedot.store.run_rows import decode_attempts
+from onthedot.store.settling import note_endings
 
-__all__ = ["KEPT_ATTEMPTS", "LONGEST_LOG", "FinishBatch", "FinishReport", "Item", "StaleFence", "storable"]
+__all__ = ["KEPT_ATTEMPTS", "LONGEST_LOG", "FinishBatch", "FinishReport", "Item", "outcome_json", "storable"]
 
 KEPT_ATTEMPTS = 20
 LONGEST_LOG = 65_536
@@ -55,10 +56,6 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def status(self) -> str:
         return self.decision.status if isinstance(self.decision, Done) else "failed"
 
-    @property
-    def ends_job(self) -> bool:
-        return not self.recurring and self.kind == "scheduled" and not isinstance(self.decision, Retry)
-
     def attempt(self) -> Attempt:
         return Attempt(
             attempt=self.token,
@@ -81,10 +78,9 @@ def storable(text: str | None) -> str | None:
 
 
 class FinishBatch:
-    def __init__(self, items: Sequence[Item], *, dialect: str, stale: Iterable[str] = ()) -> None:
+    def __init__(self, items: Sequence[Item], *, dialect: str) -> None:
         self._items = items
         self._dialect = dialect
-        self._stale = frozenset(stale)  # ids whose fence was seen broken: their jobs are not theirs to end
         self._reset()
 
     def _reset(self) -> None:
@@ -96,30 +92,16 @@ class FinishBatch:
         self._repeated: list[str] = []
 
     async def attempt(self, tx: Transaction) -> None:
-        """The whole transaction. Raises StaleFence to have it rolled back."""
+        """The whole transaction."""
         self._reset()
         ending = [item for item in self._items if not isinstance(item.decision, Retry)]
-        ended = await self._end_jobs(tx, [i for i in ending if i.ends_job and i.id not in self._stale])
-        lanes = [*await self._record(tx, ending), *await self._retry(tx)]
-        broken = {item.id for item in ending if item.job_id in ended and item.id not in self._recorded}
-        if broken:
-            raise StaleFence(broken)
+        ended = await self._record(tx, ending)
+        lanes = [*ended, *await self._retry(tx)]
         await self._follow_up(tx)
+        if ended:
+            await note_endings(tx, firings_of_one_offs(ended), max(item.finished_at for item in ending))
         await release_lanes(tx, lanes)
         await self._look_up_rest(tx)
-
-    async def _end_jobs(self, tx: Transaction, items: Sequence[Item]) -> set[int]:
-        """Jobs before runs, the order in which verbs lock them. An edit since the claim is a case for a second look.
-        Answers all that were ended: for a run that is no longer ours none may be, edited or not."""
-        if not items:
-            return set()
-        rows = sorted((item.job_id, item.version, item.finished_at) for item in items)
-        ended = {row["id"] for row in await tx.rows("end_one_offs", Rows(rows))}
-        if len(ended) < len(rows):
-            edited = [job_id for job_id, _, _ in rows if job_id not in ended]
-            await tx.rows("lock_jobs", edited)
-            ended |= {row["id"] for row in await tx.rows("end_jobs_without_cursor", edited, rows[0][2])}
-        return ended
 
     async def _record(self, tx: Transaction, items: Sequence[Item]) -> Sequence[Row]:
         if not items:
@@ -155,7 +137,9 @@ class FinishBatch:
                 Ending(id=i, status="cancelled", reason="cancelled" if i in cancelled else "the job is gone")
                 for i in self._orphaned
             ]
-            await end_runs(tx, endings, max(item.finished_at for item in self._orphaned.values()))
+            await end_runs(
+                tx, endings, max(item.finished_at for item in self._orphaned.values()), self._conflicts.append
+            )
         return locked
 
     async def _follow_up(self, tx: Transaction) -> None:
@@ -208,14 +192,6 @@ class FinishBatch:
             telemetry.emit("run.refused", run_id=run_id)
 
 
-class StaleFence(Exception):
-    """A job was ended for a run that is no longer ours: nothing of this transaction may stay."""
-
-    def __init__(self, ids: set[str]) -> None:
-        super().__init__(ids)
-        self.ids = ids
-
-
 def _history_row(item: Item) -> tuple[Any, ...]:
     decision, outcome = item.decision, item.outcome
     return (
@@ -230,13 +206,13 @@ def _history_row(item: Item) -> tuple[Any, ...]:
         item.finished_at,
         item.lateness_ms,
         item.duration_ms,
-        _outcome_json(outcome),
+        outcome_json(outcome),
         storable(outcome.error),
         item.attempts_json() if item.attempts else None,
     )
 
 
-def _outcome_json(outcome: Outcome) -> str:
+def outcome_json(outcome: Outcome) -> str:
     """The error has its own column, and what decided about a retry is of no use any more."""
     if not outcome.detail:
         return f'{{"kind":"{outcome.kind}"}}'

@@ -20,6 +20,7 @@ from onthedot.store.driver import Row
 from onthedot.store.paging import Page, check_limit, fingerprint, open_cursor, seal_cursor
 from onthedot.store.reading import VIEW
 from onthedot.store.records import job_view, search_text
+from onthedot.store.settling import settle
 from onthedot.store.topic import Topic
 
 __all__ = ["JobFilter", "JobLists", "statement_for"]
@@ -45,6 +46,8 @@ class JobLists(Topic):
         """One page of jobs that pass all the filters."""
         check_limit(wanted.limit)
         _check_words(wanted)
+        if wanted.status is not None:
+            await settle(self.driver)
         drive = _drive(wanted)
         name, args = statement_for(tenant, wanted)
         rows = await self.driver.read(lambda tx: tx.rows(name, *args))

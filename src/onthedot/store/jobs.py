@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from onthedot.errors import NotFound, OnTheDotError
 from onthedot.model.job import JobRecord, JobView
 from onthedot.store.creating import NewJob
@@ -12,6 +14,7 @@ from onthedot.store.group import create_group
 from onthedot.store.idempotency import KEPT, Idempotency, mismatch
 from onthedot.store.reading import VIEW, no_job, read_view, read_views
 from onthedot.store.records import job_record, job_view
+from onthedot.store.settling import is_over
 from onthedot.store.topic import Topic
 
 __all__ = ["Jobs"]
@@ -64,10 +67,16 @@ class Jobs(Topic):
         return job_view(row)
 
     async def get_record(self, tenant: int, job_id: int) -> JobRecord:
-        row = await self.driver.read(lambda tx: tx.row("find_job", tenant, job_id))
-        if row is None:
-            raise no_job(job_id)
-        return job_record(row)
+        async def body(tx: Transaction) -> JobRecord:
+            row = await tx.row("find_job", tenant, job_id)
+            if row is None:
+                raise no_job(job_id)
+            record = job_record(row)
+            if is_over(record, scheduled=False) and await tx.row("scheduled_run", job_id) is None:
+                return msgspec.structs.replace(record, state="ended")
+            return record
+
+        return await self.driver.read(body)
 
     async def timer_left(self, tenant: int, job_id: int) -> int:
         """Milliseconds until it is due; 0 from then on, whether it has fired yet or not."""

@@ -14,6 +14,7 @@ from onthedot.store.keys import Keys
 from onthedot.store.nodes import Nodes
 from onthedot.store.orders import Orders
 from onthedot.store.run_lists import RunLists
+from onthedot.store.settling import Settling
 from onthedot.store.sync import JobSync
 from onthedot.store.upkeep import Upkeep
 from onthedot.store.verbs import JobVerbs
@@ -34,6 +35,7 @@ class Store(
     RunVerbs,
     RunLists,
     Nodes,
+    Settling,
     Upkeep,
 ):
     """One public method = one transaction = one sentence of the product. The same meaning on every driver."""

@@ -8,6 +8,7 @@ from onthedot import telemetry
 from onthedot.model.duration import DAY, HOUR
 from onthedot.store.driver import Transaction
 from onthedot.store.partitions import drop_old, make_ahead
+from onthedot.store.settling import settle
 from onthedot.store.topic import Topic
 
 __all__ = ["Backlog", "StoreStats", "Upkeep"]
@@ -51,6 +52,8 @@ class Upkeep(Topic):
     async def prune(self, before: int) -> int:
         """What is older than `before` goes: whole partitions, and row by row by index the rest. How much it was."""
         gone = 0
+        while await settle(self.driver, BATCH) >= BATCH:
+            pass
         if self.driver.dialect == "postgres":
             gone += len(await self.driver.write(lambda tx: drop_old(tx, before)))
         for statement in ("prune_history", "prune_logs", "prune_dead"):
@@ -122,6 +125,8 @@ class Upkeep(Topic):
         return await self.driver.read(body)
 
     async def stats(self, tenant: int) -> StoreStats:
+        await settle(self.driver)
+
         async def body(tx: Transaction) -> StoreStats:
             live = {row["state"]: row["n"] for row in await tx.rows("count_live", tenant)}
             dead = await tx.row("count_dead", tenant)

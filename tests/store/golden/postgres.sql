@@ -30,6 +30,14 @@ CREATE TABLE duties (
     PRIMARY KEY (name)
 ) WITH (fillfactor=50);
 
+CREATE TABLE endings (
+    id bigint NOT NULL IDENTITY,
+    jobs bigint NOT NULL,
+    job_ids bigint[] NOT NULL,
+    ended_at bigint NOT NULL,
+    PRIMARY KEY (id)
+) WITH (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=1);
+
 CREATE TABLE history (
     id text COLLATE C NOT NULL,
     tenant bigint NOT NULL,
@@ -231,6 +239,7 @@ CREATE INDEX dead_letters_newest ON public.dead_letters USING btree (tenant, fai
 CREATE INDEX dead_letters_of_job ON public.dead_letters USING btree (job_id, failed_at, run_id);
 CREATE UNIQUE INDEX dead_letters_pkey ON public.dead_letters USING btree (run_id);
 CREATE UNIQUE INDEX duties_pkey ON public.duties USING btree (name);
+CREATE UNIQUE INDEX endings_pkey ON public.endings USING btree (id);
 CREATE INDEX history_default_age ON public.history_default USING btree (slot);
 CREATE INDEX history_default_job_id_slot_id_idx ON public.history_default USING btree (job_id, slot, id);
 CREATE INDEX history_default_job_id_status_slot_id_idx ON public.history_default USING btree (job_id, status, slot, id) WHERE (status <> 'done'::text);
@@ -275,6 +284,7 @@ CREATE UNIQUE INDEX tenants_name_key ON public.tenants USING btree (name);
 CREATE UNIQUE INDEX tenants_pkey ON public.tenants USING btree (id);
 
 CREATE SEQUENCE api_keys_id_seq;
+CREATE SEQUENCE endings_id_seq;
 CREATE SEQUENCE job_ids;
 CREATE SEQUENCE run_numbers;
 CREATE SEQUENCE tenants_id_seq;

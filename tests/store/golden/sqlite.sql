@@ -24,6 +24,13 @@ CREATE TABLE duties (
     taken_at INTEGER NOT NULL
 );
 
+CREATE TABLE endings (
+    id       INTEGER PRIMARY KEY,
+    jobs     INTEGER NOT NULL,
+    job_ids  TEXT NOT NULL,
+    ended_at INTEGER NOT NULL
+);
+
 CREATE TABLE history (
     id          TEXT NOT NULL,
     tenant      INTEGER NOT NULL,

@@ -56,6 +56,9 @@ class PostgresTransaction:
         count = status.rpartition(" ")[2]
         return int(count) if count.isdigit() else 0
 
+    async def execute_each(self, name: str, rows: Sequence[Sequence[Any]]) -> int:
+        return sum([await self.execute(name, *row) for row in rows])
+
     async def now(self) -> int:
         row = await self.row("now")
         assert row is not None
@@ -174,10 +177,30 @@ class PostgresDriver:
             yield PostgresTransaction(connection, self.queries, self.address.timeout)
 
     async def write(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+        async def attempt() -> T:
+            async with self.transaction() as transaction:
+                return await body(transaction)
+
+        return await self._until_it_works(attempt)
+
+    async def at_once(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+        return await self.write(body)
+
+    async def alone(self, name: str, *args: Any) -> Sequence[Row]:
+        """Without BEGIN and COMMIT: one round trip instead of three."""
+        if self.address.pooled:  # prepare and execute must reach the same server: only a transaction promises it
+            return await self.write(lambda tx: tx.rows(name, *args))
+
+        async def attempt() -> Sequence[Row]:
+            async with self._connection() as connection:
+                return await PostgresTransaction(connection, self.queries, self.address.timeout).rows(name, *args)
+
+        return await self._until_it_works(attempt)
+
+    async def _until_it_works(self, attempt: Callable[[], Awaitable[T]]) -> T:
         for left in reversed(range(REPEATS)):
             try:
-                async with self.transaction() as transaction:
-                    return await body(transaction)
+                return await attempt()
             except asyncpg.PostgresError as error:
                 if not is_again(error):
                     if isinstance(error, asyncpg.UniqueViolationError):

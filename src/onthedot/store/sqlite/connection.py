@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from onthedot.errors import StoreError, StoreUnavailable
 from onthedot.store.driver import Collision, Row, Rows
 from onthedot.store.queries import Queries
 
-__all__ = ["Connection", "SqliteTransaction"]
+__all__ = ["Connection", "DirectTransaction", "SqliteTransaction", "run_through"]
 
 T = TypeVar("T")
 
@@ -105,6 +105,10 @@ class SqliteTransaction:
         statement, values = self._queries[name], _values(args)
         return await self._run(lambda raw: max(raw.execute(statement, values).rowcount, 0))
 
+    async def execute_each(self, name: str, rows: Sequence[Sequence[Any]]) -> int:
+        statement = self._queries[name]
+        return await self._run(lambda raw: max(raw.executemany(statement, rows).rowcount, 0))
+
     async def now(self) -> int:
         row = await self.row("now")
         assert row is not None
@@ -117,6 +121,28 @@ class SqliteTransaction:
     async def script(self, text: str) -> None:
         for statement in _statements(text):
             await self.sql(statement)
+
+
+class DirectTransaction(SqliteTransaction):
+    """For whoever is in the connection's thread already: nothing is waited for."""
+
+    def __init__(self, raw: sqlite3.Connection, queries: Queries) -> None:
+        self._raw = raw
+        self._queries = queries
+
+    async def _run(self, act: Callable[[sqlite3.Connection], T]) -> T:
+        return act(self._raw)
+
+
+def run_through(body: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that only waits for a DirectTransaction, that is, for nothing."""
+    try:
+        body.send(None)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+    body.close()
+    raise RuntimeError("it waits for something other than its transaction")
 
 
 def _values(args: tuple[Any, ...]) -> list[Any]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from onthedot.clock import Clock
 from onthedot.errors import StoreError
-from onthedot.store.driver import Transaction
+from onthedot.store.driver import Row, Transaction
 from onthedot.store.queries import Queries
-from onthedot.store.sqlite.connection import Connection, SqliteTransaction
+from onthedot.store.sqlite.connection import Connection, DirectTransaction, SqliteTransaction, run_through
 from onthedot.store.sqlite.lockfile import LockFile
 
 __all__ = ["SqliteDriver"]
@@ -110,6 +110,34 @@ class SqliteDriver:
     async def write(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
         async with self.transaction() as transaction:
             return await body(transaction)
+
+    async def at_once(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+        """One trip to the writer's thread and back, where `write` makes one for each statement. If the caller is
+        cancelled before the COMMIT, nothing stays."""
+        left = False
+
+        async def waited(transaction: Transaction) -> T:
+            return await body(transaction)
+
+        def act(raw: sqlite3.Connection) -> T:
+            raw.execute("BEGIN IMMEDIATE")
+            try:
+                value = run_through(waited(DirectTransaction(raw, self.queries)))
+                if not left:
+                    raw.execute("COMMIT")
+            finally:
+                _roll_back(raw)  # does nothing after the COMMIT
+            return value
+
+        async with self._turn:
+            try:
+                return await self._writer.run(act)
+            except asyncio.CancelledError:
+                left = True
+                raise
+
+    async def alone(self, name: str, *args: Any) -> Sequence[Row]:
+        return await self.at_once(lambda transaction: transaction.rows(name, *args))
 
     async def read(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
         if self._memory:

@@ -7,22 +7,93 @@ FROM unnest($2::text[], $3::bigint[]) AS x (id, token)
 WHERE r.id = x.id AND r.token = x.token AND r.node || '' = $1 AND r.orders IS NULL
 RETURNING r.id;
 
--- name: end_one_offs
--- One-off jobs whose firing is over. Before their runs are touched: verbs lock the job first too. A job that was edited
--- since the claim has another version and is looked at by end_jobs_without_cursor.
-UPDATE jobs j SET state = 'ended', ended_at = x.finished_at
-FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS x (id, version, finished_at)
-WHERE j.id = x.id AND j.version = x.version AND j.state <> 'ended'
-RETURNING j.id;
-
--- name: end_jobs_without_cursor
-UPDATE jobs j SET state = 'ended', ended_at = $2
-WHERE j.id = ANY ($1::bigint[]) AND j.one_off AND j.state <> 'ended'
-  AND NOT EXISTS (SELECT 1 FROM runs c WHERE c.job_id = j.id AND c.cursor)
-RETURNING j.id;
-
 -- name: lock_jobs
-SELECT id FROM jobs WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE;
+SELECT id, state FROM jobs WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE;
+
+-- name: finish_done
+-- What went well at the first attempt: the whole of finish in one statement that is its own transaction. $1 node, and for
+-- each run id, token, started_at, finished_at, lateness_ms, duration_ms, outcome. Whatever matches nothing here (not ours,
+-- recorded before, in a lane) is left to the statements below. `ids` comes only if not all of them matched.
+WITH gone AS (
+    DELETE FROM runs r
+    USING unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[])
+      AS x (id, token, started_at, finished_at, lateness_ms, duration_ms, outcome)
+    WHERE r.id = x.id AND r.token = x.token AND r.node || '' = $1 AND r.lane IS NULL
+    RETURNING r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.token, r.tries, r.losses, r.parent,
+        x.started_at, x.finished_at, x.lateness_ms, x.duration_ms, x.outcome
+), kept AS (
+    INSERT INTO history (id, tenant, job_id, slot, kind, due_at, status, token, tries, losses, node, started_at,
+        finished_at, lateness_ms, duration_ms, outcome, parent)
+    SELECT id, tenant, job_id, slot, kind, due_at, 'done', token, tries + 1, losses, $1, started_at, finished_at,
+        lateness_ms, duration_ms, outcome, parent
+    FROM gone
+    ON CONFLICT DO NOTHING
+    RETURNING id
+), noted AS (
+    INSERT INTO endings (jobs, job_ids, ended_at)
+    SELECT count(*), array_agg(job_id), max(finished_at) FROM gone WHERE NOT recurring AND kind = 'scheduled'
+    HAVING count(*) > 0
+) {also}
+SELECT g.n AS gone, k.n AS kept,
+    CASE WHEN g.n < cardinality($2::text[]) THEN ARRAY(SELECT id FROM gone) END AS ids,
+    CASE WHEN k.n < g.n THEN ARRAY(SELECT id FROM gone EXCEPT SELECT id FROM kept) END AS conflicts
+FROM (SELECT count(*) AS n FROM gone) g CROSS JOIN (SELECT count(*) AS n FROM kept) k;
+
+-- name: also.nothing
+/* one-off jobs have no statistics */
+
+-- name: also.stats
+, counted AS (
+    INSERT INTO job_stats AS s (job_id, tenant, runs, failures, timed, duration_ms, last_duration_ms, last_lateness_ms,
+        last_status, last_run_id, last_finished_at)
+    SELECT g.job_id, j.tenant, g.runs, 0, g.timed, g.duration_ms, g.last_duration_ms, g.last_lateness_ms, 'done',
+        g.last_run_id, g.last_finished_at
+    FROM (
+        SELECT job_id, count(*) AS runs, count(duration_ms) AS timed, coalesce(sum(duration_ms), 0)::bigint AS duration_ms,
+            (array_agg(duration_ms ORDER BY finished_at DESC) FILTER (WHERE duration_ms IS NOT NULL))[1]
+                AS last_duration_ms,
+            (array_agg(lateness_ms ORDER BY finished_at DESC) FILTER (WHERE lateness_ms IS NOT NULL))[1]
+                AS last_lateness_ms,
+            (array_agg(id ORDER BY finished_at DESC))[1] AS last_run_id, max(finished_at) AS last_finished_at
+        FROM gone WHERE recurring GROUP BY job_id
+    ) g JOIN jobs j ON j.id = g.job_id
+    ORDER BY g.job_id
+    ON CONFLICT (job_id) DO UPDATE SET
+        runs = s.runs + excluded.runs, timed = s.timed + excluded.timed, duration_ms = s.duration_ms + excluded.duration_ms,
+        last_duration_ms = coalesce(excluded.last_duration_ms, s.last_duration_ms),
+        last_lateness_ms = coalesce(excluded.last_lateness_ms, s.last_lateness_ms),
+        last_status = excluded.last_status, last_run_id = excluded.last_run_id,
+        last_finished_at = excluded.last_finished_at
+)
+
+-- name: note_endings
+-- One-off jobs whose firing is over. Their own rows, with all their indexes, are written later, many at once; who reads a
+-- one-off job without a scheduled run that lives knows that it has ended.
+INSERT INTO endings (jobs, job_ids, ended_at) VALUES ($1, $2::bigint[], $3);
+
+-- name: take_endings
+-- The oldest notes, of about $1 jobs together. Whoever else does this at the same time gets others.
+DELETE FROM endings WHERE id = ANY (ARRAY(
+    SELECT f.id FROM (
+        SELECT e.id, sum(e.jobs) OVER (ORDER BY e.id) - e.jobs AS before
+        FROM (SELECT id, jobs FROM endings ORDER BY id LIMIT 1000 FOR UPDATE SKIP LOCKED) e
+    ) f WHERE f.before < $1
+))
+RETURNING job_ids, ended_at;
+
+-- name: end_jobs
+-- Under the job's lock, in a statement after it: an edit that gave it another slot is seen by the run it made.
+UPDATE jobs j SET state = 'ended', ended_at = x.ended_at
+FROM unnest($1::bigint[], $2::bigint[]) AS x (id, ended_at)
+WHERE j.id = x.id AND j.one_off AND j.state IN ('active', 'paused')
+  AND (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.kind = 'scheduled' LIMIT 1) IS NULL
+RETURNING j.id;
+
+-- name: any_endings
+SELECT 1 AS there FROM endings LIMIT 1;
+
+-- name: scheduled_run
+SELECT 1 AS there FROM runs WHERE job_id = $1 AND kind = 'scheduled' LIMIT 1;
 
 -- name: finish_record
 -- Runs that ended leave `runs` and enter the ledger, if (id, node, token) still match. `node || ''`, and no word of the
@@ -36,7 +107,8 @@ WITH x AS (
 ), gone AS (
     DELETE FROM runs r USING x
     WHERE r.id = x.id AND r.token = x.token AND r.node || '' = x.node
-    RETURNING r.id, r.tenant, r.job_id, r.slot, r.kind, r.due_at, r.token, r.node, r.lane, r.parent, x.status, x.reason,
+    RETURNING r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.token, r.node, r.lane, r.parent, x.status,
+        x.reason,
         x.tries, x.losses, x.started_at, x.finished_at, x.lateness_ms, x.duration_ms, x.outcome, x.error, x.attempts
 ), kept AS (
     INSERT INTO history (id, tenant, job_id, slot, kind, due_at, status, reason, token, tries, losses, node, started_at,
@@ -48,7 +120,7 @@ WITH x AS (
     RETURNING id
 )
 -- As a join the planner, which takes both for ten rows, compares each with each: 100 µs a run instead of 20.
-SELECT g.id, g.lane, g.id IN (SELECT id FROM kept) AS recorded FROM gone g;
+SELECT g.id, g.job_id, g.kind, g.recurring, g.lane, g.id IN (SELECT id FROM kept) AS recorded FROM gone g;
 
 -- name: finish_lock
 -- Runs that go back to pending are locked first: whether their job is paused, changed or gone can be seen only after.

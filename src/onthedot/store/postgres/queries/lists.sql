@@ -44,7 +44,9 @@ ORDER BY j.matched, j.id;
 -j.id > -$1::bigint
 
 -- name: where.state
-j.state = $1
+-- A one-off without a scheduled run has ended, whatever its row says yet.
+j.state = $1 AND (NOT j.one_off OR j.state NOT IN ('active', 'paused')
+    OR (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.tenant = j.tenant AND r.kind = 'scheduled' LIMIT 1) IS NOT NULL)
 
 -- name: where.target
 j.target_type = $1

@@ -9,22 +9,51 @@ WHERE runs.id = x.value ->> 0 AND runs.token = x.value ->> 1 AND +runs.node = ?1
   AND runs.orders IS NULL
 RETURNING runs.id;
 
--- name: end_one_offs
--- One-off jobs whose firing is over. A job that was edited since the claim has another version and is looked at by
--- end_jobs_without_cursor.
-UPDATE jobs SET state = 'ended', ended_at = x.value ->> 2
+-- name: lock_jobs
+SELECT id, state FROM jobs WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id;
+
+-- name: finish_done
+-- What went well at the first attempt, one run each time: into the ledger. ?1 node, ?2 id, ?3 token, ?4 started_at,
+-- ?5 finished_at, ?6 lateness_ms, ?7 duration_ms, ?8 outcome.
+INSERT INTO history (id, tenant, job_id, slot, kind, due_at, status, token, tries, losses, node, started_at, finished_at,
+    lateness_ms, duration_ms, outcome, parent)
+SELECT id, tenant, job_id, slot, kind, due_at, 'done', token, tries + 1, losses, node, ?4, ?5, ?6, ?7, ?8, parent
+FROM runs WHERE id = ?2 AND token = ?3 AND +node = ?1 AND lane IS NULL
+ON CONFLICT DO NOTHING {also};
+
+-- name: also.nothing
+/* one-off jobs have no statistics */
+
+-- name: also.stats
+/* add_stats counts them */
+
+-- name: note_endings
+-- One-off jobs whose firing is over. Their own rows, with all their indexes, are written later, many at once; who reads a
+-- one-off job without a scheduled run that lives knows that it has ended.
+INSERT INTO endings (jobs, job_ids, ended_at) VALUES (?1, ?2, ?3);
+
+-- name: take_endings
+-- The oldest notes, of about ?1 jobs together.
+DELETE FROM endings WHERE id IN (
+    SELECT f.id FROM (
+        SELECT e.id, sum(e.jobs) OVER (ORDER BY e.id) - e.jobs AS before
+        FROM (SELECT id, jobs FROM endings ORDER BY id LIMIT 1000) e
+    ) f WHERE f.before < ?1
+)
+RETURNING job_ids, ended_at;
+
+-- name: end_jobs
+UPDATE jobs SET state = 'ended', ended_at = x.value ->> 1
 FROM json_each(?1) x
-WHERE jobs.id = x.value ->> 0 AND jobs.version = x.value ->> 1 AND jobs.state <> 'ended'
+WHERE jobs.id = x.value ->> 0 AND jobs.one_off AND jobs.state IN ('active', 'paused')
+  AND (SELECT 1 FROM runs r WHERE r.job_id = jobs.id AND r.kind = 'scheduled' LIMIT 1) IS NULL
 RETURNING jobs.id;
 
--- name: end_jobs_without_cursor
-UPDATE jobs SET state = 'ended', ended_at = ?2
-WHERE id IN (SELECT value FROM json_each(?1)) AND one_off AND state <> 'ended'
-  AND NOT EXISTS (SELECT 1 FROM runs c WHERE c.job_id = jobs.id AND c.cursor)
-RETURNING id;
+-- name: any_endings
+SELECT 1 AS there FROM endings LIMIT 1;
 
--- name: lock_jobs
-SELECT id FROM jobs WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id;
+-- name: scheduled_run
+SELECT 1 AS there FROM runs WHERE job_id = ?1 AND kind = 'scheduled' LIMIT 1;
 
 -- name: finish_record
 -- Runs that ended enter the ledger; `delete_runs` takes them out of `runs`. A conflict is a slot that is in the ledger

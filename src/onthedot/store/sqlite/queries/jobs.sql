@@ -59,7 +59,11 @@ SELECT (SELECT min(r.due_at) FROM runs r WHERE r.job_id = j.id AND r.kind = 'sch
 FROM jobs j WHERE j.tenant = ?1 AND j.id = ?2;
 
 -- name: columns.view
-j.id, j.spec, j.version, j.state, j.reason, j.created_at, j.updated_at,
+j.id, j.spec, j.version, j.reason,
+       CASE WHEN j.one_off AND j.state IN ('active', 'paused')
+             AND (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.kind = 'scheduled' LIMIT 1) IS NULL
+            THEN 'ended' ELSE j.state END AS state,
+       j.created_at, j.updated_at,
        (SELECT min(r.due_at) FROM runs r
         WHERE r.job_id = j.id AND r.kind = 'scheduled' AND r.parked IS NULL
           AND (r.cursor OR (r.tries = 0 AND r.due_at > {now}))) AS next_run,

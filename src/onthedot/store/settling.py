@@ -1,0 +1,81 @@
+"""One-off jobs that have ended are written down as ended, many at once and after the fact.
+
+A job's row stands in many indexes; rewriting it when its only run ends cost more than claim and finish together. So
+finish leaves a note of the jobs in its own transaction, and their rows are settled later. Nobody has to wait for it: a
+one-off job without a scheduled run that lives has ended, and whoever reads a job looks (`is_over`, `columns.view`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from onthedot.model.job import JobRecord
+from onthedot.store.driver import Driver, Rows, Transaction
+from onthedot.store.topic import Topic
+
+__all__ = ["Settling", "is_over", "note_endings", "settle"]
+
+AT_ONCE = 1000
+"""Jobs in one transaction: a verb on one of them waits for no more than that."""
+
+AT_MOST = 20_000
+"""Jobs that are settled before jobs are listed or counted by their state. A duty settles every few seconds: only after
+a great many ended at once there can be more, and those are missing among the ended (never shown as active)."""
+
+_IDS = msgspec.json.Decoder(list[int])
+
+
+def is_over(job: JobRecord, *, scheduled: bool) -> bool:
+    """Whether a job that its row calls active has ended. scheduled: a scheduled run of it lives."""
+    return job.spec.schedule.one_off and not scheduled and job.state in ("active", "paused")
+
+
+async def note_endings(tx: Transaction, job_ids: Sequence[int], ended_at: int) -> None:
+    """These one-off jobs may have ended. In the transaction that took their runs away: a crash can't part the two."""
+    if job_ids:
+        await tx.execute("note_endings", len(job_ids), list(job_ids), ended_at)
+
+
+async def settle(driver: Driver, most: int = AT_MOST) -> int:
+    """Write down what notes say, about `most` jobs at the most. How many jobs they named."""
+
+    async def body(tx: Transaction) -> int:
+        noted = await tx.rows("take_endings", min(AT_ONCE, most - settled))
+        if not noted:
+            return 0
+        ended = {job_id: row["ended_at"] for row in noted for job_id in _job_ids(row["job_ids"])}
+        await _end(tx, ended)
+        return len(ended)
+
+    settled = 0
+    while settled < most:
+        if await driver.read(lambda tx: tx.row("any_endings")) is None:
+            break
+        settled += (count := await driver.at_once(body))
+        if not count:  # somebody else is at the rest
+            break
+    return settled
+
+
+async def _end(tx: Transaction, ended: dict[int, int]) -> None:
+    """Jobs before runs, as in every verb. An edit may have given a job another slot: then it has a run and goes on."""
+    locked = await tx.rows("lock_jobs", sorted(ended))
+    rows = [(row["id"], ended[row["id"]]) for row in locked]
+    if not rows:
+        return
+    over = {row["id"] for row in await tx.rows("end_jobs", Rows(rows))}
+    for row in locked:
+        if row["state"] == "paused" and row["id"] in over:  # nobody can resume it any more: what waits for that goes on
+            await tx.execute("release_runs", row["id"], await tx.now())
+
+
+def _job_ids(kept: str | list[int]) -> list[int]:
+    return _IDS.decode(kept) if isinstance(kept, str) else kept
+
+
+class Settling(Topic):
+    async def settle(self, most: int = AT_MOST) -> int:
+        """One-off jobs that have ended get rows that say so. How many were looked at; `most`: there may be more."""
+        return await settle(self.driver, most)
