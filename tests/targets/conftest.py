@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import textwrap
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from onthedot.echo import EchoServer
 from onthedot.model.target import Target
@@ -18,6 +20,15 @@ MakeCall = Callable[..., Call]
 SLOT = 1_763_234_567_890  # 2025-11-15T19:22:47.890Z
 
 _numbers = itertools.count(1)
+# What speaks with sockets must hold on a node's loop and on the one that every system has.
+BOTH_LOOPS = {"test_webhooks.py", "test_gate.py", "test_connection.py", "test_pool.py", "test_tls.py"}
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    asyncio_alone = {"asyncio": asyncio.new_event_loop}
+    return asyncio_alone | {"uvloop": uvloop.new_event_loop} if item.path.name in BOTH_LOOPS else asyncio_alone
 
 
 @pytest.fixture

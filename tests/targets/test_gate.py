@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,9 +15,10 @@ from onthedot.echo import EchoServer
 from onthedot.errors import Invalid
 from onthedot.model.target import WebhookTarget
 from onthedot.targets.egress import EgressRule
-from onthedot.targets.gate import EgressRefused, _Resolver
+from onthedot.targets.gate import EgressRefused, Gate, _close_late
 from onthedot.targets.webhook import Webhooks
 from tests.targets.conftest import MakeCall
+from tests.targets.processes import until
 
 Resolve = Callable[..., None]
 
@@ -130,9 +132,8 @@ async def test_a_name_that_turns_bad_is_refused_from_then_on(
     async with sending(EgressRule.parse(["127.0.0.1"])) as webhooks:
         target = WebhookTarget(url=f"http://turning.example:{echo.port}/")
         assert (await webhooks.send(make_call(target))).ok
-        assert webhooks._session is not None
-        connector = webhooks._session.connector
-        connector.clear_dns_cache()  # type: ignore[union-attr]
+        assert webhooks._gate is not None
+        webhooks._gate._names.clear()
         echo.close_connections()
         outcome = await webhooks.send(make_call(target))
         if outcome.kind == "error":  # the kept connection was noticed to be dead only now
@@ -159,30 +160,150 @@ async def test_a_listed_name_opens_itself_but_not_its_address(echo: EchoServer, 
     assert by_address.kind == "refused"
 
 
-async def test_the_last_gate_judges_the_socket_itself():
-    resolver = _Resolver(EgressRule())
-    for address in ("127.0.0.1", "169.254.169.254", "::1", "fe80::1%2"):
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        with pytest.raises(EgressRefused):
-            resolver.open_socket((family, socket.SOCK_STREAM, 0, "", (address, 80)))
-    opened = resolver.open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("93.184.216.34", 80)))
-    assert opened.family == socket.AF_INET
-    opened.close()
-    await resolver.close()
+@pytest.mark.parametrize("address", ["127.0.0.1", "169.254.169.254", "::1", "fe80::1%2"])
+async def test_the_last_gate_judges_the_very_address_that_is_connected_to(address: str):
+    """Even one that slipped past the look-up."""
+    gate = Gate(EgressRule())
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with pytest.raises(EgressRefused):
+        await gate._open("public.example", 80, (family, (address, 0)))
+    gate.close()
 
 
 async def test_a_resolver_that_finds_nothing_is_a_refusal_in_words(resolve: Resolve):
     resolve("empty.example", [])
-    resolver = _Resolver(EgressRule())
+    gate = Gate(EgressRule())
     with pytest.raises(EgressRefused, match="has no address"):
-        await resolver.resolve("empty.example", 80)
-    await resolver.close()
+        await gate.connect("empty.example", 80, is_address=False)
+    gate.close()
 
 
-async def test_the_memory_of_listed_names_is_bounded(monkeypatch: pytest.MonkeyPatch):
+async def test_a_failed_look_up_is_asked_again(echo: EchoServer, resolve: Resolve):
+    resolve("late.example", [], ["127.0.0.1"])
+    gate = Gate(EgressRule(allow_private=True))
+    with pytest.raises(EgressRefused):
+        await gate.connect("late.example", echo.port, is_address=False)
+    (await gate.connect("late.example", echo.port, is_address=False)).close()
+    gate.close()
+
+
+async def test_the_memory_of_names_is_bounded_and_ends(
+    echo: EchoServer, resolve: Resolve, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr("onthedot.targets.gate._REMEMBERED", 3)
-    resolver = _Resolver(EgressRule())
+    gate = Gate(EgressRule(allow_private=True))
     for n in range(10):
-        resolver._remember(f"10.0.0.{n}")
-    assert len(resolver.by_name) <= 3
-    await resolver.close()
+        resolve(f"{n}.example", ["127.0.0.1"])
+        (await gate.connect(f"{n}.example", echo.port, is_address=False)).close()
+        assert 1 <= len(gate._names) <= 3
+    monkeypatch.setattr("onthedot.targets.gate.TTL", 0.0)
+    resolve("short.example", ["127.0.0.1"], ["127.0.0.1"])
+    for _ in range(2):
+        (await gate.connect("short.example", echo.port, is_address=False)).close()
+    with pytest.raises(IndexError):  # asked a third time: nothing was remembered
+        await gate.connect("short.example", echo.port, is_address=False)
+    gate.close()
+
+
+async def test_who_gives_up_waiting_for_a_look_up_does_not_stop_the_others(
+    echo: EchoServer, monkeypatch: pytest.MonkeyPatch
+):
+    asked, answer = threading.Event(), threading.Event()
+    real, count = socket.getaddrinfo, 0
+
+    def slow(host: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal count
+        count += 1
+        asked.set()
+        assert answer.wait(10)
+        return real("127.0.0.1", *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    gate = Gate(EgressRule(allow_private=True))
+    one, other = (asyncio.ensure_future(gate.connect("slow.example", echo.port, is_address=False)) for _ in range(2))
+    await asyncio.to_thread(asked.wait, 10)
+    one.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await one
+    answer.set()
+    (await other).close()
+    assert count == 1
+    gate.close()
+
+
+async def test_the_next_address_is_tried_when_one_refuses(echo: EchoServer, make_call: MakeCall, resolve: Resolve):
+    """Nothing listens on 127.0.0.2, and ::1 may not even exist here."""
+    resolve("several.example", ["127.0.0.2", "::1", "127.0.0.1"])
+    async with sending(EgressRule(allow_private=True)) as webhooks:
+        outcome = await webhooks.send(make_call(WebhookTarget(url=f"http://several.example:{echo.port}/")))
+    assert outcome.ok, outcome
+    assert echo.connected == 1
+
+
+async def test_and_beside_one_that_does_not_answer(echo: EchoServer, resolve: Resolve, monkeypatch: pytest.MonkeyPatch):
+    """The first address swallows the connection, the second has it within the stagger."""
+    gate = Gate(EgressRule(allow_private=True))
+    given_up = asyncio.Event()
+    real = gate._open
+
+    async def swallowed(host: str, port: int, place: Any) -> socket.socket:
+        if place[1][0] == "127.0.0.2":
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                given_up.set()
+        return await real(host, port, place)
+
+    monkeypatch.setattr(gate, "_open", swallowed)
+    resolve("half.example", ["127.0.0.2", "127.0.0.1"])
+    sock = await gate.connect("half.example", echo.port, is_address=False)
+    assert sock.getpeername()[0] == "127.0.0.1"
+    sock.close()
+    await asyncio.wait_for(given_up.wait(), 5)
+    gate.close()
+
+
+async def test_when_none_can_be_reached_the_first_reason_is_told(make_call: MakeCall, resolve: Resolve):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound but not listening: refused for as long as we hold it
+        port = taken.getsockname()[1]
+        resolve("nowhere.example", ["127.0.0.1", "127.0.0.2"])
+        async with sending(EgressRule(allow_private=True)) as webhooks:
+            outcome = await webhooks.send(make_call(WebhookTarget(url=f"http://nowhere.example:{port}/")))
+    assert outcome.error == f"can't connect: Connection refused (127.0.0.1, port {port})"
+
+
+async def test_of_two_that_connect_at_once_one_is_kept_and_the_other_closed(echo: EchoServer, resolve: Resolve):
+    sock = socket.socket()
+    done: asyncio.Task[socket.socket] = asyncio.ensure_future(asyncio.sleep(0, sock))
+    await done
+    _close_late(done)
+    assert sock.fileno() == -1
+
+
+async def test_giving_up_while_connecting_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch):
+    opened: list[socket.socket] = []
+    real = socket.socket
+
+    def remembered(*args: Any, **kwargs: Any) -> socket.socket:
+        opened.append(real(*args, **kwargs))
+        return opened[-1]
+
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        filling = [socket.socket() for _ in range(4)]
+        for sock in filling:  # after these the queue is full, and a connection just waits
+            sock.setblocking(False)
+            sock.connect_ex(full.getsockname())
+        monkeypatch.setattr("onthedot.targets.gate.socket.socket", remembered)
+        gate = Gate(EgressRule(allow_private=True))
+        connecting = asyncio.ensure_future(gate.connect("127.0.0.1", full.getsockname()[1], is_address=True))
+        await until(lambda: opened)
+        connecting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await connecting
+        gate.close()
+        for sock in filling:
+            sock.close()
+    assert [sock.fileno() for sock in opened] == [-1]

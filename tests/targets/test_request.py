@@ -5,15 +5,19 @@ from __future__ import annotations
 import base64
 import re
 from datetime import UTC, datetime
+from email import message_from_string
+from email.policy import HTTP
 from typing import Any
 
+import httptools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from onthedot.model.target import WebhookTarget
-from onthedot.targets.request import body_of, headers_of
+from onthedot.targets.call import Call
+from onthedot.targets.request import body_of, request_of
 from onthedot.targets.signature import read_secret, sign, traceparent
 from tests.targets.conftest import SLOT, MakeCall
 
@@ -24,16 +28,28 @@ def now() -> int:
     return int(datetime.now(UTC).timestamp() * 1000)
 
 
+def sent(call: Call, now_ms: int = 0) -> tuple[str, dict[str, str], bytes]:
+    """What goes out, read by a parser that is not ours: request line, headers, body."""
+    assert isinstance(call.target, WebhookTarget)
+    head, _, body = request_of(call, call.target, agent="onthedot/1", now_ms=now_ms).partition(b"\r\n\r\n")
+    line, _, rest = head.decode().partition("\r\n")
+    parsed = message_from_string(rest, policy=HTTP)
+    assert len(parsed.keys()) == len(set(parsed.keys()))
+    return line, {name: str(value) for name, value in parsed.items()}, body
+
+
 def test_headers_of_the_contract(make_call: MakeCall):
-    target = WebhookTarget(url="http://x/", body={"a": 1})
-    headers = headers_of(
-        make_call(target, attempt=3), target, b"{}", "application/json", agent="onthedot/1", now_ms=1999
-    )
+    target = WebhookTarget(url="http://example.com:8080/a?b=c", body={"a": 1})
+    line, headers, body = sent(make_call(target, attempt=3), now_ms=1999)
+    assert line == "POST /a?b=c HTTP/1.1"
+    assert body == b'{"a":1}'
     assert headers == {
+        "host": "example.com:8080",
         "user-agent": "onthedot/1",
         "accept": "*/*",
         "accept-encoding": "identity",
         "content-type": "application/json",
+        "content-length": "7",
         "webhook-id": f"7-{SLOT}",
         "webhook-timestamp": "1",
         "x-onthedot-job": "7",
@@ -44,13 +60,103 @@ def test_headers_of_the_contract(make_call: MakeCall):
 
 
 def test_the_jobs_headers_win_over_defaults_and_lose_to_ours(make_call: MakeCall):
-    given = {"Content-Type": "text/csv", "User-Agent": "mine", "X-Own": "1", "Webhook-Id": "forged"}
-    target = WebhookTarget(url="http://x/", headers=given)
-    headers = headers_of(make_call(target), target, b"", "application/json", agent="onthedot/1", now_ms=0)
+    given = {"Content-Type": "text/csv", "User-Agent": "mine", "X-Own": "1"}
+    forged = {"Webhook-Id": "forged", "Host": "forged", "Content-Length": "0", "Transfer-Encoding": "chunked"}
+    target = WebhookTarget(url="http://x/", headers=given | forged, body={})
+    _, headers, _ = sent(make_call(target))
     assert headers["content-type"] == "text/csv"
     assert headers["user-agent"] == "mine"
     assert headers["x-own"] == "1"
     assert headers["webhook-id"] == f"7-{SLOT}"
+    assert headers["host"] == "x"
+    assert headers["content-length"] == "2"
+    assert "transfer-encoding" not in headers
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "length"),
+    [("GET", None, None), ("HEAD", None, None), ("GET", "x", "1"), ("POST", None, "0"), ("DELETE", None, "0")],
+)
+def test_a_length_where_a_receiver_would_wait_for_one(make_call: MakeCall, method: Any, body: Any, length: str | None):
+    _, headers, _ = sent(make_call(WebhookTarget(url="http://x/", method=method, body=body)))
+    assert headers.get("content-length") == length
+
+
+@pytest.mark.parametrize(
+    ("url", "line", "host"),
+    [
+        ("http://example.com", "POST / HTTP/1.1", "example.com"),
+        ("http://example.com:80/?q#f", "POST /?q HTTP/1.1", "example.com"),
+        ("https://example.com:443/", "POST / HTTP/1.1", "example.com"),
+        ("https://example.com:80/", "POST / HTTP/1.1", "example.com:80"),
+        ("http://[::1]:8080/%20x", "POST /%20x HTTP/1.1", "[::1]:8080"),
+        ("http://0x7f.1/", "POST / HTTP/1.1", "127.0.0.1"),
+        ("http://bücher.example/ä?ö=ü", "POST /%C3%A4?%C3%B6=%C3%BC HTTP/1.1", "xn--bcher-kva.example"),
+    ],
+)
+def test_the_url_as_the_receiver_reads_it(make_call: MakeCall, url: str, line: str, host: str):
+    found, headers, _ = sent(make_call(WebhookTarget(url=url)))
+    assert (found, headers["host"]) == (line, host)
+
+
+def test_a_user_in_the_url_is_an_authorization(make_call: MakeCall):
+    _, headers, _ = sent(make_call(WebhookTarget(url="http://me:se%20cret@x/")))
+    assert headers["authorization"] == "Basic " + base64.b64encode(b"me:se cret").decode()
+    own = WebhookTarget(url="http://me:secret@x/", headers={"Authorization": "Bearer 1"})
+    assert sent(make_call(own))[1]["authorization"] == "Bearer 1"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("x", "a\r\nb: c"),
+        ("x", "a\nb"),
+        ("x", "a\rb"),
+        ("x", "\x00"),
+        ("x\r\ny", "1"),
+        ("", "1"),
+        ("a b", "1"),
+        ("x:", "1"),
+    ],
+)
+def test_a_header_that_would_be_read_as_something_else_is_not_written(make_call: MakeCall, name: str, value: str):
+    with pytest.raises(ValueError, match="can't be sent"):
+        sent(make_call(WebhookTarget(url="http://x/", headers={name: value})))
+
+
+@given(
+    headers=st.dictionaries(st.text(max_size=8), st.text(max_size=20), max_size=3),
+    body=st.none() | st.text() | st.lists(st.integers()),
+    path=st.text(st.characters(min_codepoint=33, exclude_characters="#\x7f", exclude_categories=["Cs"]), max_size=20),
+)
+def test_whatever_a_job_says_one_request_goes_out(headers: dict[str, str], body: Any, path: str):
+    target = WebhookTarget(url="http://x/" + path, headers=headers, body=body)
+    call = Call(run_id="7-1", job_id=7, slot=SLOT, attempt=1, target=target)
+    try:
+        raw = request_of(call, target, agent="a", now_ms=0)
+    except ValueError:
+        return
+    seen = Seen()
+    httptools.HttpRequestParser(seen).feed_data(raw)
+    assert seen.complete == 1
+    assert seen.body == body_of(body)[0]
+    assert [value for name, value in seen.headers if name.lower() == b"webhook-id"] == [b"7-1"]
+
+
+class Seen:
+    def __init__(self) -> None:
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.body = b""
+        self.complete = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers.append((name, value))
+
+    def on_body(self, portion: bytes) -> None:
+        self.body += portion
+
+    def on_message_complete(self) -> None:
+        self.complete += 1
 
 
 @pytest.mark.parametrize(
@@ -102,9 +208,10 @@ def test_another_secret_or_body_does_not_verify():
 
 
 def test_only_with_a_secret_there_is_a_signature(make_call: MakeCall):
-    target = WebhookTarget(url="http://x/", secret=SECRET)
-    headers = headers_of(make_call(target), target, b"x", None, agent="a", now_ms=5000)
-    assert headers["webhook-signature"] == sign(SECRET, f"7-{SLOT}", 5, b"x")
+    target = WebhookTarget(url="http://x/", body="x", secret=SECRET)
+    _, headers, body = sent(make_call(target), now_ms=5000)
+    assert headers["webhook-signature"] == sign(SECRET, f"7-{SLOT}", 5, body)
+    assert "webhook-signature" not in sent(make_call(WebhookTarget(url="http://x/")))[1]
 
 
 def test_secrets_with_and_without_prefix_are_the_same():

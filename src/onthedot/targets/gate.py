@@ -1,100 +1,154 @@
 """The gate: only addresses that the egress rule has judged are connected to.
 
-A name is resolved once, every address it gives is judged, and aiohttp connects to exactly those that passed: there is
-no second look-up that could answer differently (DNS rebinding). The socket factory sees the very address that is
-connected to and judges it again, so that no path through aiohttp can avoid the rule.
+A name is resolved once, every address it gives is judged, and the socket is connected to exactly one of those that
+passed: there is no second look-up that could answer differently (DNS rebinding), and no other place in the targets that
+opens a socket. The address is judged again right before it is connected to.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_address
 from typing import Any
 
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
-
+from onthedot.targets.connection import Unanswered
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.url import is_localhost
 
-__all__ = ["EgressRefused", "guarded_connector"]
+__all__ = ["EgressRefused", "Gate"]
 
+STAGGER = 0.25
+"""Seconds until the next address of a name is tried beside one that does not answer (RFC 8305)."""
+TTL = 10.0
 _LOOKUPS = 16  # look-ups at once: slow name servers must not use up the threads that others need
 _REMEMBERED = 4096
 
+Where = tuple[int, tuple[Any, ...]]
+"""Family and address as the socket takes it, its port to be filled in."""
 
-class EgressRefused(OSError):
+
+class EgressRefused(Exception):
     """The rule does not let this node connect there."""
 
 
-class _Resolver(AbstractResolver):
-    """Resolves names, keeps what the rule permits, and refuses when nothing is left."""
-
+class Gate:
     def __init__(self, rule: EgressRule) -> None:
-        self.rule = rule
-        self.by_name: set[str] = set()  # addresses that may be connected to because of the name they belong to
+        self._rule = rule
+        self._names: dict[str, tuple[float, list[Where]]] = {}
+        self._asking: dict[str, asyncio.Task[list[Where]]] = {}
         self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="onthedot-dns")
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
+    async def connect(self, host: str, port: int, *, is_address: bool) -> socket.socket:
+        """A socket that is connected to one of the host's permitted addresses: the first that answers, in the
+        system's order. Raises EgressRefused, or Unanswered."""
+        if is_address:
+            places = self._permitted(host, _look_up(host, socket.AI_NUMERICHOST))
+        else:
+            places = await self._resolve(host)
+        if len(places) == 1:
+            return await self._open(host, port, places[0])
+        return await self._first(host, port, places)
+
+    async def _resolve(self, host: str) -> list[Where]:
+        """Many sends to one name share one look-up; what it gave is kept for ten seconds, failures are not."""
+        now = asyncio.get_running_loop().time()
+        known = self._names.get(host)
+        if known is not None and now < known[0]:
+            return known[1]
+        task = self._asking.get(host)
+        if task is None:
+            task = self._asking[host] = asyncio.ensure_future(self._ask(host))
+            task.add_done_callback(lambda done: self._asked(host, done))
+        return await asyncio.shield(task)
+
+    async def _ask(self, host: str) -> list[Where]:
         name = "localhost" if is_localhost(host) else host  # not every resolver knows "localhost."
-        found = await asyncio.get_running_loop().run_in_executor(self._threads, _look_up, name, port, family)
-        permitted: list[ResolveResult] = []
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.run_in_executor(self._threads, _look_up, name)
+        except (OSError, UnicodeError) as error:
+            raise Unanswered("the host's name can't be resolved", f"{host}: {error}") from None
+        return self._permitted(host, found)
+
+    def _asked(self, host: str, done: asyncio.Task[list[Where]]) -> None:
+        self._asking.pop(host, None)
+        if done.cancelled() or done.exception() is not None:
+            return
+        if len(self._names) >= _REMEMBERED:
+            self._names.clear()
+        self._names[host] = (asyncio.get_running_loop().time() + TTL, done.result())
+
+    def _permitted(self, host: str, found: list[Where]) -> list[Where]:
         refusals: list[str] = []
-        for result in found:
-            address = ip_address(result["host"].partition("%")[0])
-            why = self.rule.refusal(address, host)
-            if why is not None:
+        permitted: list[Where] = []
+        for place in found:
+            why = self._refusal(host, place)
+            if why is None:
+                permitted.append(place)
+            else:
                 refusals.append(why)
-                continue
-            permitted.append(result)
-            if self.rule.refusal(address) is not None:
-                self._remember(result["host"])
         if not permitted:
             raise EgressRefused(f"{host} resolves to {'; '.join(refusals)}" if refusals else f"{host} has no address")
         return permitted
 
-    def _remember(self, address: str) -> None:
-        if len(self.by_name) >= _REMEMBERED:
-            self.by_name.clear()
-        self.by_name.add(address)
+    def _refusal(self, host: str, place: Where) -> str | None:
+        return self._rule.refusal(ip_address(str(place[1][0]).partition("%")[0]), host)
 
-    def open_socket(self, info: tuple[Any, ...]) -> socket.socket:
-        """Called by aiohttp with the address it is about to connect to."""
-        family, kind, protocol, _, where = info
-        why = None if where[0] in self.by_name else self.rule.refusal(ip_address(where[0].partition("%")[0]))
-        if why is not None:
+    async def _open(self, host: str, port: int, place: Where) -> socket.socket:
+        family, (address, _, *rest) = place
+        if why := self._refusal(host, place):
             raise EgressRefused(why)
-        return socket.socket(family=family, type=kind, proto=protocol)
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(sock, (address, port, *rest))
+        except OSError as error:
+            sock.close()
+            why = os.strerror(error.errno) if error.errno else str(error)  # each loop words it in its own way
+            raise Unanswered("can't connect", f"{why} ({address}, port {port})") from None
+        except BaseException:
+            sock.close()
+            raise
+        return sock
 
-    async def close(self) -> None:
+    async def _first(self, host: str, port: int, places: list[Where]) -> socket.socket:
+        """Each next address as soon as one failed, or beside one that takes too long."""
+        waiting = list(reversed(places))
+        trying: set[asyncio.Task[socket.socket]] = set()
+        failure: BaseException | None = None
+        try:
+            while waiting or trying:
+                if waiting:
+                    trying.add(asyncio.ensure_future(self._open(host, port, waiting.pop())))
+                patience = STAGGER if waiting else None
+                done, _ = await asyncio.wait(trying, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    trying.discard(task)
+                    if (error := task.exception()) is None:
+                        return task.result()
+                    failure = failure or error
+        finally:
+            for task in trying:
+                task.cancel()
+                task.add_done_callback(_close_late)
+        assert failure is not None
+        raise failure
+
+    def close(self) -> None:
+        for task in self._asking.values():
+            task.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[ResolveResult]:
-    flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
-    return [
-        ResolveResult(hostname=host, host=_spelled(where), port=port, family=kind, proto=protocol, flags=flags)
-        for kind, _, protocol, _, where in socket.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
-    ]
+def _look_up(host: str, flags: int = 0) -> list[Where]:
+    found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM, flags=flags)
+    return [(family, where) for family, _, _, _, where in found]
 
 
-def _spelled(where: tuple[Any, ...]) -> str:
-    return f"{where[0]}%{where[3]}" if len(where) == 4 and where[3] and "%" not in where[0] else str(where[0])
-
-
-def guarded_connector(rule: EgressRule, *, idle: float) -> aiohttp.TCPConnector:
-    """A pool of connections without a limit of its own (the engine has one), all of them through the gate."""
-    resolver = _Resolver(rule)
-    return aiohttp.TCPConnector(
-        resolver=resolver,
-        socket_factory=resolver.open_socket,
-        limit=0,
-        keepalive_timeout=idle,
-        use_dns_cache=True,
-        ttl_dns_cache=10,
-        enable_cleanup_closed=False,
-    )
+def _close_late(task: asyncio.Task[socket.socket]) -> None:
+    """Connected too, but another one was before it."""
+    if not task.cancelled() and task.exception() is None:
+        task.result().close()

@@ -1,56 +1,56 @@
 """Webhooks: one HTTP request per attempt, through the egress gate.
 
-- One session per node: pooled connections, no cookies, no redirects, no proxies from the environment.
-- Nothing is ever sent twice behind the engine's back: aiohttp repeats idempotent requests when a kept connection turns
-  out dead, which would break at-most-once, so that is off. Idle connections are kept for 4 s, less than the 5 s after
-  which common servers hang up, so that the race is rare.
+- HTTP/1.1 over kept connections of our own (`pool`, `connection`, `reading`): no cookies, no redirects, no proxies from
+  the environment, nothing unpacked.
+- Nothing is ever sent twice behind the engine's back: a request whose connection breaks is a failed try, also when the
+  connection was kept from before and turns out dead. Sending it again would break at-most-once.
 - The status line is the verdict. Of the body 2 KB are kept; it is read for at most a second and 64 KB so that the
   connection can be used again, and if it breaks off or drips after that, the verdict stands.
 - Everything that keeps an answer from coming is tried again: look-up, connection, TLS (certificates are renewed, and
   load balancers restart), time-out. Only the egress rule's refusal is final.
 - A webhook writes no log: its outcome holds status and answer. A log row for each would double the store's work.
-
-Measured with 200 at once against `onthedot echo --quiet` (CPython 3.11, uvloop, two cores shared with other work):
-3,600 to 4,700 sends per second of CPU through `Targets.send`; in wall time 1,100 to 1,700/s at a load of 6 to 7, and
-3,200 to 5,500/s for this class alone at a load of about 1.
 """
 
 from __future__ import annotations
 
-import asyncio
+import ssl
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Self
-
-import aiohttp
 
 from onthedot.clock import Clock, SystemClock
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import WebhookTarget
-from onthedot.targets.answer import SNIPPET, judge, snippet
+from onthedot.targets.answer import judge, snippet
 from onthedot.targets.call import Call
+from onthedot.targets.connection import Unanswered
 from onthedot.targets.egress import EgressRule
-from onthedot.targets.gate import EgressRefused, guarded_connector
-from onthedot.targets.request import body_of, headers_of
-from onthedot.targets.url import ACCEPTED, is_localhost, read_url
+from onthedot.targets.gate import EgressRefused, Gate
+from onthedot.targets.pool import Pool
+from onthedot.targets.request import request_of
+from onthedot.targets.route import Route, route_of
+from onthedot.targets.url import ACCEPTED, is_localhost
 
 __all__ = ["Webhooks"]
 
 ALLOWED = "a public address, or one that EGRESS_ALLOW lists"
-IDLE = 4.0
-BODY_WAIT = 1.0
-BODY_LIMIT = 64 * 1024
 LOOPBACK = ip_address("127.0.0.1")
 
 
 class Webhooks:
-    """The kind `webhook`."""
+    """The kind `webhook`. `tls` says whom to trust; the system's authorities if it is not given."""
 
-    def __init__(self, rule: EgressRule, *, version: str, clock: Clock | None = None) -> None:
+    def __init__(
+        self, rule: EgressRule, *, version: str, clock: Clock | None = None, tls: ssl.SSLContext | None = None
+    ) -> None:
         self._rule = rule
         self._agent = f"onthedot/{version}"
         self._clock = clock or SystemClock()
-        self._session: aiohttp.ClientSession | None = None
+        self._tls = tls
+        self._gate: Gate | None = None
+        self._pool: Pool | None = None
+        self._routed = lru_cache(maxsize=4096)(self._route)
 
     @property
     def offers(self) -> list[str]:
@@ -58,99 +58,69 @@ class Webhooks:
 
     def check(self, target: WebhookTarget) -> None:
         try:
-            url, address = read_url(target.url)
+            route = route_of(target.url)
         except ValueError as error:
             raise Invalid.one("target.url", str(error), given=target.url[:200], accepted=ACCEPTED) from None
-        if address is None and is_localhost(str(url.host)):
+        host, address = route.origin[1], route.address
+        if address is None and is_localhost(host):
             address = LOOPBACK
-        why = None if address is None else self._rule.refusal(address, url.host)
+        why = None if address is None else self._rule.refusal(address, host)
         if why is not None:
             raise Invalid.one("target.url", f"may not be called: {why}", given=target.url[:200], accepted=ALLOWED)
 
     async def send(self, call: Call) -> Outcome:
-        target = call.target
+        target, pool = call.target, self._pool
         assert isinstance(target, WebhookTarget)
-        assert self._session is not None, "not entered"
+        assert pool is not None, "not entered"
         try:
-            url, address = read_url(target.url)
+            route, refusal = self._routed(target.url)
         except ValueError as error:
             return Outcome(kind="refused", error=f"the URL {error}")
-        if address is not None and (why := self._rule.refusal(address)):
-            return Outcome(kind="refused", error=why)
-        body, content_type = body_of(target.body)
-        headers = headers_of(call, target, body, content_type, agent=self._agent, now_ms=self._clock.now_ms())
+        if refusal is not None:
+            return Outcome(kind="refused", error=refusal)
         try:
-            async with self._session.request(
-                target.method,
-                url,
-                data=body or None,
-                headers=headers,
-                allow_redirects=False,
-                skip_auto_headers=("content-type",),
-            ) as answer:
-                text = await self._read(answer)
-                return judge(
-                    answer.status,
-                    text,
-                    retry_after=answer.headers.get("retry-after"),
-                    location=answer.headers.get("location"),
-                    now_ms=self._clock.now_ms(),
-                )
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            return _failed(error)
+            request = request_of(call, target, agent=self._agent, now_ms=self._clock.now_ms())
+            connection = pool.take(route.origin) or await pool.connect(
+                route.origin, is_address=route.address is not None
+            )
+            try:
+                answer = await connection.ask(request, is_head=target.method == "HEAD")
+            except BaseException:  # cancelled, mostly: nobody waits for this answer any more
+                connection.abort()
+                raise
+        except EgressRefused as error:
+            return Outcome(kind="refused", error=str(error))
+        except (Unanswered, ValueError) as error:
+            return Outcome(kind="error", retryable=True, error=str(error)[:1000])
+        pool.put(connection)
+        return judge(
+            answer.status,
+            snippet(answer.body),
+            retry_after=answer.retry_after,
+            location=answer.location,
+            now_ms=0 if answer.retry_after is None else self._clock.now_ms(),
+        )
 
-    async def _read(self, answer: aiohttp.ClientResponse) -> str:
-        content = answer.content
-        if content.is_eof() and content.total_bytes <= SNIPPET:  # the usual case: it came with the headers
-            return snippet(content.read_nowait())
-        kept, size = b"", 0
-        try:
-            async with asyncio.timeout(BODY_WAIT):
-                while size <= BODY_LIMIT and (portion := await content.readany()):
-                    size += len(portion)
-                    kept += portion[: SNIPPET - len(kept)]
-        except (aiohttp.ClientError, TimeoutError, OSError):
-            pass
-        if not content.at_eof():
-            answer.close()
-        return snippet(kept)
+    def _route(self, url: str) -> tuple[Route, str | None]:
+        """With why the rule refuses the address that the URL spells out."""
+        route = route_of(url)
+        return route, None if route.address is None else self._rule.refusal(route.address)
 
     async def __aenter__(self) -> Self:
-        self._session = aiohttp.ClientSession(
-            connector=guarded_connector(self._rule, idle=IDLE),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
-            trust_env=False,
-            auto_decompress=False,  # 64 KB that unpack to gigabytes stay 64 KB
-            raise_for_status=False,
-        )
-        self._session._retry_connection = False  # no public switch; a test watches it
+        self._gate = Gate(self._rule)
+        self._pool = Pool(self._gate, self._tls or _trusted())
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._pool is not None and self._gate is not None:
+            await self._pool.close()
+            self._gate.close()
+            self._pool = self._gate = None
 
 
-def _failed(error: Exception) -> Outcome:
-    """An attempt without an answer."""
-    cause = getattr(error, "os_error", None) or error
-    if isinstance(cause, EgressRefused):
-        return Outcome(kind="refused", error=str(cause))
-    if isinstance(error, TimeoutError):
-        return Outcome(kind="timeout", retryable=True, error="no answer in time")
-    match error:
-        case aiohttp.ClientConnectorDNSError():
-            what = "the host's name can't be resolved"
-        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            what = "no TLS connection"
-        case aiohttp.ClientConnectorError():
-            what = "can't connect"
-        case aiohttp.ServerDisconnectedError():
-            what = "the receiver closed the connection without an answer"
-        case aiohttp.ClientPayloadError() | aiohttp.ClientResponseError():
-            what = "the answer is not HTTP"
-        case _:
-            what = "the connection broke"
-    return Outcome(kind="error", retryable=True, error=f"{what}: {str(error) or type(error).__name__}"[:1000])
+@lru_cache(maxsize=1)
+def _trusted() -> ssl.SSLContext:
+    """The system's authorities. Reading them takes some ten milliseconds: once, and before the first send."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context

@@ -1,0 +1,141 @@
+"""Connections that are kept for the next request to the same origin.
+
+- Kept for 4 s, less than the 5 s after which common servers hang up, and a second less than a receiver says it keeps
+  them, so that a request rarely meets a connection that is being closed. When it does, that is a failed try like any
+  other broken connection: whether the receiver acted on it can't be known, and what must not happen is a second send
+  behind the engine's back.
+- The newest is used first: the others can grow old and go.
+- Without a limit to one receiver (the engine has one for all), but of the idle ones at most 1,000 are kept, or calls to
+  ever new hosts would use up the file descriptors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+
+from onthedot.targets.connection import Connection, Origin, Unanswered
+from onthedot.targets.gate import Gate
+
+__all__ = ["Pool"]
+
+IDLE = 4.0
+KEPT = 1000
+FAREWELL = 1.0
+"""Seconds for connections to be closed in good order when the node stops."""
+
+
+class Pool:
+    def __init__(self, gate: Gate, tls: ssl.SSLContext) -> None:
+        self._gate = gate
+        self._tls = tls
+        self._loop = asyncio.get_running_loop()
+        self._idle: dict[Connection, float] = {}  # until when each is kept; in the order they came back
+        self._by_origin: dict[Origin, dict[Connection, None]] = {}
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._empty = asyncio.Event()
+        self.open: set[Connection] = set()
+
+    @property
+    def idle(self) -> int:
+        return len(self._idle)
+
+    def take(self, origin: Origin) -> Connection | None:
+        """A kept connection, or None."""
+        kept = self._by_origin.get(origin)
+        now = self._loop.time()
+        while kept:
+            connection, _ = kept.popitem()
+            if not kept:
+                del self._by_origin[origin]
+            if self._idle.pop(connection) > now and connection.alive:
+                return connection
+            connection.close()
+        return None
+
+    async def connect(self, origin: Origin, *, is_address: bool) -> Connection:
+        """A new connection, through the gate. Raises EgressRefused, or Unanswered."""
+        secure, host, port = origin
+        sock = await self._gate.connect(host, port, is_address=is_address)
+        connection = Connection(origin, self._gone)
+        self.open.add(connection)
+        try:
+            await self._loop.create_connection(
+                lambda: connection,
+                sock=sock,
+                ssl=self._tls if secure else None,
+                server_hostname=host.partition("%")[0].removesuffix(".") if secure else None,
+            )
+        except BaseException as error:
+            self._gone(connection)
+            sock.close()
+            if isinstance(error, OSError):  # an SSLError is one
+                raise Unanswered("no TLS connection" if secure else "the connection broke", error) from None
+            raise
+        return connection
+
+    def put(self, connection: Connection) -> None:
+        """Keep it for the next one, if it can be used again."""
+        if not connection.reusable:
+            return
+        wait = IDLE if connection.kept_for is None else min(IDLE, connection.kept_for - 1)
+        if wait <= 0:
+            connection.close()
+            return
+        if len(self._idle) >= KEPT:
+            self._drop(next(iter(self._idle)))
+        self._idle[connection] = self._loop.time() + wait
+        self._by_origin.setdefault(connection.origin, {})[connection] = None
+        if self._sweeper is None:
+            self._sweeper = self._loop.call_later(IDLE / 2, self._sweep)
+
+    def _drop(self, connection: Connection) -> None:
+        self._forget(connection)
+        connection.close()
+
+    def _forget(self, connection: Connection) -> None:
+        if self._idle.pop(connection, None) is None:
+            return
+        kept = self._by_origin[connection.origin]
+        del kept[connection]
+        if not kept:
+            del self._by_origin[connection.origin]
+
+    def _gone(self, connection: Connection) -> None:
+        """Closed, by whomever."""
+        self.open.discard(connection)
+        self._forget(connection)
+        if not self.open:
+            self._empty.set()
+
+    def _sweep(self) -> None:
+        self._sweeper = None
+        now = self._loop.time()
+        for connection in [old for old, until in self._idle.items() if until <= now]:
+            self._drop(connection)
+        if self._idle:
+            self._sweeper = self._loop.call_later(IDLE / 2, self._sweep)
+
+    async def close(self) -> None:
+        """What is idle says goodbye, what is not is cut."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+        for connection in list(self.open):
+            if connection in self._idle:
+                self._drop(connection)
+            else:
+                connection.abort()
+        if not await self._all_gone():
+            for connection in list(self.open):
+                connection.abort()
+            await self._all_gone()
+
+    async def _all_gone(self) -> bool:
+        self._empty.clear()
+        if self.open:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FAREWELL):
+                    await self._empty.wait()
+        return not self.open
