@@ -18,7 +18,7 @@ from onthedot.engine.slots import Slots
 from onthedot.engine.statistics import Lateness
 from onthedot.model.duration import Duration
 from onthedot.model.run import Attempt, ClaimedRun
-from onthedot.targets import Call
+from onthedot.targets import Call, NotBegun
 from tests.engine.making import FAILED, FUNCTION, OK, FakeSender, claimed
 
 
@@ -166,6 +166,72 @@ async def test_a_target_that_raises_is_a_failed_try(bench):
     outcome = bench.result().outcome
     assert (outcome.kind, outcome.retryable, outcome.error) == ("error", True, "RuntimeError: a bug")
     assert bench.crashes == []
+
+
+async def test_what_a_target_did_not_begin_goes_back_untried(bench):
+    async def send(call: Call) -> None:
+        raise NotBegun
+
+    bench.sender.send = send
+    monitor = await bench.start(claimed("1-1", due_at=bench.now, target=FUNCTION))
+    assert bench.recorder.take_all() == [Return("1-1", 1)]
+    assert bench.ended == [monitor]
+    assert monitor.seconds() is None  # it says nothing about how long runs take
+
+
+class Queue:
+    """A target where calls wait: begun when told, NotBegun if stopped before."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.begun = False
+
+    async def send(self, call: Call) -> None:
+        self.calls.append(call)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if self.begun:
+                raise
+            raise NotBegun from None
+
+    def begin(self, at: float) -> None:
+        self.begun = True
+        assert self.calls[0].begun is not None
+        self.calls[0].begun(at)
+
+
+async def test_the_timeout_counts_from_when_it_begins(bench, fake_clock):
+    queue = Queue()
+    bench.sender.send = queue.send
+    run = claimed("1-1", due_at=bench.now, target=FUNCTION, timeout=Duration(1000))
+    await bench.start(run)
+    await fake_clock.advance(0.9)
+    queue.begin(fake_clock.monotonic())
+    await fake_clock.advance(0.9)
+    bench.deadlines.expire()
+    await fake_clock.settle()
+    assert bench.recorder.take_all() == []
+    await fake_clock.advance(0.2)
+    bench.deadlines.expire()
+    await fake_clock.settle()
+    result = bench.result()
+    assert result.outcome.kind == "timeout"
+    assert (result.started_at, result.lateness_ms) == (bench.now + 900, 900)
+    assert result.duration_ms == 1100
+
+
+@pytest.mark.parametrize(("cause", "back"), [("timeout", True), ("interrupted", True), ("cancel", False)])
+async def test_what_is_stopped_before_it_begins_costs_no_try(bench, fake_clock, cause, back):
+    bench.sender.send = Queue().send
+    monitor = await bench.start(claimed("1-1", due_at=bench.now, target=FUNCTION))
+    monitor.stop(cause)
+    await fake_clock.settle()
+    (told,) = bench.recorder.take_all()
+    if back:
+        assert told == Return("1-1", 1)
+    else:
+        assert (told.outcome.kind, told.started_at) == ("cancelled", None)
 
 
 async def test_a_cancel_ends_it_as_cancelled(bench, fake_clock):

@@ -160,3 +160,30 @@ def test_never_more_than_may_be_held():
     pool.start()
     pool.end(0.001)
     assert (pool.soon, pool.room) == (50, 50)
+
+
+def test_a_kind_that_sends_ahead_takes_more_while_it_says_so():
+    ahead = {"function": 3}
+    many = Slots(
+        ["function:reports", "webhook"],
+        capacities={"function": 2},
+        default=7,
+        hold_most=50,
+        ahead=lambda kind: ahead.get(kind, 0),
+    )
+    pool = many.pools["function"]
+    assert pool.room == 5
+    for _ in range(5):
+        pool.hold()
+        assert pool.start()
+    pool.hold()
+    assert not pool.start()
+    ahead["function"] = 0
+    for _ in range(3):
+        pool.end()
+        assert not pool.start()
+        assert pool.room == 0
+    pool.end()
+    assert pool.start()
+    assert many.capacity == 2 + 7
+    assert many.pools["webhook"].room == 7

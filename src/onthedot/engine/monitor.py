@@ -26,6 +26,7 @@ from onthedot.engine.statistics import Lateness
 from onthedot.engine.task import Sender, call_of, perform
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import WebhookTarget
+from onthedot.targets import NotBegun
 from onthedot.telemetry import emit
 
 __all__ = ["Cause", "Monitor", "Surroundings", "result_of"]
@@ -117,7 +118,13 @@ class Monitor:
             return None
         self._start(now_us // 1000)
         assert self._log is not None
-        return await perform(around.sender, call_of(run, self.timeout, self._log.write))
+        try:
+            return await perform(around.sender, call_of(run, self.timeout, self._log.write, self._begins))
+        except NotBegun:
+            self.started_at = None
+            if self.cause in (None, "timeout"):
+                return None
+            raise asyncio.CancelledError from None
 
     def _start(self, now: int) -> None:
         around, run = self._around, self.run
@@ -132,6 +139,17 @@ class Monitor:
         emit("run.started", tenant=run.tenant, job_id=run.job_id, run_id=run.id, lateness_ms=lateness)
         self._log = RunLog(run, around.logs)
         self._log.start(now)
+
+    def _begins(self, at: float) -> None:
+        """It had to wait for a worker process and begins only now: this is its start, and its time-out counts from
+        here."""
+        if self.started_at is None:
+            return
+        self.started_at += max(0, round((at - self._began) * 1000))
+        self._began = at
+        if self._deadline is not None and self.timeout is not None:
+            self._around.deadlines.clear(self._deadline)
+            self._deadline = self._around.deadlines.set(at + self.timeout, self._expired)
 
     @property
     def timeout(self) -> float | None:

@@ -61,6 +61,7 @@ class Node:
             capacities=capacities,
             default=self.settings.concurrency,
             hold_most=self.settings.next_job_count,
+            ahead=getattr(targets, "ahead", lambda kind: 0),
         )
         self._stop = asyncio.Event()
         self._at_once = asyncio.Event()

@@ -23,10 +23,31 @@ def pool_of(offer: str) -> str:
 class Pool:
     """The slots of one kind of target."""
 
-    __slots__ = ("_pace", "_spare", "capacity", "freed", "held", "hold_most", "name", "offers", "running", "wanted")
+    __slots__ = (
+        "_ahead",
+        "_pace",
+        "_spare",
+        "capacity",
+        "freed",
+        "held",
+        "hold_most",
+        "name",
+        "offers",
+        "running",
+        "wanted",
+    )
 
-    def __init__(self, name: str, offers: list[str], capacity: int, hold_most: int, freed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        offers: list[str],
+        capacity: int,
+        hold_most: int,
+        freed: Callable[[], None],
+        ahead: Callable[[str], int] = lambda name: 0,
+    ) -> None:
         self.name = name
+        self._ahead = ahead
         self.offers = offers
         self.capacity = capacity
         self.hold_most = hold_most
@@ -40,19 +61,26 @@ class Pool:
     @property
     def room(self) -> int:
         """How many more may be claimed now: what could start at once, and what will find a slot in a moment."""
-        free = self.capacity - self.running + self.soon
+        free = self.most - self.running + self.soon
         return max(0, min(self.hold_most - self.held, free, free + self._spare - self.held))
+
+    @property
+    def most(self) -> int:
+        """How many may run now: the capacity, and what the target sends ahead. A worker process that gets through a
+        function in 30 µs would otherwise wait for the node after each. Measured in turns: 328-399 µs of the node's CPU
+        a run without, 129-144 with."""
+        return self.capacity + self._ahead(self.name)
 
     @property
     def soon(self) -> int:
         """How many runs the slots get through in QUICK seconds, as they went of late. Without these, what two worker
         processes finish in a moment is claimed run by run: measured at the same load, 39 runs a second instead of 146,
         and 6 ms of the database's CPU a run instead of 0.7."""
-        return 0 if self._pace is None else min(self.hold_most, int(self.capacity * QUICK / max(self._pace, 0.0005)))
+        return 0 if self._pace is None else min(self.hold_most, int(self.most * QUICK / max(self._pace, 0.0005)))
 
     def want_more(self) -> None:
         """More is due than fitted: ring once a quarter is free, rather than claim run by run."""
-        self.wanted = max(1, min(self.capacity + self.soon, self.hold_most) // 4)
+        self.wanted = max(1, min(self.most + self.soon, self.hold_most) // 4)
 
     def hold(self) -> None:
         self.held += 1
@@ -64,7 +92,7 @@ class Pool:
 
     def start(self) -> bool:
         """A held run takes its slot; False when none is free."""
-        if self.running >= self.capacity:
+        if self.running >= self.capacity and self.running >= self.most:
             return False
         self.held -= 1
         self.running += 1
@@ -96,12 +124,15 @@ class Slots:
         default: int,
         hold_most: int,
         freed: Callable[[], None] = lambda: None,
+        ahead: Callable[[str], int] = lambda name: 0,
     ) -> None:
+        """`ahead`: how many more than its capacity a kind takes at this moment."""
         self.pools: dict[str, Pool] = {}
         self._capacities = capacities
         self._default = default
         self._hold_most = hold_most
         self._freed = freed
+        self._ahead = ahead
         self._offers: Sequence[str] = ()
         self.offer(list(offers))
 
@@ -117,7 +148,7 @@ class Slots:
         for name, members in grouped.items():
             if name not in self.pools:
                 capacity = self._capacities.get(name, self._default)
-                self.pools[name] = Pool(name, members, capacity, self._hold_most, self._freed)
+                self.pools[name] = Pool(name, members, capacity, self._hold_most, self._freed, self._ahead)
             self.pools[name].offers = members
         return True
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from onthedot.model.run import ClaimedRun, Outcome
-from onthedot.targets import Call
+from onthedot.targets import Call, NotBegun
 
 __all__ = ["Sender", "call_of", "perform"]
 
@@ -21,7 +21,12 @@ class Sender(Protocol):
     async def send(self, call: Call) -> Outcome: ...
 
 
-def call_of(run: ClaimedRun, timeout: float | None, log: Callable[[str], None]) -> Call:
+def call_of(
+    run: ClaimedRun,
+    timeout: float | None,
+    log: Callable[[str], None],
+    begun: Callable[[float], None] | None = None,
+) -> Call:
     """What the target may know of the run."""
     spec = run.spec
     return Call(
@@ -35,14 +40,15 @@ def call_of(run: ClaimedRun, timeout: float | None, log: Callable[[str], None]) 
         params=spec.params,
         timeout=timeout,
         log=log,
+        begun=begun,
     )
 
 
 async def perform(sender: Sender, call: Call) -> Outcome:
-    """Send once. A target that raises is a failed try, never the end of the node."""
+    """Send once. A target that raises is a failed try, never the end of the node; unless it did not even begin."""
     try:
         return await sender.send(call)
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, NotBegun):
         raise
     except Exception as error:
         return Outcome(kind="error", retryable=True, error=f"{type(error).__name__}: {error}")

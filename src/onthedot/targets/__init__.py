@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from onthedot.clock import Clock
 from onthedot.settings import CommandSetting
-from onthedot.targets.call import Call, Kind
+from onthedot.targets.call import Call, Kind, NotBegun
 from onthedot.targets.callables import Callables
 from onthedot.targets.command import Commands
 from onthedot.targets.egress import EgressRule
@@ -16,7 +16,7 @@ from onthedot.targets.function import Functions
 from onthedot.targets.registry import Targets
 from onthedot.targets.webhook import Webhooks
 
-__all__ = ["Call", "Callables", "EgressRule", "Kind", "Targets", "build_targets"]
+__all__ = ["Call", "Callables", "EgressRule", "Kind", "NotBegun", "Targets", "build_targets"]
 
 
 def build_targets(

@@ -41,6 +41,11 @@ class Targets:
     def offers(self) -> list[str]:
         return [offer for kind in self._kinds.values() for offer in kind.offers]
 
+    def ahead(self, kind: str) -> int:
+        """How many sends more than its capacity a kind takes at this moment."""
+        ahead: int = getattr(self._kinds.get(kind), "ahead", 0)
+        return ahead
+
     def register(self, kind: str, registered: Any) -> None:
         """Replace what may be called: modules for `function`, settings by name for `command`."""
         found = self._kinds[kind]
