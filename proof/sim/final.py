@@ -20,8 +20,7 @@ FROM jobs ORDER BY id
 async def read_ledger(driver: Driver, *, at: int, now: int) -> Ledger:
     async def body(tx: Transaction) -> Ledger:
         jobs = [
-            Job(id=row["id"], spec=msgspec.json.decode(row["spec"]), state=row["state"])
-            for row in await tx.sql(_JOBS)
+            Job(id=row["id"], spec=msgspec.json.decode(row["spec"]), state=row["state"]) for row in await tx.sql(_JOBS)
         ]
         live = [
             Live(

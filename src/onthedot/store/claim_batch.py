@@ -107,7 +107,7 @@ class ClaimBatch:
             await end_runs(tx, self._ended, self.now, lambda run_id: self._alarm([run_id]))
 
     def _look_at(self, row: tuple[Any, ...]) -> int:
-        """As `next_ready` says it: what may be held ahead need not be claimed the moment it is ready."""
+        """As `peek` says it: what may be held ahead need not be claimed the moment it is ready."""
         due, ready, lane = row[7], row[8], row[14]
         return int(ready if lane is not None else max(ready, due - self._lookahead // 2))
 

@@ -1,21 +1,25 @@
 """claim: runs whose time has come become this node's, at once and without ever waiting for anybody.
 
-Three statements take runs (free ones, cursors, lanes), one reads their jobs, and each kind of consequence (successors,
-range rows, jobs that go on) is one statement more: a claim of a thousand takes as many round trips as a claim of one.
+One statement looks, three take runs (free ones, cursors, lanes) where there are any, one reads their jobs, and each
+kind of consequence (successors, range rows, jobs that go on) is one more: a claim of a thousand takes as many round
+trips as a claim of one.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from operator import attrgetter
+from typing import NamedTuple
 
 import msgspec
 
 from onthedot.model.job import JobRecord
 from onthedot.model.run import ClaimedRun, run_id
-from onthedot.plan import due_at, expired, on_claim, on_time_share, shares
+from onthedot.plan import due_at, on_claim, on_time_share, shares
 from onthedot.store.claim_batch import ClaimBatch
 from onthedot.store.driver import Driver, Row, Transaction
+from onthedot.store.free_runs import free_runs
 from onthedot.store.lanes import claim_lanes
 from onthedot.store.run_rows import claimed_run
 from onthedot.store.specs import SpecCache
@@ -67,42 +71,53 @@ class Claims(Topic):
         self._taken: dict[tuple[str, ...], tuple[int, int]] = {}
 
     async def claim(self, node: str, *, offers: Sequence[str], level: int, limit: int, lookahead_ms: int) -> Claim:
-        """Runs that are ready and that `node` can run become its own; their jobs go on to the next slot."""
+        """Runs that are ready and that `node` can run become its own; their jobs go on to the next slot.
+
+        A look goes first, without a transaction: if nothing is there, that was all; if something is, only where."""
         key = tuple(offers)
         floor = self._floors.setdefault(key, Floor())
         bound, unbounded = floor.begin(asyncio.get_running_loop().time())
-
-        async def body(tx: Transaction) -> tuple[Claim, ClaimBatch]:
-            look = _Look(tx, node, list(offers), level, bound)
-            cursors, lanes, free = await self._look(look, key, limit)
-            rows = [*cursors, *lanes, *free]
-            now = rows[0]["now"] if rows else await tx.now()
+        seen = await self.driver.read(lambda tx: tx.row("peek", list(offers), level, lookahead_ms // 2, bound))
+        assert seen is not None
+        now, due = seen["now"], _Due(bool(seen["free"]), bool(seen["cursors"]), bool(seen["lanes"]))
+        if not any(due):
             if unbounded:
-                floor.end(rows, now)
+                floor.end((), now)
+            return Claim(now=now, runs=[], next_ready=seen["next"])
+
+        async def body(tx: Transaction) -> tuple[Claim, ClaimBatch, list[Row]]:
+            look = _Look(tx, node, list(offers), level, bound)
+            cursors, lanes, free = await self._look(look, due, key, limit)
+            rows = [*cursors, *lanes, *free]
+            now = rows[0]["now"] if rows else seen["now"]
             batch = ClaimBatch(now, lookahead_ms)
             runs = await self._take(tx, node, cursors, lanes, free, batch)
             following = now if look.more else batch.soonest
             if not look.more and len(rows) < limit:
-                row = await tx.row("next_ready", list(offers), level, lookahead_ms // 2)
-                following = _earlier(following, None if row is None else row["next"])
+                following = _earlier(following, seen["next"])
             runs.sort(key=_due)
-            return Claim(now=now, runs=runs, skipped=batch.skipped, next_ready=following), batch
+            return Claim(now=now, runs=runs, skipped=batch.skipped, next_ready=following), batch, rows
 
-        claim, batch = await self.driver.write(body)
+        claim, batch, rows = await self.driver.at_once(body)
+        if unbounded:
+            floor.end(rows, claim.now)
         batch.announce()
         return claim
 
-    async def _look(self, look: _Look, key: tuple[str, ...], limit: int) -> tuple[list[Row], list[Row], list[Row]]:
+    async def _look(
+        self, look: _Look, due: _Due, key: tuple[str, ...], limit: int
+    ) -> tuple[list[Row], list[Row], list[Row]]:
         """Divide the room by what each kind had last time; what one leaves over is the others'."""
         cursors_before, lanes_before = self._taken.get(key, (0, 0))
-        for_cursors, for_lanes, _ = shares(limit, [2 * cursors_before + 16, 2 * lanes_before + 16, limit])
+        wanted = [due.cursors * (2 * cursors_before + 16), due.lanes * (2 * lanes_before + 16), due.free * limit]
+        for_cursors, for_lanes, _ = shares(limit, wanted)
         cursors = await look.at("claim_cursors", for_cursors)
         lanes = await look.at("pick_lanes", for_lanes)
-        free = await look.at("claim_free", limit - len(cursors) - len(lanes))
+        free = await look.at("claim_free", due.free * (limit - len(cursors) - len(lanes)))
         left = limit - len(cursors) - len(lanes) - len(free)
-        if left and len(cursors) >= for_cursors:
+        if left and due.cursors and len(cursors) >= for_cursors:
             cursors = [*cursors, *await look.at("claim_cursors", left)]
-        elif left and len(lanes) >= for_lanes:
+        elif left and due.lanes and len(lanes) >= for_lanes:
             look.more = True
         self._taken[key] = len(cursors), len(lanes)
         return cursors, lanes, free
@@ -116,22 +131,23 @@ class Claims(Topic):
         free: Sequence[Row],
         batch: ClaimBatch,
     ) -> list[ClaimedRun]:
-        rows = [*cursors, *lanes, *free]
-        if not rows:
+        if not (cursors or lanes or free):
             return []
-        jobs = await self._specs.read(tx, (row["job_id"] for row in rows))
+        followed = [row["job_id"] for row in (*cursors, *lanes)]
+        jobs, specs = await self._specs.read_claimed(tx, followed, [row["job_id"] for row in free])
         runs = [run for row in cursors if (run := _follow(row, jobs[row["job_id"]], batch)) is not None]
         runs += await claim_lanes(tx, node, lanes, jobs, batch)
-        for row in free:
-            job = jobs.get(row["job_id"])
-            if job is None:
-                batch.end(row, "cancelled", "the job is gone")
-            elif row["token"] == 1 and expired(job.spec.policy, row["due_at"], batch.now):
-                batch.end(row, "skipped", "late")
-            else:
-                runs.append(claimed_run(row, job))
+        runs += free_runs(free, specs, batch)
         await batch.write(tx, jobs)
         return runs
+
+
+class _Due(NamedTuple):
+    """Where there is something to claim."""
+
+    free: bool
+    cursors: bool
+    lanes: bool
 
 
 class _Look:
@@ -158,8 +174,7 @@ def _earlier(one: int | None, other: int | None) -> int | None:
     return min((instant for instant in (one, other) if instant is not None), default=None)
 
 
-def _due(run: ClaimedRun) -> int:
-    return run.due_at
+_due = attrgetter("due_at")
 
 
 def _follow(row: Row, job: JobRecord, batch: ClaimBatch) -> ClaimedRun | None:

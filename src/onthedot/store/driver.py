@@ -6,7 +6,7 @@ The two drivers differ in SQL dialect and in nothing else that the rest of the s
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar
 
@@ -28,6 +28,10 @@ class Row(Protocol):
     """`row["column"]`. Booleans are 0/1 on SQLite: take `bool(row["one_off"])`."""
 
     def __getitem__(self, column: str, /) -> Any: ...
+
+    def __iter__(self) -> Iterator[Any]:
+        """Its values, in the order of the statement: for what is read by the thousand."""
+        ...
 
 
 class Rows:

@@ -126,7 +126,7 @@ UPDATE runs SET orders = 'cancel' WHERE id = ANY ($1::text[]) AND state = 'runni
 -- name: claimed_jobs
 -- Read after the locks, not with them: a join in the claim would show jobs as they were before an edit that has since been
 -- acknowledged. The spec comes only if the version is not the one we have decoded already.
-SELECT j.id, j.tenant, j.version, j.state, j.anchor_at, j.claimed_slot, j.slots_used, j.requires, j.level,
+SELECT j.id, j.tenant, j.version, j.state, j.anchor_at, j.claimed_slot, j.slots_used,
     CASE WHEN j.version = x.known THEN NULL ELSE j.spec END AS spec
 FROM unnest($1::bigint[], $2::bigint[]) AS x (id, known) JOIN jobs j ON j.id = x.id;
 
@@ -175,27 +175,43 @@ WHERE j.id = x.id;
 UPDATE runs SET state = 'pending', node = NULL, cursor = true, parked = 'quarantined', ready_at = 9223372036854775807
 WHERE id = ANY ($1::text[]);
 
--- name: next_ready
--- When to look again: one look at the first entry of each range. A run that may be held ahead is looked for only when it is
--- due within $3: those that come ready meanwhile are claimed with it, not one by one. A lane's are claimed on the dot.
-SELECT min(c.look_at) AS next
+-- name: peek
+-- Before a claim: which of the three ranges have something for it, and when to look again if it leaves nothing behind. One
+-- look at an entry of each range: $1 offers, $2 level, $4 no need to look at ready_at below this. A run that may be held
+-- ahead is looked for only when it is due within $3: those that come ready meanwhile are claimed with it, not one by one.
+-- A lane's are claimed on the dot.
+SELECT n.now, p.free, p.cursors, p.lanes, p.next
 FROM (SELECT {now} AS now) n
-CROSS JOIN unnest($1::text[]) AS o (requires)
-CROSS JOIN (VALUES (false), (true)) AS w (backlog)
 CROSS JOIN LATERAL (
-    (SELECT greatest(ready_at, due_at - $3::bigint) AS look_at FROM runs
-     WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
-       AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $2
-     ORDER BY ready_at LIMIT 1)
-    UNION ALL
-    (SELECT greatest(ready_at, due_at - $3::bigint) FROM runs
-     WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
-       AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $2
-     ORDER BY ready_at LIMIT 1)
-    UNION ALL
-    (SELECT ready_at FROM runs
-     WHERE state = 'pending' AND lane IS NOT NULL
-       AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $2
-     ORDER BY ready_at LIMIT 1)
-) c
-WHERE c.look_at < 9223372036854775807;
+    SELECT bool_or(c.free) AS free, bool_or(c.cursors) AS cursors, bool_or(c.lanes) AS lanes,
+        nullif(min(least(c.next_free, c.next_cursors, c.next_lanes)), 9223372036854775807) AS next
+    FROM unnest($1::text[]) AS o (requires)
+    CROSS JOIN (VALUES (false), (true)) AS w (backlog)
+    CROSS JOIN LATERAL (
+        SELECT
+            (SELECT true FROM runs
+             WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
+               AND requires = o.requires AND backlog = w.backlog AND ready_at > $4 AND ready_at <= n.now AND level <= $2
+             ORDER BY ready_at LIMIT 1) AS free,
+            (SELECT true FROM runs
+             WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
+               AND requires = o.requires AND backlog = w.backlog AND ready_at > $4 AND ready_at <= n.now AND level <= $2
+             ORDER BY ready_at LIMIT 1) AS cursors,
+            (SELECT true FROM runs
+             WHERE state = 'pending' AND lane IS NOT NULL
+               AND requires = o.requires AND backlog = w.backlog AND ready_at > $4 AND ready_at <= n.now AND level <= $2
+             ORDER BY ready_at LIMIT 1) AS lanes,
+            (SELECT greatest(ready_at, due_at - $3::bigint) FROM runs
+             WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
+               AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $2
+             ORDER BY ready_at LIMIT 1) AS next_free,
+            (SELECT greatest(ready_at, due_at - $3::bigint) FROM runs
+             WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
+               AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $2
+             ORDER BY ready_at LIMIT 1) AS next_cursors,
+            (SELECT ready_at FROM runs
+             WHERE state = 'pending' AND lane IS NOT NULL
+               AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $2
+             ORDER BY ready_at LIMIT 1) AS next_lanes
+    ) c
+) p;

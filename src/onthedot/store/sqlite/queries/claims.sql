@@ -112,7 +112,7 @@ UPDATE runs SET orders = 'cancel' WHERE id IN (SELECT value FROM json_each(?1)) 
 
 -- name: claimed_jobs
 -- The spec comes only if the version is not the one we have decoded already.
-SELECT j.id, j.tenant, j.version, j.state, j.anchor_at, j.claimed_slot, j.slots_used, j.requires, j.level,
+SELECT j.id, j.tenant, j.version, j.state, j.anchor_at, j.claimed_slot, j.slots_used,
     CASE WHEN j.version = x.value ->> 1 THEN NULL ELSE j.spec END AS spec
 FROM json_each(?1) x JOIN jobs j ON j.id = x.value ->> 0;
 
@@ -158,24 +158,38 @@ WHERE jobs.id = x.value ->> 0;
 UPDATE runs SET state = 'pending', node = NULL, cursor = 1, parked = 'quarantined', ready_at = 9223372036854775807
 WHERE id IN (SELECT value FROM json_each(?1));
 
--- name: next_ready
--- When to look again: one look at the first entry of each range. A run that may be held ahead is looked for only when it is
--- due within ?3: those that come ready meanwhile are claimed with it, not one by one. A lane's are claimed on the dot.
-SELECT min(min(free, cursors, lanes)) AS next
+-- name: peek
+-- Before a claim: which of the three ranges have something for it, and when to look again if it leaves nothing behind. One
+-- look at an entry of each range: ?1 offers, ?2 level, ?4 no need to look at ready_at below this. A run that may be held
+-- ahead is looked for only when it is due within ?3: those that come ready meanwhile are claimed with it, not one by one.
+-- A lane's are claimed on the dot.
+SELECT {now} AS now, max(free) AS free, max(cursors) AS cursors, max(lanes) AS lanes,
+    nullif(min(min(next_free, next_cursors, next_lanes)), 9223372036854775807) AS next
 FROM (
     SELECT
+        (SELECT 1 FROM runs
+         WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
+           AND requires = o.value AND backlog = w.backlog AND ready_at > ?4 AND ready_at <= n.now AND level <= ?2
+         ORDER BY ready_at LIMIT 1) AS free,
+        (SELECT 1 FROM runs
+         WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
+           AND requires = o.value AND backlog = w.backlog AND ready_at > ?4 AND ready_at <= n.now AND level <= ?2
+         ORDER BY ready_at LIMIT 1) AS cursors,
+        (SELECT 1 FROM runs
+         WHERE state = 'pending' AND lane IS NOT NULL
+           AND requires = o.value AND backlog = w.backlog AND ready_at > ?4 AND ready_at <= n.now AND level <= ?2
+         ORDER BY ready_at LIMIT 1) AS lanes,
         coalesce((SELECT max(ready_at, due_at - ?3) FROM runs
          WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
            AND requires = o.value AND backlog = w.backlog AND ready_at > n.now AND level <= ?2
-         ORDER BY ready_at LIMIT 1), 9223372036854775807) AS free,
+         ORDER BY ready_at LIMIT 1), 9223372036854775807) AS next_free,
         coalesce((SELECT max(ready_at, due_at - ?3) FROM runs
          WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
            AND requires = o.value AND backlog = w.backlog AND ready_at > n.now AND level <= ?2
-         ORDER BY ready_at LIMIT 1), 9223372036854775807) AS cursors,
+         ORDER BY ready_at LIMIT 1), 9223372036854775807) AS next_cursors,
         coalesce((SELECT ready_at FROM runs
          WHERE state = 'pending' AND lane IS NOT NULL
            AND requires = o.value AND backlog = w.backlog AND ready_at > n.now AND level <= ?2
-         ORDER BY ready_at LIMIT 1), 9223372036854775807) AS lanes
+         ORDER BY ready_at LIMIT 1), 9223372036854775807) AS next_lanes
     FROM (SELECT {now} AS now) n CROSS JOIN json_each(?1) o CROSS JOIN (SELECT 0 AS backlog UNION ALL SELECT 1) w
-)
-HAVING next < 9223372036854775807;
+);

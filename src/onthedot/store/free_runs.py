@@ -1,0 +1,49 @@
+"""Runs that needed no lock but their own: one-offs, retries, what was asked for by hand. Read by the thousand, so by
+the order of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onthedot.model.job import JobSpec
+from onthedot.model.run import ClaimedRun
+from onthedot.plan import expired
+from onthedot.store.claim_batch import ClaimBatch
+from onthedot.store.driver import Row
+from onthedot.store.run_rows import decode_attempts
+
+__all__ = ["free_runs"]
+
+
+def free_runs(rows: Sequence[Row], specs: dict[int, tuple[int, JobSpec]], batch: ClaimBatch) -> list[ClaimedRun]:
+    """Rows of `claim_free` with their jobs as they are now. What is too late, or has no job any more, ends here."""
+    runs = []
+    for row in rows:
+        id_, tenant, job_id, slot, kind, recurring, due, _, token, tries, losses, first, attempts, _ = row
+        known = specs.get(job_id)
+        if known is None:
+            batch.end(row, "cancelled", "the job is gone")
+            continue
+        version, spec = known
+        if token == 1 and spec.policy.expires_in is not None and expired(spec.policy, due, batch.now):
+            batch.end(row, "skipped", "late")
+            continue
+        runs.append(
+            ClaimedRun(
+                id=id_,
+                tenant=tenant,
+                job_id=job_id,
+                version=version,
+                spec=spec,
+                kind=kind,
+                slot=slot,
+                due_at=due,
+                token=token,
+                tries=tries,
+                losses=losses,
+                first_claimed_at=first,
+                recurring=bool(recurring),
+                attempts=decode_attempts(attempts),
+            )
+        )
+    return runs
