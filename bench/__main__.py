@@ -6,7 +6,10 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,56 +19,94 @@ import msgspec
 from bench.contestants import REDIS_SERVER, ROOT
 from bench.page import page
 from bench.running import Report, play_all
-from bench.scenarios import scenarios
+from bench.scenarios import MODES, scenarios
 from bench.services import TUNING, services
-from bench.text import markdown, verdicts
+from bench.text import markdown, settings, summary
+from bench.wanted import Verdict, judge
 
-ROUNDS = {"tiny": 1, "quick": 1, "full": 3}
+ROUNDS = {"tiny": 1, "quick": 1, "full": 3, "huge": 3, "soak": 1}
+FILES = {"huge": "bench-10m", "soak": "soak"}
 
 
 def main() -> int:
     asked = argparse.ArgumentParser(prog="bench", description=__doc__)
-    asked.add_argument("--mode", choices=tuple(ROUNDS), default="quick")
+    asked.add_argument("--mode", choices=MODES, default="quick")
     asked.add_argument("--only", default="", help="scenarios by key, comma-separated")
     asked.add_argument("--rounds", type=int, default=0)
+    asked.add_argument("--seconds", type=int, default=None, help="how long lateness is taken, or the soak goes on")
     asked.add_argument("--no-peers", action="store_true")
+    asked.add_argument("--list", action="store_true", help="the scenarios and who takes part, nothing is run")
     asked.add_argument("--out", type=Path, default=ROOT / ".bench" / "results")
     asked.add_argument("--disk", type=Path, default=None, help="where the databases lie (default: temporary files)")
     chosen = asked.parse_args()
-    wanted = [s for s in scenarios(chosen.mode) if not chosen.only or s.key in chosen.only.split(",")]
-    rounds = chosen.rounds or ROUNDS[chosen.mode]
-    load = os.getloadavg()[0]
+    known = scenarios(chosen.mode, chosen.seconds)
+    keys = [key for key in chosen.only.split(",") if key]
+    if unknown := set(keys) - {scenario.key for scenario in known}:
+        asked.error(
+            f"no scenario {', '.join(sorted(unknown))} in {chosen.mode}; there are {', '.join(s.key for s in known)}"
+        )
+    wanted = [scenario for scenario in known if not keys or scenario.key in keys]
+    if chosen.list:
+        for scenario in wanted:
+            who = ", ".join(entry.label or entry.who for entry in scenario.entries)
+            _say(f"{scenario.key:14} {scenario.title}: {who}")
+        return 0
+    rounds, load, began = chosen.rounds or ROUNDS[chosen.mode], os.getloadavg()[0], time.monotonic()
     with services(chosen.disk or Path("/var/tmp"), REDIS_SERVER) as places:
         reports = play_all(wanted, places, rounds=rounds, peers=not chosen.no_peers, say=_say)
-        about = _about(chosen.mode, rounds, places.version, load)
-    _write(reports, about, chosen.out)
-    _say(markdown(reports) + "\n")
-    for what, ratio, target in verdicts(reports):
-        reached = ratio is not None and ratio >= target
-        told = "–" if ratio is None else f"{ratio:.2f}"
-        _say(f"{'reached' if reached else 'MISSED '} {what}: {told} (wanted {target})")
-    _say(f"\n{chosen.out / 'bench.html'}")
+        about = _about(chosen.mode, rounds, places.version, load, time.monotonic() - began)
+    verdicts = judge(reports, peers=not chosen.no_peers)
+    name = FILES.get(chosen.mode, "bench")
+    _write(reports, about, verdicts, chosen.out, name)
+    _say("\n".join(f"{what}: {value}" for what, value in about.items()))
+    _say(markdown(reports))
+    _say(f"\n### Settings\n\n{settings(reports)}")
+    _say(f"\n### What was wanted\n\n{summary(verdicts)}")
+    for warning in (line for report in reports for line in report.warnings()):
+        _say(f"WARNING {warning}")
+    _say(f"\n{chosen.out / name}.html and .json, after {time.monotonic() - began:.0f} s")
     return 0
 
 
-def _about(mode: str, rounds: int, version: str, load: float) -> dict[str, Any]:
+def _about(mode: str, rounds: int, version: str, load: float, took: float) -> dict[str, Any]:
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _commit(),
         "mode": f"{mode}, {rounds} round(s), median of the rounds; ratios are taken round by round",
-        "machine": f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}",
+        "machine": f"{os.cpu_count()} cores ({_processor()}), {platform.system()}, Python {platform.python_version()}",
         "load before": f"{load:.1f} (1 minute average; above 0.5 other work shares the cores and only ratios count)",
         "PostgreSQL": f"{version}, fsync on, {', '.join(f'{name}={value}' for name, value in TUNING.items())}",
+        "shared": "contestant, database and receiver share these cores; nothing is pinned",
+        "took": f"{took:.0f} s",
     }
 
 
-def _write(reports: list[Report], about: dict[str, Any], out: Path) -> None:
+def _commit() -> str:
+    told = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return told.stdout.strip() or "unknown"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _write(reports: Sequence[Report], about: dict[str, Any], verdicts: Sequence[Verdict], out: Path, name: str) -> None:
     out.mkdir(parents=True, exist_ok=True)
     raw = {
         "about": about,
+        "wanted": [verdict.json() for verdict in verdicts],
+        "warnings": [line for report in reports for line in report.warnings()],
         "scenarios": [
             {
-                "key": report.scenario.key,
+                "key": report.key,
                 "title": report.scenario.title,
+                "given": report.scenario.given,
                 "played": [
                     {
                         "name": seat.name,
@@ -80,8 +121,8 @@ def _write(reports: list[Report], about: dict[str, Any], out: Path) -> None:
             for report in reports
         ],
     }
-    (out / "bench.json").write_bytes(msgspec.json.format(json.dumps(raw).encode(), indent=1))
-    (out / "bench.html").write_text(page(reports, about))
+    (out / f"{name}.json").write_bytes(msgspec.json.format(json.dumps(raw).encode(), indent=1))
+    (out / f"{name}.html").write_text(page(reports, about, verdicts))
 
 
 def _say(text: str) -> None:

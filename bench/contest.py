@@ -17,10 +17,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Cost", "Tally", "cpu_seconds", "in_time", "play", "quantiles", "server_cpu_seconds"]
-
+__all__ = ["TOO_SLOW", "Cost", "Tally", "cpu_seconds", "in_time", "play", "process_cpu_seconds", "quantiles"]
 
 PATIENCE = 600.0
+TOO_SLOW = "the machine was too slow to add the jobs in time"
 
 
 class Tally:
@@ -63,7 +63,7 @@ def quantiles(values: list[float]) -> dict[str, float]:
 def in_time(base: float, spare: float) -> None:
     """Before the worker starts: jobs not all there well before the first is due would be late by our fault."""
     if time.time() > base - spare:
-        raise RuntimeError("the machine was too slow to add the jobs in time: no lateness to tell")
+        raise RuntimeError(f"{TOO_SLOW}: no lateness to tell")
 
 
 def cpu_seconds() -> float:
@@ -74,10 +74,9 @@ def cpu_seconds() -> float:
     )
 
 
-def server_cpu_seconds() -> float:
-    """What the database's processes used so far: those that live, and those that ended. 0 where it can't be seen."""
-    postmaster = os.environ.get("BENCH_POSTMASTER")
-    if not postmaster:
+def process_cpu_seconds(parent: int | str | None) -> float:
+    """What a process and its children used so far: those that live, and those that ended. 0 where it can't be seen."""
+    if not parent:
         return 0.0
     total = 0
     for entry in Path("/proc").iterdir():
@@ -86,22 +85,34 @@ def server_cpu_seconds() -> float:
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            if fields[1] == postmaster:
+            if fields[1] == str(parent):
                 total += int(fields[11]) + int(fields[12])
-            elif entry.name == postmaster:
+            elif entry.name == str(parent):
                 total += sum(int(field) for field in fields[11:15])
     return total / os.sysconf("SC_CLK_TCK")
 
 
 class Cost:
-    """CPU from here on, the contestant's own and the database's: the one figure that a busy machine distorts least."""
+    """CPU from here on, the contestant's own and the database's: the one figure that a busy machine distorts least.
 
-    def __init__(self) -> None:
-        self._own, self._server = cpu_seconds(), server_cpu_seconds()
+    `process`: the contestant is a process of its own (a server), not this one.
+    """
+
+    def __init__(self, process: int | None = None) -> None:
+        self._process = process
+        self._own, self._server = self._now()
+
+    def _now(self) -> tuple[float, float]:
+        own = cpu_seconds() if self._process is None else process_cpu_seconds(self._process)
+        return own, process_cpu_seconds(os.environ.get("BENCH_POSTMASTER"))
 
     def per_run(self, n: int) -> dict[str, float]:
-        own, server = cpu_seconds() - self._own, server_cpu_seconds() - self._server
-        return {"cpu_us_per_run": own / n * 1e6, "db_cpu_us_per_run": server / n * 1e6}
+        own, server = (now - then for now, then in zip(self._now(), (self._own, self._server), strict=True))
+        return {
+            "cpu_us_per_run": own / n * 1e6,
+            "db_cpu_us_per_run": server / n * 1e6,
+            "cpu_us_all": (own + server) / n * 1e6,
+        }
 
 
 def play(scenarios: Mapping[str, Callable[..., Any]]) -> None:
@@ -112,7 +123,7 @@ def play(scenarios: Mapping[str, Callable[..., Any]]) -> None:
     if inspect.iscoroutine(figures):
         loop = (_uvloop() or asyncio.new_event_loop)()
         asyncio.set_event_loop(loop)
-        figures = loop.run_until_complete(asyncio.wait_for(figures, PATIENCE))
+        figures = loop.run_until_complete(asyncio.wait_for(figures, float(os.environ.get("BENCH_PATIENCE", PATIENCE))))
     sys.stdout.write("\n" + json.dumps(figures) + "\n")
     sys.stdout.flush()
     os._exit(0)  # not every worker can be stopped politely, and no figure depends on it

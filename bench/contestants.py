@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 __all__ = ["CONTESTANTS", "NODE_HOME", "OURS", "PEERS_PYTHON", "REDIS_SERVER", "ROOT", "Contestant"]
 
@@ -26,21 +26,27 @@ def _redis_server() -> Path | None:
 REDIS_SERVER = _redis_server()
 
 
+def _node() -> str | None:
+    """The one that was installed with the peers (some need a newer one than most machines have), else the machine's."""
+    own = NODE_HOME / "node_modules" / ".bin" / "node"
+    return str(own) if own.exists() else shutil.which("node")
+
+
 @dataclass(frozen=True)
 class Contestant:
-    """`store` is what it keeps its jobs in; `tuned` are its own best settings, by scenario."""
+    """`store` is what it keeps its jobs in."""
 
     name: str
     module: str
     store: str
     runtime: str = "peer"  # "ours" | "peer" | "node"
-    tuned: dict[str, dict[str, Any]] = field(default_factory=dict)
+    package: str = ""  # as its registry calls it
 
     def command(self, scenario: str) -> list[str]:
         if self.runtime == "ours":
             return [sys.executable, "-m", "bench.ours", scenario]
         if self.runtime == "node":
-            return ["node", str(NODE_HOME / f"{self.module}.mjs"), scenario]
+            return [_node() or "node", str(NODE_HOME / f"{self.module}.mjs"), scenario]
         return [str(PEERS_PYTHON), "-m", f"bench.peers.{self.module}", scenario]
 
     @property
@@ -49,7 +55,7 @@ class Contestant:
         if self.runtime == "ours":
             return None
         if self.runtime == "node":
-            if shutil.which("node") is None:
+            if _node() is None:
                 return "no Node.js here"
             return None if (NODE_HOME / "node_modules").is_dir() else "its package is not installed"
         if self.store == "redis" and REDIS_SERVER is None:
@@ -64,7 +70,17 @@ class Contestant:
         suffix = "node/{}.mjs" if self.runtime == "node" else "peers/{}.py"
         text = (ROOT / "bench" / suffix.format(self.module)).read_text()
         found = re.search(r'^SETTINGS = "(.*)"$|^const SETTINGS = "(.*)";$', text, re.MULTILINE)
-        return next((group for group in found.groups() if group), "") if found else ""
+        told = next((group for group in found.groups() if group), "") if found else ""
+        return f"{self.version}; {told}" if self.version else told
+
+    @property
+    def version(self) -> str:
+        """What is installed here; "" where it is not."""
+        if self.runtime == "node":
+            described = NODE_HOME / "node_modules" / self.package / "package.json"
+            return f"{json.loads(described.read_text())['version']}" if described.exists() else ""
+        found = sorted(HOME.glob(f"venv/lib/python*/site-packages/{self.package}-*.dist-info"))
+        return found[0].name.removesuffix(".dist-info").rpartition("-")[2] if found else ""
 
 
 OURS = {
@@ -73,14 +89,14 @@ OURS = {
 }
 
 CONTESTANTS = {
-    "pgqueuer": Contestant("PgQueuer", "pgqueuer", "postgres"),
-    "graphile": Contestant("graphile-worker", "graphile", "postgres", "node"),
-    "pgboss": Contestant("pg-boss", "pgboss", "postgres", "node"),
-    "apscheduler": Contestant("APScheduler", "apscheduler", "postgres"),
-    "procrastinate": Contestant("procrastinate", "procrastinate", "postgres"),
-    "dbos": Contestant("DBOS", "dbos", "postgres"),
-    "huey": Contestant("huey (SQLite)", "huey", "sqlite"),
-    "arq": Contestant("arq (Redis)", "arq", "redis"),
-    "celery": Contestant("Celery (Redis)", "celery", "redis"),
-    "bullmq": Contestant("BullMQ (Redis)", "bullmq", "redis", "node"),
+    "pgqueuer": Contestant("PgQueuer", "pgqueuer", "postgres", package="pgqueuer"),
+    "graphile": Contestant("graphile-worker", "graphile", "postgres", "node", "graphile-worker"),
+    "pgboss": Contestant("pg-boss", "pgboss", "postgres", "node", "pg-boss"),
+    "apscheduler": Contestant("APScheduler", "apscheduler", "postgres", package="apscheduler"),
+    "procrastinate": Contestant("procrastinate", "procrastinate", "postgres", package="procrastinate"),
+    "dbos": Contestant("DBOS", "dbos", "postgres", package="dbos"),
+    "huey": Contestant("huey (SQLite)", "huey", "sqlite", package="huey"),
+    "arq": Contestant("arq (Redis)", "arq", "redis", package="arq"),
+    "celery": Contestant("Celery (Redis)", "celery", "redis", package="celery"),
+    "bullmq": Contestant("BullMQ (Redis)", "bullmq", "redis", "node", "bullmq"),
 }

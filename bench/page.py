@@ -2,56 +2,115 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
+from bench.charts import bar, lines
+from bench.figures import NAMES, cell, shown
 from bench.running import Played, Report
+from bench.scenarios import better
+from bench.text import said_once
+from bench.wanted import Verdict
 
 __all__ = ["page"]
 
-_STYLE = """
-:root { color-scheme: light dark; --ours: #0a7d53; --theirs: #8a94a6; --line: #8884 }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-h2 { margin: 2.2rem 0 .3rem; font-size: 1.05rem } .less { opacity: .7; font-size: .85rem }
-.row { display: grid; grid-template-columns: 15rem 1fr 9rem; gap: .7rem; align-items: center; padding: .12rem 0 }
-.bar { height: 1.05rem; background: var(--theirs); border-radius: 2px; min-width: 2px }
-.ours .bar { background: var(--ours) }
-.ours .name { font-weight: 600 } .figure { text-align: right; font-variant-numeric: tabular-nums }
-.why { grid-column: 2 / 4; opacity: .7 } dt { font-weight: 600 } dd { margin: 0 0 .5rem }
-"""
+_STYLE = Path(__file__).with_name("page.css").read_text()
+
+_OVER_TIME = (
+    ("Memory of the node", "MB", {"rss_mb": "resident"}),
+    ("Tables with their indexes", "MB", {"runs_mb": "runs", "jobs_mb": "jobs", "history_mb": "history"}),
+    ("Dead rows", "rows", {"dead_runs": "runs", "dead_jobs": "jobs"}),
+    ("Write-ahead log", "MB", {"wal_mb": "written", "wal_files_mb": "its files"}),
+    ("Lateness", "ms", {"late_p99_ms": "p99", "late_p50_ms": "p50"}),
+    ("Firings", "a second", {"firings_per_second": "recorded"}),
+)
 
 
-def page(reports: list[Report], about: dict[str, Any]) -> str:
-    facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in about.items())
-    settings = {seat.name: seat.settings for report in reports for seat in report.played if seat.settings}
-    tuned = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in settings.items())
-    charts = "".join(_chart(report) for report in reports)
+def page(reports: Sequence[Report], about: dict[str, Any], verdicts: Sequence[Verdict] = ()) -> str:
+    doubts = "".join(f"<p class=warning>{escape(line)}</p>" for report in reports for line in report.warnings())
     return (
         "<!doctype html><html lang=en><meta charset=utf-8><title>On the Dot: speed</title>"
-        f"<meta name=viewport content='width=device-width'><style>{_STYLE}</style>"
-        f"<h1>On the Dot and its peers, measured together</h1><dl>{facts}</dl>{charts}"
-        f"<h2>Settings</h2><dl>{tuned}</dl></html>"
+        f"<meta name=viewport content='width=device-width,initial-scale=1'><style>{_STYLE}</style>"
+        f"<h1>On the Dot and its peers, measured together</h1><dl>{_facts(about)}</dl>{_verdicts(verdicts)}{doubts}"
+        f"{''.join(_report(report) for report in reports)}<h2>Settings</h2><dl>{_facts(said_once(reports))}</dl></html>"
     )
 
 
-def _chart(report: Report) -> str:
-    path = report.scenario.figure
-    most = max((seat.median(path) or 0 for seat in report.played), default=0) or 1
-    less = "" if report.scenario.more_is_better else " <span class=less>less is better</span>"
-    rows = "".join(_row(report, seat, most) for seat in report.played)
-    return f"<h2>{escape(report.scenario.title)}{less}</h2>{rows}"
+def _facts(facts: Mapping[str, Any]) -> str:
+    return "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in facts.items())
 
 
-def _row(report: Report, seat: Played, most: float) -> str:
-    value = seat.median(report.scenario.figure)
-    kind = "row ours" if seat is report.ours else "row"
+def _verdicts(verdicts: Sequence[Verdict]) -> str:
+    if not verdicts:
+        return ""
+    reached = sum(verdict.reached for verdict in verdicts)
+    items = "".join(
+        f"<li{'' if verdict.reached else ' class=missed'}><b>{word}</b><span>{escape(rest)}</span></li>"
+        for verdict in verdicts
+        for word, _, rest in [verdict.line().partition(" ")]
+    )
+    return f"<h2>What was wanted: {reached} of {len(verdicts)} reached</h2><ul class=verdicts>{items}</ul>"
+
+
+def _report(report: Report) -> str:
+    scenario = report.scenario
+    charts = _bars(report, scenario.figure) if len(report.played) > 1 or not report.ours.rounds else ""
+    for figure in scenario.also:
+        if any(seat.figures(figure) for seat in report.played):
+            charts += f"<h3>{escape(NAMES.get(figure, figure))}{_less(figure)}</h3>{_bars(report, figure)}"
+    return f"<h2>{escape(scenario.title)}{_less(scenario.figure)}</h2>{charts}{''.join(_details(report.played))}"
+
+
+def _less(figure: str) -> str:
+    return "" if better(figure) else " <span class=less>less is better</span>"
+
+
+def _bars(report: Report, figure: str) -> str:
+    most = max((value for seat in report.played for value in seat.figures(figure)), default=0) or 1
+    return "".join(_row(report, seat, figure, most) for seat in report.played)
+
+
+def _row(report: Report, seat: Played, figure: str, most: float) -> str:
+    value, all_of_them = seat.median(figure), seat.figures(figure)
+    kind = "row ours" if seat.name.startswith("On the Dot") else "row"
     name = f"<span class=name>{escape(seat.name)}</span>"
     if value is None:
         return f"<div class='{kind}'>{name}<span class=why>{escape(seat.failed or 'no figure')}</span></div>"
-    unit = "/s" if report.scenario.more_is_better else " ms"
-    ratio = report.ratio(seat)
-    told = f"{value:,.0f}{unit}" if value >= 100 else f"{value:,.2f}{unit}"
+    ratio = report.ratio(seat, figure)
+    told = shown(figure, value)
     if seat is not report.ours and ratio is not None:
         told += f" · {ratio:.2f}×"
-    bar = f"<div class=bar style='width:{100 * value / most:.1f}%'></div>"
-    return f"<div class='{kind}'>{name}{bar}<span class=figure>{told}</span></div>"
+    drawn = bar(value, min(all_of_them), max(all_of_them), most)
+    return f"<div class='{kind}'>{name}{drawn}<span class=figure>{told}</span></div>"
+
+
+def _details(seats: Iterable[Played]) -> Iterable[str]:
+    """Tables and courses over time that a scenario brings along."""
+    for seat in seats:
+        for figures in seat.rounds[-1:]:
+            if "table" in figures:
+                yield _table(figures["table"])
+            if "series" in figures:
+                yield _courses(figures["series"])
+
+
+def _table(table: dict[str, Any]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in table["head"])
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell(value))}</td>" for value in row) + "</tr>" for row in table["rows"]
+    )
+    return f"<div class=wide><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+
+
+def _courses(series: dict[str, list[float]]) -> str:
+    return (
+        "<div class=charts>"
+        + "".join(
+            lines(title, unit, series["second"], {name: series[key] for key, name in drawn.items()})
+            for title, unit, drawn in _OVER_TIME
+            if all(key in series for key in drawn)
+        )
+        + "</div>"
+    )

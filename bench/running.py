@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from bench.contest import TOO_SLOW
 from bench.contestants import CONTESTANTS, OURS, ROOT, Contestant
-from bench.scenarios import Entry, Scenario
+from bench.scenarios import Entry, Scenario, better
 from bench.services import Places
+from bench.wanted import Wanted
 
-__all__ = ["Played", "Report", "play_all"]
+__all__ = ["BUSY_RECEIVER", "Played", "Report", "play_all"]
 
-PATIENCE = 900.0
+BUSY_RECEIVER = 0.8
+MORE_TIME = 4.0
+"""How much longer the jobs of a lateness get to be stored when the first attempt was too slow."""
 
 
 @dataclass
@@ -48,17 +54,38 @@ class Report:
     played: list[Played]
 
     @property
+    def key(self) -> str:
+        return self.scenario.key
+
+    @property
+    def wanted(self) -> Sequence[Wanted]:
+        return self.scenario.wanted
+
+    @property
+    def seats(self) -> Sequence[Played]:
+        return self.played
+
+    @property
     def ours(self) -> Played:
         return self.played[0]
 
-    def ratio(self, peer: Played) -> float | None:
+    def ratio(self, peer: Played, figure: str | None = None) -> float | None:
         """Ours to theirs, round by round, the median of it: above 1 is ahead of them, whatever the figure."""
-        path = self.scenario.figure
+        path = figure or self.scenario.figure
         pairs = zip(self.ours.figures(path), peer.figures(path), strict=False)
-        ratios = [
-            (ours / theirs if self.scenario.more_is_better else theirs / ours) for ours, theirs in pairs if theirs
-        ]
+        ratios = [(ours / theirs if better(path) else theirs / ours) for ours, theirs in pairs if theirs and ours]
         return median(ratios) if ratios else None
+
+    def warnings(self) -> list[str]:
+        """What makes a figure doubtful."""
+        found = []
+        for seat in self.played:
+            busy = seat.median("receiver_busy")
+            if busy is not None and busy > BUSY_RECEIVER:
+                found.append(
+                    f"{self.key}: the receiver was {busy:.0%} busy while {seat.name} played: it may be the limit"
+                )
+        return found
 
 
 def play_all(
@@ -66,14 +93,20 @@ def play_all(
 ) -> list[Report]:
     reports = []
     for scenario in scenarios:
+        began = time.monotonic()
         entries = [entry for entry in scenario.entries if peers or entry.who in OURS]
         report = Report(scenario, [_seat(entry) for entry in entries])
         say(f"\n{scenario.title}")
-        for number in range(rounds):
+        times = min(rounds, scenario.rounds or rounds)
+        for number in range(times):
             for entry, seat in zip(entries, report.played, strict=True):
                 if seat.failed is None:
                     _play(scenario, entry, seat, places)
-                    say(f"  {number + 1}/{rounds} {seat.name}: {_last(seat, scenario.figure)}")
+                    say(f"  {number + 1}/{times} {seat.name}: {_last(seat, scenario.figure)}")
+        places.forget_seeded()
+        for warning in report.warnings():
+            say(f"  WARNING {warning}")
+        say(f"  ({time.monotonic() - began:.0f} s)")
         reports.append(report)
     return reports
 
@@ -94,31 +127,56 @@ def _seat(entry: Entry) -> Played:
 def _play(scenario: Scenario, entry: Entry, seat: Played, places: Places) -> None:
     contestant = _contestant(entry)
     given = {**scenario.given, **entry.given}
-    if scenario.echo:
+    if scenario.receiver:
         given["echo"] = places.echo
     if "n" in given:
         given["n"] = max(100, int(given["n"] * entry.share))
-    with places.empty(contestant.store) as store:
-        command = [*contestant.command(entry.play), json.dumps({"store": store, **given})]
+    try:
+        figures = _asked(contestant, entry, given, places, scenario.patience)
+        if figures is None:
+            figures = _asked(contestant, entry, {**given, "lead": MORE_TIME}, places, scenario.patience)
+        if figures is None:
+            seat.failed = TOO_SLOW
+        else:
+            seat.rounds.append(figures)
+    except subprocess.TimeoutExpired:
+        seat.failed = f"not done within {scenario.patience:g} s"
+    except (subprocess.CalledProcessError, json.JSONDecodeError, IndexError) as error:
+        told = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
+        seat.failed = f"failed: {told[-1] if told else 'without a word'}"[:200]
+        sys.stderr.write("\n".join(told[-8:]) + "\n")
+
+
+def _asked(
+    contestant: Contestant, entry: Entry, given: dict[str, Any], places: Places, patience: float
+) -> dict[str, Any] | None:
+    """Its figures; None: it was too slow to store its jobs before the first was due."""
+    with places.empty(contestant.store) if entry.among is None else places.seeded(entry.among) as store:
+        receiver = places.receiver_cpu_seconds()
         try:
             done = subprocess.run(
-                command,
+                [*contestant.command(entry.play), json.dumps({"store": store, **given})],
                 cwd=ROOT,
+                env={**os.environ, "BENCH_PATIENCE": f"{patience - 30:g}"},
                 capture_output=True,
                 text=True,
-                timeout=PATIENCE,
+                timeout=patience,
                 check=True,
                 stdin=subprocess.DEVNULL,
             )
-            seat.rounds.append(json.loads(done.stdout.strip().splitlines()[-1]))
-        except subprocess.TimeoutExpired:
-            seat.failed = f"not done within {PATIENCE:g} s"
-        except (subprocess.CalledProcessError, json.JSONDecodeError, IndexError) as error:
-            told = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
-            seat.failed = f"failed: {told[-1] if told else 'without a word'}"[:200]
-            sys.stderr.write("\n".join(told[-8:]) + "\n")
+        except subprocess.CalledProcessError as error:
+            if TOO_SLOW in (error.stderr or "") and "lead" not in given:
+                return None
+            raise
+        figures: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+        if "echo" in given and "n" in given and figures.get("rate"):
+            spent = places.receiver_cpu_seconds() - receiver
+            figures["receiver_busy"] = spent / (given["n"] / figures["rate"])
+        if entry.among is not None:
+            figures["seeded_seconds"] = places.seeding_seconds(entry.among)
+        return figures
 
 
 def _shown(figures: dict[str, Any], path: str) -> str:
     value = _at(figures, path)
-    return "?" if value is None else f"{value:,.0f}/s" if path == "rate" else f"{value:,.2f} ms"
+    return "?" if value is None else f"{value:,.0f}/s" if better(path) else f"{value:,.2f} ms"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 import socket
@@ -12,12 +13,15 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+from bench.contest import process_cpu_seconds
+from bench.contestants import OURS, ROOT
 from tests.services import postgres
 from tests.services.ports import free_port
 
-__all__ = ["TUNING", "Places", "services"]
+__all__ = ["TUNING", "Places", "Receiver", "receiver", "services"]
 
 TUNING = {"shared_buffers": "1GB", "max_wal_size": "4GB", "wal_level": "replica"}
 """Given to every contestant alike; fsync and synchronous_commit stay on, as they are by default."""
@@ -26,8 +30,12 @@ TUNING = {"shared_buffers": "1GB", "max_wal_size": "4GB", "wal_level": "replica"
 class Places:
     """Hands out empty stores: a database, a file, or an emptied Redis. Each is given back before the next."""
 
-    def __init__(self, server: postgres.PostgresServer, directory: Path, redis_port: int | None, echo: str) -> None:
-        self.echo = echo
+    def __init__(
+        self, server: postgres.PostgresServer, directory: Path, redis_port: int | None, receiver: Receiver
+    ) -> None:
+        self.echo = receiver.url
+        self._receiver = receiver
+        self._seeded: dict[int, tuple[str, str, float]] = {}
         self.version = str(server.fetch("SHOW server_version")[0][0])
         self._server = server
         self._directory = directory
@@ -57,6 +65,35 @@ class Places:
         else:
             yield kind
 
+    @contextmanager
+    def seeded(self, pending: int) -> Iterator[str]:
+        """A database of ours that is kept: it holds that many pending jobs, and what earlier rounds left in it."""
+        if pending not in self._seeded:
+            name = f"seeded{pending}"
+            url = self._server.create_database(name)
+            began = time.monotonic()
+            given = json.dumps({"store": url, "pending": pending})
+            subprocess.run([*OURS["postgres"].command("seed"), given], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+            self._seeded[pending] = (name, url, time.monotonic() - began)
+        yield self._seeded[pending][1]
+
+    def seeding_seconds(self, pending: int) -> float:
+        return self._seeded[pending][2]
+
+    def forget_seeded(self) -> None:
+        for name, _, _ in self._seeded.values():
+            self._server.drop_database(name)
+        self._seeded.clear()
+
+    def receiver_cpu_seconds(self) -> float:
+        return process_cpu_seconds(self._receiver.pid)
+
+
+@dataclass(frozen=True)
+class Receiver:
+    url: str
+    pid: int
+
 
 @contextmanager
 def services(directory: Path, redis_server: Path | None) -> Iterator[Places]:
@@ -64,10 +101,10 @@ def services(directory: Path, redis_server: Path | None) -> Iterator[Places]:
     home = Path(tempfile.mkdtemp(prefix="onthedot-bench-", dir=directory))
     home.chmod(0o755)
     try:
-        with postgres.running_postgres(home) as server, _redis(home, redis_server) as port, _echo() as echo:
+        with postgres.running_postgres(home) as server, _redis(home, redis_server) as port, receiver() as hooks:
             assert server.process is not None
             os.environ["BENCH_POSTMASTER"] = str(server.process.pid)
-            yield Places(server, home, port, echo)
+            yield Places(server, home, port, hooks)
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -84,16 +121,15 @@ def _redis(home: Path, program: Path | None) -> Iterator[int | None]:
 
 
 @contextmanager
-def _echo() -> Iterator[str]:
+def receiver() -> Iterator[Receiver]:
     port = free_port()
-    program = str(Path(sys.executable).with_name("onthedot"))
-    with _process([program, "echo", "--port", str(port), "--quiet"], port):
-        yield f"http://127.0.0.1:{port}/"
+    with _process([sys.executable, "-m", "bench.receiver", str(port)], port) as pid:
+        yield Receiver(f"http://127.0.0.1:{port}/", pid)
 
 
 @contextmanager
-def _process(command: list[str], port: int) -> Iterator[None]:
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def _process(command: list[str], port: int) -> Iterator[int]:
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 30
         while True:
@@ -103,7 +139,7 @@ def _process(command: list[str], port: int) -> Iterator[None]:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"{command[0]} did not start")
             time.sleep(0.05)
-        yield
+        yield process.pid
     finally:
         process.terminate()
         process.wait()

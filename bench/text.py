@@ -2,37 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from bench.figures import cell
 from bench.running import Played, Report
+from bench.wanted import Verdict
 
-__all__ = ["markdown", "verdicts"]
+__all__ = ["markdown", "said_once", "settings", "summary"]
 
 
-def markdown(reports: list[Report]) -> str:
-    return "\n".join(line for report in reports for line in _table(report))
+def markdown(reports: Sequence[Report]) -> str:
+    return "\n".join(line for report in reports for line in (*_table(report), *_details(report)))
+
+
+def settings(reports: Sequence[Report]) -> str:
+    """Once per contestant: whoever doubts a figure starts here."""
+    return "\n".join(f"- {name}: {text}" for name, text in said_once(reports).items())
+
+
+def said_once(reports: Sequence[Report]) -> dict[str, str]:
+    """Settings by name; who plays twice says it once."""
+    told: dict[str, str] = {}
+    for seat in (seat for report in reports for seat in report.played):
+        if seat.settings and seat.settings not in told.values():
+            told[seat.name] = seat.settings
+    return told
+
+
+def summary(verdicts: Sequence[Verdict]) -> str:
+    lines = [verdict.line() for verdict in verdicts]
+    reached = sum(verdict.reached for verdict in verdicts)
+    return "\n".join([*lines, f"\n{reached} of {len(verdicts)} figures reached"]) if lines else ""
 
 
 def _table(report: Report) -> Iterator[str]:
     lateness = report.scenario.figure.startswith("late_ms")
     yield f"\n### {report.scenario.title}\n"
-    heads = ["", "late p50 ms", "p99 ms", "max ms"] if lateness else ["", "per second", "spread"]
-    heads += ["CPU µs a run", "and of the database"]
+    if len(report.played) == 1 and not lateness and report.ours.rounds and "table" in report.ours.rounds[-1]:
+        return
+    heads = ["", "late p50 ms", "p99 ms", "max ms", "p99 spread"] if lateness else ["", "per second", "spread"]
+    more = [(head, path) for head, path in _MORE if any(seat.figures(path) for seat in report.played)]
+    heads += [head for head, _ in more]
     yield "| " + " | ".join([*heads, "ours to theirs"]) + " |"
     yield "|" + "---|" * (len(heads) + 1)
     for seat in report.played:
-        yield "| " + " | ".join([seat.name, *_cells(seat, lateness, len(heads) - 1), _ratio(report, seat)]) + " |"
+        cells = _cells(seat, lateness, [path for _, path in more], len(heads) - 1)
+        yield "| " + " | ".join([seat.name, *cells, _ratio(report, seat)]) + " |"
 
 
-def _cells(seat: Played, lateness: bool, width: int) -> list[str]:
+_MORE = (
+    ("CPU µs a run", "cpu_us_per_run"),
+    ("and of the database", "db_cpu_us_per_run"),
+    ("claim p50 ms", "claim_ms.p50"),
+    ("p99 ms", "claim_ms.p99"),
+    ("memory MB", "rss_mb"),
+    ("receiver's CPU, of a core", "receiver_busy"),
+)
+
+
+def _cells(seat: Played, lateness: bool, more: list[str], width: int) -> list[str]:
     if not seat.rounds:
         return [seat.failed or "–", *["–"] * (width - 1)]
     if lateness:
         cells = [_number(seat.median(f"late_ms.{name}"), 1) for name in ("p50", "p99", "max")]
+        cells.append(_spread(seat.figures("late_ms.p99"), 1))
     else:
-        rates = seat.figures("rate")
-        cells = [_number(seat.median("rate")), f"{min(rates):,.0f}-{max(rates):,.0f}" if rates else "–"]
-    return [*cells, _number(seat.median("cpu_us_per_run")), _number(seat.median("db_cpu_us_per_run"))]
+        cells = [_number(seat.median("rate")), _spread(seat.figures("rate"), 0)]
+    return [*cells, *(cell(seat.median(path)) for path in more)]
+
+
+def _details(report: Report) -> Iterator[str]:
+    for figures in report.ours.rounds[-1:]:
+        if "table" in figures:
+            yield ""
+            yield "| " + " | ".join(figures["table"]["head"]) + " |"
+            yield "|" + "---|" * len(figures["table"]["head"])
+            for row in figures["table"]["rows"]:
+                yield "| " + " | ".join(cell(value) for value in row) + " |"
+
+
+def _spread(values: list[float], digits: int) -> str:
+    return f"{min(values):,.{digits}f}-{max(values):,.{digits}f}" if values else "–"
 
 
 def _number(value: float | None, digits: int = 0) -> str:
@@ -44,13 +94,3 @@ def _ratio(report: Report, seat: Played) -> str:
         return ""
     ratio = report.ratio(seat)
     return "–" if ratio is None else f"{ratio:.2f}"
-
-
-def verdicts(reports: list[Report]) -> list[tuple[str, float | None, float]]:
-    """What we want to be true: what it is about, the ratio we have, the ratio we want."""
-    return [
-        (f"{report.scenario.title}, to {seat.name}", report.ratio(seat), report.scenario.wanted[seat.name])
-        for report in reports
-        for seat in report.played
-        if seat.name in report.scenario.wanted and seat.rounds
-    ]

@@ -1,6 +1,6 @@
 // BullMQ on Redis (append-only file, fsync always).
 import { Queue, Worker } from "bullmq";
-import { Cost, play, quantiles, Tally } from "./contest.mjs";
+import { Cost, inTime, play, quantiles, Tally } from "./contest.mjs";
 
 const SETTINGS = "concurrency 100, jobs removed when done; Redis appendfsync always";
 const CHUNK = 1000;
@@ -32,15 +32,16 @@ play({
     return { rate: (n / (performance.now() - tally.first)) * 1000, ...cost.perRun(n) };
   },
 
-  async lateness({ store, rate, seconds }) {
+  async lateness({ store, rate, seconds, lead = 1 }) {
     const queue = new Queue("bench", { connection: connectionOf(store) });
     const n = rate * seconds;
-    const base = Date.now() + 5000 + n;
+    const base = Date.now() + lead * (5000 + n);
     await add(queue, n, (i) => ({
       data: { due: base + (i * 1000) / rate },
       opts: { delay: Math.max(0, base + (i * 1000) / rate - Date.now()) },
     }));
     const tally = new Tally(n);
+    inTime(base, 1000);
     worker(store, tally);
     await tally.all;
     return { late_ms: quantiles(tally.late) };

@@ -59,10 +59,10 @@ play({
     return { rate: (n / (ended - tally.first)) * 1000, ...spent };
   },
 
-  async lateness({ store, rate, seconds, at_once = false, queue = 500, concurrency = 24 }) {
+  async lateness({ store, rate, seconds, at_once = false, lead = 1, queue = 500, concurrency = 24 }) {
     const utils = await utilsOf(store);
     const n = rate * seconds;
-    const base = Date.now() + 6000 + n;
+    const base = Date.now() + lead * (4000 + n / 4);
     await add(utils, Array.from({ length: n }, (_, i) => (at_once ? base : base + (i * 1000) / rate)));
     await utils.withPgClient((client) => client.query("ANALYZE"));
     const tally = new Tally(n);

@@ -1,7 +1,7 @@
 // pg-boss on PostgreSQL: batches of 1000, the shortest poll it allows.
 import * as pgboss from "pg-boss";
 import pg from "pg";
-import { Cost, play, quantiles, Tally } from "./contest.mjs";
+import { Cost, inTime, play, quantiles, Tally } from "./contest.mjs";
 
 const SETTINGS = "batches of 1000, polling every 0.5 s (its least), completed jobs kept";
 const PgBoss = pgboss.PgBoss ?? pgboss.default;
@@ -52,12 +52,13 @@ play({
     return { rate: (n / (ended - began)) * 1000, ...cost.perRun(n) };
   },
 
-  async lateness({ store, rate, seconds }) {
+  async lateness({ store, rate, seconds, lead = 1 }) {
     const boss = await booted(store);
     const n = rate * seconds;
-    const base = Date.now() + 3000 + n / 5;
+    const base = Date.now() + lead * (3000 + n / 5);
     await add(boss, Array.from({ length: n }, (_, i) => base + (i * 1000) / rate));
     const tally = new Tally(n);
+    inTime(base, 1000);
     await start(boss, tally, true);
     await later(Math.max(0, base - Date.now()));
     const cost = new Cost();

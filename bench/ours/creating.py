@@ -11,11 +11,13 @@ from typing import Any
 import asyncpg
 import httptools
 
+from bench.contest import Cost
 from bench.ours.parts import BATCH, create, opened, spec, webhooks
-from bench.ours.serving import served
+from bench.ours.serving import serving
+from bench.ours.wire import request
 from onthedot.service import DEFAULT_TENANT
 
-__all__ = ["create_bulk", "create_http", "create_one", "single_commits"]
+__all__ = ["create_bulk", "create_http", "create_http_bulk", "create_one", "single_commits"]
 
 TARGET = {"type": "webhook", "url": "http://127.0.0.1:9/", "body": {"a": 1}}
 BODY = {"schedule": {"in": "1d"}, "target": TARGET}
@@ -24,36 +26,51 @@ BODY = {"schedule": {"in": "1d"}, "target": TARGET}
 async def create_one(store: str, n: int) -> dict[str, Any]:
     async with opened(store, webhooks()) as (_, service):
         later = spec({"in": "1d"}, TARGET)
-        began = time.perf_counter()
+        cost, began = Cost(), time.perf_counter()
         for _ in range(n):
             await service.create_job(DEFAULT_TENANT, later)
-        return {"rate": n / (time.perf_counter() - began)}
+        return {"rate": n / (time.perf_counter() - began), **cost.per_run(n)}
 
 
 async def create_bulk(store: str, n: int) -> dict[str, Any]:
     async with opened(store, webhooks()) as (_, service):
         later = spec({"in": "1d"}, TARGET)
-        began = time.perf_counter()
+        cost, began = Cost(), time.perf_counter()
         await create(service, (later for _ in range(n)))
-        return {"rate": n / (time.perf_counter() - began), "batch": BATCH}
+        return {"rate": n / (time.perf_counter() - began), "batch": BATCH, **cost.per_run(n)}
 
 
 async def create_http(store: str, n: int, connections: int = 32) -> dict[str, Any]:
     """POST /v1/jobs to a server of its own process; each connection sends the next when it has the answer."""
-    async with served(store) as port:
-        clients = [_Client(BODY, n // connections) for _ in range(connections)]
+    return await _posted(store, "/v1/jobs", BODY, n // connections, connections, 201, 1)
+
+
+async def create_http_bulk(store: str, n: int, connections: int = 32) -> dict[str, Any]:
+    """The same with POST /v1/jobs/batch, a hundred jobs at a time."""
+    size = max(1, min(100, n // connections))
+    return await _posted(
+        store, "/v1/jobs/batch", [BODY] * size, max(1, n // connections // size), connections, 200, size
+    )
+
+
+async def _posted(
+    store: str, path: str, body: object, requests: int, connections: int, expected: int, jobs: int
+) -> dict[str, Any]:
+    async with serving(store) as server:
+        clients = [_Client(path, body, requests) for _ in range(connections)]
         loop = asyncio.get_running_loop()
         for client in clients:
-            await loop.create_connection(partial(_same, client), "127.0.0.1", port)
-        began = time.perf_counter()
+            await loop.create_connection(partial(_same, client), "127.0.0.1", server.port)
+        cost, began = Cost(server.pid), time.perf_counter()
         for client in clients:
             client.begin()
         await asyncio.gather(*(client.done for client in clients))
         took = time.perf_counter() - began
-        wrong = [status for client in clients for status in client.statuses if status != 201]
+        wrong = [status for client in clients for status in client.statuses if status != expected]
         if wrong:
-            raise RuntimeError(f"answered {wrong[0]} instead of 201")
-        return {"rate": n // connections * connections / took}
+            raise RuntimeError(f"answered {wrong[0]} instead of {expected}")
+        created = requests * connections * jobs
+        return {"rate": created / took, **cost.per_run(created)}
 
 
 async def single_commits(store: str, n: int) -> dict[str, Any]:
@@ -77,12 +94,8 @@ class _Client(asyncio.Protocol):
 
     transport: asyncio.Transport
 
-    def __init__(self, body: dict[str, Any], requests: int) -> None:
-        raw = json.dumps(body).encode()
-        head = (
-            f"POST /v1/jobs HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {len(raw)}"
-        )
-        self._request = head.encode() + b"\r\n\r\n" + raw
+    def __init__(self, path: str, body: object, requests: int) -> None:
+        self._request = request("POST", path, body)
         self._left = requests
         self._parser = httptools.HttpResponseParser(self)
         self.statuses: list[int] = []

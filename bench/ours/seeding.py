@@ -1,40 +1,72 @@
-"""Many rows at once: what would take minutes through the front door is copied from one real job inside PostgreSQL."""
+"""Many rows at once: what would take hours through the front door is copied from real rows inside PostgreSQL.
+
+A real job is created first and its rows are the pattern, so that the copies have whatever columns the schema has today.
+Indexes are dropped while the rows go in and built again afterwards.
+"""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
 import asyncpg
 
-from bench.ours.parts import spec
+from bench.ours.parts import opened, spec, webhooks
 from onthedot.service import DEFAULT_TENANT, Service
 
-__all__ = ["analyze", "pending_jobs", "runs_of"]
+__all__ = ["FIRST", "analyze", "copy_jobs", "indexes_later", "pending_jobs", "runs_of", "seed", "settled"]
 
-_JOBS = """
-INSERT INTO jobs SELECT (jsonb_populate_record(j, jsonb_build_object('id', g))).*
-FROM jobs j, generate_series($2::bigint, $3::bigint) g WHERE j.id = $1
+FIRST = 10_000_000
+"""The id of the first copy: above those that the sequence will give here, and of eight digits for all of them."""
+
+AT_ONCE = 1_000_000
+FEW = 20_000
+PATIENCE = 3600.0
+SOON: dict[str, object] = {"type": "webhook", "url": "http://127.0.0.1:9/", "body": {"a": 1}}
+
+_COLUMNS = """
+SELECT attname FROM pg_attribute
+WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum
 """
-_CURSORS = """
-INSERT INTO runs SELECT (jsonb_populate_record(r, jsonb_build_object(
-    'id', g || '-' || r.slot + g, 'job_id', g, 'slot', r.slot + g, 'due_at', r.due_at + g,
-    'ready_at', r.ready_at + g))).*
-FROM runs r, generate_series($2::bigint, $3::bigint) g WHERE r.job_id = $1
+_INDEXES = """
+SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS made FROM pg_index
+WHERE indrelid = ANY ($1::text[]::regclass[]) AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)
 """
-_RUNS = """
-INSERT INTO runs SELECT (jsonb_populate_record(r, jsonb_build_object('id', r.id || g, 'n', g))).*
-FROM runs r, generate_series(2, $2::bigint) g WHERE r.id = $1
-"""
+_RUN = {
+    "id": "g || '-' || (t.slot + g)",
+    "job_id": "g",
+    "slot": "t.slot + g",
+    "due_at": "t.due_at + g",
+    "ready_at": "CASE WHEN t.parked IS NULL THEN t.ready_at + g ELSE t.ready_at END",
+}
+
+
+async def seed(store: str, pending: int) -> dict[str, float]:
+    """A database of ours with that many one-off jobs, due from tomorrow on, a millisecond apart."""
+    async with opened(store, webhooks()) as (_, service):
+        if pending:
+            await pending_jobs(store, service, pending, SOON)
+    return {"pending": pending}
 
 
 async def pending_jobs(url: str, service: Service, count: int, target: dict[str, object]) -> None:
     """`count` one-off jobs, due from tomorrow on, a millisecond apart."""
     job = await service.create_job(DEFAULT_TENANT, spec({"in": "1d"}, target))
     connection = await asyncpg.connect(url)
-    first = 10_000_000
-    await connection.execute(_JOBS, job.id, first, first + count - 2, timeout=1800)
-    await connection.execute(_CURSORS, job.id, first, first + count - 2, timeout=1800)
-    await connection.execute("VACUUM ANALYZE jobs")
-    await connection.execute("VACUUM ANALYZE runs")
+    async with indexes_later(connection, ["jobs", "runs"], count):
+        await copy_jobs(connection, job.id, FIRST, count - 1)
+    await settled(connection)
     await connection.close()
+
+
+async def copy_jobs(
+    connection: asyncpg.Connection, job_id: int, first: int, count: int, more: Mapping[str, str] | None = None
+) -> None:
+    """The job and its next run, `count` times, with ids from `first` on. `more`: expressions for columns of the job."""
+    for start in range(first, first + count, AT_ONCE):
+        span = (start, min(start + AT_ONCE, first + count) - 1)
+        await _copy(connection, "jobs", {"id": "g", **(more or {})}, "t.id = $1", job_id, *span)
+        await _copy(connection, "runs", _RUN, "t.job_id = $1", job_id, *span)
 
 
 async def runs_of(url: str, service: Service, count: int, target: dict[str, object]) -> None:
@@ -42,8 +74,14 @@ async def runs_of(url: str, service: Service, count: int, target: dict[str, obje
     job = await service.create_job(DEFAULT_TENANT, spec({"cron": "0 0 1 1 *"}, target))
     run = await service.run_job(DEFAULT_TENANT, job.id)
     connection = await asyncpg.connect(url)
-    await connection.execute(_RUNS, run.id, count, timeout=600)
+    await _copy(connection, "runs", {"id": "t.id || g", "n": "g"}, "t.id = $1", run.id, 2, count)
     await connection.close()
+
+
+async def settled(connection: asyncpg.Connection) -> None:
+    """As a database that has lived for a while: vacuumed, statistics fresh, nothing left for the next checkpoint."""
+    await connection.execute("VACUUM ANALYZE", timeout=PATIENCE)
+    await connection.execute("CHECKPOINT", timeout=PATIENCE)
 
 
 async def analyze(url: str) -> None:
@@ -51,5 +89,35 @@ async def analyze(url: str) -> None:
     if not url.startswith("postgresql"):
         return
     connection = await asyncpg.connect(url)
-    await connection.execute("ANALYZE")
+    await connection.execute("ANALYZE", timeout=PATIENCE)
     await connection.close()
+
+
+async def _copy(
+    connection: asyncpg.Connection,
+    table: str,
+    changed: Mapping[str, str],
+    which: str,
+    of: object,
+    first: int,
+    last: int,
+) -> None:
+    columns = [row["attname"] for row in await connection.fetch(_COLUMNS, table)]
+    chosen = ", ".join(changed.get(column, f't."{column}"') for column in columns)
+    names = ", ".join(f'"{column}"' for column in columns)
+    copies = f"FROM {table} t, generate_series($2::bigint, $3::bigint) g WHERE {which}"
+    await connection.execute(
+        f"INSERT INTO {table} ({names}) SELECT {chosen} {copies}", of, first, last, timeout=PATIENCE
+    )
+
+
+@asynccontextmanager
+async def indexes_later(connection: asyncpg.Connection, tables: list[str], count: int) -> AsyncIterator[None]:
+    """Keys stay; the other indexes are built when the rows are there."""
+    found = await connection.fetch(_INDEXES, tables) if count > FEW else []
+    await connection.execute("SET maintenance_work_mem = '512MB'")
+    for index in found:
+        await connection.execute(f"DROP INDEX {index['name']}")
+    yield
+    for index in found:
+        await connection.execute(index["made"], timeout=PATIENCE)

@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.services.ports import free_port
 
-__all__ = ["echoing", "served"]
+__all__ = ["Server", "echoing", "served", "serving"]
+
+
+@dataclass(frozen=True)
+class Server:
+    port: int
+    pid: int
+
+    def resident_mb(self) -> float:
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+@asynccontextmanager
+async def serving(store: str, roles: str = "api") -> AsyncIterator[Server]:
+    """A server that is ready."""
+    port = free_port()
+    arguments = ["serve", "--store", store, "--port", str(port), "--roles", roles]
+    async with _started(arguments, port) as pid:
+        yield Server(port, pid)
 
 
 @asynccontextmanager
 async def served(store: str, roles: str = "api") -> AsyncIterator[int]:
     """The port of a server that is ready."""
-    port = free_port()
-    arguments = ["serve", "--store", store, "--port", str(port), "--roles", roles]
-    async with _started(arguments, port):
-        yield port
+    async with serving(store, roles) as server:
+        yield server.port
 
 
 @asynccontextmanager
@@ -32,7 +51,7 @@ async def echoing() -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def _started(arguments: list[str], port: int) -> AsyncIterator[None]:
+async def _started(arguments: list[str], port: int) -> AsyncIterator[int]:
     with tempfile.TemporaryDirectory() as directory:
         process = await asyncio.create_subprocess_exec(
             str(Path(sys.executable).with_name("onthedot")),
@@ -44,7 +63,7 @@ async def _started(arguments: list[str], port: int) -> AsyncIterator[None]:
         )
         try:
             await _answers(port, process)
-            yield
+            yield process.pid
         finally:
             if process.returncode is None:
                 process.terminate()

@@ -48,10 +48,10 @@ async def drain(store: str, n: int) -> dict[str, Any]:
     return {"rate": tally.rate(), **spent}
 
 
-async def lateness(store: str, rate: int, seconds: int) -> dict[str, Any]:
+async def lateness(store: str, rate: int, seconds: int, lead: float = 1.0) -> dict[str, Any]:
     pool = await create_pool(RedisSettings.from_dsn(store))
     n = rate * seconds
-    base = time.time() + 10 + n / 25
+    base = time.time() + lead * (6 + n / 200)
     for i in range(n):
         due = base + i / rate
         await pool.enqueue_job("noop", due * 1000, _defer_until=datetime.fromtimestamp(due, UTC))

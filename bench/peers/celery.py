@@ -65,14 +65,14 @@ def drain(store: str, n: int) -> dict[str, Any]:
     return {"rate": _work(store, n)[0]}
 
 
-def lateness(store: str, rate: int, seconds: int) -> dict[str, Any]:
+def lateness(store: str, rate: int, seconds: int, lead: float = 1.0) -> dict[str, Any]:
     app.conf.broker_url = store
     n = rate * seconds
-    base = time.time() + 20 + n / 25
+    base = time.time() + lead * (10 + n / 200)
     for i in range(n):
         due = base + i / rate
         noop.apply_async((due * 1000,), eta=datetime.fromtimestamp(due, UTC))
-    in_time(base, 12)
+    in_time(base, 8)
     return {"late_ms": quantiles(_work(store, n)[1])}
 
 

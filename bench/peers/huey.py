@@ -47,7 +47,7 @@ def drain(store: str, n: int) -> dict[str, Any]:
     return {"rate": tally.rate(), **spent}
 
 
-def lateness(store: str, rate: int, seconds: int) -> dict[str, Any]:
+def lateness(store: str, rate: int, seconds: int, lead: float = 1.0) -> dict[str, Any]:
     n = rate * seconds
     huey, executed = _huey(store), threading.Event()
     tally = Tally(n, executed.set)
@@ -56,7 +56,7 @@ def lateness(store: str, rate: int, seconds: int) -> dict[str, Any]:
     def noop(due_ms: float) -> None:
         tally.hit(due_ms)
 
-    base = time.time() + 5 + n / 50
+    base = time.time() + lead * (5 + n / 200)
     for i in range(n):
         due = base + i / rate
         noop.schedule(args=(due * 1000,), eta=datetime.fromtimestamp(due, UTC).replace(tzinfo=None))

@@ -95,10 +95,12 @@ async def drain_webhooks(store: str, n: int, echo: str, batch: int = 100) -> dic
         return await drain(store, n, batch=batch, perform=perform)
 
 
-async def lateness(store: str, rate: int, seconds: int, batch: int = 100, at_once: bool = False) -> dict[str, Any]:
+async def lateness(
+    store: str, rate: int, seconds: int, batch: int = 100, at_once: bool = False, lead: float = 1.0
+) -> dict[str, Any]:
     connection, queries = await _installed(store)
     n = rate * seconds
-    base = time.time() + 6 + n / 1000
+    base = time.time() + lead * (4 + n / 4000)
     dues = [base if at_once else base + i / rate for i in range(n)]
     now = time.time()
     payloads: list[bytes | None] = [str(due * 1000).encode() for due in dues]

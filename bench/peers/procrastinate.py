@@ -74,13 +74,13 @@ async def drain(store: str, n: int, pending: int = 0) -> dict[str, Any]:
     return {"rate": tally.rate(), **spent}
 
 
-async def lateness(store: str, rate: int, seconds: int) -> dict[str, Any]:
+async def lateness(store: str, rate: int, seconds: int, lead: float = 1.0) -> dict[str, Any]:
     app = await _app(store)
     n = rate * seconds
     executed = asyncio.Event()
     tally = Tally(n, executed.set)
     task = _task(app, tally)
-    base = time.time() + 10 + n / 25
+    base = time.time() + lead * (6 + n / 100)
     await _add(task, [base + i / rate for i in range(n)], tell=True)
     in_time(base, 3)
     await _run(app, executed)

@@ -8,7 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
+
+from bench.ours.listing import filters as listed_filters
+from bench.services import receiver as running_receiver
+from onthedot.api.jobs import FILTERS
+from onthedot.api.paging import PAGING
+from tests.services.postgres import in_own_loop
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -56,3 +63,53 @@ def test_creating(postgres_url: str):
 
 def test_creating_over_http(postgres_url: str):
     assert play("create_http", store=postgres_url, n=64)["rate"] > 0
+    assert play("create_http_bulk", store=postgres_url, n=320)["rate"] > 0
+
+
+def test_a_seeded_database_drains_what_is_due_and_keeps_the_rest(postgres_url: str):
+    play("seed", store=postgres_url, pending=30_000)
+    figures = play("drain_and_claim", store=postgres_url, n=200)
+    assert figures["claims"] >= 2, "a hundred at a time"
+    assert figures["bytes"]["wal"] > 0
+    assert in_own_loop(lambda: pending_of(postgres_url)) == 30_000
+    assert "runs_free" in in_own_loop(lambda: indexes_of(postgres_url)), "they are back after the seeding"
+
+
+async def pending_of(url: str) -> int:
+    connection = await asyncpg.connect(url)
+    try:
+        return int(await connection.fetchval("SELECT count(*) FROM runs WHERE state = 'pending'"))
+    finally:
+        await connection.close()
+
+
+async def indexes_of(url: str) -> set[str]:
+    connection = await asyncpg.connect(url)
+    try:
+        return {row["indexname"] for row in await connection.fetch("SELECT indexname FROM pg_indexes")}
+    finally:
+        await connection.close()
+
+
+def test_every_filter_of_the_list_is_asked(postgres_url: str):
+    figures = play("listing", store=postgres_url, jobs=1000, times=2)
+    filters = {param.name for param in FILTERS} - {param.name for param in PAGING}
+    assert filters <= {name for asked in listed_filters().values() for name in asked}
+    assert {row[0] for row in figures["table"]["rows"]} == set(listed_filters())
+    assert any(row[1] == "deep" for row in figures["table"]["rows"])
+
+
+def test_the_mix_counts_no_errors(postgres_url: str):
+    figures = play("mix", store=postgres_url, jobs=200, seconds=1, most=100)
+    assert figures["errors"] == []
+    assert figures["at_100_ms"]["p50"] > 0
+
+
+def test_a_short_soak_records_every_firing(postgres_url: str):
+    with running_receiver() as there:
+        figures = play("soak", store=postgres_url, seconds=3, rate=40, echo=there.url)
+    assert figures["recorded_share"] == 1.0
+    series = figures["series"]
+    assert len(series["second"]) >= 10
+    assert series["wal_mb"] == sorted(series["wal_mb"])
+    assert min(series["rss_mb"]) > 10

@@ -8,10 +8,12 @@ from bench.contest import Tally, quantiles
 from bench.contestants import CONTESTANTS, OURS
 from bench.page import page
 from bench.running import Played, Report
-from bench.scenarios import Entry, Scenario, scenarios
-from bench.text import markdown, verdicts
+from bench.scenarios import MODES, Entry, Scenario, scenarios
+from bench.text import markdown, settings, summary
+from bench.wanted import Wanted, judge
 
-DRAIN = Scenario("drain", "Drain", "rate", [Entry("postgres", "drain")], {"n": 1}, wanted={"them": 2.0})
+TWICE = Wanted("twice as fast as them", "rate", "at least", 2.0, "them", unit=" ×")
+DRAIN = Scenario("drain", "Drain", "rate", [Entry("postgres", "drain")], {"n": 1}, wanted=[TWICE])
 LATE = Scenario("late", "Late", "late_ms.p99", [Entry("postgres", "lateness")], {})
 
 
@@ -31,20 +33,75 @@ def test_less_lateness_is_ahead():
     assert report.ratio(late[1]) == 25.0
 
 
-def test_verdicts_name_what_was_wanted():
+def test_what_is_wanted_is_judged_by_ratio():
     report = Report(DRAIN, [rates("us", 30), rates("them", 10), rates("others", 1)])
-    assert verdicts([report]) == [("Drain, to them", 3.0, 2.0)]
+    (verdict,) = judge([report])
+    assert (verdict.value, verdict.reached) == (3.0, True)
+    assert verdict.line() == "reached twice as fast as them: 3 × (wanted: at least 2 ×)"
+
+
+def test_what_is_wanted_is_judged_by_itself():
+    wanted = [
+        Wanted("p99", "late_ms.p99", "at most", 3.0, unit=" ms"),
+        Wanted("none early", "late_ms.min", "at least", 0.0),
+    ]
+    late = Scenario("late", "Late", "late_ms.p99", [Entry("postgres", "lateness")], {}, wanted=wanted)
+    seat = Played("us", "", [{"late_ms": {"p99": p99, "min": -0.2}} for p99 in (2.0, 9.0, 3.5)])
+    p99, early = judge([Report(late, [seat])])
+    assert (p99.value, p99.reached) == (3.5, False), "the median of the rounds"
+    assert not early.reached
+    assert summary([p99, early]).endswith("0 of 2 figures reached")
+
+
+def test_another_seat_than_ours_can_be_judged():
+    wanted = [Wanted("flat", "rate", "at least", 0.9, "empty", "a million")]
+    scenario = Scenario("drain", "Drain", "rate", [Entry("postgres", "drain")], {}, wanted=wanted)
+    report = Report(scenario, [rates("ten millions", 70), rates("empty", 100), rates("a million", 95)])
+    assert judge([report])[0].value == 0.95
+
+
+def test_what_was_not_measured_is_missed():
+    """Unless peers were left out on purpose."""
+    report = Report(DRAIN, [rates("us", 30)])
+    assert not judge([report])[0].reached
+    assert "MISSED  twice as fast as them: not measured" in summary(judge([report]))
+    assert judge([report], peers=False) == []
 
 
 def test_one_that_failed_has_no_figure_and_says_why():
     report = Report(DRAIN, [rates("us", 30), Played("them", "", failed="no Node.js here")])
-    assert verdicts([report]) == []
+    assert judge([report])[0].value is None
     assert "no Node.js here" in markdown([report])
     assert "no Node.js here" in page([report], {"machine": "2 cores"})
 
 
+def test_a_busy_receiver_is_told():
+    busy = [Played("us", "", [{"rate": 1.0, "receiver_busy": 0.95}]), rates("them", 1)]
+    (warning,) = Report(DRAIN, busy).warnings()
+    assert "95% busy while us played" in warning
+    assert warning in page([Report(DRAIN, busy)], {})
+
+
+def test_settings_are_told_once():
+    seats = [Played("us", "fast", []), Played("us, over HTTP", "fast", []), Played("them", "slow", [])]
+    assert settings([Report(DRAIN, seats)]) == "- us: fast\n- them: slow"
+
+
+def test_tables_and_courses_are_shown():
+    figures = {"rate": 1.0, "table": {"head": ["filter", "p50 ms"], "rows": [["tag", 1.25]]}}
+    course = {"second": [0.0, 5.0], "rss_mb": [70.0, 71.0]}
+    report = Report(DRAIN, [Played("us", "", [{**figures, "series": course}])])
+    assert "| tag | 1.25 |" in markdown([report])
+    html = page([report], {})
+    assert "<td>1.25</td>" in html
+    assert "Memory of the node, MB" in html
+    assert "<polyline" in html
+
+
 def test_the_page_shows_everybody_and_loads_nothing():
-    html = page([Report(DRAIN, [rates("us", 30), rates("<them>", 10)])], {"machine": "2 cores"})
+    report = Report(DRAIN, [rates("us", 30), rates("<them>", 10)])
+    html = page([report], {"machine": "2 cores"}, judge([report]))
+    assert "0 of 1 reached" in html
     assert "&lt;them&gt;" in html
     assert "3.00×" in html
     assert "http" not in html
@@ -66,13 +123,42 @@ def test_a_tally_tells_when_the_last_came():
     assert tally.rate() > 0
 
 
-@pytest.mark.parametrize("mode", ["tiny", "quick", "full"])
+@pytest.mark.parametrize("mode", MODES)
 def test_every_entry_has_its_contestant_and_ours_comes_first(mode):
     for scenario in scenarios(mode):
         assert scenario.entries[0].who in OURS
         names = {entry.label or (OURS.get(entry.who) or CONTESTANTS[entry.who]).name for entry in scenario.entries}
         assert len(names) == len(scenario.entries), "who plays twice has a label"
-        assert all(who in OURS or who in CONTESTANTS for who in (entry.who for entry in scenario.entries))
+        for wanted in scenario.wanted:
+            assert {wanted.to, wanted.of} <= {*names, None}, "what is wanted is about somebody who takes part"
+
+
+def test_every_figure_of_the_goal_is_judged():
+    """One run of the full bench and the two long ones decide all of them."""
+    judged = {wanted.what for mode in ("full", "huge", "soak") for s in scenarios(mode) for wanted in s.wanted}
+    for words in (
+        "drain, no-op, to PgQueuer",
+        "drain, no-op, to graphile-worker",
+        "drain through worker processes",
+        "drain on SQLite, to huey",
+        "drain with 1,000,000 more",
+        "drain with 10,000,000 more",
+        "webhooks, to PgQueuer",
+        "webhooks, to a bare loop",
+        "HTTP creates",
+        "bulk create",
+        "CPU of a firing",
+        "claim p99 with 10,000,000",
+        "node's memory with 10,000,000",
+        "10,000 in one second: the last started",
+        "10,000 in one second: none early",
+        "API mix at 100",
+        "soak: memory",
+    ):
+        assert any(what.startswith(words) for what in judged), words
+    for rate in (100, 500, 1000):
+        for share in ("p50", "p99"):
+            assert {f"lateness {share} at {rate}/s", f"lateness {share} at {rate}/s, to APScheduler"} <= judged
 
 
 def test_every_peer_says_how_it_was_tuned():
