@@ -165,3 +165,32 @@ async def test_drain_waits_for_what_is_being_written(written):
     await drained
     assert await waiting == ["made a"]
     await group.drain()
+
+
+async def test_a_full_group_that_waits_gets_a_second_writer_and_no_third(written):
+    group = grouped(written, limit=2)
+    written.gate.clear()
+    first = asyncio.create_task(group.create([new(), new()]))
+    await written.began.wait()
+    halves = [asyncio.create_task(group.create([new()])) for _ in range(2)]
+    await asyncio.sleep(0)
+    assert len(written.groups) == 1, "less than a full group waits for the writer there is"
+    more = [asyncio.create_task(group.create([new(), new()])) for _ in range(4)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert [len(items) for items in written.groups] == [2, 2], "two at once, not more"
+    written.gate.set()
+    await asyncio.gather(first, *halves, *more)
+    assert [len(items) for items in written.groups] == [2] * 6
+    await group.drain()
+
+
+async def test_who_comes_as_the_writer_ends_is_not_forgotten(written):
+    group = grouped(written)
+    for n in range(20):
+        assert await group.create([new(str(n))]) == [f"made {n}"]
+
+
+async def test_nothing_to_create_is_answered_at_once(written):
+    assert await grouped(written).create([]) == []
+    assert written.groups == []

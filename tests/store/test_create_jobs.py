@@ -224,3 +224,36 @@ async def test_a_repeat_can_ask_what_was_made_without_making_anything(store: Sto
     assert await store.earlier_jobs(2, asked) == {}
     await store.delete_job(1, made.id, if_match=None)
     assert await store.earlier_jobs(1, asked) == {}
+
+
+async def test_with_a_key_and_without_in_one_group(store: Store, times: Times) -> None:
+    """The two go into the table by different ways; tags and first runs follow whichever it was."""
+    await create(store, key="taken")
+    answers = await store.create_jobs(
+        [
+            new(tags=["x"]),
+            new(key="b", tags=["x"]),
+            new(key="taken", tags=["x"]),
+            new(name="Näme", paused=True),
+            new(key="a"),
+        ]
+    )
+    assert [type(answer) for answer in answers] == [JobView, JobView, Conflict, JobView, JobView]
+    made = [answer for answer in answers if isinstance(answer, JobView)]
+    for job in made:
+        assert await store.get_job(1, job.id) == job
+        assert len(await runs_of(store, job)) == 1
+    tagged = {row["job_id"] for row in await fetch(store, "SELECT job_id FROM job_tags")}
+    assert tagged == {made[0].id, made[1].id}
+
+
+async def test_both_ways_in_write_the_same_row(store: Store, times: Times) -> None:
+    plain, keyed = await store.create_jobs([new(name="n", params={"a": 1}), new(key="k", name="n", params={"a": 1})])
+    assert isinstance(plain, JobView)
+    assert isinstance(keyed, JobView)
+    rows = await fetch(store, "SELECT * FROM jobs ORDER BY id")
+    for column, value in rows[0].items():
+        if column not in ("id", "key", "key_search", "spec"):
+            assert value == rows[1][column], column
+    runs = await fetch(store, "SELECT * FROM runs ORDER BY job_id")
+    assert {column for column, value in runs[0].items() if value != runs[1][column]} == {"id", "job_id"}

@@ -52,7 +52,13 @@ def target_problems(target: Target) -> list[FieldProblem]:
             return list(_command(target))
 
 
-def _policy(policy: Policy) -> Iterator[FieldProblem]:
+@lru_cache(maxsize=256)
+def _policy(policy: Policy) -> tuple[FieldProblem, ...]:
+    """Cached: few jobs have a policy of their own."""
+    return tuple(_zero_durations(policy))
+
+
+def _zero_durations(policy: Policy) -> Iterator[FieldProblem]:
     positive = {
         "timeout": policy.timeout,
         "retry.backoff": policy.retry.backoff,

@@ -6,18 +6,24 @@ find all that is wrong with it instead of the first thing.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import re
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from onthedot.errors import FieldProblem, Invalid, NotAvailable, Unreadable
 from onthedot.model.duration import ACCEPTED_DURATIONS, Duration
-from onthedot.model.hazards import hazards
+from onthedot.model.hazards import MAX_DEPTH, hazards
 from onthedot.model.mistakes import dec_hook, mistakes
 
 __all__ = ["convert", "dec_hook", "decode_json", "enc_hook", "encode_json", "schema_hook", "to_builtins"]
 
 T = TypeVar("T")
+
+_SUSPECT = re.compile(rb"\\u|\x00|[0-9]{16}|[0-9.][eE]")
+"""Where a hazard could hide in JSON: escapes (NUL, surrogates), long numbers, exponents. Most bodies have none."""
 
 
 def enc_hook(value: Any) -> Any:
@@ -44,7 +50,17 @@ def to_builtins(value: Any) -> Any:
 
 
 def decode_json(raw: bytes | str, kind: type[T]) -> T:
-    """JSON text → struct. Unreadable (400) for what is no JSON, Invalid (422) for what is wrong."""
+    """JSON text → struct. Unreadable (400) for what is no JSON, Invalid (422) for what is wrong.
+
+    What can hold no hazard is decoded straight into the struct: 1 µs for a job instead of 6. If that refuses, the long
+    way finds out what there is to say.
+    """
+    if isinstance(raw, (bytes, msgspec.Raw)) and _plain(raw):
+        try:
+            decoder: msgspec.json.Decoder[T] = _decoder_of(cast("Hashable", kind))
+            return decoder.decode(raw)
+        except (msgspec.DecodeError, UnicodeError, OverflowError, RecursionError):
+            pass
     try:
         loose = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeError) as error:
@@ -52,6 +68,16 @@ def decode_json(raw: bytes | str, kind: type[T]) -> T:
     except RecursionError:
         raise Unreadable("the body is nested too deeply") from None
     return convert(loose, kind)
+
+
+def _plain(raw: bytes | msgspec.Raw) -> bool:
+    text = bytes(raw)
+    return text.count(b"{") + text.count(b"[") < MAX_DEPTH and _SUSPECT.search(text) is None
+
+
+@lru_cache(maxsize=64)
+def _decoder_of(kind: Any) -> Any:
+    return msgspec.json.Decoder(kind, dec_hook=dec_hook)
 
 
 def convert(loose: Any, kind: type[T], *, path: str = "") -> T:

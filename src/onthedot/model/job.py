@@ -50,7 +50,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     paused_at: int | None = None
 
 
-class JobStats(msgspec.Struct, frozen=True, kw_only=True):
+class JobStats(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     runs: int = 0
     failures: int = 0
     avg_duration_ms: float | None = None
@@ -60,7 +60,7 @@ class JobStats(msgspec.Struct, frozen=True, kw_only=True):
     last_run_id: str | None = None
 
 
-class JobView(msgspec.Struct, frozen=True, kw_only=True):
+class JobView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A job as the API shows it. All times RFC 3339."""
 
     id: int

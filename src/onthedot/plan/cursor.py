@@ -12,13 +12,14 @@ from onthedot.model.job import JobRecord, JobSpec, JobState
 from onthedot.model.run import SkipReason
 from onthedot.plan.slots import Skipped, remaining, span
 from onthedot.plan.times import seed_of, timetable_of
+from onthedot.timing import plain_delay
 
 __all__ = ["Change", "Opening", "on_cancel", "on_edit", "on_pause", "on_resume", "opening", "same_times"]
 
 _BEFORE_TIME = -(2**62)
 
 
-class Opening(msgspec.Struct, frozen=True, kw_only=True):
+class Opening(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How a new job starts. A paused one has its cursor too, parked."""
 
     state: JobState
@@ -49,8 +50,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 def opening(spec: JobSpec, now: int) -> Opening:
     """A new job: first slot after now; a one-off has its slot even if that passed while the request was on its way."""
-    times = timetable_of(spec, now)
-    slot = times.next_after(_BEFORE_TIME if spec.schedule.one_off else now)
+    slot = plain_delay(spec.schedule, now)
+    if slot is None:
+        slot = timetable_of(spec, now).next_after(_BEFORE_TIME if spec.schedule.one_off else now)
     state: JobState = "ended" if slot is None else "paused" if spec.paused else "active"
     return Opening(state=state, anchor_at=now, cursor_slot=slot)
 

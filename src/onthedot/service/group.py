@@ -1,7 +1,8 @@
 """Group commit for creates: take one, take whatever else waits, write, answer all.
 
-One commit costs the same for one job as for five hundred, so the busier it is, the bigger the groups grow by
-themselves; there is no timer that a lonely create would have to wait for.
+One commit costs the same for one job as for a thousand, so the busier it is, the bigger the groups grow by themselves;
+there is no timer that a lonely create would have to wait for. While a full group waits behind the one being written, a
+second writer takes it: what one prepares in Python, the database does for the other.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from typing import cast
 
 from onthedot.errors import Invalid, OnTheDotError, StoreUnavailable
 from onthedot.model.job import JobView
@@ -18,47 +20,80 @@ from onthedot.telemetry import emit
 __all__ = ["GROUP_LIMIT", "CreateGroup"]
 
 GROUP_LIMIT = 500
+WRITERS = 2
 
 Answer = JobView | OnTheDotError
 Write = Callable[[Sequence[NewJob]], Awaitable[Sequence[Answer]]]
-Waiting = tuple[NewJob, asyncio.Future[Answer]]
+
+
+class _Call:
+    """What one caller waits for: an answer per item, and one future for them all."""
+
+    __slots__ = ("answers", "done", "left")
+
+    def __init__(self, size: int) -> None:
+        self.answers: list[Answer | None] = [None] * size
+        self.left = size
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def answer(self, place: int, answer: Answer) -> None:
+        self.answers[place] = answer
+        self.left -= 1
+        if not self.left and not self.done.done():
+            self.done.set_result(None)
+
+
+Waiting = tuple[NewJob, _Call, int]  # the item, who asked for it, its place there
 
 
 class CreateGroup:
-    """Callers wait in line; who finds nobody writing starts the writer, which ends when the line is empty."""
+    """Callers wait in line; who finds too few writing starts a writer, which ends when the line is empty."""
 
     def __init__(self, write: Write, limit: int = GROUP_LIMIT) -> None:
         self._write = write
         self._limit = limit
         self._line: deque[Waiting] = deque()
-        self._writer: asyncio.Task[None] | None = None
+        self._writers: set[asyncio.Task[None]] = set()
 
     async def create(self, items: Sequence[NewJob]) -> list[Answer]:
         """One answer per item, in order: the job as stored, or why not. A caller that gives up undoes nothing."""
-        loop = asyncio.get_running_loop()
-        answers = [loop.create_future() for _ in items]
-        self._line.extend(zip(items, answers, strict=True))
-        if self._writer is None or self._writer.done():
-            self._writer = loop.create_task(self._write_all(), name="service.create-group")
-        return [await answer for answer in answers]
+        if not items:
+            return []
+        call = _Call(len(items))
+        self._line.extend((item, call, place) for place, item in enumerate(items))
+        self._start_writers()
+        await call.done
+        return [answer for answer in call.answers if answer is not None]
+
+    def _start_writers(self) -> None:
+        """One always; another only for a full group: two half groups would be two commits instead of one."""
+        while len(self._writers) < WRITERS and len(self._line) > len(self._writers) * self._limit:
+            writer = asyncio.get_running_loop().create_task(self._write_all(), name="service.create-group")
+            self._writers.add(writer)
 
     async def drain(self) -> None:
         """Until nothing waits any more: for an orderly stop."""
-        while self._writer is not None and not self._writer.done():
-            await asyncio.wait([self._writer])
+        while self._writers:
+            await asyncio.wait(self._writers)
 
     async def _write_all(self) -> None:
-        while self._line:
-            group = self._take()
-            try:
-                answers = await self._write([item for item, _ in group])
-            except StoreUnavailable as error:  # nobody's fault in particular: singly would fail the same way
-                answers = [error] * len(group)
-            except Exception:  # one of them made the statement fail: only the guilty one may get the error
-                answers = [await self._write_one(item) for item, _ in group]
-            for (_, waiting), answer in zip(group, answers, strict=True):
-                if not waiting.done():
-                    waiting.set_result(answer)
+        """Who comes while it ends must find it gone: it leaves in the very step in which it saw the line empty."""
+        try:
+            while self._line:
+                await self._write_group(self._take())
+        finally:
+            self._writers.discard(cast("asyncio.Task[None]", asyncio.current_task()))
+
+    async def _write_group(self, group: Sequence[Waiting]) -> None:
+        answers: Sequence[Answer]
+        try:
+            answers = await self._write([item for item, _, _ in group])
+        except StoreUnavailable as error:  # nobody's fault in particular: singly would fail the same way
+            answers = [error] * len(group)
+        except Exception:  # one of them made the statement fail: only the guilty one may get the error
+            answers = [await self._write_one(item) for item, _, _ in group]
+        for (_, call, place), answer in zip(group, answers, strict=True):
+            call.answer(place, answer)
 
     async def _write_one(self, item: NewJob) -> Answer:
         try:
@@ -76,7 +111,11 @@ class CreateGroup:
         seen: set[tuple[int, str, str]] = set()
         while self._line and len(group) < self._limit:
             waiting = self._line.popleft()
-            names = _contended(waiting[0])
+            item = waiting[0]
+            if item.spec.key is None and item.idempotency is None:
+                group.append(waiting)
+                continue
+            names = _contended(item)
             (later if names & seen else group).append(waiting)
             seen |= names
         self._line.extendleft(reversed(later))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
@@ -12,8 +13,10 @@ from onthedot.errors import FieldProblem, Invalid, OnTheDotError, TooLarge
 from onthedot.model.decoding import convert, to_builtins
 from onthedot.model.duration import SECOND, Duration
 from onthedot.model.job import JobSpec, JobView
+from onthedot.model.policy import Policy
 from onthedot.model.target import WebhookTarget
 from onthedot.service.checking import check_job, gather
+from onthedot.service.group import GROUP_LIMIT
 from onthedot.service.merge_patch import patched
 from onthedot.service.wired import Wired, idempotency
 from onthedot.store import Idempotency, JobFilter, NewJob, Page, SyncReport
@@ -65,29 +68,49 @@ class JobVerbs(Wired):
         """
         if len(specs) > BATCH_LIMIT:
             raise TooLarge(f"a batch has at most {BATCH_LIMIT} jobs, this one has {len(specs)}")
-        now = await self.time.now()
-        answers: list[JobView | OnTheDotError | None] = []
-        for spec in specs:
-            answers.append(self._objection(spec, now))
-            await self._breathe(len(answers))
         repeats = _placed(idempotency_key, specs)
         await self.store.refuse_other_bodies(tenant, [repeat for repeat in repeats if repeat is not None])
-        good = {place: spec for place, spec in enumerate(specs) if isinstance(spec, JobSpec) and answers[place] is None}
+        parts = [slice(start, start + GROUP_LIMIT) for start in range(0, len(specs), GROUP_LIMIT)]
+        written = await asyncio.gather(*(self._create_part(tenant, specs[part], repeats[part]) for part in parts))
+        made = [answer for part in written for answer in part]
+        await self.hint(*(answer for answer in made if isinstance(answer, JobView)))
+        return made
+
+    async def _create_part(
+        self, tenant: int, specs: Sequence[JobSpec | OnTheDotError], repeats: Sequence[Idempotency | None]
+    ) -> list[JobView | OnTheDotError]:
+        """While one part is written, the next is checked."""
+        answers, good = await self._check_all(specs)
         bad = [place for place in range(len(specs)) if place not in good and repeats[place] is not None]
         for place, earlier in zip(bad, await self._earlier(tenant, [repeats[place] for place in bad]), strict=True):
             answers[place] = earlier or answers[place]
         written = await self.creates.create(
-            [
-                NewJob(tenant=tenant, spec=self._settled(spec), idempotency=repeats[place])
-                for place, spec in good.items()
-            ]
+            [NewJob(tenant=tenant, spec=spec, idempotency=repeats[place]) for place, spec in good.items()]
         )
         for place, answer in zip(good, written, strict=True):
             answers[place] = answer
             if isinstance(answer, JobView):
                 emit("job.created", tenant=tenant, job_id=answer.id)
-        await self.hint(*(answer for answer in written if isinstance(answer, JobView)))
         return [answer for answer in answers if answer is not None]
+
+    async def _check_all(
+        self, specs: Sequence[JobSpec | OnTheDotError]
+    ) -> tuple[list[JobView | OnTheDotError | None], dict[int, JobSpec]]:
+        """Objections by place, and the specs that have none, settled. The same object again is not checked again."""
+        now = await self.time.now()
+        answers: list[JobView | OnTheDotError | None] = []
+        good: dict[int, JobSpec] = {}
+        before: object = None
+        objection, settled = None, None
+        for place, spec in enumerate(specs):
+            if spec is not before:
+                objection, before = self._objection(spec, now), spec
+                settled = self._settled(spec) if objection is None and isinstance(spec, JobSpec) else None
+                await self._breathe(place)
+            answers.append(objection)
+            if settled is not None:
+                good[place] = settled
+        return answers, good
 
     async def _breathe(self, done: int) -> None:
         """The node's beat may share this loop: it must not wait for thousands of checks."""
@@ -195,12 +218,18 @@ class JobVerbs(Wired):
         """A webhook without a time-out gets the setting's: how long it waits is written in the job, and reads back."""
         if spec.policy.timeout is not None or not isinstance(spec.target, WebhookTarget):
             return spec
-        timeout = Duration(round(self.settings.timeout_seconds * SECOND))
-        return msgspec.structs.replace(spec, policy=msgspec.structs.replace(spec.policy, timeout=timeout))
+        return msgspec.structs.replace(spec, policy=_with_timeout(spec.policy, self.settings.timeout_seconds))
+
+
+@lru_cache(maxsize=256)
+def _with_timeout(policy: Policy, seconds: float) -> Policy:
+    return msgspec.structs.replace(policy, timeout=Duration(round(seconds * SECOND)))
 
 
 def _placed(key: str | None, specs: Sequence[JobSpec | OnTheDotError]) -> list[Idempotency | None]:
     """What each item of a batch is recognised by: its place, and what the whole batch said."""
+    if key is None:
+        return [None] * len(specs)
     whole = idempotency("batch", key, [spec if isinstance(spec, JobSpec) else str(spec) for spec in specs])
     return [
         None if whole is None or not isinstance(spec, JobSpec) else Idempotency(f"{key}#{place}", whole.fingerprint)

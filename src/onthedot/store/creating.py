@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -17,17 +18,17 @@ from onthedot.store.numbers import take_job_ids
 from onthedot.store.records import spec_columns, view_of
 from onthedot.store.runs_of_verbs import cursor_row
 
-__all__ = ["Fresh", "NewJob", "insert_fresh", "key_taken", "prepare"]
+__all__ = ["Fresh", "NewJob", "insert_fresh", "key_taken", "plan_all", "prepare"]
 
 
-class NewJob(msgspec.Struct, frozen=True, kw_only=True):
+class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     tenant: int
     spec: JobSpec
     idempotency: Idempotency | None = None
     source: str | None = None
 
 
-class Fresh(msgspec.Struct, frozen=True, kw_only=True):
+class Fresh(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A job that is planned but not yet written."""
 
     id: int
@@ -39,7 +40,8 @@ class Fresh(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, now: int) -> JobView:
         """What reading it back would give, without reading it back."""
         slot = self.opening.cursor_slot if self.opening.state == "active" else None
-        due = None if slot is None else due_at(slot, run_id(self.id, slot), self.spec.policy.jitter)
+        jitter = self.spec.policy.jitter
+        due = slot if slot is None or not jitter else due_at(slot, run_id(self.id, slot), jitter)
         return view_of(
             self.spec,
             job_id=self.id,
@@ -53,7 +55,10 @@ class Fresh(msgspec.Struct, frozen=True, kw_only=True):
 
 async def prepare(tx: Transaction, items: Sequence[NewJob], now: int) -> list[Fresh | OnTheDotError]:
     """Ids and first slots. An item whose schedule can't be computed gets its error, the others go on."""
-    ids = await take_job_ids(tx, len(items))
+    return plan_all(items, await take_job_ids(tx, len(items)), now)
+
+
+def plan_all(items: Sequence[NewJob], ids: Sequence[int], now: int) -> list[Fresh | OnTheDotError]:
     return [_plan(item, job_id, now) for item, job_id in zip(items, ids, strict=True)]
 
 
@@ -70,38 +75,50 @@ def _plan(item: NewJob, job_id: int, now: int) -> Fresh | OnTheDotError:
 
 async def insert_fresh(tx: Transaction, jobs: Sequence[Fresh], now: int) -> dict[int, Conflict]:
     """Write jobs, tags and first runs. Answers why not, by id, for those whose key was taken."""
-    if not jobs:
-        return {}
-    rows = sorted(
-        (_job_row(job, now) for job in jobs), key=lambda row: (row[1], row[2] or "")
-    )  # one order: no deadlock
-    written = {row["id"] for row in await tx.rows("insert_jobs", now, Rows(rows))}
-    refused = [job for job in jobs if job.id not in written]
-    done = [job for job in jobs if job.id in written]
-    tags = [(job.tenant, tag, job.id) for job in done for tag in dict.fromkeys(job.spec.tags)]
+    keyed = [job for job in jobs if job.spec.key is not None]
+    refused = await _insert_keyed(tx, keyed, now) if keyed else []
+    taken = await _taken(tx, refused) if refused else {}
+    done = [job for job in jobs if job.id not in taken] if taken else jobs
+    plain = [(*row, 1, now, 0, now, now) for row in _job_rows([job for job in jobs if job.spec.key is None], now)]
+    if plain:
+        await tx.copy("copy_jobs", plain)
+    tags = [(job.tenant, tag, job.id) for job in done if job.spec.tags for tag in dict.fromkeys(job.spec.tags)]
     if tags:
         await tx.execute("insert_tags", Rows(tags))
-    cursors = [_first_run(job) for job in done if job.opening.cursor_slot is not None]
+    cursors = [(*_first_run(job), now) for job in done if job.opening.cursor_slot is not None]
     if cursors:
-        await tx.execute("add_runs", now, Rows(cursors))
-    return await _taken(tx, refused) if refused else {}
+        await tx.copy("copy_runs", cursors)
+    return taken
 
 
-def _job_row(job: Fresh, now: int) -> tuple[object, ...]:
-    state = job.opening.state
-    return (
-        job.id,
-        job.tenant,
-        *spec_columns(job.spec),
-        state,
-        now if state == "paused" else None,
-        now if state == "ended" else None,
-        job.source,
-        job.spec.paused if job.source is not None else None,
-    )
+async def _insert_keyed(tx: Transaction, jobs: Sequence[Fresh], now: int) -> list[Fresh]:
+    """Those whose key somebody else has. All who write keys do it in one order: no deadlock."""
+    rows = sorted(_job_rows(jobs, now), key=lambda row: (row[1], row[2]))
+    written = {row["id"] for row in await tx.rows("insert_jobs", now, Rows(rows))}
+    return [job for job in jobs if job.id not in written]
 
 
-def _first_run(job: Fresh) -> tuple[object, ...]:
+def _job_rows(jobs: Sequence[Fresh], now: int) -> Iterator[tuple[Any, ...]]:
+    """A spec that is the very object of the job before is not written out again: a bulk often repeats one."""
+    spec: JobSpec | None = None
+    columns: tuple[Any, ...] = ()
+    for job in jobs:
+        if job.spec is not spec:
+            spec, columns = job.spec, spec_columns(job.spec)
+        state = job.opening.state
+        yield (
+            job.id,
+            job.tenant,
+            *columns,
+            state,
+            now if state == "paused" else None,
+            now if state == "ended" else None,
+            job.source,
+            job.spec.paused if job.source is not None else None,
+        )
+
+
+def _first_run(job: Fresh) -> tuple[Any, ...]:
     assert job.opening.cursor_slot is not None
     parked = job.opening.state == "paused"
     return cursor_row(job.tenant, job.id, job.spec, job.opening.cursor_slot, parked=parked)

@@ -72,6 +72,10 @@ class Transaction(Protocol):
         """The statement once for each of the rows, which are its arguments. The number of rows touched in all."""
         ...
 
+    async def copy(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Add many rows that nothing can refuse, by the shortest way in. The statement names table and columns."""
+        ...
+
     async def now(self) -> int:
         """The database's clock, in ms. Ask after a lock was waited for, not before."""
         ...

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from onthedot.errors import Conflict, OnTheDotError
 from onthedot.model.job import JobView
-from onthedot.store.creating import Fresh, NewJob, insert_fresh, key_taken, prepare
+from onthedot.store.creating import Fresh, NewJob, insert_fresh, key_taken, plan_all
 from onthedot.store.driver import Transaction
 from onthedot.store.idempotency import claim_keys, mismatch, release_keys
+from onthedot.store.numbers import open_group
 from onthedot.store.reading import read_views
 
 __all__ = ["Answer", "create_group"]
@@ -19,14 +20,19 @@ Answer = JobView | OnTheDotError
 
 async def create_group(tx: Transaction, items: Sequence[NewJob]) -> list[Answer]:
     """One answer per item, in order."""
-    now = await tx.now()
+    if not items:
+        return []
+    now, ids = await open_group(tx, len(items))
     answers: dict[int, Answer] = {}
     fresh: dict[int, Fresh] = {}
-    for place, planned in enumerate(await prepare(tx, items, now)):
+    for place, planned in enumerate(plan_all(items, ids, now)):
         if isinstance(planned, Fresh):
             fresh[place] = planned
         else:
             answers[place] = planned
+    if all(item.idempotency is None for item in items):
+        await _write(tx, list(fresh), fresh, answers, now)
+        return [answers[place] for place in range(len(items))]
     followers = _repeats_within(items, fresh, answers)
     leaders = [place for place in fresh if items[place].idempotency and place not in answers and place not in followers]
     await _answer_earlier(tx, items, fresh, leaders, answers, now)

@@ -23,7 +23,8 @@ def lane_of(job_id: int, spec: JobSpec) -> int | None:
 
 
 def cursor_row(tenant: int, job_id: int, spec: JobSpec, slot: int, *, parked: bool) -> RunRow:
-    due = due_at(slot, run_id(job_id, slot), spec.policy.jitter)
+    jitter = spec.policy.jitter
+    due = due_at(slot, run_id(job_id, slot), jitter) if jitter else slot
     ready = ready_at(due, lane=laned(spec.policy))
     return run_row(tenant, job_id, spec, slot, "scheduled", due=due, ready=ready, cursor=True, parked=parked)
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from onthedot.errors import FieldProblem, Invalid, NotAvailable
 from onthedot.model.instant import format_instant
 from onthedot.model.schedule import Schedule
-from onthedot.timing.compile import compile_schedule, read_time, refuse_unknown_zone, shape_problems
+from onthedot.timing.compile import compile_schedule, plain_delay, read_time, refuse_unknown_zone, shape_problems
 from onthedot.timing.cron import cron_timetable
 from onthedot.timing.zones import is_zone
 
@@ -23,6 +23,8 @@ def check_schedule(schedule: Schedule, *, now: int, changed: bool = True) -> Non
     `changed` False: the schedule is the one the job already had. Then its time may have passed: loading the same file
     twice must change nothing.
     """
+    if plain_delay(schedule, now) is not None:
+        return
     problems: list[FieldProblem] = []
     zone = schedule.tz if is_zone(schedule.tz) else "UTC"
 

@@ -268,3 +268,45 @@ def test_any_value_in_any_field(field: str, value: Any, part: str, other: str) -
 def test_durations_stay_text_in_json() -> None:
     assert b'"every":"1m30s"' in encode_json(convert(GOOD, JobSpec))
     assert encode_json({"a": Duration(5)}) == b'{"a":"5ms"}'
+
+
+def _long_way(raw: bytes) -> Any:
+    return convert(json.loads(raw), JobSpec)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.fixed_dictionaries(
+        {"schedule": st.just({"in": "1h"}), "target": st.just(GOOD["target"])},
+        optional={"params": st.dictionaries(st.text(), VALUES), "name": VALUES, "policy": VALUES, "tags": VALUES},
+    ),
+    st.booleans(),
+)
+def test_the_short_way_says_what_the_long_way_says(loose: dict[str, Any], ascii_only: bool) -> None:
+    """Bodies without escapes and long numbers are decoded at once; nothing may pass or fail for that reason."""
+    try:
+        raw = json.dumps(loose, ensure_ascii=ascii_only, allow_nan=False).encode()
+    except (UnicodeEncodeError, ValueError):
+        return  # no JSON, or no UTF-8: others test that
+    found: list[Any] = []
+    for read in (_long_way, lambda raw: decode_json(raw, JobSpec)):
+        try:
+            found.append(encode_json(read(raw)))
+        except (Invalid, Unreadable) as refused:
+            found.append(type(refused))
+    assert found[0] == found[1] or found[1] is Unreadable
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['"a\\u0000b"', '"\\ud800"', "9223372036854775808", "1" * 30, "[" * 60 + "]" * 60, '{"a":' * 60 + "1" + "}" * 60],
+)
+def test_hazards_are_seen_whatever_the_way(value: str) -> None:
+    raw = b'{"schedule":{"in":"1h"},"target":{"type":"webhook","url":"http://x/"},"params":{"a":%s}}' % value.encode()
+    with pytest.raises((Invalid, Unreadable)):
+        decode_json(raw, JobSpec)
+
+
+def test_the_later_of_two_equal_names_counts_whatever_the_way() -> None:
+    raw = b'{"name":"a","name":"b","schedule":{"in":"1h"},"target":{"type":"webhook","url":"http://x/"}}'
+    assert decode_json(raw, JobSpec).name == _long_way(raw).name == "b"

@@ -12,7 +12,7 @@ from onthedot.errors import FieldProblem, Invalid, NotAvailable
 from onthedot.model.decoding import encode_json
 from onthedot.model.duration import Duration
 from onthedot.model.schedule import Schedule
-from onthedot.timing import check_schedule, compile_schedule, describe, remarks
+from onthedot.timing import check_schedule, compile_schedule, describe, plain_delay, remarks
 from tests.unit.timing.changes import ms
 
 NOW = ms("2026-11-15T12:00:00Z")
@@ -181,3 +181,38 @@ def test_problems_can_be_written_as_json() -> None:
     found = problems(Schedule(cron="\ud800", tz="\ud800"))
     assert set(found) == {"schedule.cron", "schedule.tz"}
     assert encode_json(list(problems(Schedule(cron="ü", tz="ü")).values()))
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Schedule(in_=Duration(1000)),
+        Schedule(in_=Duration(1000), tz="Europe/Berlin", count=3),
+        Schedule(in_=Duration(100 * 366 * 86_400_000)),
+    ],
+)
+def test_a_plain_delay_is_what_compiling_gives(schedule: Schedule) -> None:
+    slot = plain_delay(schedule, NOW)
+    assert slot is not None
+    assert slot == compile_schedule(schedule, anchor=NOW).next_after(NOW)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Schedule(),
+        Schedule(every=Duration(1000)),
+        Schedule(in_=Duration(0)),
+        Schedule(in_=Duration(9 * 10**15)),
+        Schedule(in_=Duration(1000), every=Duration(1000)),
+        Schedule(in_=Duration(1000), cron="* * * * *"),
+        Schedule(in_=Duration(1000), at="2027-01-01T00:00:00Z"),
+        Schedule(in_=Duration(1000), rrule="FREQ=DAILY"),
+        Schedule(in_=Duration(1000), exclude=["2026-12-25"]),
+        Schedule(in_=Duration(1000), tz="Nowhere/Land"),
+        Schedule(in_=Duration(1000), start="2027-01-01"),
+        Schedule(in_=Duration(1000), end="2026-01-01"),
+    ],
+)
+def test_whatever_else_a_schedule_says_is_compiled(schedule: Schedule) -> None:
+    assert plain_delay(schedule, NOW) is None

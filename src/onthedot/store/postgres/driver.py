@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import asyncpg
@@ -59,6 +61,11 @@ class PostgresTransaction:
     async def execute_each(self, name: str, rows: Sequence[Sequence[Any]]) -> int:
         return sum([await self.execute(name, *row) for row in rows])
 
+    async def copy(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Binary COPY: encoding a row takes 3 µs, as arrays for `unnest` 15."""
+        table, columns = _copied(self._queries[name])
+        await self.connection.copy_records_to_table(table, columns=columns, records=rows, timeout=self._timeout)
+
     async def now(self) -> int:
         row = await self.row("now")
         assert row is not None
@@ -70,6 +77,14 @@ class PostgresTransaction:
 
     async def script(self, text: str) -> None:
         await self.connection.execute(text, timeout=None)
+
+
+@lru_cache(maxsize=16)
+def _copied(statement: str) -> tuple[str, list[str]]:
+    """`COPY table (column, …) FROM STDIN`, taken apart: asyncpg puts it together again."""
+    match = re.fullmatch(r"COPY (\w+) \(([\w\s,]+)\) FROM STDIN", statement)
+    assert match is not None, statement
+    return match[1], [column.strip() for column in match[2].split(",")]
 
 
 def _flat(args: tuple[Any, ...]) -> list[Any]:

@@ -109,6 +109,9 @@ class SqliteTransaction:
         statement = self._queries[name]
         return await self._run(lambda raw: max(raw.executemany(statement, rows).rowcount, 0))
 
+    async def copy(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
+        await self.execute_each(name, rows)
+
     async def now(self) -> int:
         row = await self.row("now")
         assert row is not None

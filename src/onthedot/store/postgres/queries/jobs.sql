@@ -11,6 +11,16 @@ FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::
 ON CONFLICT (tenant, key) WHERE key IS NOT NULL DO NOTHING
 RETURNING id;
 
+-- Jobs without a key and first runs: no index can refuse them, so they need no statement that looks for conflicts.
+-- name: copy_jobs
+COPY jobs (id, tenant, key, name, key_search, name_search, spec, level, requires, target_type, schedule_kind,
+           one_off, state, paused_at, ended_at, source, source_paused, version, anchor_at, slots_used,
+           created_at, updated_at) FROM STDIN;
+
+-- name: copy_runs
+COPY runs (id, slot, kind, cursor, due_at, ready_at, parked, resume_at, backlog, n, tenant, job_id, recurring,
+           requires, level, lane, at_most_once, created_at) FROM STDIN;
+
 -- name: insert_tags
 INSERT INTO job_tags (tenant, tag, job_id)
 SELECT u.* FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS u

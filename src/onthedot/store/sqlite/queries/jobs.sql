@@ -15,6 +15,18 @@ WHERE true
 ON CONFLICT (tenant, key) WHERE key IS NOT NULL DO NOTHING
 RETURNING id;
 
+-- Jobs without a key and first runs: no index can refuse them. Bound row by row, which beats taking JSON apart.
+-- name: copy_jobs
+INSERT INTO jobs (id, tenant, key, name, key_search, name_search, spec, level, requires, target_type, schedule_kind,
+                  one_off, state, paused_at, ended_at, source, source_paused, version, anchor_at, slots_used,
+                  created_at, updated_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22);
+
+-- name: copy_runs
+INSERT INTO runs (id, slot, kind, cursor, due_at, ready_at, parked, resume_at, backlog, n, tenant, job_id, recurring,
+                  requires, level, lane, at_most_once, created_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18);
+
 -- name: insert_tags
 INSERT INTO job_tags (tenant, tag, job_id)
 SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?1)
