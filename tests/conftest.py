@@ -24,6 +24,7 @@ import pytest
 
 from onthedot.clock import FakeClock
 from tests.services.leaks import children, outlived, sessions_left, tasks_left
+from tests.services.memory import roomy_directory
 from tests.services.ports import free_port as find_free_port
 from tests.services.postgres import PostgresMissing, PostgresServer, in_own_loop, running_postgres
 from tests.services.process import NodeProcess
@@ -37,6 +38,10 @@ Launch = Callable[..., Awaitable[NodeProcess]]
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+# tmp_path, and so each SQLite file, lies in memory too.
+if memory := roomy_directory():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", memory)
 
 _numbers = itertools.count(1)
 

@@ -6,7 +6,9 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -39,9 +41,12 @@ def sessions_left(server: PostgresServer, database: str) -> list[str]:
     return _until_empty(lambda: server.sessions(database))
 
 
-async def tasks_left() -> list[str]:
-    """Tasks of the running loop that neither ended nor end within a moment; they are cancelled, so as not to spread."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
+async def tasks_left(before: AbstractSet[asyncio.Task[Any]] = frozenset()) -> list[str]:
+    """Tasks of the running loop that neither ended nor end within a moment; they are cancelled, so as not to spread.
+
+    before: those that were there already, where tests share a loop.
+    """
+    others = asyncio.all_tasks() - before - {asyncio.current_task()}
     if not others:
         return []
     _, pending = await asyncio.wait(others, timeout=PATIENCE)

