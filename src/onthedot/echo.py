@@ -1,19 +1,20 @@
 """`onthedot echo`: a receiver that logs what arrives, and can be slow, fail or hang up. For demos, tests and benches.
 
-Plain asyncio and httptools, because it must never be what limits a bench: measured on one core, 28,000 requests/s with
-the log off and 13,000 with the log going to a file. An arrival is logged before it is answered, so that after a crash
-the log never lacks an acknowledged one.
+Plain asyncio and httptools, because it must never be what limits a bench: what nobody looks at is not made, and what is
+always the same is written once. Measured on a busy machine, CPU a request: 19 µs with the log off (33 before), 55 to 65
+with the log going to a file (75 to 80 before).
+An arrival is logged before it is answered, so that after a crash the log never lacks an acknowledged one.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json as jsonlib
 import random
 import signal
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import lru_cache
 from typing import Any, Self, cast
 
 import httptools
@@ -51,14 +52,13 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
 
     def line(self) -> str:
         """For people."""
-        clock = datetime.fromtimestamp(self.at / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
-        words = [clock, self.method, self.path, str(self.status or "dropped")]
-        if self.run_id is not None:
-            words.append(f"run={self.run_id}")
+        words = [_time_of_day(self.at), self.method, self.path, str(self.status or "dropped")]
+        if (run_id := self.run_id) is not None:
+            words.append(f"run={run_id}")
         if (attempt := self.headers.get("x-onthedot-attempt")) is not None:
             words.append(f"attempt={attempt}")
-        if self.late_ms is not None:
-            words.append(f"late={self.late_ms}ms")
+        if (late := self.late_ms) is not None:
+            words.append(f"late={late}ms")
         if self.body:
             words.append(_printable(self.body))
         return " ".join(words)
@@ -68,11 +68,19 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
         seen: dict[str, Any] = {"at": self.at, "method": self.method, "path": self.path, "status": self.status}
         seen |= {"run_id": self.run_id, "late_ms": self.late_ms, "headers": self.headers}
         seen["body"] = self.body.decode("utf-8", errors="replace")
-        return jsonlib.dumps(seen, ensure_ascii=False)
+        return msgspec.json.encode(seen).decode()
+
+
+def _time_of_day(at: int) -> str:
+    """What strftime writes, in a fifth of its time."""
+    seconds, ms = divmod(at, 1000)
+    return f"{seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}"
 
 
 def _printable(body: bytes) -> str:
     text = body[:_SHOWN].decode("utf-8", errors="replace")
+    if text.isprintable():
+        return text + ("…" if len(body) > _SHOWN else "")
     shown = "".join(c if c.isprintable() else "�" if c < " " and c not in "\r\n\t" else " " for c in text)
     return shown + ("…" if len(body) > _SHOWN else "")
 
@@ -120,12 +128,19 @@ class EchoServer:
             return 0
         return self.status if self.fail and self._rng.random() < self.fail else 200
 
-    def record(self, arrival: Arrival) -> None:
+    @property
+    def watched(self) -> bool:
+        """Does anybody look at what arrives, or is it only counted?"""
+        return self._keep or self._on_arrival is not None or self.answer is not None
+
+    def record(self, arrival: Arrival | None) -> None:
+        """None: one that nobody looks at."""
         self.count += 1
-        if self._keep:
-            self.received.append(arrival)
-        if self._on_arrival is not None:
-            self._on_arrival(arrival)
+        if arrival is not None:
+            if self._keep:
+                self.received.append(arrival)
+            if self._on_arrival is not None:
+                self._on_arrival(arrival)
         for n, reached in self._waiting:
             if self.count >= n and not reached.done():
                 reached.set_result(None)
@@ -171,7 +186,8 @@ class _Connection(asyncio.Protocol):
     def __init__(self, echo: EchoServer) -> None:
         self._echo = echo
         self._parser = httptools.HttpRequestParser(self)
-        self._path, self._headers, self._body = b"", {}, b""  # type: bytes, dict[str, str], bytes
+        self._path, self._body = b"", b""
+        self._headers: list[tuple[bytes, bytes]] = []
         self._free_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -195,53 +211,69 @@ class _Connection(asyncio.Protocol):
             self.transport.close()
 
     def on_message_begin(self) -> None:
-        self._path, self._headers, self._body = b"", {}, b""
+        self._path, self._headers, self._body = b"", [], b""
 
     def on_url(self, url: bytes) -> None:
         self._path += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers[name.decode("latin-1").lower()] = value.decode("utf-8", errors="replace")
+        self._headers.append((name, value))
 
     def on_body(self, body: bytes) -> None:
         self._body += body
 
     def on_message_complete(self) -> None:
-        echo = self._echo
-        arrival = Arrival(
-            at=echo.clock.now_ms(),
-            method=self._parser.get_method().decode(),
-            path=self._path.decode("utf-8", errors="replace"),
-            headers=self._headers,
-            body=self._body,
-            status=echo.decide(),
-        )
+        echo, parser = self._echo, self._parser
+        status, method = echo.decide(), parser.get_method()
+        arrival = self._arrival(method, status) if echo.watched else None
         echo.record(arrival)
+        reply = (arrival, status, method == b"HEAD", parser.should_keep_alive())
         if echo.delay:
             loop = asyncio.get_running_loop()
             self._free_at = max(self._free_at, loop.time()) + echo.delay
-            loop.call_at(self._free_at, self._reply, arrival, self._parser.should_keep_alive())
+            loop.call_at(self._free_at, self._reply, *reply)
         else:
-            self._reply(arrival, self._parser.should_keep_alive())
+            self._reply(*reply)
 
-    def _reply(self, arrival: Arrival, keep_alive: bool) -> None:
+    def _arrival(self, method: bytes, status: int) -> Arrival:
+        return Arrival(
+            at=self._echo.clock.now_ms(),
+            method=method.decode(),
+            path=self._path.decode("utf-8", errors="replace"),
+            headers={
+                name.decode("latin-1").lower(): value.decode("utf-8", errors="replace") for name, value in self._headers
+            },
+            body=self._body,
+            status=status,
+        )
+
+    def _reply(self, arrival: Arrival | None, status: int, is_head: bool, keep_alive: bool) -> None:
         if self.transport.is_closing():
             return
-        status, headers, body = arrival.status, {}, b"ok\n"  # type: int, dict[str, str], bytes
-        if self._echo.answer is not None:
+        if arrival is not None and self._echo.answer is not None:
             status, headers, body = self._echo.answer(arrival)
-        elif status != 200:
-            body = b"failed, as told\n"
+            raw = _written(status, headers, body, is_head, keep_alive)
+        else:
+            raw = _plain(status, is_head, keep_alive)
         if status == 0:
             self.transport.abort()
             return
-        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        if not keep_alive:
-            head += "connection: close\r\n"
-        start = f"HTTP/1.1 {status} -\r\ncontent-length: {len(body)}\r\n{head}\r\n".encode()
-        self.transport.write(start if arrival.method == "HEAD" else start + body)
+        self.transport.write(raw)
         if not keep_alive:
             self.transport.close()
+
+
+@lru_cache(maxsize=64)
+def _plain(status: int, is_head: bool, keep_alive: bool) -> bytes:
+    return _written(status, {}, b"ok\n" if status == 200 else b"failed, as told\n", is_head, keep_alive)
+
+
+def _written(status: int, headers: dict[str, str], body: bytes, is_head: bool, keep_alive: bool) -> bytes:
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    if not keep_alive:
+        head += "connection: close\r\n"
+    start = f"HTTP/1.1 {status} -\r\ncontent-length: {len(body)}\r\n{head}\r\n".encode()
+    return start if is_head else start + body
 
 
 def run_echo(

@@ -8,9 +8,13 @@ import signal
 import socket
 import sys
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from onthedot.echo import Arrival, EchoServer
 from tests.services.ports import free_port
@@ -132,6 +136,28 @@ async def test_it_can_forget_what_it_counts():
         assert (echo.count, echo.received) == (1, [])
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"fail": 1, "status": 503}, {"drop": 1}, {"delay": 0.01}], ids=["ok", "fails", "drops", "slow"]
+)
+async def test_what_nobody_looks_at_is_answered_the_same(options: Any):
+    asked = request("/1", b"x", close=False) + request("/2", method="HEAD")
+    answers = []
+    for keep in (True, False):
+        async with EchoServer(keep=keep, **options) as echo:
+            answers.append((await ask(echo, asked), echo.count))
+    assert answers[0] == answers[1]
+
+
+async def test_an_answer_of_ones_own_needs_no_memory():
+    async with EchoServer(keep=False) as echo:
+        echo.answer = lambda arrival: (201, {"x-seen": arrival.headers["x-own"]}, arrival.body)
+        answer = await ask(echo, request(body=b"body", x_own="mine"))
+    assert answer.startswith(b"HTTP/1.1 201 ")
+    assert b"x-seen: mine\r\n" in answer
+    assert answer.endswith(b"\r\n\r\nbody")
+    assert echo.received == []
+
+
 async def test_on_ipv6():
     if not socket.has_ipv6:
         pytest.fail("this machine's Python has no IPv6")
@@ -149,6 +175,12 @@ def test_the_line_for_people():
     line = arrival(headers=headers, body=b'{"a":1}').line()
     assert line == '19:22:47.895 POST / 200 run=7-1 attempt=2 late=5ms {"a":1}'
     assert arrival(status=0).line() == "19:22:47.895 POST / dropped"
+
+
+@given(st.integers(0, 253_402_300_799_999))
+def test_the_time_of_day(at: int):
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at)
+    assert arrival(at=at).line().split()[0] == moment.strftime("%H:%M:%S.%f")[:-3]
 
 
 def test_the_line_stays_one_line_and_harmless():
