@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 
 import pytest
 
@@ -12,12 +13,14 @@ from onthedot.engine.deadlines import Deadlines
 from onthedot.engine.holdings import Holdings
 from onthedot.engine.lease import Lease
 from onthedot.engine.mailbox import Mailbox
-from onthedot.engine.messages import Result, Return
-from onthedot.engine.monitor import Monitor, Surroundings
+from onthedot.engine.messages import Return
+from onthedot.engine.monitor import Monitor
 from onthedot.engine.slots import Slots
 from onthedot.engine.statistics import Lateness
+from onthedot.engine.surroundings import Surroundings
 from onthedot.model.duration import Duration
 from onthedot.model.run import Attempt, ClaimedRun
+from onthedot.store import Finished
 from onthedot.targets import Call, NotBegun
 from tests.engine.making import FAILED, FUNCTION, OK, FakeSender, claimed
 
@@ -27,7 +30,7 @@ class Bench:
         self.clock = clock
         self.now = clock.now_ms()
         self.sender = FakeSender(now=clock.now_ms)
-        self.recorder: Mailbox[Result | Return] = Mailbox(mailbox)
+        self.recorder: Mailbox[Finished | Return] = Mailbox(mailbox)
         self.holdings = Holdings()
         self.lease = Lease(clock, 5.0)
         self.lease.renew(clock.monotonic())
@@ -43,12 +46,14 @@ class Bench:
             lease=self.lease,
             deadlines=self.deadlines,
             sender=self.sender,
+            direct=self.sender.direct,
             recorder=self.recorder,
             holdings=self.holdings,
             lateness=self.lateness,
             logs=None,
             webhook_timeout=3.0,
             crashed=self.crashes.append,
+            rng=random.Random(1),
         )
         self.pool = Slots(["webhook"], capacities={}, default=10, hold_most=10).pools["webhook"]
 
@@ -59,9 +64,9 @@ class Bench:
         await self.clock.settle()
         return monitor
 
-    def result(self) -> Result:
+    def result(self) -> Finished:
         (result,) = self.recorder.take_all()
-        assert isinstance(result, Result)
+        assert isinstance(result, Finished)
         return result
 
 
@@ -176,7 +181,7 @@ async def test_what_a_target_did_not_begin_goes_back_untried(bench):
     monitor = await bench.start(claimed("1-1", due_at=bench.now, target=FUNCTION))
     assert bench.recorder.take_all() == [Return("1-1", 1)]
     assert bench.ended == [monitor]
-    assert monitor.seconds() is None  # it says nothing about how long runs take
+    assert monitor.seconds is None  # it says nothing about how long runs take
 
 
 class Queue:
@@ -298,7 +303,7 @@ async def test_what_is_known_is_reported_even_if_it_is_stopped_meanwhile(fake_cl
     second = await bench.start(claimed("2-1", due_at=bench.now))
     second.stop("interrupted")
     await fake_clock.settle()
-    known = [item for item in bench.recorder.take_all() if isinstance(item, Result)]
+    known = [item for item in bench.recorder.take_all() if isinstance(item, Finished)]
     assert [(item.run.id, item.outcome.kind) for item in known] == [("1-1", "ok"), ("2-1", "ok")]
     assert second in bench.ended
 

@@ -9,15 +9,14 @@ import pytest
 
 from onthedot.clock import FakeClock
 from onthedot.engine.backoff import Backoff
-from onthedot.engine.clockwork import DatabaseClock
 from onthedot.engine.health import Health
 from onthedot.engine.holdings import Holdings
 from onthedot.engine.mailbox import Mailbox
-from onthedot.engine.messages import Result, Return
+from onthedot.engine.messages import Return
 from onthedot.engine.recorder import BATCH, Recorder
 from onthedot.model.run import Outcome
-from onthedot.plan import Dead, Done, Retry
-from onthedot.store import FinishReport
+from onthedot.plan import Dead, Done, Retry, on_outcome
+from onthedot.store import Finished, FinishReport
 from onthedot.telemetry import Event, subscribe
 from tests.engine.making import FAILED, OK, claimed
 from tests.engine.scripted import AWAY, ScriptedStore
@@ -31,22 +30,18 @@ class Bench:
     def __init__(self, clock: FakeClock) -> None:
         self.clock = clock
         self.store = ScriptedStore()
-        self.mailbox: Mailbox[Result | Return] = Mailbox(5000)
+        self.mailbox: Mailbox[Finished | Return] = Mailbox(5000)
         self.holdings = Holdings()
         self.health = Health()
         self.expected: list[int] = []
-        time = DatabaseClock(clock)
-        time.observe(clock.now_ms(), 0.0, 0.0)
         self.recorder = Recorder(
             "me",
             mailbox=self.mailbox,
             store=self.store,
             clock=clock,
-            time=time,
             holdings=self.holdings,
             health=self.health,
             backoff=Backoff(random.Random(1)),
-            rng=random.Random(1),
             expect=self.expected.append,
         )
 
@@ -54,7 +49,18 @@ class Bench:
         item = claimed(run_id, due_at=self.clock.now_ms(), **run)
         self.holdings.add(item.id, item.token)
         now = self.clock.now_ms()
-        self.mailbox.put_over(Result(item, outcome, now, now + 5, 0, 5, "said"))
+        self.mailbox.put_over(
+            Finished(
+                run=item,
+                outcome=outcome,
+                decision=on_outcome(item, outcome, now, random.Random(1)),
+                started_at=now,
+                finished_at=now + 5,
+                lateness_ms=0,
+                duration_ms=5,
+                log="said",
+            )
+        )
 
     def given_back(self, run_id: str, token: int = 1) -> None:
         self.holdings.add(run_id, token)

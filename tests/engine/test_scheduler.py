@@ -10,7 +10,7 @@ import pytest
 from onthedot.clock import FakeClock
 from onthedot.engine.chain import Chain
 from onthedot.engine.health import Health
-from onthedot.engine.messages import LOOK, TICK, Claimed, Missed, Orders, Result, Return, Rows
+from onthedot.engine.messages import LOOK, TICK, Claimed, Missed, Orders, Return, Rows
 from onthedot.engine.scheduler import NO_SLOT_MS, RECONCILE
 from onthedot.engine.settings import EngineSettings
 from onthedot.engine.slots import Slots
@@ -18,7 +18,7 @@ from onthedot.engine.statistics import Lateness
 from onthedot.model.duration import Duration
 from onthedot.model.node import NodeLoad
 from onthedot.model.run import ClaimedRun
-from onthedot.store import Claim, Order
+from onthedot.store import Claim, Finished, Order
 from tests.engine.making import FUNCTION, FakeSender, claimed
 from tests.engine.scripted import AWAY, ScriptedStore
 from tests.engine.test_joblog import inline
@@ -86,7 +86,7 @@ class Bench:
             await self.clock.settle()
 
     @property
-    def written(self) -> list[Result | Return]:
+    def written(self) -> list[Finished | Return]:
         return self.chain.recorder.mailbox.take_all()
 
 

@@ -25,18 +25,19 @@ from onthedot.engine.keeper import OrderReader, Watchman
 from onthedot.engine.lease import Lease
 from onthedot.engine.logfiles import LogFiles
 from onthedot.engine.mailbox import Mailbox
-from onthedot.engine.messages import LOOK, Result, Return, SchedulerMessage
-from onthedot.engine.monitor import Surroundings
+from onthedot.engine.messages import LOOK, Return, SchedulerMessage
 from onthedot.engine.recorder import Recorder
 from onthedot.engine.scheduler import Scheduler
 from onthedot.engine.settings import EngineSettings
 from onthedot.engine.slots import Slots
 from onthedot.engine.statistics import Lateness
 from onthedot.engine.storage import EngineStore
+from onthedot.engine.surroundings import Surroundings
 from onthedot.engine.task import Sender
 from onthedot.engine.timer import Timer
 from onthedot.engine.watch import Watch
 from onthedot.model.node import NodeLoad
+from onthedot.store import Finished
 
 __all__ = ["Actor", "Chain"]
 
@@ -68,7 +69,7 @@ class Chain:
         lease_seconds = settings.lease / 1000
         directory = settings.logs_base_directory
         to_scheduler: Mailbox[SchedulerMessage] = Mailbox(SCHEDULER_MAILBOX)
-        to_recorder: Mailbox[Result | Return] = Mailbox(max(settings.next_job_count, 100))
+        to_recorder: Mailbox[Finished | Return] = Mailbox(max(settings.next_job_count, 100))
         slots.on_freed(lambda: to_scheduler.merge(LOOK))
 
         def backoff() -> Backoff:
@@ -97,11 +98,9 @@ class Chain:
             mailbox=to_recorder,
             store=store,
             clock=clock,
-            time=time,
             holdings=holdings,
             health=health,
             backoff=backoff(),
-            rng=rng,
             expect=self.timer.expect,
         )
         self.gate = Gate(node_id, store=store, clock=clock, health=health, backoff=backoff(), size=slots.capacity)
@@ -121,12 +120,14 @@ class Chain:
                 lease=self.lease,
                 deadlines=self.deadlines,
                 sender=sender,
+                direct=getattr(sender, "direct", {}),
                 recorder=to_recorder,
                 holdings=holdings,
                 lateness=lateness,
                 logs=self.logs,
                 webhook_timeout=settings.timeout_seconds,
                 crashed=crashed,
+                rng=rng,
             ),
             health=health,
             backoff=backoff(),

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.store import Claim, Order
 
 __all__ = [
@@ -17,7 +16,6 @@ __all__ = [
     "Look",
     "Missed",
     "Orders",
-    "Result",
     "Return",
     "Rows",
     "SchedulerMessage",
@@ -70,18 +68,6 @@ class Orders(msgspec.Struct, frozen=True):
 
 
 SchedulerMessage = Tick | Look | Claimed | Missed | Rows | Orders
-
-
-class Result(msgspec.Struct, gc=False):
-    """Monitor → Recorder: how an attempt ended. `started_at` None: it never began."""
-
-    run: ClaimedRun
-    outcome: Outcome
-    started_at: int | None
-    finished_at: int
-    lateness_ms: int | None
-    duration_ms: int | None
-    log: str | None
 
 
 class Return(msgspec.Struct, frozen=True):

@@ -1,7 +1,8 @@
 """The Monitor: owns one run from its instant to its result. Starts the Task, enforces the timeout, collects log and
 execution time, reports to the Recorder.
 
-Monitor and Task share one asyncio task, and the good case is one straight coroutine: about 20 µs of a core a run.
+A kind of target that has a door for it (`HandOver`) is given the call at once and calls back: nobody here waits for the
+run. For all others Monitor and Task share one asyncio task, and the good case is one straight coroutine.
 """
 
 from __future__ import annotations
@@ -10,49 +11,41 @@ import asyncio
 from collections.abc import Callable
 from typing import Literal
 
-import msgspec
-
-from onthedot.clock import Clock
-from onthedot.engine.clockwork import DatabaseClock
-from onthedot.engine.deadlines import Deadlines, Entry
-from onthedot.engine.holdings import Holdings
+from onthedot.engine.deadlines import Entry
 from onthedot.engine.joblog import RunLog
-from onthedot.engine.lease import Lease
-from onthedot.engine.logfiles import LogFiles
-from onthedot.engine.mailbox import Mailbox
-from onthedot.engine.messages import Result, Return
+from onthedot.engine.messages import Return
 from onthedot.engine.slots import Pool
-from onthedot.engine.statistics import Lateness
-from onthedot.engine.task import Sender, call_of, perform
+from onthedot.engine.surroundings import Surroundings
+from onthedot.engine.task import call_of, perform
 from onthedot.model.run import ClaimedRun, Outcome
-from onthedot.model.target import WebhookTarget
+from onthedot.model.target import WebhookTarget, target_type
+from onthedot.store import Finished
 from onthedot.targets import NotBegun
-from onthedot.telemetry import emit
+from onthedot.telemetry import emit, telemetry
 
-__all__ = ["Cause", "Monitor", "Surroundings", "result_of"]
+__all__ = ["Cause", "Monitor"]
 
 Cause = Literal["cancel", "interrupted", "gone", "timeout"]
 """Why a run is stopped: a user's cancel, the node stops, the run is no longer ours, it takes too long."""
 
 
-class Surroundings(msgspec.Struct, frozen=True):
-    """What all Monitors of a node share."""
-
-    clock: Clock
-    time: DatabaseClock
-    lease: Lease
-    deadlines: Deadlines
-    sender: Sender
-    recorder: Mailbox[Result | Return]
-    holdings: Holdings
-    lateness: Lateness
-    logs: LogFiles | None
-    webhook_timeout: float
-    crashed: Callable[[BaseException], None]
-
-
 class Monitor:
-    __slots__ = ("_around", "_began", "_deadline", "_ended", "_log", "cause", "pool", "run", "started_at", "task")
+    __slots__ = (
+        "_around",
+        "_began",
+        "_deadline",
+        "_ended",
+        "_log",
+        "_unreported",
+        "_watching",
+        "_withdraw",
+        "cause",
+        "pool",
+        "run",
+        "seconds",
+        "started_at",
+        "task",
+    )
 
     def __init__(self, run: ClaimedRun, pool: Pool, around: Surroundings, ended: Callable[[Monitor], None]) -> None:
         self.run = run
@@ -60,56 +53,73 @@ class Monitor:
         self.cause: Cause | None = None
         self.task: asyncio.Task[None] | None = None
         self.started_at: int | None = None
+        self.seconds: float | None = None  # how long it had its slot; None: it never began, or has not ended
         self._around = around
         self._ended = ended
         self._began = 0.0
         self._deadline: Entry | None = None
         self._log: RunLog | None = None
+        self._watching = False
+        self._withdraw: Callable[[], None] | None = None
+        self._unreported: Finished | None = None  # it waits for room at the Recorder's
 
     def start(self) -> None:
+        around, run = self._around, self.run
+        hand_over = around.direct.get(target_type(run.spec.target))
+        if hand_over is not None and self.cause is None:
+            now_us = around.time.now_us()
+            if now_us >= run.due_at * 1000 and around.lease.may_start():
+                self._start(now_us // 1000)
+                self._withdraw = hand_over(call_of(run, self.timeout, self._write), self._answered)
+                return
         self.task = asyncio.get_running_loop().create_task(self.watch())
 
     def stop(self, cause: Cause) -> None:
         """From outside. The first reason counts, except that a run which is gone is gone."""
         if self.cause is None or cause == "gone":
             self.cause = cause
-        if self.task is not None:
+        if self._unreported is not None:
+            self._report_over_the_bound()
+        elif self._withdraw is not None:
+            self._withdraw()
+            self._end(self._stopped())
+        elif self._watching and self.task is not None:  # a task cancelled before its first step would never run at all
             self.task.cancel()
 
-    def seconds(self) -> float | None:
-        """How long it has had its slot; None: it did not begin."""
-        return None if self.started_at is None else self._around.clock.monotonic() - self._began
+    # handed over
+
+    def _answered(self, outcome: Outcome) -> None:
+        """Called by the target, on this loop."""
+        if self._withdraw is not None:
+            self._end(outcome)
+
+    # with a task of its own
 
     async def watch(self) -> None:
+        self._watching = True
+        outcome: Outcome | None = None
         try:
-            try:
-                outcome = await self._attempt()
-            except asyncio.CancelledError:
-                outcome = self._stopped()
-            if outcome is None:
-                self._around.recorder.put_over(Return(self.run.id, self.run.token))
-            else:
-                await self._report(outcome)
+            outcome = await self._attempt()
         except asyncio.CancelledError:
-            self._around.holdings.release(self.run.id, self.run.token)
-            if self.cause is None:
+            if self.cause is None:  # not from us: whoever ends this program
+                self._around.holdings.release(self.run.id, self.run.token)
+                self._over()
                 raise
         except BaseException as error:
-            self._around.crashed(error)
-        finally:
-            if self._deadline is not None:
-                self._around.deadlines.clear(self._deadline)
-            self._ended(self)
+            self._crashed(error)
+            return
+        self._watching = False
+        self._end(outcome or self._stopped())
 
     async def _attempt(self) -> Outcome | None:
-        """None: it was not to be; the run goes back as if we never had it.
+        """None: it was not to be, or it was stopped.
 
         Right before the send, once more: is it time, and is it still ours? A process may be frozen anywhere, and timers
         may wake early.
         """
         around, run = self._around, self.run
         if self.cause is not None:
-            raise asyncio.CancelledError
+            return None
         now_us = around.time.now_us()
         while now_us < run.due_at * 1000:
             await around.clock.sleep(around.time.seconds_until(run.due_at))
@@ -117,14 +127,19 @@ class Monitor:
         if not around.lease.may_start():
             return None
         self._start(now_us // 1000)
-        assert self._log is not None
         try:
-            return await perform(around.sender, call_of(run, self.timeout, self._log.write, self._begins))
+            return await perform(around.sender, call_of(run, self.timeout, self._write, self._begins))
         except NotBegun:
-            self.started_at = None
-            if self.cause in (None, "timeout"):
-                return None
-            raise asyncio.CancelledError from None
+            self._not_begun()
+            return None
+
+    def _not_begun(self) -> None:
+        """The target did not get as far as beginning: then it did not take too long either."""
+        self.started_at = None
+        if self.cause == "timeout":
+            self.cause = None
+
+    # beginning and ending
 
     def _start(self, now: int) -> None:
         around, run = self._around, self.run
@@ -136,9 +151,11 @@ class Monitor:
         lateness = now - run.due_at
         if not run.tries and not run.losses:
             around.lateness.add(lateness)
-        emit("run.started", tenant=run.tenant, job_id=run.job_id, run_id=run.id, lateness_ms=lateness)
-        self._log = RunLog(run, around.logs)
-        self._log.start(now)
+        if telemetry.heard:
+            emit("run.started", tenant=run.tenant, job_id=run.job_id, run_id=run.id, lateness_ms=lateness)
+        if around.logs is not None:
+            self._log = RunLog(run, around.logs)
+            self._log.start(now)
 
     def _begins(self, at: float) -> None:
         """It had to wait for a worker process and begins only now: this is its start, and its time-out counts from
@@ -150,6 +167,11 @@ class Monitor:
         if self._deadline is not None and self.timeout is not None:
             self._around.deadlines.clear(self._deadline)
             self._deadline = self._around.deadlines.set(at + self.timeout, self._expired)
+
+    def _write(self, text: str) -> None:
+        if self._log is None:
+            self._log = RunLog(self.run, self._around.logs)
+        self._log.write(text)
 
     @property
     def timeout(self) -> float | None:
@@ -163,42 +185,72 @@ class Monitor:
         self.stop("timeout")
 
     def _stopped(self) -> Outcome | None:
-        """What a CancelledError means; it goes on if it is not from us, or if there is nobody to report to."""
-        if self.cause == "timeout":
-            return Outcome(kind="timeout", retryable=True, error=f"timed out after {self.timeout:g} s")
-        if self.cause == "cancel":
-            return Outcome(kind="cancelled", error="cancelled by a user")
-        if self.cause == "interrupted":
-            return None if self.started_at is None else Outcome(kind="interrupted", error="the node stopped")
-        raise asyncio.CancelledError
+        """What came of it, if it was stopped; None: the run goes back as if we never had it."""
+        match self.cause:
+            case "timeout":
+                return Outcome(kind="timeout", retryable=True, error=f"timed out after {self.timeout:g} s")
+            case "cancel":
+                return Outcome(kind="cancelled", error="cancelled by a user")
+            case "interrupted" if self.started_at is not None:
+                return Outcome(kind="interrupted", error="the node stopped")
+        return None
 
-    async def _report(self, outcome: Outcome) -> None:
-        around = self._around
-        finished_at, text, duration = around.time.now_ms(), None, None
-        if self.started_at is not None and self._log is not None:
-            finished_at = max(finished_at, self.started_at)
-            duration = round((around.clock.monotonic() - self._began) * 1000)
-            text = self._log.end(finished_at, outcome, duration)
-        result = result_of(self.run, outcome, self.started_at, finished_at, duration, text)
-        if around.recorder.offer(result):
-            return
+    def _end(self, outcome: Outcome | None) -> None:
+        self._withdraw = None
+        around, run = self._around, self.run
         try:
-            await around.recorder.put(result)
+            if outcome is not None:
+                finished = self._finished(outcome)
+                if not around.recorder.offer(finished):
+                    self._unreported = finished
+                    self.task = asyncio.get_running_loop().create_task(self._wait_for_room(finished))
+                    return
+            elif self.cause == "gone":  # nobody to report to
+                around.holdings.release(run.id, run.token)
+            else:
+                around.recorder.put_over(Return(run.id, run.token))
+        except BaseException as error:
+            self._crashed(error)
+            return
+        self._over()
+
+    def _finished(self, outcome: Outcome) -> Finished:
+        around, log = self._around, None
+        finished_at, duration = around.time.now_ms(), None
+        if self.started_at is not None:
+            finished_at = max(finished_at, self.started_at)
+            self.seconds = around.clock.monotonic() - self._began
+            duration = round(self.seconds * 1000)
+            if self._log is not None:
+                log = self._log.end(finished_at, outcome, duration)
+        return around.finished(self.run, outcome, self.started_at, finished_at, duration, log)
+
+    async def _wait_for_room(self, finished: Finished) -> None:
+        """The slot stays taken meanwhile, so that less is claimed."""
+        try:
+            await self._around.recorder.put(finished)
         except asyncio.CancelledError:
-            around.recorder.put_over(result)  # what is known must be written, whoever wants us to stop now
+            if self._unreported is not None:
+                self._report_over_the_bound()
+            raise
+        self._unreported = None
+        self._over()
 
+    def _report_over_the_bound(self) -> None:
+        """What is known must be written, whoever wants us to stop now."""
+        assert self._unreported is not None
+        finished, self._unreported = self._unreported, None
+        self._around.recorder.put_over(finished)
+        if self.task is not None:
+            self.task.cancel()
+        self._over()
 
-def result_of(
-    run: ClaimedRun,
-    outcome: Outcome,
-    started_at: int | None,
-    finished_at: int,
-    duration_ms: int | None = None,
-    log: str | None = None,
-) -> Result:
-    """Lateness is that of the first start: a retry is not late because the first try failed."""
-    first = started_at
-    if run.attempts:
-        first = next((a.started_at for a in run.attempts if a.started_at is not None), started_at)
-    lateness = None if first is None else max(0, first - run.due_at)
-    return Result(run, outcome, started_at, finished_at, lateness, duration_ms, log)
+    def _crashed(self, error: BaseException) -> None:
+        self._around.crashed(error)
+        self._over()
+
+    def _over(self) -> None:
+        if self._deadline is not None:
+            self._around.deadlines.clear(self._deadline)
+            self._deadline = None
+        self._ended(self)

@@ -6,7 +6,6 @@ and knocks for ever; its mailbox fills, Monitors wait, slots stay taken, less is
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -14,16 +13,16 @@ import msgspec
 
 from onthedot.clock import Clock
 from onthedot.engine.backoff import Backoff
-from onthedot.engine.clockwork import DatabaseClock
 from onthedot.engine.health import Health
 from onthedot.engine.holdings import Holdings
 from onthedot.engine.mailbox import Mailbox, Signal
-from onthedot.engine.messages import Fence, Result, Return
+from onthedot.engine.messages import Fence, Return
 from onthedot.engine.reports import report
 from onthedot.errors import StoreUnavailable
 from onthedot.model.run import Outcome
-from onthedot.plan import Retry, on_outcome
+from onthedot.plan import Retry
 from onthedot.store import Finished, FinishReport
+from onthedot.telemetry import telemetry
 
 __all__ = ["BATCH", "RecordStore", "Recorder", "without_details"]
 
@@ -41,25 +40,21 @@ class Recorder:
         self,
         node_id: str,
         *,
-        mailbox: Mailbox[Result | Return],
+        mailbox: Mailbox[Finished | Return],
         store: RecordStore,
         clock: Clock,
-        time: DatabaseClock,
         holdings: Holdings,
         health: Health,
         backoff: Backoff,
-        rng: random.Random,
         expect: Callable[[int], None] = lambda at: None,
     ) -> None:
         self.mailbox = mailbox
         self._node_id = node_id
         self._store = store
         self._clock = clock
-        self._time = time
         self._holdings = holdings
         self._health = health
         self._backoff = backoff
-        self._rng = rng
         self._expect = expect
         self._finished: list[Finished] = []
         self._returned: list[Fence] = []
@@ -127,37 +122,23 @@ class Recorder:
         """Take what waits without waiting: the last look before a stop."""
         self._sort(self.mailbox.take_all())
 
-    def _sort(self, batch: Sequence[Result | Return]) -> None:
-        now = self._time.now_ms()
+    def _sort(self, batch: Sequence[Finished | Return]) -> None:
         for item in batch:
-            if type(item) is Return:
+            if isinstance(item, Return):
                 self._returned.append((item.run_id, item.token))
             else:
-                assert isinstance(item, Result)
-                self._decide(item, now)
-
-    def _decide(self, result: Result, now: int) -> None:
-        run, outcome = result.run, result.outcome
-        self._finished.append(
-            Finished(
-                run=run,
-                outcome=outcome,
-                started_at=result.started_at,
-                finished_at=result.finished_at,
-                lateness_ms=result.lateness_ms,
-                duration_ms=result.duration_ms,
-                log=result.log,
-                decision=on_outcome(run, outcome, now, self._rng, begun=result.started_at is not None),
-            )
-        )
+                self._finished.append(item)
 
     def _recorded(self, finished: Sequence[Finished], answer: FinishReport) -> None:
         refused = set(answer.refused)
         for item in finished:
             self._holdings.release(item.run.id, item.run.token)
-            report(item, refused=item.run.id in refused)
             if isinstance(item.decision, Retry):
                 self._expect(item.decision.ready_at)
+        if telemetry.heard:
+            for item in finished:
+                if item.run.id not in refused:  # of those the store has spoken
+                    report(item)
 
 
 def without_details(item: Finished, error: Exception) -> Finished:

@@ -11,10 +11,8 @@ from onthedot.telemetry import emit
 __all__ = ["report"]
 
 
-def report(item: Finished, *, refused: bool) -> None:
+def report(item: Finished) -> None:
     run, decision = item.run, item.decision
-    if refused:
-        return  # the store has said so
     names: dict[str, Any] = {"tenant": run.tenant, "job_id": run.job_id, "run_id": run.id}
     match decision:
         case Retry():

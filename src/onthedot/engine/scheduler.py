@@ -19,8 +19,9 @@ from onthedot.engine.gate import Gate
 from onthedot.engine.health import Health
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import Claimed, Fence, Look, Missed, Orders, Return, Rows, SchedulerMessage, Tick
-from onthedot.engine.monitor import Monitor, Surroundings, result_of
+from onthedot.engine.monitor import Monitor
 from onthedot.engine.slots import Pool, Slots
+from onthedot.engine.surroundings import Surroundings
 from onthedot.engine.timer import Timer
 from onthedot.engine.waiting import at_most
 from onthedot.model.run import ClaimedRun, Outcome
@@ -119,7 +120,7 @@ class Scheduler:
         elif policy.expires_in is not None and not run.tries and not run.losses and expired(policy, run.due_at, now):
             pool.let_go()
             outcome = Outcome(kind="expired", error=f"not started within {policy.expires_in} of its time")
-            self._around.recorder.put_over(result_of(run, outcome, None, now))
+            self._around.recorder.put_over(self._around.finished(run, outcome, None, now))
         elif pool.start():
             self._launch(run, pool)
         else:
@@ -146,7 +147,7 @@ class Scheduler:
         """A Monitor is through with its run: the slot is free, whatever the Recorder still has to write."""
         if self.running.get(monitor.run.id) is monitor:
             del self.running[monitor.run.id]
-        monitor.pool.end(monitor.seconds())
+        monitor.pool.end(monitor.seconds)
         if not self.running:
             self.quiet.set()
         if self._waiting[monitor.pool.name] and self._around.time.known and self._around.lease.may_start():
@@ -242,8 +243,8 @@ class Scheduler:
                 self._return(held, self._pool(held))
             else:
                 self._pool(held).let_go()
-                outcome = Outcome(kind="cancelled", error="cancelled by a user")
-                self._around.recorder.put_over(result_of(held, outcome, None, self._around.time.now_ms()))
+                outcome, now = Outcome(kind="cancelled", error="cancelled by a user"), self._around.time.now_ms()
+                self._around.recorder.put_over(self._around.finished(held, outcome, None, now))
         elif order.what == "cancel":
             monitor = self.running.get(order.run_id)
             if monitor is not None and monitor.run.token == order.token and monitor.cause is None:

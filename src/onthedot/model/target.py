@@ -50,8 +50,13 @@ class CommandTarget(Strict, frozen=True, kw_only=True, tag_field="type", tag="co
 Target = WebhookTarget | FunctionTarget | CommandTarget
 
 
+_TYPES: dict[type, str] = {
+    kind: str(kind.__struct_config__.tag) for kind in (WebhookTarget, FunctionTarget, CommandTarget)
+}
+
+
 def target_type(target: Target) -> str:
-    return str(target.__struct_config__.tag)
+    return _TYPES[type(target)]
 
 
 def requires(target: Target) -> str:

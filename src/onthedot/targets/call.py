@@ -60,6 +60,11 @@ class Kind(Protocol):
     async def __aexit__(self, *exc: object) -> None: ...
 
 
+HandOver = Callable[[Call, Callable[[Outcome], None]], Callable[[], None]]
+"""The other door of a kind that carries calls out elsewhere, and needs no task here to wait for each: takes a call and
+whom to tell how it ended, never before it returns; gives back how to withdraw it, after which nobody is told."""
+
+
 def run_environment(call: Call) -> dict[str, str]:
     """The variables by which a command or a function knows which run it is."""
     environment = {

@@ -1,7 +1,8 @@
 """A loop of its own in another thread, and the way there and back: what waits crosses together.
 
-`asyncio.run_coroutine_threadsafe` wakes the other thread for each call and ours for each answer: two system calls and
-two turns at the interpreter lock a run. Here one wake-up carries all that gathered while the other loop was busy.
+Each crossing is a system call and a turn at the interpreter lock, so there is one for all that one pass of a loop has
+gathered, in both directions. And calls that end at once share a task: a task takes one after the other until one of
+them has to wait; that one keeps the task, and another task takes over the rest.
 """
 
 from __future__ import annotations
@@ -9,96 +10,126 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine
-from typing import Any, Generic, Self, TypeVar
+from contextvars import Context, copy_context
+from typing import Protocol, Self
 
-__all__ = ["OtherLoop"]
+__all__ = ["Errand", "OtherLoop"]
 
-T = TypeVar("T")
-
-
-class _Crossing(Generic[T]):
-    """One direction. Any thread may send; `take` is called on the loop `to`, item by item, in order."""
-
-    def __init__(self, to: asyncio.AbstractEventLoop, take: Callable[[T], None]) -> None:
-        self._to = to
-        self._take = take
-        self._waiting: deque[T] = deque()
-        self._announced = False
-
-    def send(self, item: T) -> None:
-        self._waiting.append(item)
-        if not self._announced:
-            self._announced = True
-            if not self._to.is_closed():
-                self._to.call_soon_threadsafe(self._arrive)
-
-    def _arrive(self) -> None:
-        self._announced = False  # before the first is taken: what comes from here on announces itself
-        while self._waiting:
-            self._take(self._waiting.popleft())
+TOGETHER = 64
+"""Calls that one task carries out before the loop is let to the others that run on it."""
 
 
-class _Errand:
-    """One call over there, and the future that waits for it here."""
+class Errand(Protocol):
+    """One call over there."""
 
-    __slots__ = ("answer", "task", "unwanted", "work")
+    unwanted: bool  # set here, by `withdraw`
 
-    def __init__(self, work: Callable[[], Coroutine[Any, Any, Any]], answer: asyncio.Future[Any]) -> None:
-        self.work = work
-        self.answer = answer
-        self.task: asyncio.Task[Any] | None = None
-        self.unwanted = False
+    async def carry_out(self) -> None:
+        """On the other loop; keeps its own result and never raises but CancelledError, when it is unwanted."""
+        ...
 
-    def cancel(self) -> None:
-        """On the other loop. It may come before the errand has begun, or after it is done."""
-        self.unwanted = True
-        if self.task is not None:
-            self.task.cancel()
+    def bring_home(self) -> None:
+        """On the loop it came from, when it is carried out."""
+        ...
 
 
 class OtherLoop:
-    """`async with OtherLoop("name") as other: await other.run(work)`; leaving cancels what still runs there."""
+    """`async with OtherLoop("name") as other: other.send(errand)`; leaving cancels what still runs there."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._outgoing: list[Errand] = []
+        self._waiting: deque[Errand] = deque()
+        self._carried_out: list[Errand] = []
+        self._at_work: dict[Errand, asyncio.Task[None]] = {}
+        self._worker: asyncio.Task[None] | None = None
 
-    async def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """What `work()` gives on the other loop. Cancelled here, it is cancelled there."""
+    # here
+
+    def send(self, errand: Errand) -> None:
+        """It leaves with all others of this pass of the loop."""
+        self._outgoing.append(errand)
+        if len(self._outgoing) == 1:
+            self._home.call_soon(self._cross)
+
+    def withdraw(self, errand: Errand) -> None:
+        """Its answer is not waited for any more. If it has begun, it is cancelled over there."""
+        errand.unwanted = True
+        self._over_there.call_soon_threadsafe(self._cancel, errand)
+
+    def send_from_thread(self, errand: Errand) -> None:
+        self._over_there.call_soon_threadsafe(self._arrive, [errand])
+
+    def _cross(self) -> None:
+        leaving, self._outgoing = self._outgoing, []
+        self._over_there.call_soon_threadsafe(self._arrive, leaving)
+
+    def _bring_home(self, arrived: list[Errand]) -> None:
+        for errand in arrived:
+            if not errand.unwanted:
+                errand.bring_home()
+
+    @property
+    def _over_there(self) -> asyncio.AbstractEventLoop:
         assert self._loop is not None, "not entered"
-        errand = _Errand(work, self._home.create_future())
-        self._there.send(errand)
-        try:
-            result: T = await errand.answer
-        except asyncio.CancelledError:
-            if not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(errand.cancel)
-            raise
-        return result
+        return self._loop
 
-    def _begin(self, errand: _Errand) -> None:
-        if errand.unwanted:
-            return
-        errand.task = asyncio.get_running_loop().create_task(errand.work())
-        errand.task.add_done_callback(lambda _: self._back.send(errand))
+    # over there
 
-    def _end(self, errand: _Errand) -> None:
-        assert errand.task is not None
-        if errand.answer.done():
-            return
-        if errand.task.cancelled():
-            errand.answer.cancel()
-        elif (error := errand.task.exception()) is not None:
-            errand.answer.set_exception(error)
-        else:
-            errand.answer.set_result(errand.task.result())
+    def _arrive(self, errands: list[Errand]) -> None:
+        self._waiting.extend(errands)
+        if self._worker is None:
+            self._take_over()
+
+    def _take_over(self) -> None:
+        """Who is still at work has a call that waits, and leaves after it; somebody else takes the rest."""
+        self._worker = None
+        if self._waiting:
+            loop = self._over_there
+            self._worker = loop.create_task(self._work())
+            loop.call_soon(self._take_over)  # right after its first step
+
+    async def _work(self) -> None:
+        me = asyncio.current_task()
+        assert me is not None
+        for _ in range(TOGETHER):
+            if not self._waiting:
+                break
+            errand = self._waiting.popleft()
+            if errand.unwanted:
+                continue
+            before = copy_context()
+            self._at_work[errand] = me
+            try:
+                await errand.carry_out()
+            finally:
+                del self._at_work[errand]
+            self._done(errand)
+            # The next call must find the task as if it were new: not waited in, not cancelled, nothing left in it.
+            if self._worker is not me or me.cancelling() or not _unchanged(before):
+                break
+
+    def _cancel(self, errand: Errand) -> None:
+        task = self._at_work.get(errand)
+        if task is not None:
+            task.cancel()
+
+    def _done(self, errand: Errand) -> None:
+        self._carried_out.append(errand)
+        if len(self._carried_out) == 1:
+            self._over_there.call_soon(self._cross_back)
+
+    def _cross_back(self) -> None:
+        leaving, self._carried_out = self._carried_out, []
+        if not self._home.is_closed():
+            self._home.call_soon_threadsafe(self._bring_home, leaving)
+
+    # opening and closing
 
     async def __aenter__(self) -> Self:
         self._home = asyncio.get_running_loop()
         self._loop = asyncio.new_event_loop()
-        self._there = _Crossing(self._loop, self._begin)
-        self._back = _Crossing(self._home, self._end)
         self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
         self._thread.start()
         return self
@@ -111,6 +142,13 @@ class OtherLoop:
         await asyncio.to_thread(self._thread.join)
         self._loop.close()
         self._loop = None
+
+
+def _unchanged(before: Context) -> bool:
+    try:
+        return copy_context() == before
+    except Exception:  # of a value that can't be compared, and so is not the one that was there
+        return False
 
 
 async def _cancel_rest() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -11,7 +11,7 @@ from onthedot.errors import Invalid
 from onthedot.model.checks import target_problems
 from onthedot.model.run import Outcome
 from onthedot.model.target import Target, target_type
-from onthedot.targets.call import Call, Kind, NotBegun
+from onthedot.targets.call import Call, HandOver, Kind, NotBegun
 
 __all__ = ["Targets"]
 
@@ -28,6 +28,11 @@ class Reloading(Protocol):
     async def reload(self) -> None: ...
 
 
+@runtime_checkable
+class HandingOver(Protocol):
+    def hand_over(self, call: Call, ended: Callable[[Outcome], None]) -> Callable[[], None]: ...
+
+
 class Targets:
     """Every kind of target of one node, by `type`. `async with targets:` around the engine."""
 
@@ -35,6 +40,10 @@ class Targets:
         self._kinds = dict(kinds)
         self.capacity: dict[str, int] = dict(capacity or {})
         """How many sends of a type run at once here, where there is a limit; what is over it waits inside `send`."""
+        self.direct: dict[str, HandOver] = {
+            name: kind.hand_over for name, kind in self._kinds.items() if isinstance(kind, HandingOver)
+        }
+        """By type, the door of kinds that need no task here; all have `send` as well."""
         self._open = AsyncExitStack()
 
     @property

@@ -36,6 +36,11 @@ class Telemetry:
 
         return unsubscribe
 
+    @property
+    def heard(self) -> bool:
+        """Whether anybody listens: who says thousands of things a second need not even put them into words."""
+        return bool(self._subscribers)
+
     def emit(self, event: str, /, **fields: Any) -> None:
         """Say that something happened. Never raises: a broken listener must not stop a firing."""
         if not self._subscribers:

@@ -1,0 +1,183 @@
+"""What a run costs outside the store: the real engine and targets around a store that answers at once.
+
+`python -m bench.engine [--runs 50000] [--target async|sync|none] [--listen] [--profile]` prints µs of CPU a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import cProfile
+import pstats
+import random
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import uvloop
+
+from onthedot.clock import SystemClock
+from onthedot.engine import EngineSettings, Node
+from onthedot.engine.waiting import first_of
+from onthedot.model.decoding import convert
+from onthedot.model.job import JobSpec
+from onthedot.model.run import ClaimedRun, Outcome
+from onthedot.store import Beat, Claim, Finished, FinishReport
+from onthedot.targets import Call, Callables, Targets, build_targets
+from onthedot.telemetry import telemetry
+from onthedot.telemetry.log import log_events
+from onthedot.telemetry.metrics import Metrics
+
+CONCURRENCY = 1000
+
+
+class _Memory:
+    """As much of a store as a drain asks for. A claim's runs are made beforehand: making them is the store's part."""
+
+    def __init__(self, n: int) -> None:
+        spec = convert(
+            {"schedule": {"in": "1ms"}, "target": {"type": "function", "function": "noop"}},
+            JobSpec,
+        )
+        now = self._now()
+        self._due = [_run(number, now, spec) for number in range(n, 0, -1)]
+        self._left = n
+        self._held: dict[str, ClaimedRun] = {}
+        self.returned = 0
+        self.claims = self.finishes = 0
+        self.all = asyncio.Event()
+
+    @staticmethod
+    def _now() -> int:
+        return time.time_ns() // 1_000_000
+
+    async def register(self, info: Any) -> int:
+        return self._now()
+
+    async def beat(self, node: str, load: Any) -> Beat:
+        return Beat(alive=True, now=self._now(), peers=[])
+
+    async def claim(self, node: str, *, offers: Sequence[str], level: int, limit: int, lookahead_ms: int) -> Claim:
+        await asyncio.sleep(0)
+        runs = [] if "function:noop" not in offers else self._due[: -limit - 1 : -1]
+        if runs:
+            del self._due[-len(runs) :]
+            self._held.update((run.id, run) for run in runs)
+            self.claims += 1
+        return Claim(now=self._now(), runs=runs, skipped=0, next_ready=None)
+
+    async def finish(self, node: str, results: Sequence[Finished]) -> FinishReport:
+        await asyncio.sleep(0)
+        self.finishes += 1
+        self._left -= len(results)
+        for result in results:
+            del self._held[result.run.id]
+        if not self._left:
+            self.all.set()
+        return FinishReport(recorded=len(results), refused=[], repeated=[])
+
+    async def held(self, node: str) -> list[tuple[str, int]]:
+        return [(run.id, run.token) for run in self._held.values()]
+
+    async def give_back(self, node: str, fences: Sequence[tuple[str, int]]) -> None:
+        self.returned += len(fences)
+        self._due.extend(self._held.pop(run_id) for run_id, _ in fences)
+
+    def listen(self, callback: Any) -> Any:
+        return lambda: None
+
+    def __getattr__(self, name: str) -> Any:
+        async def nothing(*args: Any) -> Any:
+            return []
+
+        return nothing
+
+
+def _run(number: int, now: int, spec: JobSpec) -> ClaimedRun:
+    return ClaimedRun(
+        id=f"{number}-{now}",
+        tenant=1,
+        job_id=number,
+        version=1,
+        spec=spec,
+        kind="scheduled",
+        slot=now,
+        due_at=now,
+        token=1,
+        tries=0,
+        losses=0,
+        first_claimed_at=now,
+        recurring=False,
+    )
+
+
+class _Nowhere:
+    """A target that is done at once: the engine alone."""
+
+    offers = ("function:noop",)
+    capacity = {"function": CONCURRENCY}  # noqa: RUF012
+    _ok = Outcome(kind="ok")
+
+    async def send(self, call: Call) -> Outcome:
+        return self._ok
+
+
+def _callables(target: str) -> Targets:
+    async def later() -> None:
+        """Nothing."""
+
+    def now() -> None:
+        """Nothing."""
+
+    offered = Callables(threads=CONCURRENCY)
+    offered.register("noop", later if target == "async" else now)
+    return build_targets(version="bench", callables=offered)
+
+
+async def _measure(n: int, target: str) -> dict[str, float]:
+    store: Any = _Memory(n)
+    sender: Any = _Nowhere() if target == "none" else _callables(target)
+    settings = EngineSettings(concurrency=CONCURRENCY, next_job_count=CONCURRENCY)
+    node = Node(store=store, targets=sender, clock=SystemClock(), rng=random.Random(1), settings=settings)
+    if target != "none":
+        await sender.__aenter__()
+    began, cpu = time.perf_counter(), time.process_time()
+    async with node:
+        await first_of(store.all.wait(), node.wait())
+        spent, took = time.process_time() - cpu, time.perf_counter() - began
+    if target != "none":
+        await sender.__aexit__()
+    return {
+        "us_per_run": spent / n * 1e6,
+        "rate": n / took,
+        "claims": store.claims,
+        "finishes": store.finishes,
+        "returned": store.returned,
+    }
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(prog="bench.engine", description=__doc__)
+    asked.add_argument("--runs", type=int, default=50_000)
+    asked.add_argument("--target", choices=("async", "sync", "none"), default="async")
+    asked.add_argument("--listen", action="store_true", help="log and metrics listen, as in a server")
+    asked.add_argument("--profile", action="store_true", help="of the loop that beats")
+    chosen = asked.parse_args()
+    if chosen.listen:
+        log_events(telemetry)
+        Metrics().listen(telemetry)
+    profile = cProfile.Profile() if chosen.profile else None
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        figures = (
+            profile.runcall(runner.run, _measure(chosen.runs, chosen.target))
+            if profile
+            else runner.run(_measure(chosen.runs, chosen.target))
+        )
+    if profile:
+        pstats.Stats(profile).sort_stats("tottime").print_stats(30)
+    sys.stdout.write("  ".join(f"{name} {value:,.1f}" for name, value in figures.items()) + "\n")
+
+
+if __name__ == "__main__":
+    main()

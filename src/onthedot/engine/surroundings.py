@@ -1,0 +1,66 @@
+"""What all Monitors of a node share."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from onthedot.clock import Clock
+from onthedot.engine.clockwork import DatabaseClock
+from onthedot.engine.deadlines import Deadlines
+from onthedot.engine.holdings import Holdings
+from onthedot.engine.lease import Lease
+from onthedot.engine.logfiles import LogFiles
+from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.messages import Return
+from onthedot.engine.statistics import Lateness
+from onthedot.engine.task import Sender
+from onthedot.model.run import ClaimedRun, Outcome
+from onthedot.plan import on_outcome
+from onthedot.store import Finished
+from onthedot.targets.call import HandOver
+
+__all__ = ["Surroundings"]
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    clock: Clock
+    time: DatabaseClock
+    lease: Lease
+    deadlines: Deadlines
+    sender: Sender
+    direct: Mapping[str, HandOver]
+    recorder: Mailbox[Finished | Return]
+    holdings: Holdings
+    lateness: Lateness
+    logs: LogFiles | None
+    webhook_timeout: float
+    crashed: Callable[[BaseException], None]
+    rng: random.Random
+
+    def finished(
+        self,
+        run: ClaimedRun,
+        outcome: Outcome,
+        started_at: int | None,
+        finished_at: int,
+        duration_ms: int | None = None,
+        log: str | None = None,
+    ) -> Finished:
+        """How an attempt ended and what is to become of the run: decided here and once, however often it must be
+        written. Lateness is that of the first start: a retry is not late because the first try failed."""
+        first = started_at
+        if run.attempts:
+            first = next((a.started_at for a in run.attempts if a.started_at is not None), started_at)
+        return Finished(
+            run=run,
+            outcome=outcome,
+            decision=on_outcome(run, outcome, finished_at, self.rng, begun=started_at is not None),
+            started_at=started_at,
+            finished_at=finished_at,
+            lateness_ms=None if first is None else max(0, first - run.due_at),
+            duration_ms=duration_ms,
+            log=log,
+        )
