@@ -29,6 +29,7 @@ def main() -> int:
         "--store", choices=["sqlite", "postgres"], action="append", help="with --size points: only this"
     )
     parser.add_argument("--out", type=Path, default=Path("build/chaos"))
+    parser.add_argument("--keep", action="store_true", help="history, ledger and logs also when all is well")
     given = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it: asyncio must not
     signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))  # then everything is taken down
@@ -39,9 +40,9 @@ def main() -> int:
         return points(seed, given.out, given.times, given.store or ("sqlite", "postgres"))
     place = given.out / f"{given.size}-{given.profile}-{seed}"
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
-        result, story = runner.run(play(seed, SIZES[given.size], profile=given.profile, keep=place))
+        result, story = runner.run(play(seed, SIZES[given.size], profile=given.profile, keep=place, always=given.keep))
     report = write_report(place, result, story)
-    sys.stdout.write(told(result) + f"\nreport: {report}\n")
+    sys.stdout.write(told(result, full=given.size == "full") + f"\nreport: {report}\n")
     return 1 if result.violations else 0
 
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import bisect
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 import msgspec
 
 from proof.chaos.nemesis import Harm
-from proof.checker.events import Claimed, Fault, Received
-from proof.checker.story import LEASE, SLACK, JobStory, Story, Violation
+from proof.chaos.repeats import KILLS, Repeats, repeats_of
+from proof.checker.events import Claimed, Fault
+from proof.checker.story import LEASE, Story, Violation
 
-__all__ = ["Figures", "figures_of", "percentile"]
+__all__ = ["NO_FAULT", "POSSIBLE", "SPARED", "Figures", "figures_of", "percentile"]
 
-KILLS = ("kill", "kill_at", "twin")
 AWAY = ("outage", "short_outage", "db_restart", "disk_full")
 SETTLE = 2000
+NO_FAULT = "no fault"
+ALL = "under faults, all"
+POSSIBLE = "under faults, database there and a node well"
+SPARED = "under faults, and not held by a struck node"
+STRIKES = (*KILLS, "freeze", "silence", "refuse")
 LOST_KINDS = ("lost", "silent")
 UNEXPLAINED = ("repeated", "doubled", "overlap")
 
@@ -33,9 +37,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     unexplained_repeats: int
     at_most_once: int
     other_violations: int
-    repeats: dict[str, int]  # explained ones, by what happened to the first attempt's node
-    answered: dict[str, int]  # of those, whose first attempt had its answer already: only the record was missing
-    repeats_each: dict[str, float]  # and per fault of that kind
+    repeats: Repeats
     takeover_ms: dict[str, int]
     lateness_ms: dict[str, dict[str, int]]
     nodes_lost: int
@@ -48,7 +50,6 @@ def figures_of(
 ) -> Figures:
     counts = Counter(violation.kind for violation in violations)
     named = {*LOST_KINDS, *UNEXPLAINED, "phantom", "early", "at_most_once"}
-    repeats, answered, each = _repeats(story, harms)
     sends = [send for sends in story.sends.values() for send in sends]
     begin, end = min((send.at for send in sends), default=0), max((send.at for send in sends), default=1)
     return Figures(
@@ -62,9 +63,7 @@ def figures_of(
         unexplained_repeats=sum(counts[kind] for kind in UNEXPLAINED),
         at_most_once=counts["at_most_once"],
         other_violations=sum(count for kind, count in counts.items() if kind not in named),
-        repeats=repeats,
-        answered=answered,
-        repeats_each=each,
+        repeats=repeats_of(story, harms),
         takeover_ms=_spread(_takeovers(story)),
         lateness_ms=_lateness(story),
         nodes_lost=len(story.losses),
@@ -93,40 +92,10 @@ def _scheduled(story: Story) -> int:
     return entries + sum(live.state == "running" for live in story.ledger.live)
 
 
-def _repeats(story: Story, harms: Sequence[Harm]) -> tuple[dict[str, int], dict[str, int], dict[str, float]]:
-    """Second sends after an answer that gave no reason for them: the price of not losing anything."""
-    found: Counter[str] = Counter()
-    answered: Counter[str] = Counter()
-    for job in story.jobs.values():
-        by_run: dict[str, list[Received]] = defaultdict(list)
-        for send in job.sends:
-            by_run[send.run].append(send)
-        for sends in by_run.values():
-            for first, second in pairwise(sends):
-                if not _failed(job, first):
-                    fault = _blamed(story, first, second)
-                    what = "nothing" if fault is None else fault.what
-                    found[what] += 1
-                    answered[what] += fault is None or first.at + first.took < fault.at
-    happened = Counter(harm.what for harm in harms)
-    return dict(found), dict(answered), {what: round(found[what] / count, 2) for what, count in happened.items()}
-
-
-def _failed(job: JobStory, send: Received) -> bool:
-    return send.answer in ("error", "cut") or send.took > job.timeout() - SLACK
-
-
-def _blamed(story: Story, first: Received, second: Received) -> Fault | None:
-    """The fault nearest to the first send on its node; else one that hit all."""
-    near = [fault for fault in story.faults if fault.at <= second.at and fault.until >= first.at - 2 * LEASE]
-    own = [fault for fault in near if fault.node == first.node]
-    chosen = own or [fault for fault in near if fault.node is None]
-    return min(chosen, key=lambda fault: abs(fault.at - first.at), default=None)
-
-
 def _takeovers(story: Story) -> list[int]:
     """From the kill to the next claim of each run that the killed node held, while the database was there and another
-    node was well all the time: nobody can see a beat stand still for a lease who has not been there for one."""
+    node was well all the time: nobody can see a beat stand still for a lease who has not been there for one. Without
+    jobs that were changed meanwhile: what is paused is claimed by nobody."""
     killed = {fault.node: fault.until for fault in story.faults if fault.what in KILLS and fault.node}
     away = [fault for fault in story.faults if fault.what in AWAY]
     last: dict[str, Claimed] = {}
@@ -137,30 +106,31 @@ def _takeovers(story: Story) -> list[int]:
         last[claim.run] = claim
         if before is None or before.node not in killed or claim.node == before.node:
             continue
-        died = killed[before.node]
+        died, loss = killed[before.node], story.losses.get(before.node)
         if (
             before.at > died
-            or claim.at < died
+            or loss is None
+            or claim.at < loss.at  # it had given that one back before
             or any(fault.at - SETTLE < claim.at and fault.until + SETTLE > died for fault in away)
         ):
             continue
-        if witnesses.of(died - SETTLE, claim.at):
+        job = story.jobs.get(int(claim.run.partition("-")[0]))
+        changed = job is not None and any(c.at <= claim.at and c.until >= died - SETTLE for c in job.changes)
+        if not changed and witnesses.of(died - SETTLE, claim.at):
             found.append(claim.at - died)
     return found
 
 
 def _lateness(story: Story) -> dict[str, dict[str, int]]:
-    """Of first sends of slots. A run is `held` if its first owner was struck before it could send it."""
-    calm: list[int] = []
-    faults: list[int] = []
-    spared: list[int] = []
+    """Of first sends of slots. Under faults: of those that could have been fired, because the database was there from
+    two seconds before they were due until they were sent, and a node was well; and of those no struck node held."""
+    spreads: dict[str, list[int]] = {NO_FAULT: [], ALL: [], POSSIBLE: [], SPARED: []}
     away = _Spans([fault for fault in story.faults if fault.what in AWAY], SETTLE)
     first_owner: dict[str, str] = {}
     for claim in story.claims:
         first_owner.setdefault(claim.run, claim.node)
-    struck = {
-        fault.node for fault in story.faults if fault.node and fault.what in (*KILLS, "freeze", "silence", "refuse")
-    }
+    struck = {fault.node for fault in story.faults if fault.node and fault.what in STRIKES}
+    witnesses = _Witnesses(story)
     for job in story.jobs.values():
         known = sorted([job.made.until, *(change.until for change in job.changes)])
         for send in job.sends:
@@ -173,16 +143,15 @@ def _lateness(story: Story) -> dict[str, dict[str, int]]:
             if place and known[place - 1] >= due - 3500:
                 continue  # the job was only just made or changed: it could not be on time
             if story.quiet(due - LEASE, send.at):
-                calm.append(late)
+                spreads[NO_FAULT].append(late)
                 continue
-            faults.append(late)
-            if not away.touch(due, send.at) and first_owner.get(send.run) not in struck:
-                spared.append(late)
-    return {
-        "no fault": _spread(calm),
-        "under faults": _spread(faults),
-        "under faults, database there, node not struck": _spread(spared),
-    }
+            spreads[ALL].append(late)
+            if away.touch(due, send.at) or not witnesses.of(due, due):
+                continue
+            spreads[POSSIBLE].append(late)
+            if first_owner.get(send.run) not in struck:
+                spreads[SPARED].append(late)
+    return {name: _spread(values) for name, values in spreads.items()}
 
 
 class _Witnesses:
@@ -197,7 +166,7 @@ class _Witnesses:
         self._known: dict[tuple[int, int], bool] = {}
 
     def of(self, begin: int, end: int) -> bool:
-        key = begin, end // 100
+        key = begin // 100, end // 100
         if key not in self._known:
             self._known[key] = any(
                 first <= begin and last >= end and not any(self._struck(node, begin, end))

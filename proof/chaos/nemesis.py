@@ -25,7 +25,9 @@ __all__ = ["PROFILES", "Harm", "Nemesis"]
 
 LEASE = 5.0
 STOPS_WITHIN = 45.0
-"""Seconds: the grace, a lease to kill what runs, one to record it, and the deadline of a call to an absent database."""
+"""Seconds, at the very most, while the database is away: a lease for the last claim, the grace of 10 s, a lease to kill
+what runs, one to record it, the deadline of 10 s of a call, 5 s to close connections. While it is there, the verdict
+allows 9."""
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "calm": (),
@@ -154,14 +156,17 @@ class Nemesis:
             return
         node.busy, pid, began = True, node.pid, self._time.now
         act(node)
-        if not await node.ended(STOPS_WITHIN):
-            self._history.append(Crashed(at=self._time.now, node=node.name, error=f"did not end after {what}"))
-            node.kill()
-            await node.ended(5)
+        await self._end(node, what)
         self._note(began, what, pid=pid, name=node.name)
         await self._rest(0.05, 1.2 * LEASE)
         await node.start()
         node.busy = False
+
+    async def _end(self, node: NodeProcess, what: str) -> None:
+        if not await node.ended(STOPS_WITHIN):
+            self._history.append(Crashed(at=self._time.now, node=node.name, error=f"did not end after {what}"))
+            node.kill()
+            await node.ended(5)
 
     async def _kill_at(self) -> None:
         if (node := self._any()) is None:
@@ -191,19 +196,15 @@ class Nemesis:
         double = self._double
         if double.busy:
             return
-        double.busy, began = True, self._time.now
+        double.busy = True
         await double.start()
         pid = double.pid
         await self._registered(pid)
         await self._rest(1, 2 * LEASE)
-        if self._rng.random() < 0.5:
-            double.kill()
-            what = "twin"
-        else:
-            double.terminate()
-            what = "twin_stopped"
-        await double.ended(20)
-        double.kill()
+        what, act = self._rng.choice((("twin", NodeProcess.kill), ("twin_stopped", NodeProcess.terminate)))
+        began = self._time.now
+        act(double)
+        await self._end(double, what)
         self._note(began, what, pid=pid, name=double.name)
         double.busy = False
 

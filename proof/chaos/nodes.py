@@ -34,7 +34,7 @@ class NodeProcess:
         self.clock_ms = 0  # how wrong its wall clock is
         self.busy = False  # something is being done to it
         self.frozen = False
-        self.refusals = 0
+        self.refused: list[int] = []  # when it did not start because it could not reach the database
         self.pid = 0
         self._environ = environ or {}
         self._directory = directory
@@ -92,7 +92,7 @@ class NodeProcess:
             return
         tail = self._log.read_text(errors="replace")[-1500:]
         if code == 1 and any("can't be reached" in line for line in tail.strip().splitlines()[-3:]):
-            self.refusals += 1
+            self.refused.append(self._time.now)
         else:
             self._history.append(Crashed(at=self._time.now, node=self.name, error=f"ended with {code}: {tail}"))
         await asyncio.sleep(0.5)

@@ -3,6 +3,8 @@
 How it answers is in the address: /ok, /flaky, /bad, /fatal or /slow, decided by the run and its token, so that nothing
 depends on the order of arrival. `down` resets every connection after having read the request; `slow` delays answers.
 No planned answer takes between 1.5 s and 4 s: near the nodes' time-out of 3 s nobody could say who was right.
+
+A caller who hangs up before the answer is noted too, and an answer that left later than planned.
 """
 
 from __future__ import annotations
@@ -27,6 +29,10 @@ ANSWERS = {
     "error": b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n",
     "refused": b"HTTP/1.1 404 Never\r\ncontent-length: 0\r\n\r\n",
 }
+
+
+LATE = 0.1
+"""Seconds: an answer that left so much later than planned is noted, because then the plan proves nothing."""
 
 
 def decide(mood: str, run: str, token: int, mode: str) -> tuple[str, int]:
@@ -54,6 +60,13 @@ class Receiver:
 
     def write(self, line: list[Any]) -> None:
         self.calls += 1
+        self._append(line)
+
+    def note(self, what: str, run: str, token: int) -> None:
+        """What became of a call: `hung_up`, `answered`."""
+        self._append([time.monotonic_ns() // 1000, what, run, token])
+
+    def _append(self, line: list[Any]) -> None:
         os.write(self._file, msgspec.json.encode(line) + b"\n")
 
 
@@ -65,9 +78,15 @@ class Connection(asyncio.Protocol):
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
         self._came = (0, 0)
+        self._open: tuple[str, int] | None = None  # the call that has no answer yet
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._open is not None:
+            self._receiver.note("hung_up", *self._open)
+            self._open = None
 
     def data_received(self, data: bytes) -> None:
         self._came = time.monotonic_ns() // 1000, time.time_ns() // 1000
@@ -92,11 +111,16 @@ class Connection(asyncio.Protocol):
         answer, took = decide(mood, run, token, self._receiver.mode)
         node, job = headers.get(b"x-chaos-node", b"").decode(), int(headers[b"x-onthedot-job"])
         self._receiver.write([*self._came, run, job, token, node, answer, took])
-        asyncio.get_running_loop().call_later(took / 1000, self._answer, answer)
+        self._open = run, token
+        loop = asyncio.get_running_loop()
+        loop.call_later(took / 1000, self._answer, answer, loop.time() + took / 1000)
 
-    def _answer(self, answer: str) -> None:
-        if self._transport is None or self._transport.is_closing():
+    def _answer(self, answer: str, planned: float) -> None:
+        if self._transport is None or self._open is None or self._transport.is_closing():
             return
+        if asyncio.get_running_loop().time() > planned + LATE:
+            self._receiver.note("answered", *self._open)
+        self._open = None
         if answer == "cut":
             self._transport.abort()
         else:

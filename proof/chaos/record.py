@@ -20,11 +20,13 @@ from proof.checker.ledger import Ledger
 from proof.checker.story import SLACK
 from proof.sim.final import read_ledger
 
-NO_DATABASE = ("outage", "short_outage", "db_restart", "disk_full", "silence", "refuse", "delay")
-STOPPING = 5000
-ON_ITS_WAY = 500
-"""ms that a request takes on the loopback interface only if its sender is overwhelmed."""
-__all__ = ["Record", "read_received", "read_record"]
+__all__ = ["NO_DATABASE", "Record", "in_trouble", "read_received", "read_record", "timeouts_of"]
+
+NO_DATABASE = ("outage", "short_outage", "db_restart", "disk_full", "silence", "refuse")
+COMING_BACK = 2500
+"""ms that a node may take to knock again after the database came back: the longest backoff, and the call."""
+TIMEOUT = 3000
+"""ms that every job of the workload gives its receiver."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,18 +60,25 @@ async def read_record(
     return Record(history=history, ledger=ledger, harms=list(harms), timeouts=timeouts)
 
 
+def in_trouble(harms: Sequence[Harm], pid: int | None, begin: int, end: int) -> bool:
+    """Whether the process could not reach the database at some moment between these true times."""
+    return any(
+        harm.what in NO_DATABASE
+        and (harm.pid is None or harm.pid == pid)
+        and harm.at <= end
+        and harm.until + COMING_BACK >= begin
+        for harm in harms
+    )
+
+
 def _stopped_in_trouble(harms: Sequence[Harm]) -> list[Harm]:
     """An orderly stop repeats nothing, unless the node could not reach the database to record what it had done: it
     waits a lease for it, then it goes."""
-    trouble = [harm for harm in harms if harm.what in NO_DATABASE]
-    found = []
-    for harm in harms:
-        if harm.what not in ("sigterm", "twin_stopped"):
-            continue
-        end = harm.until + STOPPING
-        if any(t.pid in (None, harm.pid) and t.at <= end and t.until >= harm.at - STOPPING for t in trouble):
-            found.append(msgspec.structs.replace(harm, what="stop", until=end))
-    return found
+    return [
+        msgspec.structs.replace(harm, what="stop")
+        for harm in harms
+        if harm.what in ("sigterm", "twin_stopped") and in_trouble(harms, harm.pid, harm.at, harm.until)
+    ]
 
 
 async def _read_diary(driver: Driver) -> list[Note]:
@@ -80,49 +89,53 @@ async def _read_diary(driver: Driver) -> list[Note]:
 
 
 async def _read_timeouts(driver: Driver) -> Timeouts:
-    """The attempts that the ledger says had no answer in time: when they began and were given up (database's time)."""
+    """The attempts that the ledger says had no answer in time: when they began and were given up (database's time).
+    This is a node's word: one that did not even last as long as the time-out is not believed."""
 
     async def body(tx: Transaction) -> Timeouts:
         found: Timeouts = {}
         for table in ("history", "runs"):
             for row in await tx.sql(f"SELECT id, attempts FROM {table} WHERE attempts LIKE '%timeout%'"):
-                for attempt in msgspec.json.decode(row["attempts"]):
-                    if attempt["outcome"] == "timeout":
-                        found[row["id"], attempt["attempt"]] = attempt.get("started_at") or 0, attempt["finished_at"]
+                found.update(timeouts_of(row["id"], msgspec.json.decode(row["attempts"])))
         return found
 
     return await driver.read(body)
 
 
+def timeouts_of(run: str, attempts: Sequence[dict[str, Any]]) -> Timeouts:
+    return {
+        (run, attempt["attempt"]): (attempt["started_at"], attempt["finished_at"])
+        for attempt in attempts
+        if attempt["outcome"] == "timeout"
+        and attempt.get("started_at") is not None
+        and attempt["finished_at"] - attempt["started_at"] >= TIMEOUT - SLACK
+    }
+
+
 def read_received(path: Path, time: TrueTime, freezes: Sequence[Fault], timeouts: Timeouts) -> list[Received]:
-    """`took` is when the sender could hear the answer: not before it was thawed; and if it had given up by then, it
-    hung up without one. That it gave up only the ledger knows; whether it had reason to is checked against the
-    receiver's time: the answer came later than that, or the request itself was long on its way (a node with hundreds to
-    send at once)."""
+    """`took` is when the sender could hear the answer: when it really left the receiver, and not before the sender was
+    thawed. A sender that had given up by then got none. That takes two witnesses: the ledger says that this very
+    attempt timed out, and the receiver that the caller hung up before the answer left, or that it left no earlier."""
+    lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+    notes = {(line[2], line[3]): (line[1], time.of_mono(line[0])) for line in lines if len(line) == 4}
     found = []
-    for line in path.read_bytes().splitlines():
-        mono, real, run, job, token, node, answer, took = msgspec.json.decode(line)
+    for line in lines:
+        if len(line) == 4:
+            continue
+        mono, real, run, job, token, node, answer, took = line
         at = time.of_mono(mono)
+        what, noted = notes.get((run, token), ("", 0))
+        if what == "answered":
+            took = noted - at
         for freeze in freezes:
             if freeze.node == node and freeze.at <= at + took and at <= freeze.until:
                 took = max(took, freeze.until - at)
         db = time.db_of(real, at)
         if (attempt := timeouts.get((run, token))) is not None:
-            started, gave_up = attempt
-            if gave_up <= db + took + SLACK or db - started >= ON_ITS_WAY:
-                answer, took = "cut", max(0, min(took, gave_up - db))  # the sender hung up
-        found.append(
-            Received(
-                at=at,
-                db=db,
-                run=run,
-                job=job,
-                token=token,
-                answer=answer,
-                took=took,
-                node=node or None,
-            )
-        )
+            gave_up = attempt[1]
+            if what == "hung_up" or gave_up <= db + took + SLACK:
+                answer, took = "cut", max(0, min(took, gave_up - db))
+        found.append(Received(at=at, db=db, run=run, job=job, token=token, answer=answer, took=took, node=node or None))
     return found
 
 

@@ -7,7 +7,7 @@ import contextlib
 import random
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -22,16 +22,19 @@ from proof.chaos.faketime import FakeTime, find_faketime
 from proof.chaos.figures import Figures, figures_of
 from proof.chaos.nemesis import PROFILES, Harm, Nemesis
 from proof.chaos.nodes import NodeProcess
-from proof.chaos.record import Record, read_record
+from proof.chaos.record import Record, in_trouble, read_record
 from proof.chaos.sizes import Size
-from proof.chaos.verdict import judge
+from proof.chaos.verdict import STOPS_WITHIN, judge
 from proof.chaos.wire import Helper
 from proof.chaos.workload import Workload
-from proof.checker.events import History
+from proof.checker.events import Crashed, History
 from proof.checker.story import Story, Violation
 from tests.services.ports import free_port
 
 __all__ = ["Result", "keep_evidence", "play"]
+
+STARTING = 15_000
+"""ms that a process may try to reach the database before it gives up at its start."""
 
 
 class Result(msgspec.Struct, kw_only=True):
@@ -118,9 +121,29 @@ class Cluster:
             await asyncio.sleep(0.5)
 
     async def stop(self) -> None:
+        """All is healed: whoever runs takes part, and ends when told to."""
+        rows = await self.database.fetch("SELECT pid FROM nodes WHERE lost_at IS NULL")
+        present = {row["pid"] for row in rows}
+        for node in self.executors:
+            if node.pid not in present:
+                self._finding(node, "runs, and does not beat")
         for node in self.nodes:
             node.terminate()
-        await asyncio.gather(*(node.ended(20) for node in self.nodes))
+        ended = await asyncio.gather(*(node.ended(STOPS_WITHIN / 1000) for node in self.nodes))
+        for node, in_time in zip(self.nodes, ended, strict=True):
+            if not in_time:
+                self._finding(node, f"did not end within {STOPS_WITHIN} ms of SIGTERM, with nothing wrong")
+
+    def excuse_refusals(self, harms: Sequence[Harm]) -> None:
+        """Who could not reach the database at its start may say so and end; but only if it could not be reached."""
+        for node in self.nodes:
+            for at in node.refused:
+                way = [msgspec.structs.replace(harm, pid=None) for harm in harms if harm.name in ("", node.name)]
+                if not in_trouble(way, None, at - STARTING, at):
+                    self._finding(node, "could not reach the database at its start, and that was there")
+
+    def _finding(self, node: NodeProcess, error: str) -> None:
+        self.users.append(Crashed(at=self.time.now, node=node.name, error=error))
 
 
 @asynccontextmanager
@@ -139,14 +162,16 @@ async def cluster(size: Size, *, db_clock: bool) -> AsyncIterator[Cluster]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-async def play(seed: int, size: Size, *, profile: str = "mixed", keep: Path | None = None) -> tuple[Result, Story]:
-    """keep: where to leave logs, history and ledger if there is a violation."""
+async def play(
+    seed: int, size: Size, *, profile: str = "mixed", keep: Path | None = None, always: bool = False
+) -> tuple[Result, Story]:
+    """keep: where to leave logs, history and ledger if there is a violation, or always."""
     async with cluster(size, db_clock=profile == "db_clock") as built:
         result, record = await _play(built, seed, size, profile)
         story, violations = judge(record.history, record.ledger, timeouts=record.timeouts)
         result.violations = violations
         result.figures = figures_of(story, violations, record.harms, result.figures.requests)
-        if violations and keep is not None:
+        if keep is not None and (violations or always):
             keep_evidence(built.directory, record, keep)
     return result, story
 
@@ -196,6 +221,7 @@ async def _play(built: Cluster, seed: int, size: Size, profile: str) -> tuple[Re
     await asyncio.sleep(size.quiet / 2)
     await built.settled(60)
     await built.stop()
+    built.excuse_refusals(nemesis.harms)
     record = await read_record(
         built.database.url,
         time=built.time,

@@ -19,6 +19,7 @@ def check_deliveries(story: Story) -> Iterator[Violation]:
             yield from _early(story, job, send)
         for entry in job.entries:
             yield from _ledger_against_receiver(story, job, entry)
+            yield from _unknown(story, job, entry)
     for run, sends in story.sends.items():
         if run not in story.entries and run not in story.live:
             yield Violation(kind="phantom", text=f"{run} was sent at {sends[0].at} and has no row")
@@ -62,3 +63,17 @@ def _ledger_against_receiver(story: Story, job: JobStory, entry: Entry) -> Itera
         yield Violation(kind="stale", text=text)
     if entry.reason == "attempts" and entry.tries < job.policy.get("retry", {}).get("attempts", 3):
         yield Violation(kind="tries", text=f"{entry.id} was given up after {entry.tries} tries")
+
+
+def _unknown(story: Story, job: JobStory, entry: Entry) -> Iterator[Violation]:
+    """Nobody may say "unknown" of a run unless it is at most once and its node was lost, or stopped, in the middle."""
+    if entry.reason != "unknown":
+        return
+    owner = story.owners.get((entry.id, entry.token))
+    gone = owner is not None and (
+        story.lost(owner.node, owner.at, 2**62) or story.fault_on(owner.node, owner.at, 2**62, "stop")
+    )
+    if not job.at_most_once or (story.claims and not gone):
+        yield Violation(
+            kind="unknown", text=f"{entry.id} ended as unknown by token {entry.token}, and nothing was wrong"
+        )

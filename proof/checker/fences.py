@@ -9,6 +9,7 @@ from proof.checker.story import LEASE, SLACK, Story, Violation
 
 __all__ = ["check_fences"]
 
+AWAY = ("outage", "short_outage", "db_restart")
 GAP = 2500
 """ms: an outage shorter than a watcher's own longest gap does not restart its watch."""
 
@@ -36,7 +37,7 @@ def check_fences(story: Story) -> Iterator[Violation]:
         away = sum(
             max(0, min(fault.until, loss.at) - max(fault.at, loss.at - loss.silent))
             for fault in story.faults
-            if fault.what == "outage"
+            if fault.what in AWAY
         )
         if loss.silent - away < LEASE - (GAP if away else SLACK):
             yield Violation(kind="robbed", text=f"{loss.node} was declared lost {loss.silent} ms after its last beat")

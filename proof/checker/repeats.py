@@ -9,7 +9,7 @@ from itertools import pairwise
 from proof.checker.events import Received
 from proof.checker.story import LEASE, SLACK, JobStory, Story, Violation
 
-__all__ = ["check_repeats"]
+__all__ = ["check_repeats", "failed"]
 
 TAKEOVER = ("kill", "kill_at", "power_cut", "freeze", "freeze_at", "suspend", "cut", "outage")
 
@@ -34,12 +34,12 @@ def _explained(story: Story, job: JobStory, first: Received, second: Received) -
         yield Violation(kind="repeated", text=f"{first.run} was sent twice with token {first.token}")
     elif second.token < first.token:
         yield Violation(kind="stale", text=f"{first.run}: token {second.token} was sent after {first.token}")
-    elif not _failed(job, first) and not _taken_over(story, first, second):
+    elif not failed(job, first) and not _taken_over(story, first, second):
         text = f"{first.run}: token {first.token} answered {first.answer} at {first.at}, {second.token} at {second.at}"
         yield Violation(kind="repeated", text=text)
 
 
-def _failed(job: JobStory, send: Received) -> bool:
+def failed(job: JobStory, send: Received) -> bool:
     """The sender had reason to try again."""
     return send.answer in ("error", "cut") or send.took > job.timeout() - SLACK
 

@@ -101,6 +101,7 @@ class Story:
         self.steps = [event for event in history if isinstance(event, Stepped)]
         self.faults = [event for event in history if isinstance(event, Fault)]
         self.claims = [event for event in history if isinstance(event, Claimed)]
+        self.owners = {(claim.run, claim.token): claim for claim in self.claims}
         self.records = [event for event in history if isinstance(event, Recorded)]
         self.losses: dict[str, Lost] = {event.node: event for event in history if isinstance(event, Lost)}
         self.strays: list[Received] = []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from proof.chaos.run import Result
+from proof.report.aims import aims_of
 
 __all__ = ["rows_of", "told"]
 
@@ -24,12 +26,9 @@ def rows_of(result: Result) -> list[tuple[str, str]]:
         ("unexplained repeats", str(figures.unexplained_repeats)),
         ("at-most-once violations", str(figures.at_most_once)),
         ("other violations", str(figures.other_violations)),
-        ("explained repeats", ", ".join(f"{k} {n}" for k, n in sorted(figures.repeats.items())) or "0"),
-        (
-            "… whose first had its answer",
-            ", ".join(f"{k} {n}" for k, n in sorted(figures.answered.items()) if n) or "0",
-        ),
-        ("repeats per fault", ", ".join(f"{k} {n}" for k, n in sorted(figures.repeats_each.items()) if n) or "0"),
+        ("explained repeats", _counts(figures.repeats.by_kind)),
+        ("… whose first had its answer", _counts(figures.repeats.answered)),
+        ("repeats per fault", _counts(figures.repeats.each)),
         ("nodes declared lost", str(figures.nodes_lost)),
         ("a killed node's runs taken over", _spread(takeover)),
     ]
@@ -44,9 +43,17 @@ def _spread(spread: dict[str, int]) -> str:
     return f"p50 {spread['p50']} ms, p99 {spread['p99']} ms, max {spread['max']} ms (n = {spread['n']})"
 
 
-def told(result: Result) -> str:
+def _counts(counts: Mapping[str, float]) -> str:
+    return ", ".join(f"{what} {count}" for what, count in sorted(counts.items()) if count) or "0"
+
+
+def told(result: Result, *, full: bool = False) -> str:
     lines = [f"chaos: seed {result.seed}, profile {result.profile}"]
     lines += [f"  {name:<34} {value}" for name, value in rows_of(result)]
+    lines.append("what was to be reached:")
+    for aim in aims_of(result, full=full):
+        verdict = "–" if aim.reached is None else "reached" if aim.reached else "MISSED"
+        lines.append(f"  {verdict:<8} {aim.name:<66} {aim.wanted:<24} {aim.got}")
     if result.violations:
         counts = Counter(violation.kind for violation in result.violations)
         lines.append(f"{len(result.violations)} violations: {dict(counts)}")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from proof.checker.events import Acted, Crashed, Made, Stepped
+import msgspec
+import pytest
+
+from proof.checker.events import Acted, Crashed, Made, Received, Stepped
 from proof.checker.ledger import Job
 from tests.proof.making import BEGIN, Tale, all_well
 
@@ -24,17 +27,17 @@ class TestCoverage:
 
     def test_range_covers_what_is_in_it(self):
         tale = Tale().fires(30_000, 40_000, 50_000).waits(60_000).fault("outage", 5000, 28_000)
-        tale.entry(10_000, "skipped", until=20_000, slots=2, reason="coalesced", token=0, finished_at=BEGIN + 29_000)
+        tale.entry(10_000, "skipped", until=20_000, slots=2, reason="coalesced", token=0, finished_at=BEGIN + 30_010)
         assert tale.kinds() == set()
 
     def test_range_that_covers_a_fired_slot(self):
         tale = after_ten().fault("outage", 5000, 28_000)
-        tale.entry(10_000, "skipped", until=20_000, slots=2, reason="coalesced", token=0)
+        tale.entry(10_000, "skipped", until=20_000, slots=2, reason="coalesced", token=0, finished_at=BEGIN + 30_010)
         assert tale.kinds() == {"doubled"}
 
     def test_range_that_miscounts(self):
         tale = Tale().fires(30_000, 40_000, 50_000).waits(60_000).fault("outage", 5000, 28_000)
-        tale.entry(10_000, "skipped", until=20_000, slots=3, reason="coalesced", token=0)
+        tale.entry(10_000, "skipped", until=20_000, slots=3, reason="coalesced", token=0, finished_at=BEGIN + 30_010)
         assert tale.kinds() == {"miscounted"}
 
     def test_row_of_no_slot(self):
@@ -45,6 +48,11 @@ class TestCoverage:
 
     def test_active_job_without_a_next_run(self):
         assert Tale().fires(10_000, *FOUR).kinds() == {"silent"}
+
+    def test_a_job_that_was_fine_is_put_in_quarantine(self):
+        tale = all_well()
+        tale.jobs = [Job(id=1, spec=tale.jobs[0].spec, state="quarantined")]
+        assert "quarantined" in tale.kinds()
 
     def test_slots_around_an_edit_may_be_old_or_new(self):
         tale = Tale().fires(10_000, 20_000)
@@ -89,6 +97,35 @@ class TestDeliveries:
         tale = after_ten().claimed(10_000).sent(10_000).recorded(10_000).entry(10_000, tries=2)
         assert tale.kinds() == {"tries"}
 
+    def test_given_up_before_it_had_its_tries(self):
+        tale = after_ten(retry={"attempts": 3}).claimed(10_000).sent(10_000, answer="error").recorded(10_000)
+        assert tale.entry(10_000, "failed", reason="attempts").kinds() == {"tries"}
+
+    def test_due_before_its_slot(self):
+        tale = all_well()
+        tale.entries[0] = msgspec.structs.replace(tale.entries[0], due_at=BEGIN + 9000)
+        assert tale.kinds() >= {"early"}
+
+    def test_due_later_than_its_jitter(self):
+        tale = after_ten(jitter="300ms").claimed(10_000).sent(10_000, at=10_401).recorded(10_000, at=10_450)
+        tale.entry(10_000)
+        tale.entries[-1] = msgspec.structs.replace(tale.entries[-1], due_at=BEGIN + 10_400)
+        assert tale.kinds() == {"early"}
+
+    def test_unknown_needs_a_lost_node(self):
+        tale = after_ten(delivery="at_most_once").claimed(10_000).sent(10_000)
+        tale.recorded(10_000).entry(10_000, "failed", reason="unknown")
+        assert tale.kinds() == {"unknown"}
+        assert tale.lost("a", 55_000).kinds() == set()
+
+    def test_unknown_is_for_at_most_once_alone(self):
+        tale = after_ten().claimed(10_000).sent(10_000).recorded(10_000).entry(10_000, "failed", reason="unknown")
+        assert tale.lost("a", 55_000).kinds() == {"unknown"}
+
+    def test_call_of_a_job_that_nobody_made(self):
+        stray = Received(at=5, db=BEGIN + 5, run="7-1", job=7, token=1, answer="ok", took=1, node="a")
+        assert all_well().add(stray).kinds() == {"phantom"}
+
     def test_newer_attempt_than_the_ledger_knows(self):
         tale = after_ten().claimed(10_000).sent(10_000, answer="error").sent(10_000, at=11_000, token=2)
         tale.claimed(10_000, token=2, at=10_900).recorded(10_000, token=2, at=11_100)
@@ -117,6 +154,11 @@ class TestRepeats:
 
     def test_another_nodes_loss_explains_nothing(self):
         assert "repeated" in self.twice(after_ten()).fault("kill", 10_100, 12_000, "c").lost("c", 15_500).kinds()
+
+    def test_an_old_attempt_after_a_newer_one(self):
+        tale = after_ten().claimed(10_000, token=1).claimed(10_000, token=2, node="b", at=9000)
+        tale.sent(10_000, token=2, node="b", answer="error").sent(10_000, token=1, at=10_100)
+        assert "stale" in tale.recorded(10_000, token=2, node="b").entry(10_000, token=2).kinds()
 
     def test_at_most_once(self):
         assert "at_most_once" in self.twice(after_ten(delivery="at_most_once"), first="error").kinds()
@@ -148,6 +190,10 @@ class TestFences:
         assert "robbed" in all_well().lost("z", 30_000, silent=9000).fault("outage", 21_000, 29_500).kinds()
         assert "robbed" not in all_well().lost("z", 40_000, silent=15_000).fault("outage", 25_000, 33_000).kinds()
 
+    @pytest.mark.parametrize("what", ["short_outage", "db_restart"])
+    def test_robbed_after_a_short_outage(self, what):
+        assert "robbed" in all_well().lost("z", 30_000, silent=5100).fault(what, 26_500, 29_900).kinds()
+
     def test_sent_by_a_lost_node(self):
         assert all_well().lost("a", 45_000).kinds() == {"zombie"}
 
@@ -155,6 +201,16 @@ class TestFences:
 class TestVerbs:
     def test_sent_long_after_the_pause(self):
         assert all_well().changed("pause", 35_000).changed("resume", 45_000).kinds() == {"after_pause"}
+
+    def test_sent_long_after_the_delete(self):
+        tale = all_well().changed("delete", 35_000)
+        tale.jobs.clear()
+        tale.live.clear()
+        assert tale.kinds() == {"after_delete"}
+
+    def test_run_by_hand_that_nobody_was_told_of(self):
+        tale = all_well().waits(55_000, kind="manual", cursor=False, ready_at=BEGIN + 55_000)
+        assert tale.kinds() == {"doubled"}
 
     def test_sent_right_after_the_pause(self):
         assert "after_pause" not in all_well().changed("pause", 39_900).changed("resume", 45_000).kinds()
@@ -202,9 +258,40 @@ class TestLiveness:
         tale = after_ten().claimed(10_000).sent(10_000, at=10_400).recorded(10_000, at=10_500).entry(10_000)
         assert tale.fault("slow", 9000, 10_300).kinds() == set()
 
+    def test_retry_that_never_comes(self):
+        tale = Tale().fires(10_000, 20_000, 40_000, 50_000).waits(60_000)
+        assert "stuck" in tale.waits(30_000, cursor=False, ready_at=2**62).kinds()
+
+    def test_parked_for_a_pause_that_is_over(self):
+        tale = Tale().fires(10_000, 20_000, 40_000, 50_000).waits(60_000)
+        assert "stuck" in tale.waits(30_000, cursor=False, parked="paused", ready_at=2**62).kinds()
+
     def test_given_up_with_nothing_wrong(self):
-        tale = after_ten().entry(10_000, "skipped", reason="coalesced", token=0)
+        tale = after_ten().entry(10_000, "skipped", reason="coalesced", token=0, finished_at=BEGIN + 20_050)
         assert tale.kinds() == {"given_up"}
+
+    def test_given_up_though_no_newer_slot_had_come(self):
+        tale = after_ten().fault("outage", 5000, 15_000)
+        tale.entry(10_000, "skipped", reason="coalesced", token=0, finished_at=BEGIN + 19_000)
+        assert tale.kinds() == {"forsaken"}
+
+    @pytest.mark.parametrize(("catch_up", "after", "well"), [("skip", 59_000, False), ("skip", 61_000, True)])
+    def test_skip_gives_up_after_a_minute(self, catch_up, after, well):
+        tale = after_ten(catch_up=catch_up).fault("outage", 5000, 15_000)
+        tale.entry(10_000, "skipped", reason="late", token=0, finished_at=BEGIN + 10_000 + after)
+        assert ("forsaken" in tale.kinds()) != well
+
+    @pytest.mark.parametrize(("limit", "well"), [(3, True), (4, False)])
+    def test_all_gives_up_what_is_over_its_limit(self, limit, well):
+        tale = after_ten(catch_up="all", catch_up_limit=limit).fault("outage", 5000, 15_000)
+        tale.entry(10_000, "skipped", reason="late", token=0, finished_at=BEGIN + 40_000)
+        assert ("forsaken" in tale.kinds()) != well
+
+    def test_what_an_edit_passes_over(self):
+        tale = Tale().fires(10_000).fault("outage", 5000, 24_000)
+        tale.entry(20_000, "skipped", reason="late", token=0, finished_at=BEGIN + 24_500)
+        tale.changed("edit", 24_500, spec={"schedule": {"every": "15s"}}).fires(39_500, 54_500).waits(69_500)
+        assert tale.kinds() == set()
 
     def test_crash(self):
         assert all_well().add(Crashed(at=5, node="a", error="boom")).kinds() == {"crashed"}

@@ -1,0 +1,95 @@
+"""Second calls of a run whose first gave no reason for one: the price of not losing anything. Each is put to the
+account of exactly one fault: what made the node of that very attempt disappear."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+
+from proof.chaos.nemesis import Harm
+from proof.chaos.record import in_trouble
+from proof.chaos.verdict import LOOKS_DEAD, LOSS_EXPLAINED
+from proof.checker.events import Fault, Received
+from proof.checker.repeats import failed
+from proof.checker.story import Story
+
+__all__ = ["KILLS", "Repeats", "repeats_of"]
+
+KILLS = ("kill", "kill_at", "twin")
+
+
+class Repeats(msgspec.Struct, frozen=True, kw_only=True):
+    """by_kind: of each kind of fault. answered: of those, whose first call had its answer before the fault: only the
+    record was missing; the others were under way, and nobody could know how they would end.
+
+    The averages per kill count only kills of nodes that reached their database until then: who is killed during an
+    outage takes all results of the outage along. Those are told apart."""
+
+    by_kind: dict[str, int]
+    answered: dict[str, int]
+    each: dict[str, float]
+    kills: int  # while the database was there
+    per_kill: float
+    per_kill_answered: float
+    kills_apart: int  # while it was not, or had only just come back
+    per_kill_apart: float
+    connections_cut: int
+
+
+def repeats_of(story: Story, harms: Sequence[Harm]) -> Repeats:
+    found: Counter[str] = Counter()
+    answered: Counter[str] = Counter()
+    killed: Counter[tuple[str, int]] = Counter()
+    killed_answered: Counter[tuple[str, int]] = Counter()
+    for job in story.jobs.values():
+        runs: dict[str, list[Received]] = {}
+        for send in job.sends:
+            runs.setdefault(send.run, []).append(send)
+        for sends in runs.values():
+            for first, second in pairwise(sends):
+                if failed(job, first):
+                    continue
+                fault = _blamed(story, first, second)
+                what = "nothing" if fault is None else fault.what
+                had_answer = fault is None or first.at + first.took < fault.at
+                found[what] += 1
+                answered[what] += had_answer
+                if fault is not None and fault.what in KILLS:
+                    killed[fault.what, fault.at] += 1
+                    killed_answered[fault.what, fault.at] += had_answer
+    kills = [harm for harm in harms if harm.what in KILLS]
+    apart = {(kill.what, kill.at) for kill in kills if in_trouble(harms, kill.pid, kill.at, kill.at)}
+    there = [(kill.what, kill.at) for kill in kills if (kill.what, kill.at) not in apart]
+    happened = Counter(harm.what for harm in harms)
+    return Repeats(
+        by_kind=dict(found),
+        answered=dict(answered),
+        each={what: _each(found[what], count) for what, count in happened.items()},
+        kills=len(there),
+        per_kill=_each(sum(killed[key] for key in there), len(there)),
+        per_kill_answered=_each(sum(killed_answered[key] for key in there), len(there)),
+        kills_apart=len(apart),
+        per_kill_apart=_each(sum(killed[key] for key in apart), len(apart)),
+        connections_cut=sum(harm.count for harm in harms if harm.what == "cut"),
+    )
+
+
+def _each(count: int, among: int) -> float:
+    return round(count / among, 2) if among else 0.0
+
+
+def _blamed(story: Story, first: Received, second: Received) -> Fault | None:
+    """What was done to that node alone comes first: a kill before all; then what was done to everybody; of several the
+    last before it was declared lost. What can't explain it (then it is a violation too) is blamed if nothing else is
+    there."""
+    loss = story.losses.get(first.node or "")
+    end = second.at if loss is None else min(second.at, loss.at)
+    begin = min(first.at, end - LOSS_EXPLAINED)
+    near = [f for f in story.faults if f.at <= end and f.until >= begin and f.node in (first.node, None)]
+    grave = [fault for fault in near if fault.what in LOOKS_DEAD]
+    own = [fault for fault in grave if fault.node is not None]
+    dead = [fault for fault in own if fault.what in KILLS]
+    return max(dead or own or grave or near, key=lambda fault: fault.at, default=None)
