@@ -68,8 +68,8 @@ class ScriptedStore:
     async def now(self):
         return self._answer("now", None, 1_700_000_000_000)
 
-    async def settle(self):
-        return self._answer("settle", "", 0)
+    async def settle_in_passing(self):
+        return self._answer("settle_in_passing", None, 0)
 
     async def take_duty(self, name, node):
         return self._answer("take_duty", name, True)

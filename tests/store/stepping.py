@@ -47,6 +47,7 @@ class Actor:
 
         driver.transaction = stepped
         driver.read = driver.write  # a read is stepped too
+        driver.alone = lambda name, *args: driver.write(lambda tx: tx.rows(name, *args))
 
     async def gate(self) -> None:
         self._idle.set()

@@ -30,6 +30,7 @@ from tests.store.stepping import Action, Stage
 
 NOW = "(SELECT now_ms FROM test_clock)"
 TABLES = ["jobs", "job_tags", "runs", "history", "job_stats", "dead_letters", "run_logs", "nodes", "duties", "endings"]
+_IDS = "SELECT id, state FROM jobs ORDER BY id"
 SOON = START + 1500  # due in 1.5 s: a node may hold it already
 
 
@@ -65,6 +66,19 @@ class Scene:
     def fired(self) -> ClaimedRun:
         assert self.run is not None
         return self.run
+
+    async def finish_first(self) -> None:
+        """Before the two begin."""
+        await self.hands.finish(self.fired())
+        for table in TABLES:
+            await self._watcher.execute(f"DELETE FROM was_{table}; INSERT INTO was_{table} SELECT * FROM {table};")
+
+    async def check_settled(self) -> None:
+        """In the end a job's row says what reading the job said all along."""
+        states = [(await self.hands.store.get_job(1, row["id"])).state for row in await self.hands.sql(_IDS)]
+        while await self.hands.store.settle():
+            pass
+        assert [row["state"] for row in await self.hands.sql(_IDS)] == states
 
     async def check(self, results: tuple[Any, Any]) -> None:
         for result in results:
@@ -116,6 +130,10 @@ def claim(store: Store) -> Awaitable[Claim]:
 
 def other_claim(store: Store) -> Awaitable[Claim]:
     return store.claim("n2", offers=["webhook"], level=1, limit=10, lookahead_ms=2000)
+
+
+def settle(store: Store) -> Awaitable[int]:
+    return store.settle()
 
 
 Verb = Callable[[Scene], Action]
@@ -204,6 +222,18 @@ async def test_finish(scene: tuple[Scene, Stage], schedule: Schedule, verb: str,
     verbs = {**VERBS, "edit": edit(spec(at(START + 9000)) if schedule.at else spec(every(700)))}
     await play.set(spec(schedule), claimed=True)
     assert await explore(play, stage, finish(outcome), verbs[verb]) > 5
+
+
+@pytest.mark.parametrize("verb", ["edit", "retarget", "pause", "delete", "run", "settle", "finish"])
+async def test_settling(scene: tuple[Scene, Stage], verb: str) -> None:
+    """The run of a one-off is over, its job's row does not say so yet, and somebody does something with the job."""
+    play, stage = scene
+    edits = {"edit": edit(spec(at(START + 9000))), "settle": lambda _: settle, "finish": finish(OK)}
+    await play.set(spec(at(SOON)), claimed=True)
+    if verb != "finish":
+        await play.finish_first()
+    assert await explore(play, stage, lambda _: settle, {**VERBS, **edits}[verb]) > 2
+    await play.check_settled()
 
 
 @pytest.mark.parametrize("outcome", [OK, FAILED], ids=["done", "retry"])

@@ -23,7 +23,7 @@ LOGS_EVERY = 3600.0
 class DutyStore(Protocol):
     async def now(self) -> int: ...
 
-    async def settle(self) -> int: ...
+    async def settle_in_passing(self) -> int: ...
 
     async def take_duty(self, name: str, node: str) -> bool: ...
 
@@ -68,7 +68,7 @@ class Duties:
     async def look_after(self) -> None:
         now = self._clock.monotonic()
         if await self._store.take_duty(DUTY, self._node_id):
-            await self._store.settle()
+            await self._store.settle_in_passing()
             if now >= self._upkeep_at:
                 self._upkeep_at = now + UPKEEP_EVERY
                 await self._store.ensure_partitions()

@@ -22,8 +22,8 @@ from onthedot.store.driver import Driver, Row, Transaction
 from onthedot.store.free_runs import free_runs
 from onthedot.store.lanes import claim_lanes
 from onthedot.store.run_rows import claimed_run
+from onthedot.store.settling import Settling
 from onthedot.store.specs import SpecCache
-from onthedot.store.topic import Topic
 
 __all__ = ["Claim", "Claims", "Floor"]
 
@@ -63,7 +63,7 @@ class Floor:
         self._floor = min((row["ready_at"] for row in rows), default=now) - self.TRAIL
 
 
-class Claims(Topic):
+class Claims(Settling):
     def __init__(self, driver: Driver) -> None:
         super().__init__(driver)
         self._specs = SpecCache()
@@ -101,6 +101,8 @@ class Claims(Topic):
         claim, batch, rows = await self.driver.at_once(body)
         if unbounded:
             floor.end(rows, claim.now)
+        if len(rows) >= limit:
+            self.claimed_all_it_could()
         batch.announce()
         return claim
 
@@ -131,10 +133,8 @@ class Claims(Topic):
         free: Sequence[Row],
         batch: ClaimBatch,
     ) -> list[ClaimedRun]:
-        if not (cursors or lanes or free):
-            return []
-        followed = [row["job_id"] for row in (*cursors, *lanes)]
-        jobs, specs = await self._specs.read_claimed(tx, followed, [row["job_id"] for row in free])
+        jobs = await self._specs.read(tx, (row["job_id"] for row in (*cursors, *lanes)))
+        specs = await self._specs.read_specs(tx, (row["job_id"] for row in free))
         runs = [run for row in cursors if (run := _follow(row, jobs[row["job_id"]], batch)) is not None]
         runs += await claim_lanes(tx, node, lanes, jobs, batch)
         runs += free_runs(free, specs, batch)

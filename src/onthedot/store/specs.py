@@ -33,29 +33,18 @@ class SpecCache:
 
     async def read(self, tx: Transaction, job_ids: Iterable[int]) -> dict[int, JobRecord]:
         """The jobs as they are now. A job that is gone is missing from the answer."""
-        jobs, _ = await self.read_claimed(tx, job_ids, ())
-        return jobs
-
-    async def read_claimed(
-        self, tx: Transaction, followed: Iterable[int], free: Iterable[int]
-    ) -> tuple[dict[int, JobRecord], dict[int, tuple[int, JobSpec]]]:
-        """The jobs that are followed (their next slot is to be found), and of all (version, spec)."""
-        wanted = dict.fromkeys(free, _UNKNOWN)
-        records: dict[int, JobRecord] = {}
-        specs: dict[int, tuple[int, JobSpec]] = {}
-        ids = set(followed)
-        for job_id in ids:
-            wanted[job_id] = self._version(job_id)
+        wanted = [(job_id, self._version(job_id)) for job_id in dict.fromkeys(job_ids)]
         if not wanted:
-            return records, specs
-        for row in await tx.rows("claimed_jobs", Rows(list(wanted.items()))):
-            job_id, _, version, _, _, _, _, text = row
-            if job_id in ids:
-                records[job_id] = job = self._record(row)
-                specs[job_id] = version, job.spec
-            else:
-                specs[job_id] = version, self._decode(text)
-        return records, specs
+            return {}
+        return {row["id"]: self._record(row) for row in await tx.rows("claimed_jobs", Rows(wanted))}
+
+    async def read_specs(self, tx: Transaction, job_ids: Iterable[int]) -> dict[int, tuple[int, JobSpec]]:
+        """(version, spec) of jobs as they are now: all that a run needs whose job does not go on with it."""
+        wanted = list(dict.fromkeys(job_ids))
+        if not wanted:
+            return {}
+        decode = self._decode
+        return {job_id: (version, decode(text)) for job_id, version, text in await tx.rows("claimed_specs", wanted)}
 
     def _version(self, job_id: int) -> int:
         known = self._jobs.get(job_id)

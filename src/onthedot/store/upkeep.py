@@ -52,8 +52,7 @@ class Upkeep(Topic):
     async def prune(self, before: int) -> int:
         """What is older than `before` goes: whole partitions, and row by row by index the rest. How much it was."""
         gone = 0
-        while await settle(self.driver, BATCH) >= BATCH:
-            pass
+        await settle(self.driver)
         if self.driver.dialect == "postgres":
             gone += len(await self.driver.write(lambda tx: drop_old(tx, before)))
         for statement in ("prune_history", "prune_logs", "prune_dead"):

@@ -199,8 +199,6 @@ CREATE INDEX dead_letters_newest ON dead_letters (tenant, failed_at, run_id);
 
 CREATE INDEX dead_letters_of_job ON dead_letters (job_id, failed_at, run_id);
 
-CREATE INDEX history_age ON history (slot);
-
 CREATE INDEX history_not_done ON history (tenant, status, slot, id) WHERE status <> 'done';
 
 CREATE INDEX history_of_job ON history (job_id, slot, id);

@@ -130,6 +130,10 @@ SELECT j.id, j.tenant, j.version, j.state, j.anchor_at, j.claimed_slot, j.slots_
     CASE WHEN j.version = x.known THEN NULL ELSE j.spec END AS spec
 FROM unnest($1::bigint[], $2::bigint[]) AS x (id, known) JOIN jobs j ON j.id = x.id;
 
+-- name: claimed_specs
+-- The same for runs whose jobs are not followed: what they fire.
+SELECT id, version, spec FROM jobs WHERE id = ANY ($1::bigint[]);
+
 -- name: move_runs
 -- Catch-up fires a later slot than the cursor's: the row becomes that slot's run.
 UPDATE runs r SET id = x.new_id, slot = x.slot, due_at = x.due_at

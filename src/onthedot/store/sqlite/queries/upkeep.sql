@@ -4,7 +4,9 @@
 SELECT 'history' AS name WHERE 0;  -- SQLite has one table, pruned by index
 
 -- name: prune_history
-DELETE FROM history WHERE rowid IN (SELECT rowid FROM history WHERE slot < ?1 ORDER BY slot LIMIT ?2);
+DELETE FROM history WHERE rowid IN (
+    SELECT h.rowid FROM tenants t CROSS JOIN history h WHERE h.tenant = t.id AND h.slot < ?1 LIMIT ?2
+);
 
 -- name: prune_logs
 DELETE FROM run_logs WHERE run_id IN (SELECT run_id FROM run_logs WHERE updated_at < ?1 ORDER BY updated_at LIMIT ?2);
