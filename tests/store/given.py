@@ -38,7 +38,7 @@ async def change(store: Store, job: JobView, tenant: int = 1, if_match: int | No
 
 async def fetch(store: Store, sql: str) -> list[dict[str, Any]]:
     async def body(tx: Transaction) -> list[dict[str, Any]]:
-        return [dict(row) for row in await tx.sql(sql)]  # type: ignore[call-overload]
+        return [dict(row) for row in await tx.sql(sql)]
 
     return await store.driver.read(body)
 

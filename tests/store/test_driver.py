@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from onthedot.store import Store
-from onthedot.store.driver import Rows, Transaction
+from onthedot.store.driver import Collision, Rows, Transaction
 from tests.store.conftest import START, Times
 
 
@@ -82,3 +82,34 @@ def test_rows_know_their_width() -> None:
     assert Rows([], 2).columns() == [[], []]
     with pytest.raises(ValueError):
         Rows([])
+
+
+async def test_what_is_done_at_once_is_kept_or_leaves_nothing(store: Store) -> None:
+    async def body(tx: Transaction) -> str:
+        await insert(tx, "a")
+        return "done"
+
+    assert await store.driver.at_once(body) == "done"
+    with pytest.raises(Collision):
+        await store.driver.at_once(body)
+
+    async def stop(tx: Transaction) -> None:
+        await insert(tx, "b")
+        raise LookupError("stop")
+
+    with pytest.raises(LookupError):
+        await store.driver.at_once(stop)
+    assert await count(store) == 1
+
+
+async def test_a_statement_alone_is_kept(store: Store) -> None:
+    assert await store.driver.alone("note_endings", 1, [5], START) == []
+    (row,) = await store.driver.alone("take_endings", 10)
+    assert row["ended_at"] == START
+    assert await store.driver.alone("any_endings") == []
+
+
+async def test_a_statement_for_each_row(store: Store) -> None:
+    job_ids = [5] if store.driver.dialect == "postgres" else "[5]"
+    rows = [(1, job_ids, START), (1, job_ids, START)]
+    assert await store.driver.at_once(lambda tx: tx.execute_each("note_endings", rows)) == 2

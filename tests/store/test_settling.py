@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -37,7 +39,7 @@ async def notes(hands: Hands) -> int:
     return sum(row["jobs"] for row in await fetch(hands.store, "SELECT jobs FROM endings"))
 
 
-async def listed(hands: Hands, **wanted: str) -> list[str]:
+async def listed(hands: Hands, **wanted: Any) -> list[str]:
     return [job.state for job in (await hands.store.list_jobs(1, JobFilter(**wanted))).items]
 
 

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import pytest
@@ -262,3 +263,40 @@ def test_scripts_are_taken_apart() -> None:
         raw.execute(statement)
     assert raw.execute("SELECT * FROM a").fetchall() == [("b;c",)]
     raw.close()
+
+
+class TestAtOnce:
+    async def test_cancelled_before_the_commit_nothing_stays(self, path: Path) -> None:
+        driver = SqliteDriver(str(path), SystemClock())
+        begun, go_on = threading.Event(), threading.Event()
+
+        async def body(tx: Transaction) -> None:
+            await tx.sql("CREATE TABLE t (x)")
+            begun.set()
+            go_on.wait(10)
+
+        try:
+            task = asyncio.ensure_future(driver.at_once(body))
+            await asyncio.to_thread(begun.wait, 10)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            go_on.set()
+            await driver.write(lambda tx: tx.sql("CREATE TABLE t (x)"))
+        finally:
+            go_on.set()
+            await driver.close()
+
+    async def test_it_waits_for_nothing_else(self, path: Path) -> None:
+        driver = SqliteDriver(str(path), SystemClock())
+
+        async def body(tx: Transaction) -> None:
+            await tx.sql("CREATE TABLE t (x)")
+            await asyncio.sleep(0)
+
+        try:
+            with pytest.raises(RuntimeError, match="other than its transaction"):
+                await driver.at_once(body)
+            await driver.write(lambda tx: tx.sql("CREATE TABLE t (x)"))
+        finally:
+            await driver.close()
