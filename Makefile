@@ -1,23 +1,22 @@
 # On the Dot. `make help` lists the doors; each is one line of shell, the work is done by the tools it names.
 
 VENV ?= .venv
-# How many processes share the tests. Each has its own PostgreSQL; two is right for two cores.
-WORKERS ?= 2
-export VENV PYTHON
+# How many processes share the tests, each with a PostgreSQL of its own: one more than two cores, since tests wait.
+WORKERS ?= 3
+export VENV PYTHON WORKERS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test venv check sim planted fix chaos lock bench bench-10m soak
+.PHONY: help run test venv check sim planted fix chaos lock bench
 
 help: ## show this list
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 run: ## start API, dashboard and engine on SQLite with the sample jobs, at http://127.0.0.1:8000 (PORT=9000 changes it)
 	@scripts/venv.sh run
 	@exec $(VENV)/bin/onthedot serve --jobs examples/jobs.json $(if $(PORT),--port $(PORT))
 
-test: check ## run every test, on SQLite and on a PostgreSQL of its own, after `make check`
-	$(VENV)/bin/pytest -n $(WORKERS) --dist loadgroup -m "not alone" --durations 10
-	$(VENV)/bin/pytest -m alone --durations 5 || [ $$? -eq 5 ] # 5: there is none
+test: venv ## run every test, on SQLite and on a PostgreSQL of its own, and `make check` beside them
+	@MAKE="$(MAKE)" scripts/test.sh
 
 venv: ## make the environment with all development tools in .venv
 	@scripts/venv.sh dev
@@ -48,10 +47,4 @@ lock: ## pin the requirements anew (UPGRADE=--upgrade takes the newest versions)
 MODE ?= quick
 bench: venv ## measure ours and the peers on the same work (MODE=full takes about an hour; ONLY=drain,webhooks picks)
 	@bench/install.sh
-	$(VENV)/bin/python -m bench --mode $(MODE) $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS))
-
-bench-10m: venv ## drain and claim with 0, 1 M and 10 M more pending jobs, turn by turn (20 GB of disk; DISK=/where/it/lies)
-	$(VENV)/bin/python -m bench --mode huge $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(DISK),--disk $(DISK))
-
-soak: venv ## 500 firings a second for SECONDS=600: memory, tables, dead rows and WAL over time
-	$(VENV)/bin/python -m bench --mode soak --seconds $(or $(SECONDS),600)
+	$(VENV)/bin/python -m bench --mode $(MODE) $(if $(ONLY),--only $(ONLY))

@@ -23,7 +23,7 @@ from onthedot.store.queries import Queries
 from onthedot.store.reading import VIEW
 from tests.store.many_jobs import START
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 LIMIT = 50
 TABLES = ("jobs", "runs", "job_tags")
@@ -74,6 +74,7 @@ def size(request: pytest.FixtureRequest) -> int:
     return number
 
 
+@pytest.mark.xdist_group("plans-postgres")  # one worker builds the million rows, for lists of runs too
 async def test_postgres(many_jobs: Callable[[str, int], str], size: int) -> None:
     queries = Queries("postgres", NOW)
     connection = await asyncpg.connect(many_jobs("postgres", size))
@@ -131,6 +132,7 @@ def _check(label: str, plan: dict[str, Any], index: str | None) -> None:
     assert touched <= 10 * LIMIT, f"{label}: touches {touched} rows for a page of {LIMIT}"
 
 
+@pytest.mark.xdist_group("plans-sqlite")
 def test_sqlite(many_jobs: Callable[[str, int], str], size: int) -> None:
     queries = Queries("sqlite", "now_ms()")
     raw = sqlite3.connect(many_jobs("sqlite", size).removeprefix("sqlite:///"))

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Everything that `make test` runs: the checks beside the tests, told after them; then, with the machine for itself,
+# what measures time. All parts are run whatever the others say; one that fails fails the whole.
+# A third worker fills the time in which tests wait for real processes; a fourth only costs its own start.
+set -u
+cd "$(dirname "$0")/.."
+
+# Each of many processes would compile everything anew.
+unset PYTHONDONTWRITEBYTECODE
+
+checked=$(mktemp)
+"${MAKE:-make}" --no-print-directory check >"$checked" 2>&1 &
+check=$!
+trap 'rm -f "$checked"' EXIT
+trap 'kill "$check" 2>/dev/null; exit 130' INT TERM
+
+failed=0
+"$VENV/bin/pytest" -n "$WORKERS" --dist loadgroup -m "not alone" --durations 10 || failed=1
+wait "$check" || failed=1
+cat "$checked"
+"$VENV/bin/pytest" -m alone --durations 3 || failed=1
+[ "$failed" -eq 0 ] || echo "make test: something failed, see above" >&2
+exit "$failed"
