@@ -15,6 +15,7 @@ import uvloop
 from onthedot.echo import EchoServer
 from onthedot.model.target import Target
 from onthedot.targets import Call
+from tests.targets.bench import Bench
 
 MakeCall = Callable[..., Call]
 SLOT = 1_763_234_567_890  # 2025-11-15T19:22:47.890Z
@@ -82,3 +83,10 @@ def module(tmp_path: Path) -> Callable[[str], str]:
         return name
 
     return write
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, module: Callable[[str], str], make_call: MakeCall) -> AsyncIterator[Bench]:
+    bench = Bench(tmp_path, module, make_call)
+    async with bench.functions:
+        yield bench

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,42 +16,9 @@ from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
 from onthedot.targets.function import Functions
 from onthedot.targets.workers import Workers
+from tests.targets.bench import Bench
 from tests.targets.conftest import Log, MakeCall
 from tests.targets.processes import gone, until
-
-Module = Callable[[str], str]
-
-
-class Bench:
-    """Functions with everything in `tmp_path` registered as it is written."""
-
-    def __init__(self, directory: Path, module: Module, make_call: MakeCall) -> None:
-        self.functions = Functions([], processes=2, import_paths=[str(directory)])
-        self._module, self._make_call = module, make_call
-
-    def define(self, source: str) -> str:
-        name = self._module(source)
-        self.functions._registered[name] = None
-        return name
-
-    async def call(self, function: str, log: Callable[[str], None] | None = None, **params: Any) -> Outcome:
-        extra = {} if log is None else {"log": log}
-        return await self.functions.send(self._make_call(FunctionTarget(function=function), params=params, **extra))
-
-    async def run(self, source: str, **params: Any) -> Outcome:
-        """Define a module with a function `work`, and call it."""
-        return await self.call(f"{self.define(source)}:work", **params)
-
-    @property
-    def pids(self) -> list[int]:
-        return self.functions._workers.pids
-
-
-@pytest.fixture
-async def bench(tmp_path: Path, module: Module, make_call: MakeCall) -> AsyncIterator[Bench]:
-    bench = Bench(tmp_path, module, make_call)
-    async with bench.functions:
-        yield bench
 
 
 async def test_params_become_keyword_arguments_and_the_result_is_kept(bench: Bench):
