@@ -11,6 +11,7 @@ import asyncio
 import os
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
@@ -39,15 +40,14 @@ class Gate:
         self._rule = rule
         self._names: dict[str, tuple[float, list[Where]]] = {}
         self._asking: dict[str, asyncio.Task[list[Where]]] = {}
+        self._judge = lru_cache(maxsize=_REMEMBERED)(self._judged)
+        self._literals = lru_cache(maxsize=_REMEMBERED)(self._literal)
         self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="onthedot-dns")
 
     async def connect(self, host: str, port: int, *, is_address: bool) -> socket.socket:
         """A socket that is connected to one of the host's permitted addresses: the first that answers, in the
         system's order. Raises EgressRefused, or Unanswered."""
-        if is_address:
-            places = self._permitted(host, _look_up(host, socket.AI_NUMERICHOST))
-        else:
-            places = await self._resolve(host)
+        places = self._literals(host) if is_address else await self._resolve(host)
         if len(places) == 1:
             return await self._open(host, port, places[0])
         return await self._first(host, port, places)
@@ -85,7 +85,7 @@ class Gate:
         refusals: list[str] = []
         permitted: list[Where] = []
         for place in found:
-            why = self._refusal(host, place)
+            why = self._judge(host, place[1][0])
             if why is None:
                 permitted.append(place)
             else:
@@ -94,12 +94,15 @@ class Gate:
             raise EgressRefused(f"{host} resolves to {'; '.join(refusals)}" if refusals else f"{host} has no address")
         return permitted
 
-    def _refusal(self, host: str, place: Where) -> str | None:
-        return self._rule.refusal(ip_address(str(place[1][0]).partition("%")[0]), host)
+    def _judged(self, host: str, address: str) -> str | None:
+        return self._rule.refusal(ip_address(address.partition("%")[0]), host)
+
+    def _literal(self, host: str) -> list[Where]:
+        return self._permitted(host, _look_up(host, socket.AI_NUMERICHOST))
 
     async def _open(self, host: str, port: int, place: Where) -> socket.socket:
         family, (address, _, *rest) = place
-        if why := self._refusal(host, place):
+        if why := self._judge(host, address):
             raise EgressRefused(why)
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:

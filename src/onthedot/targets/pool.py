@@ -86,7 +86,10 @@ class Pool:
         if len(self._idle) >= KEPT:
             self._drop(next(iter(self._idle)))
         self._idle[connection] = self._loop.time() + wait
-        self._by_origin.setdefault(connection.origin, {})[connection] = None
+        kept = self._by_origin.get(connection.origin)
+        if kept is None:
+            kept = self._by_origin[connection.origin] = {}
+        kept[connection] = None
         if self._sweeper is None:
             self._sweeper = self._loop.call_later(IDLE / 2, self._sweep)
 

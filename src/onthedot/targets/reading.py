@@ -83,7 +83,9 @@ class Reading:
 
     def kept_for(self) -> float | None:
         """For how many seconds the receiver says that it keeps an idle connection."""
-        for part in self._headers.get(b"keep-alive", b"").split(b","):
+        if b"keep-alive" not in self._headers:
+            return None
+        for part in self._headers[b"keep-alive"].split(b","):
             name, _, value = part.partition(b"=")
             if name.strip().lower() == b"timeout" and (digits := value.strip(b' "')).isdigit():
                 return float(digits[:9])
