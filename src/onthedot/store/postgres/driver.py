@@ -26,6 +26,9 @@ __all__ = ["NOW", "PostgresDriver"]
 T = TypeVar("T")
 NOW = "floor(extract(epoch from clock_timestamp()) * 1000)::bigint"  # a cast alone rounds: half a millisecond early
 REPEATS = 8
+KEPT = 4
+"""Connections that are not given back to the pool after each use."""
+
 IDLE = 3000
 """ms that a transaction of ours may wait for its client. A node that froze or lost its network between two statements
 holds its locks until then: without this, a frozen node kept all others from recording for as long as it was frozen."""
@@ -109,6 +112,9 @@ class PostgresDriver:
         self._notifier = Notifier(self._send)
         self._listeners: list[Listener] = []
         self._ending: set[asyncio.Future[None]] = set()
+        self._kept: list[Any] = []  # connections at hand, taken from the pool
+        self._waiting = 0
+        self._closing = False
 
     @classmethod
     async def open(cls, url: str, *, now: str | None = None) -> PostgresDriver:
@@ -155,22 +161,45 @@ class PostgresDriver:
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Any]:
         try:
-            connection = await self._pool.acquire(timeout=self.address.timeout)
+            connection = await self._acquire()
             try:
-                try:
-                    yield connection
-                except asyncpg.InterfaceError as error:  # a slip of ours, unless the connection went away
-                    if _gone(connection):
-                        raise _away(ConnectionError("the connection was lost")) from error
-                    raise
-            finally:
+                yield connection
+            except asyncpg.InterfaceError as error:  # a slip of ours, unless the connection went away
+                gone = _gone(connection)
                 await self._release(connection)
+                if gone:
+                    raise _away(ConnectionError("the connection was lost")) from error
+                raise
+            except BaseException:
+                await self._release(connection)
+                raise
+            await self._keep(connection)
         except AWAY as error:
             raise _away(error) from error
         except asyncpg.InterfaceError as error:
             if self._pool.is_closing():
                 raise unavailable(error) from error
             raise
+
+    async def _acquire(self) -> Any:
+        while self._kept:
+            connection = self._kept.pop()
+            if not _gone(connection):
+                return connection
+            await self._release(connection)
+        self._waiting += 1
+        try:
+            return await self._pool.acquire(timeout=self.address.timeout)
+        finally:
+            self._waiting -= 1
+
+    async def _keep(self, connection: Any) -> None:
+        """For the next one, if nobody waits. Through the pool, taking and giving back cost 200 µs of CPU each time,
+        more than a statement and its answer (130 µs)."""
+        if self._waiting or len(self._kept) >= KEPT or self._closing:
+            await self._release(connection)
+        else:
+            self._kept.append(connection)
 
     async def _release(self, connection: Any) -> None:
         """To its end even if the caller is cancelled. A connection that can't be given back in order is thrown away by
@@ -270,6 +299,9 @@ class PostgresDriver:
         for listener in self._listeners:
             await listener.close()
         self._listeners.clear()
+        self._closing = True
+        while self._kept:
+            await self._release(self._kept.pop())
         await asyncio.gather(*self._ending)
         try:
             await asyncio.wait_for(self._pool.close(), 5)
