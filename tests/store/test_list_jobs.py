@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from onthedot.model.job import JobView
 from onthedot.store import JobFilter, Store
 from onthedot.store.paging import seal_cursor
 from tests.store.conftest import START, Times
-from tests.store.given import HOUR, create, execute, new
+from tests.store.given import HOUR, create, execute, fetch, new
 
 
 async def ids(store: Store, **filters: Any) -> list[int]:
@@ -221,3 +222,40 @@ class TestRefusals:
         assert len((await store.list_jobs(1, JobFilter(limit=2, cursor=page.next))).items) == 2
         with pytest.raises(Invalid, match="another list"):
             await store.list_jobs(1, JobFilter(status="active", cursor=page.next))
+
+
+async def test_pages_are_exact_however_many_kinds_are_merged(store: Store, times: Times) -> None:
+    """The newest of each combination of state, target and schedule are merged: none twice, none left out, in order."""
+    schedules = [{"cron": "0 * * * *"}, {"every": "1h"}, {"in": "1h"}, {"at": "2030-01-01T00:00:00Z"}]
+    targets = [
+        {"type": "webhook", "url": "https://example.com/"},
+        {"type": "command", "command": "c"},
+        {"type": "function", "function": "a:b"},
+    ]
+    dice = Random(4)
+    made = await store.create_jobs(
+        [
+            new(
+                tenant=dice.choice([1, 1, 1, 2]),
+                schedule=dice.choice(schedules),
+                target=dice.choice(targets),
+                paused=dice.random() < 0.3,
+            )
+            for _ in range(150)
+        ]
+    )
+    assert all(isinstance(job, JobView) for job in made)
+    await execute(store, "UPDATE jobs SET state = 'quarantined' WHERE id % 7 = 0")
+    rows = [row for row in await fetch(store, "SELECT * FROM jobs ORDER BY id DESC") if row["tenant"] == 1]
+    for status in (None, "active", "paused", "quarantined", "ended"):
+        for target in (None, "webhook", "command", "container"):
+            for schedule in (None, "in", "cron"):
+                wanted = [
+                    row["id"]
+                    for row in rows
+                    if status in (None, row["state"])
+                    and target in (None, row["target_type"])
+                    and schedule in (None, row["schedule_kind"])
+                ]
+                found = await walk(store, status=status, target=target, schedule=schedule, limit=11)
+                assert found == wanted, (status, target, schedule)

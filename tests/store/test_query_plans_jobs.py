@@ -26,6 +26,9 @@ from tests.store.many_jobs import START
 pytestmark = pytest.mark.timeout(300)
 
 LIMIT = 50
+MOST_PAGES = (
+    40 * LIMIT
+)  # 16 MB of buffers: of each of five kinds a page of jobs, and of each shown its runs and history
 TABLES = ("jobs", "runs", "job_tags")
 SOON = START + 30_000
 
@@ -40,16 +43,16 @@ def _fields(wanted: JobFilter) -> dict[str, Any]:
 
 
 LISTS = {
-    "all": (JobFilter(), "jobs_newest"),
-    "all, later": (after(JobFilter(), 40_000), "jobs_newest"),
-    "state, common": (JobFilter(status="active"), "jobs_by_state"),
-    "state, rare": (JobFilter(status="paused"), "jobs_by_state"),
-    "state, none": (JobFilter(status="quarantined"), "jobs_by_state"),
-    "state, later": (after(JobFilter(status="paused"), 30_000), "jobs_by_state"),
-    "target, common": (JobFilter(target="webhook"), "jobs_by_target"),
-    "target, rare": (JobFilter(target="command"), "jobs_by_target"),
-    "schedule, common": (JobFilter(schedule="in"), "jobs_by_schedule"),
-    "schedule, rare": (JobFilter(schedule="cron"), "jobs_by_schedule"),
+    "all": (JobFilter(), "jobs_listed"),
+    "all, later": (after(JobFilter(), 40_000), "jobs_listed"),
+    "state, common": (JobFilter(status="active"), "jobs_listed"),
+    "state, rare": (JobFilter(status="paused"), "jobs_listed"),
+    "state, none": (JobFilter(status="quarantined"), "jobs_listed"),
+    "state, later": (after(JobFilter(status="paused"), 30_000), "jobs_listed"),
+    "target, common": (JobFilter(target="webhook"), "jobs_listed"),
+    "target, rare": (JobFilter(target="command"), "jobs_listed"),
+    "schedule, common": (JobFilter(schedule="in"), "jobs_listed"),
+    "schedule, rare": (JobFilter(schedule="cron"), "jobs_listed"),
     "tag, common": (JobFilter(tag="common"), "job_tags"),
     "tag, rare": (JobFilter(tag="rare"), "job_tags"),
     "tag, later": (after(JobFilter(tag="rare"), 30_000), "job_tags"),
@@ -98,7 +101,7 @@ async def _executed(connection: Any, sql: str, args: list[Any]) -> dict[str, Any
     await connection.execute(f"PREPARE asked AS {sql}")
     try:
         values = ", ".join(map(_literal, args))
-        text = await connection.fetchval(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE asked({values})")
+        text = await connection.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE asked({values})")
     finally:
         await connection.execute("DEALLOCATE asked")
     plan: dict[str, Any] = json.loads(text)[0]["Plan"]
@@ -130,6 +133,8 @@ def _check(label: str, plan: dict[str, Any], index: str | None) -> None:
             assert step["Actual Rows"] <= 2 * (LIMIT + 1), f"{label}: sorts more than a page"
     assert index is None or any(str(name).startswith(index) for name in used), f"{label}: {used}"
     assert touched <= 10 * LIMIT, f"{label}: touches {touched} rows for a page of {LIMIT}"
+    read = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+    assert read <= MOST_PAGES, f"{label}: reads {read} pages of the database for a page of {LIMIT}"
 
 
 @pytest.mark.xdist_group("plans-sqlite")

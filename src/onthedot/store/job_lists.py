@@ -26,6 +26,12 @@ from onthedot.store.topic import Topic
 __all__ = ["JobFilter", "JobLists", "statement_for"]
 
 STATES: tuple[str, ...] = typing.get_args(JobState)
+NARROWED = {
+    "kinds": ("kinds.state", "kinds.target", "kinds.schedule"),
+    "rows": ("where.state", "where.target", "where.schedule"),
+}
+"""By state, target and schedule: the newest are taken of the kinds that are wanted; other lists drop what is not."""
+
 END = "\U0010ffff"  # no text goes on with this, so every text with a prefix comes before prefix + END
 
 
@@ -91,29 +97,31 @@ def statement_for(tenant: int, wanted: JobFilter) -> tuple[str, list[Any]]:
     kinds = {"next": (int, int), "matching": (str, int)}.get(drive, (int,))
     position = None if wanted.cursor is None else open_cursor(wanted.cursor, _asked(wanted), kinds)
     low, high = _prefix(wanted.q)
+    state, target, schedule = NARROWED["kinds" if drive == "newest" else "rows"]
     where: list[tuple[str, list[Any]]] = [
-        ("state", [wanted.status]),
-        ("target", [wanted.target]),
-        ("schedule", [wanted.schedule]),
+        (state, [wanted.status]),
+        (target, [wanted.target]),
+        (schedule, [wanted.schedule]),
     ]
     if drive != "tagged":
-        where.append(("tag", [wanted.tag]))
+        where.append(("where.tag", [wanted.tag]))
     args: list[Any]
     if drive == "next":
         name = "list_jobs_by_next"
         before = NEVER if wanted.next_before is None else wanted.next_before
         args = [tenant, before, *(position or (_before(wanted.next_after), NEVER)), limit]
-        where.append(("matching", [low, high]))
+        where.append(("where.matching", [low, high]))
     elif drive == "matching":
         start = max((low, 0), tuple(position or ()))  # a cursor from elsewhere must not lead out of the prefix
         name, args = "list_jobs_matching", [tenant, low, high, *start, limit]
     elif drive == "tagged":
         name, args = "list_jobs_tagged", [tenant, wanted.tag, *(position or (NEVER,)), limit]
     else:
-        name, args = "list_jobs", [tenant, limit]
-        where.append(("before", position or [None]))
+        name, args = "list_jobs", [tenant, *(position or (NEVER,)), limit]
     used = [(part, given) for part, given in where if given[0] is not None]
-    parts = "".join(f"+where.{part}" for part, _ in used)
+    parts = "".join(f"+{part}" for part, _ in used)
+    if wanted.status is not None:
+        parts += "+where.so_still"
     return name + VIEW + parts, [*args, *(value for _, given in used for value in given)]
 
 

@@ -69,7 +69,8 @@ class Queries:
             if f"{{{place}}}" not in text:
                 raise KeyError(f"{self.dialect}: statement {main!r} has no place {{{place}}}")
             text = text.replace(f"{{{place}}}", " AND ".join(pieces))
-        text = text.replace("{where}", "true" if self.dialect == "postgres" else "1")
+        for conditions in ("{where}", "{kinds}"):
+            text = text.replace(conditions, "true" if self.dialect == "postgres" else "1")
         return _PLACE.sub("", text)
 
     def _parameters(self, text: str) -> int:

@@ -213,19 +213,13 @@ CREATE INDEX jobs_by_key_search ON jobs (tenant, key_search, id) WHERE key_searc
 
 CREATE INDEX jobs_by_name_search ON jobs (tenant, name_search, id) WHERE name_search IS NOT NULL;
 
-CREATE INDEX jobs_by_schedule ON jobs (tenant, schedule_kind, id);
-
 CREATE INDEX jobs_by_source ON jobs (tenant, source, id) WHERE source IS NOT NULL;
-
-CREATE INDEX jobs_by_state ON jobs (tenant, state, id);
-
-CREATE INDEX jobs_by_target ON jobs (tenant, target_type, id);
 
 CREATE INDEX jobs_ended_one_off ON jobs (ended_at, id) WHERE state = 'ended' AND one_off;
 
 CREATE UNIQUE INDEX jobs_key ON jobs (tenant, key) WHERE key IS NOT NULL;
 
-CREATE INDEX jobs_newest ON jobs (tenant, id);
+CREATE INDEX jobs_listed ON jobs (tenant, state, target_type, schedule_kind, id);
 
 CREATE INDEX run_logs_age ON run_logs (updated_at);
 

@@ -1,10 +1,36 @@
 -- Lists of jobs. Each is driven by one index and stops at its limit; further filters are put into {where}.
 
+-- The newest first. `kinds` are the combinations of state, target and schedule that this tenant has: each step skips to
+-- the next one in jobs_listed. Of each that is wanted the newest are taken, and of those the newest.
 -- name: list_jobs
+WITH RECURSIVE kinds AS (
+    (SELECT state, target_type, schedule_kind FROM jobs WHERE tenant = $1
+     ORDER BY tenant, state, target_type, schedule_kind LIMIT 1)
+    UNION ALL
+    SELECT n.* FROM kinds k CROSS JOIN LATERAL (
+        SELECT state, target_type, schedule_kind FROM jobs
+        WHERE tenant = $1 AND (state, target_type, schedule_kind) > (k.state, k.target_type, k.schedule_kind)
+        ORDER BY tenant, state, target_type, schedule_kind LIMIT 1) n
+)
 SELECT {columns} FROM (
-    SELECT * FROM jobs j WHERE j.tenant = $1 AND {where} ORDER BY -j.id LIMIT $2
+    SELECT j.* FROM kinds k CROSS JOIN LATERAL (
+        SELECT * FROM jobs j
+        WHERE j.tenant = $1 AND j.state = k.state AND j.target_type = k.target_type
+          AND j.schedule_kind = k.schedule_kind AND j.id + 0 < $2 AND {where}
+        ORDER BY j.id + 0 DESC LIMIT $3) j
+    WHERE {kinds}
+    ORDER BY j.id DESC LIMIT $3
 ) j {joins}
 ORDER BY j.id DESC;
+
+-- name: kinds.state
+k.state = $1
+
+-- name: kinds.target
+k.target_type = $1
+
+-- name: kinds.schedule
+k.schedule_kind = $1
 
 -- name: list_jobs_tagged
 SELECT {columns} FROM (
@@ -40,12 +66,12 @@ SELECT {columns}, j.matched FROM (
 ) j {joins}
 ORDER BY j.matched, j.id;
 
--- name: where.before
--j.id > -$1::bigint
-
 -- name: where.state
+j.state = $1
+
 -- A one-off without a scheduled run has ended, whatever its row says yet.
-j.state = $1 AND (NOT j.one_off OR j.state NOT IN ('active', 'paused')
+-- name: where.so_still
+(NOT j.one_off OR j.state NOT IN ('active', 'paused')
     OR (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.tenant = j.tenant AND r.kind = 'scheduled' LIMIT 1) IS NOT NULL)
 
 -- name: where.target

@@ -97,7 +97,7 @@ SELECT {columns} FROM jobs j {joins} WHERE j.tenant = ?1 AND j.id = ?2;
 SELECT {columns} FROM jobs j {joins} WHERE j.tenant = ?1 AND j.key = ?2;
 
 -- name: get_jobs
-SELECT {columns} FROM jobs j {joins} WHERE j.tenant = ?1 AND j.id IN (SELECT value FROM json_each(?2));
+SELECT {columns} FROM jobs j {joins} WHERE +j.tenant = ?1 AND j.id IN (SELECT value FROM json_each(?2));
 
 -- name: prune_jobs
 DELETE FROM jobs

@@ -1,10 +1,47 @@
 -- Lists of jobs. Each is driven by one index and stops at its limit; further filters are put into {where}.
 
+-- The newest first. `kinds` has one job of each combination of state, target and schedule that this tenant has: each step
+-- skips to the next one in jobs_listed. `newest` merges their jobs: it takes the newest that it holds (that is what ORDER
+-- BY means here), and puts the next older one of the same kind in its place. In three steps because SQLite reads
+-- all that is equal to find what is greater than (a, b, c).
 -- name: list_jobs
-SELECT {columns} FROM (
-    SELECT * FROM jobs j WHERE j.tenant = ?1 AND {where} ORDER BY j.id DESC LIMIT ?2
-) j {joins}
+WITH RECURSIVE kinds (id) AS (
+    SELECT * FROM (SELECT id FROM jobs WHERE tenant = ?1 ORDER BY state, target_type, schedule_kind LIMIT 1)
+    UNION ALL
+    SELECT coalesce(
+        (SELECT n.id FROM jobs n
+         WHERE n.tenant = ?1 AND n.state = k.state AND n.target_type = k.target_type AND n.schedule_kind > k.schedule_kind
+         ORDER BY n.schedule_kind LIMIT 1),
+        (SELECT n.id FROM jobs n WHERE n.tenant = ?1 AND n.state = k.state AND n.target_type > k.target_type
+         ORDER BY n.target_type, n.schedule_kind LIMIT 1),
+        (SELECT n.id FROM jobs n WHERE n.tenant = ?1 AND n.state > k.state
+         ORDER BY n.state, n.target_type, n.schedule_kind LIMIT 1))
+    FROM kinds CROSS JOIN jobs k ON k.id = kinds.id
+), newest (id) AS (
+    SELECT (SELECT j.id FROM jobs j
+            WHERE j.tenant = ?1 AND j.state = k.state AND j.target_type = k.target_type
+              AND j.schedule_kind = k.schedule_kind AND j.id < ?2 AND {where}
+            ORDER BY j.id DESC LIMIT 1)
+    FROM kinds CROSS JOIN jobs k ON k.id = kinds.id WHERE {kinds}
+    UNION ALL
+    SELECT (SELECT j.id FROM jobs j
+            WHERE j.tenant = ?1 AND j.state = k.state AND j.target_type = k.target_type
+              AND j.schedule_kind = k.schedule_kind AND j.id < k.id AND {where}
+            ORDER BY j.id DESC LIMIT 1)
+    FROM newest CROSS JOIN jobs k ON k.id = newest.id
+    ORDER BY 1 DESC LIMIT ?3
+)
+SELECT {columns} FROM newest CROSS JOIN jobs j ON j.id = newest.id {joins}
 ORDER BY j.id DESC;
+
+-- name: kinds.state
+k.state = ?1
+
+-- name: kinds.target
+k.target_type = ?1
+
+-- name: kinds.schedule
+k.schedule_kind = ?1
 
 -- name: list_jobs_tagged
 SELECT {columns} FROM (
@@ -42,13 +79,13 @@ SELECT {columns}, j.matched FROM (
 ) j {joins}
 ORDER BY j.matched, j.id;
 
--- name: where.before
-j.id < ?1
-
 -- name: where.state
+j.state = ?1
+
 -- A one-off without a scheduled run has ended, whatever its row says yet.
-j.state = ?1 AND (NOT j.one_off OR j.state NOT IN ('active', 'paused')
-    OR (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.tenant = j.tenant AND r.kind = 'scheduled' LIMIT 1) IS NOT NULL)
+-- name: where.so_still
+(NOT j.one_off OR j.state NOT IN ('active', 'paused')
+    OR EXISTS (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.kind = 'scheduled'))
 
 -- name: where.target
 j.target_type = ?1
