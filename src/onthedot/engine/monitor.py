@@ -60,7 +60,7 @@ class Monitor:
         self._deadline: Entry | None = None
         self._log: RunLog | None = None
         self._watching = False
-        self._withdraw: Callable[[], None] | None = None
+        self._withdraw: Callable[[], bool | None] | None = None
         self._unreported: Finished | None = None  # it waits for room at the Recorder's
 
     def start(self) -> None:
@@ -70,7 +70,7 @@ class Monitor:
             now_us = around.time.now_us()
             if now_us >= run.due_at * 1000 and around.lease.may_start():
                 self._start(now_us // 1000)
-                self._withdraw = hand_over(call_of(run, self.timeout, self._write), self._answered)
+                self._withdraw = hand_over(call_of(run, self.timeout, self._write, self._begins), self._answered)
                 return
         self.task = asyncio.get_running_loop().create_task(self.watch())
 
@@ -81,16 +81,19 @@ class Monitor:
         if self._unreported is not None:
             self._report_over_the_bound()
         elif self._withdraw is not None:
-            self._withdraw()
+            if self._withdraw() is False:
+                self._not_begun()
             self._end(self._stopped())
         elif self._watching and self.task is not None:  # a task cancelled before its first step would never run at all
             self.task.cancel()
 
     # handed over
 
-    def _answered(self, outcome: Outcome) -> None:
+    def _answered(self, outcome: Outcome | None) -> None:
         """Called by the target, on this loop."""
         if self._withdraw is not None:
+            if outcome is None:
+                self._not_begun()
             self._end(outcome)
 
     # with a task of its own

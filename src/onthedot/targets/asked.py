@@ -21,18 +21,22 @@ class WorkerDied(Exception):
 
 
 class Asked:
-    """`answer` is what the caller waits for. Where `begun` is given, it is told when the call begins later than it was
-    asked for, and the call may be given up as long as it has not begun."""
+    """`ended` hears how it went, once, and never before `submit` has returned. Where `begun` is given, it is told when
+    the call begins later than it was asked for, and the call may be given up (NotBegun) as long as it has not begun."""
 
-    __slots__ = ("_told", "answer", "begun", "expected", "function", "log", "message", "since", "worker")
+    __slots__ = ("_told", "begun", "done", "ended", "expected", "function", "log", "message", "since", "worker")
 
     def __init__(
-        self, function: str, message: bytes, log: Callable[[str], None], begun: Callable[[float], None] | None = None
+        self,
+        function: str,
+        message: bytes,
+        log: Callable[[str], None],
+        ended: Callable[[Answer | Exception], None],
+        begun: Callable[[float], None] | None = None,
     ) -> None:
-        loop = asyncio.get_running_loop()
-        self.function, self.message, self.log, self.begun = function, message, log, begun
-        self.answer: asyncio.Future[Answer] = loop.create_future()
-        self.since = loop.time()
+        self.function, self.message, self.log, self.ended, self.begun = function, message, log, ended, begun
+        self.since = asyncio.get_running_loop().time()
+        self.done = False  # answered, failed, or nobody wants to know any more
         self.worker: Worker | None = None
         self.expected = 0.0  # seconds
         self._told = False
@@ -41,12 +45,3 @@ class Asked:
         if self.begun is not None and not self._told and at - self.since > _MOMENT:
             self._told = True
             self.begun(at)
-
-    def answered(self, answer: Answer) -> None:
-        if not self.answer.done():  # nobody waits for what was cancelled
-            self.has_begun(answer.begun)
-            self.answer.set_result(answer)
-
-    def failed(self, error: Exception) -> None:
-        if not self.answer.done():
-            self.answer.set_exception(error)

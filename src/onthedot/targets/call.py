@@ -60,9 +60,10 @@ class Kind(Protocol):
     async def __aexit__(self, *exc: object) -> None: ...
 
 
-HandOver = Callable[[Call, Callable[[Outcome], None]], Callable[[], None]]
+HandOver = Callable[[Call, Callable[[Outcome | None], None]], Callable[[], bool | None]]
 """The other door of a kind that carries calls out elsewhere, and needs no task here to wait for each: takes a call and
-whom to tell how it ended, never before it returns; gives back how to withdraw it, after which nobody is told."""
+whom to tell how it ended (None: it was not begun), never before it returns; gives back how to withdraw it, after which
+nobody is told. A withdrawal that says False came before the call began."""
 
 
 def run_environment(call: Call) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import msgspec
@@ -19,7 +19,7 @@ from onthedot.model.instant import format_instant
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
 from onthedot.targets.answers import Answer
-from onthedot.targets.asked import Asked, WorkerDied
+from onthedot.targets.asked import Asked
 from onthedot.targets.call import Call, NotBegun
 from onthedot.targets.registry import names
 from onthedot.targets.workers import Workers
@@ -84,22 +84,31 @@ class Functions:
         return self._workers.ahead
 
     async def send(self, call: Call) -> Outcome:
+        answer: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
+        withdraw = self.hand_over(call, lambda outcome: None if answer.done() else answer.set_result(outcome))
+        try:
+            outcome = await answer
+        except asyncio.CancelledError:
+            if not withdraw() and call.begun is not None:
+                raise NotBegun from None
+            raise
+        if outcome is None:
+            raise NotBegun
+        return outcome
+
+    def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool]:
+        """Without a task that waits: that alone would cost as much as the rest."""
         target = call.target
         assert isinstance(target, FunctionTarget)
         name = self._called(target.function)
         if name is None:
-            return Outcome(kind="refused", error=f"{target.function} is not registered on this node")
-        asked = Asked(target.function, _message(name, call), call.log, call.begun)
+            return _at_once(ended, Outcome(kind="refused", error=f"{target.function} is not registered on this node"))
+        asked = Asked(target.function, _message(name, call), call.log, lambda how: ended(_outcome(how)), call.begun)
         try:
             self._workers.submit(asked)
-            answer = await asked.answer
-        except asyncio.CancelledError:
-            if not self._workers.withdraw(asked) and call.begun is not None:
-                raise NotBegun from None
-            raise
-        except (WorkerDied, OSError) as error:
-            return Outcome(kind="error", retryable=True, error=str(error))
-        return _outcome(answer)
+        except OSError as error:
+            return _at_once(ended, Outcome(kind="error", retryable=True, error=f"the call can't be sent: {error}"))
+        return lambda: self._workers.withdraw(asked)
 
     def _called(self, function: str) -> str | None:
         """Module and name as `worker_main` wants them; None: it may not be called. Looked at once for each function."""
@@ -132,10 +141,25 @@ def _message(name: str, call: Call) -> bytes:
     return "\0".join((*parts, call.key or "")).encode()
 
 
-def _outcome(answer: Answer) -> Outcome:
-    if answer.ok:
-        return Outcome(kind="ok", detail={"result": _decoded(answer.result)} if answer.has_result else {})
-    return Outcome(kind="error", retryable=answer.retryable, error=answer.error.decode("utf-8", "replace"))
+def _at_once(ended: Callable[[Outcome | None], None], outcome: Outcome) -> Callable[[], bool]:
+    telling = asyncio.get_running_loop().call_soon(ended, outcome)
+
+    def withdraw() -> bool:
+        telling.cancel()
+        return False
+
+    return withdraw
+
+
+def _outcome(how: Answer | Exception) -> Outcome | None:
+    """None: it was not begun."""
+    if isinstance(how, NotBegun):
+        return None
+    if isinstance(how, Exception):
+        return Outcome(kind="error", retryable=True, error=str(how))
+    if how.ok:
+        return Outcome(kind="ok", detail={"result": _decoded(how.result)} if how.has_result else {})
+    return Outcome(kind="error", retryable=how.retryable, error=how.error.decode("utf-8", "replace"))
 
 
 def _decoded(result: bytes) -> Any:

@@ -30,7 +30,7 @@ class Reloading(Protocol):
 
 @runtime_checkable
 class HandingOver(Protocol):
-    def hand_over(self, call: Call, ended: Callable[[Outcome], None]) -> Callable[[], None]: ...
+    def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool | None]: ...
 
 
 class Targets:

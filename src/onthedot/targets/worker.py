@@ -15,9 +15,9 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from onthedot.targets.answers import Answer, Answers, Nonsense
 from onthedot.targets.asked import Asked, WorkerDied
@@ -36,6 +36,16 @@ _FD_ROOM = socket.CMSG_SPACE(4)
 _HANG_UP = 1.0  # seconds between the end of a process's voice and its own
 
 
+class Pool(Protocol):
+    """Whom a worker tells."""
+
+    def ended(self, asked: Asked, how: Answer | Exception) -> None: ...
+
+    def changed(self, worker: Worker) -> None:
+        """Answers came, or the worker has ended."""
+        ...
+
+
 class Worker:
     """A process in its own session, so that it and all it starts can be killed as one group."""
 
@@ -44,20 +54,20 @@ class Worker:
         process: asyncio.subprocess.Process,
         calls: tuple[socket.socket, socket.socket],
         answers: socket.socket,
-        changed: Callable[[Worker], None],
-        took: Callable[[str, float], None],
+        pool: Pool,
     ) -> None:
         self.pid = process.pid
         self.asked: dict[int, Asked] = {}  # sent, not answered; the first is the one that runs, or will next
         self.debt = 0.0  # seconds that these are expected to take
         self.done = 0
         self.dead = False
+        self.killed = False  # by us; it will be dead in a moment
         self.retiring = False  # no more calls
         self.full = False  # the socket takes no more until something is answered
         self.settled = False  # with a call that takes its time, and nothing behind it
         self.seen: Asked | None = None  # first in line when somebody last looked
         self.returned: list[Asked] = []  # of a dead one: what it had not begun
-        self._process, self._answers_link, self._changed, self._took = process, answers, changed, took
+        self._process, self._answers_link, self._pool = process, answers, pool
         self._calls, self._theirs = calls
         self._numbers = itertools.count(1)
         self._answers = Answers()
@@ -72,9 +82,7 @@ class Worker:
         self._watch = self._loop.create_task(self._until_it_ends())
 
     @classmethod
-    async def start(
-        cls, import_paths: Sequence[str], changed: Callable[[Worker], None], took: Callable[[str, float], None]
-    ) -> Worker:
+    async def start(cls, import_paths: Sequence[str], pool: Pool) -> Worker:
         """Returns when it has said that it is there. OSError if it can't be started."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, _APART)
         answers, told = socket.socketpair()
@@ -97,7 +105,7 @@ class Worker:
                 raise
         for end in (ours, answers):
             end.setblocking(False)
-        worker = cls(process, (ours, theirs), answers, changed, took)
+        worker = cls(process, (ours, theirs), answers, pool)
         try:
             await worker._hello
         except BaseException:
@@ -160,7 +168,7 @@ class Worker:
 
     def _readable(self) -> None:
         self.read()
-        self._changed(self)
+        self._pool.changed(self)
 
     def read(self) -> None:
         """Take every answer that is there."""
@@ -193,8 +201,7 @@ class Worker:
             self.debt = self.debt - asked.expected if self.asked else 0.0
             self.full = False
             self._hear(asked, answer.output)
-            self._took(asked.function, answer.ended - answer.begun)
-            asked.answered(answer)
+            self._pool.ended(asked, answer)
         self.settled = False
         if answer.replace:
             self.retiring = True
@@ -217,7 +224,7 @@ class Worker:
 
     def kill(self) -> None:
         """End it and whatever it started, at once."""
-        self.retiring = True
+        self.retiring = self.killed = True
         if self._process.returncode is None:
             signal_group(self.pid, signal.SIGKILL)
         self._last_words()
@@ -249,11 +256,11 @@ class Worker:
         self.returned = self.take_back()
         self.read()
         self._stop_reading()
-        self.dead = True
+        self.dead = self.killed = True
         self._last_words()
         why = self._fault or _how_it_ended(code)
         for asked in self.asked.values():
-            asked.failed(WorkerDied(why))
+            self._pool.ended(asked, WorkerDied(why))
         self.asked.clear()
         self._close_output()
         for fd in self._carried:
@@ -262,12 +269,12 @@ class Worker:
             end.close()
         if not self._hello.done():
             self._hello.set_exception(OSError(why))
-        self._changed(self)
+        self._pool.changed(self)
 
     def _last_words(self) -> None:
         """Of the call that ran; unless nobody listens any more."""
         for asked in self.asked.values():
-            if not asked.answer.done():
+            if not asked.done:
                 listener = self._listener or Listener(self._output, asked.log)
                 listener.drain()
                 self._listener = listener

@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Sequence
 
+from onthedot.targets.answers import Answer
 from onthedot.targets.asked import Asked, WorkerDied
 from onthedot.targets.call import NotBegun
 from onthedot.targets.pace import AHEAD, PATIENCE, SHORT, Pace
@@ -28,6 +29,7 @@ class Workers:
     def __init__(self, processes: int, import_paths: Sequence[str], *, calls: int = CALLS_PER_WORKER) -> None:
         self._processes, self._import_paths, self._calls = processes, tuple(import_paths), calls
         self._waiting: deque[Asked] = deque()
+        self._ended: list[tuple[Asked, Answer | Exception]] = []
         self._idle: list[Worker] = []
         self._all: deque[Worker] = deque()  # that can still be sent something; the first is the next to be sent ahead
         self._leaving: set[Worker] = set()
@@ -39,7 +41,7 @@ class Workers:
 
     @property
     def pids(self) -> list[int]:
-        return [worker.pid for worker in (*self._all, *self._leaving) if not worker.dead]
+        return [worker.pid for worker in (*self._all, *self._leaving) if not worker.killed]
 
     @property
     def ahead(self) -> int:
@@ -50,7 +52,7 @@ class Workers:
 
     def submit(self, asked: Asked) -> None:
         if self._closed:
-            asked.failed(WorkerDied("the node stops"))
+            self.ended(asked, WorkerDied("the node stops"))
             return
         asked.expected = self._pace.expected(asked.function)
         if self._waiting or not self._give(asked):
@@ -59,6 +61,7 @@ class Workers:
 
     def withdraw(self, asked: Asked) -> bool:
         """Nobody waits for it any more; whether it had begun. A worker that runs it is killed."""
+        asked.done, asked.ended = True, _nobody
         worker = asked.worker
         if worker is None:
             if asked in self._waiting:
@@ -71,9 +74,30 @@ class Workers:
         begun = asked not in taken
         if asked in worker.asked.values():
             self._let_go(worker)
-        self._again(other for other in taken if other is not asked)
-        self._changed(worker)
+        self._again(taken)
+        self.changed(worker)
         return begun
+
+    def ended(self, asked: Asked, how: Answer | Exception) -> None:
+        """Told in a moment, and all that ended by then at once: who hears it may ask for the next thing."""
+        if isinstance(how, Answer):
+            self._pace.took(asked.function, how.ended - how.begun)
+        if not asked.done:
+            asked.done = True
+            self._ended.append((asked, how))
+            if len(self._ended) == 1:
+                asyncio.get_running_loop().call_soon(self._tell)
+
+    def _tell(self) -> None:
+        ended, self._ended = self._ended, []
+        for asked, how in ended:
+            if isinstance(how, Answer):
+                asked.has_begun(how.begun)
+            try:
+                asked.ended(how)
+            except Exception as error:  # of one caller, who must not cost the others their answer
+                report = {"message": "whoever called a function could not take its answer", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(report)
 
     def _give(self, asked: Asked) -> bool:
         """To a worker, if one has nothing to do or it may be sent ahead."""
@@ -95,24 +119,20 @@ class Workers:
 
     def _again(self, taken: Iterable[Asked]) -> None:
         """What was taken back goes before what came later."""
-        self._waiting.extendleft(reversed([asked for asked in taken if not asked.answer.done()]))
+        self._waiting.extendleft(reversed([asked for asked in taken if not asked.done]))
 
     def _dispatch(self) -> None:
         while self._closed and self._waiting:
-            self._waiting.popleft().failed(WorkerDied("the node stops"))
+            self.ended(self._waiting.popleft(), WorkerDied("the node stops"))
         while self._waiting:
             asked = self._waiting[0]
-            if asked.answer.done():
-                self._waiting.popleft()
-                continue
             asked.expected = self._pace.expected(asked.function)
             if not self._give(asked):
                 break
             self._waiting.popleft()
         self._start_more()
 
-    def _changed(self, worker: Worker) -> None:
-        """Answers came, or the worker has ended."""
+    def changed(self, worker: Worker) -> None:
         if worker.dead:
             self._leaving.discard(worker)
             self._forget(worker)
@@ -138,7 +158,7 @@ class Workers:
                 continue
             if worker.seen is first:
                 self._again(worker.settle())
-                self._changed(worker)
+                self.changed(worker)
             else:
                 worker.seen = first
             again = again or not worker.settled
@@ -158,7 +178,7 @@ class Workers:
         for asked in waiting:
             if asked.since <= last:
                 self._waiting.remove(asked)
-                asked.failed(NotBegun())
+                self.ended(asked, NotBegun())
         return any(asked.since > last for asked in waiting)
 
     # processes
@@ -166,7 +186,7 @@ class Workers:
     def _start_more(self, wanted: int = 0) -> None:
         """As many as there are calls that wait."""
         wanted = max(wanted, min(len(self._waiting), self._processes)) - len(self._starting)
-        busy = sum(1 for worker in self._leaving if worker.asked)
+        busy = sum(1 for worker in self._leaving if not worker.killed)
         room = self._processes - len(self._all) - len(self._starting) - busy
         for _ in range(min(wanted, room)):
             task = asyncio.get_running_loop().create_task(self._start())
@@ -176,10 +196,10 @@ class Workers:
     async def _start(self) -> None:
         generation = self._generation
         try:
-            worker = await Worker.start(self._import_paths, self._changed, self._pace.took)
+            worker = await Worker.start(self._import_paths, self)
         except OSError as error:
             if self._waiting and not self._all:
-                self._waiting.popleft().failed(OSError(f"no worker process can be started: {error}"))
+                self.ended(self._waiting.popleft(), OSError(f"no worker process can be started: {error}"))
         else:
             self._all.append(worker)
             if self._closed or generation != self._generation:
@@ -232,3 +252,7 @@ class Workers:
         for worker in list(self._all):
             self._let_go(worker)
         await asyncio.gather(*(worker.gone() for worker in list(self._leaving)))
+
+
+def _nobody(how: Answer | Exception) -> None:
+    """Who withdrew a call is not told."""
