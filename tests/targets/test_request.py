@@ -17,7 +17,8 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from onthedot.model.target import WebhookTarget
 from onthedot.targets.call import Call
-from onthedot.targets.request import body_of, request_of
+from onthedot.targets.request import _lines, body_of, request_of
+from onthedot.targets.route import place_of, split_url
 from onthedot.targets.signature import read_secret, sign, traceparent
 from tests.targets.conftest import SLOT, MakeCall
 
@@ -28,10 +29,15 @@ def now() -> int:
     return int(datetime.now(UTC).timestamp() * 1000)
 
 
+def written(call: Call, now_ms: int = 0) -> bytes:
+    assert isinstance(call.target, WebhookTarget)
+    named, path = split_url(call.target.url)
+    return request_of(call, call.target, place_of(named), path, agent="onthedot/1", now_ms=now_ms)
+
+
 def sent(call: Call, now_ms: int = 0) -> tuple[str, dict[str, str], bytes]:
     """What goes out, read by a parser that is not ours: request line, headers, body."""
-    assert isinstance(call.target, WebhookTarget)
-    head, _, body = request_of(call, call.target, agent="onthedot/1", now_ms=now_ms).partition(b"\r\n\r\n")
+    head, _, body = written(call, now_ms).partition(b"\r\n\r\n")
     line, _, rest = head.decode().partition("\r\n")
     parsed = message_from_string(rest, policy=HTTP)
     assert len(parsed.keys()) == len(set(parsed.keys()))
@@ -106,6 +112,13 @@ def test_a_user_in_the_url_is_an_authorization(make_call: MakeCall):
     assert sent(make_call(own))[1]["authorization"] == "Bearer 1"
 
 
+def test_headers_too_long_to_be_remembered_are_sent_all_the_same(make_call: MakeCall):
+    held = _lines.cache_info().currsize
+    _, headers, _ = sent(make_call(WebhookTarget(url="http://x/", headers={"x-long": "y" * 8000, "x-short": "z"})))
+    assert (headers["x-long"], headers["x-short"]) == ("y" * 8000, "z")
+    assert _lines.cache_info().currsize == held
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -133,7 +146,7 @@ def test_whatever_a_job_says_one_request_goes_out(headers: dict[str, str], body:
     target = WebhookTarget(url="http://x/" + path, headers=headers, body=body)
     call = Call(run_id="7-1", job_id=7, slot=SLOT, attempt=1, target=target)
     try:
-        raw = request_of(call, target, agent="a", now_ms=0)
+        raw = written(call)
     except ValueError:
         return
     seen = Seen()

@@ -98,23 +98,28 @@ class Gate:
         return self._rule.refusal(ip_address(address.partition("%")[0]), host)
 
     def _literal(self, host: str) -> list[Where]:
-        return self._permitted(host, _look_up(host, socket.AI_NUMERICHOST))
+        try:
+            found = _look_up(host, socket.AI_NUMERICHOST)
+        except OSError as error:  # an interface that this machine does not have
+            raise Unanswered("can't connect", f"{host}: {error}") from None
+        return self._permitted(host, found)
 
     async def _open(self, host: str, port: int, place: Where) -> socket.socket:
         family, (address, _, *rest) = place
         if why := self._judge(host, address):
             raise EgressRefused(why)
-        sock = socket.socket(family, socket.SOCK_STREAM)
         try:
-            sock.setblocking(False)
-            await asyncio.get_running_loop().sock_connect(sock, (address, port, *rest))
+            # Told that it is TCP, asyncio lets small packets go at once.
+            sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+            try:
+                sock.setblocking(False)
+                await asyncio.get_running_loop().sock_connect(sock, (address, port, *rest))
+            except BaseException:
+                sock.close()
+                raise
         except OSError as error:
-            sock.close()
             why = os.strerror(error.errno) if error.errno else str(error)  # each loop words it in its own way
             raise Unanswered("can't connect", f"{why} ({address}, port {port})") from None
-        except BaseException:
-            sock.close()
-            raise
         return sock
 
     async def _first(self, host: str, port: int, places: list[Where]) -> socket.socket:

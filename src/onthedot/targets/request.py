@@ -4,7 +4,7 @@ The body is the job's: an object, list, number or boolean goes out as JSON, text
 an empty one (a timer POSTs nothing: all there is to know is in the headers). A `content-type` among the job's headers
 wins.
 
-What is the same for all runs of a job is written once (`_opening`), the rest of the head is one line of formatting:
+What is the same for all runs of a job is written once (`_lines`), the rest of the head is one line of formatting:
 together 5 µs, where a dictionary of headers that is checked and joined for each run cost 30.
 """
 
@@ -19,13 +19,14 @@ import msgspec
 from onthedot.model.instant import format_instant
 from onthedot.model.target import WebhookTarget
 from onthedot.targets.call import Call
-from onthedot.targets.route import route_of
+from onthedot.targets.route import Place
 from onthedot.targets.signature import sign, traceparent
 
 __all__ = ["body_of", "request_of"]
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_REMEMBERED = 1000  # characters of a job's own headers, so that long ones do not fill the memory
 _BODILESS = frozenset({"GET", "HEAD"})
 _OURS = re.compile(
     r"host|content-length|transfer-encoding|connection|keep-alive|te|trailer|upgrade|expect|proxy-.*"
@@ -44,37 +45,42 @@ def body_of(body: Any) -> tuple[bytes, str | None]:
     return _encode(body), "application/json"
 
 
-def request_of(call: Call, target: WebhookTarget, *, agent: str, now_ms: int) -> bytes:
-    """Ours over the job's headers, the job's over the defaults. ValueError: a URL or a header that can't be sent."""
+def request_of(call: Call, target: WebhookTarget, place: Place, path: str, *, agent: str, now_ms: int) -> bytes:
+    """Ours over the job's headers, the job's over the defaults. ValueError: a header that can't be sent."""
     body, content_type = body_of(target.body)
-    opening = _opening(target.method, target.url, agent, content_type, tuple(target.headers.items()))
+    headers = tuple(target.headers.items())
+    lines = _lines if sum(len(value) for _, value in headers) <= _REMEMBERED else _write_lines
     run, timestamp = call.run_id, now_ms // 1000
     signature = ""
     if target.secret is not None:
         signature = f"webhook-signature: {sign(target.secret, run, timestamp, body)}\r\n"
     length = f"content-length: {len(body)}\r\n" if body or target.method not in _BODILESS else ""
     return (
-        f"{opening}{length}webhook-id: {run}\r\nwebhook-timestamp: {timestamp}\r\n{signature}"
+        f"{target.method} {path} HTTP/1.1\r\n"
+        f"{lines(place.host, place.authorization, agent, content_type, headers)}{length}"
+        f"webhook-id: {run}\r\nwebhook-timestamp: {timestamp}\r\n{signature}"
         f"x-onthedot-job: {call.job_id}\r\nx-onthedot-scheduled-for: {_instant(call.slot)}\r\n"
         f"x-onthedot-attempt: {call.attempt}\r\ntraceparent: {traceparent(run, call.attempt)}\r\n\r\n"
     ).encode() + body
 
 
-@lru_cache(maxsize=1024)
-def _opening(method: str, url: str, agent: str, content_type: str | None, headers: tuple[tuple[str, str], ...]) -> str:
-    """The request line and the headers that are the same each time."""
-    route = route_of(url)
+def _write_lines(
+    host: str, authorization: str | None, agent: str, content_type: str | None, headers: tuple[tuple[str, str], ...]
+) -> str:
+    """The headers that are the same each time."""
     sent = {"user-agent": agent, "accept": "*/*", "accept-encoding": "identity"}
     if content_type is not None:
         sent["content-type"] = content_type
-    if route.authorization is not None:
-        sent["authorization"] = route.authorization
+    if authorization is not None:
+        sent["authorization"] = authorization
     for name, value in headers:
         if _NAME.fullmatch(name) is None or _CONTROL.search(value):
             raise ValueError(
                 f"the header {name[:200]!r} can't be sent: a control character, or one that no name may have"
             )
         sent[name.lower()] = value
-    lines = [f"{method} {route.path} HTTP/1.1", f"host: {route.host}"]
-    lines += [f"{name}: {value}" for name, value in sent.items() if not _OURS.fullmatch(name)]
-    return "\r\n".join(lines) + "\r\n"
+    lines = [f"{name}: {value}\r\n" for name, value in sent.items() if not _OURS.fullmatch(name)]
+    return f"host: {host}\r\n{''.join(lines)}"
+
+
+_lines = lru_cache(maxsize=1024)(_write_lines)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from yarl import URL
 
 from onthedot.targets.address import Address, literal
@@ -14,7 +12,6 @@ _IN_NAMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 ACCEPTED = "an absolute http or https URL"
 
 
-@lru_cache(maxsize=4096)
 def read_url(text: str) -> tuple[URL, Address | None]:
     """The URL and, if its host spells out an address, that address. ValueError says what is wrong with it.
 

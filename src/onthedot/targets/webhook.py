@@ -29,7 +29,7 @@ from onthedot.targets.egress import EgressRule
 from onthedot.targets.gate import EgressRefused, Gate
 from onthedot.targets.pool import Pool
 from onthedot.targets.request import request_of
-from onthedot.targets.route import Route, route_of
+from onthedot.targets.route import Place, place_of, split_url
 from onthedot.targets.url import ACCEPTED, is_localhost
 
 __all__ = ["Webhooks"]
@@ -50,7 +50,7 @@ class Webhooks:
         self._tls = tls
         self._gate: Gate | None = None
         self._pool: Pool | None = None
-        self._routed = lru_cache(maxsize=4096)(self._route)
+        self._place = lru_cache(maxsize=4096)(self._judged_place)
 
     @property
     def offers(self) -> list[str]:
@@ -58,10 +58,10 @@ class Webhooks:
 
     def check(self, target: WebhookTarget) -> None:
         try:
-            route = route_of(target.url)
+            place = place_of(split_url(target.url)[0])
         except ValueError as error:
             raise Invalid.one("target.url", str(error), given=target.url[:200], accepted=ACCEPTED) from None
-        host, address = route.origin[1], route.address
+        host, address = place.origin[1], place.address
         if address is None and is_localhost(host):
             address = LOOPBACK
         why = None if address is None else self._rule.refusal(address, host)
@@ -73,15 +73,16 @@ class Webhooks:
         assert isinstance(target, WebhookTarget)
         assert pool is not None, "not entered"
         try:
-            route, refusal = self._routed(target.url)
+            named, path = split_url(target.url)
+            place, refusal = self._place(named)
         except ValueError as error:
             return Outcome(kind="refused", error=f"the URL {error}")
         if refusal is not None:
             return Outcome(kind="refused", error=refusal)
         try:
-            request = request_of(call, target, agent=self._agent, now_ms=self._clock.now_ms())
-            connection = pool.take(route.origin) or await pool.connect(
-                route.origin, is_address=route.address is not None
+            request = request_of(call, target, place, path, agent=self._agent, now_ms=self._clock.now_ms())
+            connection = pool.take(place.origin) or await pool.connect(
+                place.origin, is_address=place.address is not None
             )
             try:
                 answer = await connection.ask(request, is_head=target.method == "HEAD")
@@ -101,10 +102,10 @@ class Webhooks:
             now_ms=0 if answer.retry_after is None else self._clock.now_ms(),
         )
 
-    def _route(self, url: str) -> tuple[Route, str | None]:
-        """With why the rule refuses the address that the URL spells out."""
-        route = route_of(url)
-        return route, None if route.address is None else self._rule.refusal(route.address)
+    def _judged_place(self, named: str) -> tuple[Place, str | None]:
+        """With why the rule refuses the address that it spells out."""
+        place = place_of(named)
+        return place, None if place.address is None else self._rule.refusal(place.address)
 
     async def __aenter__(self) -> Self:
         self._gate = Gate(self._rule)
