@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -9,8 +10,9 @@ import pytest
 from onthedot.engine.messages import Return
 from onthedot.model.duration import Duration
 from onthedot.model.run import Outcome
+from onthedot.store import Finished
 from onthedot.targets import Call
-from tests.engine.making import OK, claimed
+from tests.engine.making import claimed
 from tests.engine.test_monitor import Bench
 
 
@@ -53,18 +55,26 @@ async def test_what_is_stopped_before_it_begins_costs_no_try(fake_clock, cause, 
     if back:
         assert told == Return("1-1", 1)
     else:
+        assert isinstance(told, Finished)
         assert (told.outcome.kind, told.started_at) == ("cancelled", None)
 
 
 async def test_lateness_and_timeout_count_from_when_it_begins(fake_clock):
     bench = Bench(fake_clock)
     queue = Queue(bench)
+
+    async def watch() -> None:
+        while True:
+            await bench.deadlines.step()
+
+    watching = asyncio.ensure_future(watch())
     await bench.start(claimed("1-1", due_at=bench.now, timeout=Duration(1000)))
     await fake_clock.advance(0.9)
     queue.begin(fake_clock.monotonic())
     await fake_clock.advance(0.9)
-    bench.deadlines.expire()
     assert bench.recorder.take_all() == []
-    queue.calls[0][1](OK)
+    await fake_clock.advance(0.1)
     result = bench.result()
-    assert (result.started_at, result.lateness_ms, result.duration_ms) == (bench.now + 900, 900, 900)
+    assert result.outcome.kind == "timeout"
+    assert (result.started_at, result.lateness_ms, result.duration_ms) == (bench.now + 900, 900, 1000)
+    watching.cancel()
