@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 import time
@@ -21,7 +22,7 @@ from bench.page import page
 from bench.running import Report, play_all
 from bench.scenarios import MODES, scenarios
 from bench.services import TUNING, services
-from bench.text import markdown, settings, summary
+from bench.text import document, markdown, settings, summary
 from bench.wanted import Verdict, judge
 
 ROUNDS = {"tiny": 1, "quick": 1, "full": 3, "huge": 3, "soak": 1}
@@ -54,7 +55,8 @@ def main() -> int:
     rounds, load, began = chosen.rounds or ROUNDS[chosen.mode], os.getloadavg()[0], time.monotonic()
     with services(chosen.disk or Path("/var/tmp"), REDIS_SERVER) as places:
         reports = play_all(wanted, places, rounds=rounds, peers=not chosen.no_peers, say=_say)
-        about = _about(chosen.mode, rounds, places.version, load, time.monotonic() - began)
+        version = places.version
+    about = _about(chosen.mode, rounds, version, load, time.monotonic() - began)
     verdicts = judge(reports, peers=not chosen.no_peers)
     name = FILES.get(chosen.mode, "bench")
     _write(reports, about, verdicts, chosen.out, name)
@@ -64,7 +66,7 @@ def main() -> int:
     _say(f"\n### What was wanted\n\n{summary(verdicts)}")
     for warning in (line for report in reports for line in report.warnings()):
         _say(f"WARNING {warning}")
-    _say(f"\n{chosen.out / name}.html and .json, after {time.monotonic() - began:.0f} s")
+    _say(f"\n{chosen.out / name}.html and .json, after {about['took']}")
     return 0
 
 
@@ -77,8 +79,14 @@ def _about(mode: str, rounds: int, version: str, load: float, took: float) -> di
         "load before": f"{load:.1f} (1 minute average; above 0.5 other work shares the cores and only ratios count)",
         "PostgreSQL": f"{version}, fsync on, {', '.join(f'{name}={value}' for name, value in TUNING.items())}",
         "shared": "contestant, database and receiver share these cores; nothing is pinned",
-        "took": f"{took:.0f} s",
+        "took": f"{took:.0f} s, {_children_cpu_seconds():.0f} s of CPU",
     }
+
+
+def _children_cpu_seconds() -> float:
+    """Contestants, databases and receiver: all have ended and were waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _commit() -> str:
@@ -122,6 +130,7 @@ def _write(reports: Sequence[Report], about: dict[str, Any], verdicts: Sequence[
         ],
     }
     (out / f"{name}.json").write_bytes(msgspec.json.format(json.dumps(raw).encode(), indent=1))
+    (out / f"{name}.md").write_text(document(reports, about, verdicts))
     (out / f"{name}.html").write_text(page(reports, about, verdicts))
 
 

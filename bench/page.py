@@ -60,7 +60,8 @@ def _report(report: Report) -> str:
     for figure in scenario.also:
         if any(seat.figures(figure) for seat in report.played):
             charts += f"<h3>{escape(NAMES.get(figure, figure))}{_less(figure)}</h3>{_bars(report, figure)}"
-    return f"<h2>{escape(scenario.title)}{_less(scenario.figure)}</h2>{charts}{''.join(_details(report.played))}"
+    less = _less(scenario.figure) if charts else ""
+    return f"<h2>{escape(scenario.title)}{less}</h2>{charts}{''.join(_details(report.played))}"
 
 
 def _less(figure: str) -> str:

@@ -173,7 +173,7 @@ def _asked(
             spent = places.receiver_cpu_seconds() - receiver
             figures["receiver_busy"] = spent / (given["n"] / figures["rate"])
         if entry.among is not None:
-            figures["seeded_seconds"] = places.seeding_seconds(entry.among)
+            figures |= {"among": entry.among, "seeded_seconds": places.seeding_seconds(entry.among)}
         return figures
 
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from bench.figures import cell
 from bench.running import Played, Report
 from bench.wanted import Verdict
 
-__all__ = ["markdown", "said_once", "settings", "summary"]
+__all__ = ["document", "markdown", "said_once", "settings", "summary"]
+
+
+def document(reports: Sequence[Report], about: Mapping[str, str], verdicts: Sequence[Verdict]) -> str:
+    """Everything, as a part of docs/performance.md."""
+    facts = "\n".join(f"- {name}: {value}" for name, value in about.items())
+    judged = ["| | figure | measured | wanted |", "|---|---|---|---|"]
+    judged += ["| " + " | ".join(verdict.cells()) + " |" for verdict in verdicts]
+    wanted = "\n".join(judged) if verdicts else "Nothing was wanted of these scenarios."
+    tables, tuned = markdown(reports), settings(reports)
+    return f"{facts}\n\n### What was wanted\n\n{wanted}\n{tables}\n\n### Settings\n\n{tuned}\n"
 
 
 def markdown(reports: Sequence[Report]) -> str:

@@ -12,13 +12,14 @@ __all__ = ["Judged", "Seat", "Verdict", "Wanted", "judge"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """`figure` of ours must be at least or at most `reach`: by itself, or divided by that of the seat `to`."""
+    """`figure` of ours must be at least or at most `reach`: by itself, or divided by that of the seat `to`; of several
+    the best, round by round."""
 
     what: str
     figure: str
     sense: Literal["at least", "at most"]
     reach: float
-    to: str | None = None
+    to: str | tuple[str, ...] | None = None
     of: str | None = None  # the seat that is judged; None: ours
     unit: str = ""
 
@@ -44,6 +45,16 @@ class Verdict:
         found = "not measured" if self.value is None else f"{_number(self.value)}{self.unit}"
         word = "reached" if self.reached else "MISSED "
         return f"{word} {self.what}: {found} (wanted: {self.sense} {_number(self.reach)}{self.unit})"
+
+    def cells(self) -> list[str]:
+        """As a row of a table."""
+        found = "not measured" if self.value is None else f"{_number(self.value)}{self.unit}"
+        return [
+            "reached" if self.reached else "**missed**",
+            self.what,
+            found,
+            f"{self.sense} {_number(self.reach)}{self.unit}",
+        ]
 
     def json(self) -> dict[str, Any]:
         return {
@@ -80,7 +91,7 @@ def judge(reports: Sequence[Judged], *, peers: bool = True) -> list[Verdict]:
         Verdict(report.key, wanted.what, _value(report, wanted), wanted.sense, wanted.reach, wanted.unit)
         for report in reports
         for wanted in report.wanted
-        if peers or wanted.to is None or _seat(report, wanted.to) is not None
+        if peers or wanted.to is None or any(_seat(report, name) is not None for name in _names(wanted))
     ]
 
 
@@ -90,11 +101,16 @@ def _value(report: Judged, wanted: Wanted) -> float | None:
         return None
     values = own.figures(wanted.figure)
     if wanted.to is not None:
-        other = _seat(report, wanted.to)
+        others = [seat.figures(wanted.figure) for name in _names(wanted) if (seat := _seat(report, name)) is not None]
+        best = max if wanted.sense == "at least" else min
         # Round by round: a slow minute hits both, and ratios of medians would mix one's good with the other's bad.
-        theirs = [] if other is None else other.figures(wanted.figure)
+        theirs = [best(played) for played in zip(*(figures for figures in others if figures), strict=False)]
         values = [ours / them for ours, them in zip(values, theirs, strict=False) if them]
     return median(values) if values else None
+
+
+def _names(wanted: Wanted) -> tuple[str, ...]:
+    return (wanted.to,) if isinstance(wanted.to, str) else wanted.to or ()
 
 
 def _seat(report: Judged, name: str) -> Seat | None:
@@ -102,4 +118,6 @@ def _seat(report: Judged, name: str) -> Seat | None:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:,.2f}"
+    if abs(value) >= 1000 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 0.01 else f"{value:.4f}"

@@ -14,6 +14,7 @@ import httptools
 from bench.contest import Cost
 from bench.ours.parts import BATCH, create, opened, spec, webhooks
 from bench.ours.serving import serving
+from bench.ours.sizes import Sizes
 from bench.ours.wire import request
 from onthedot.service import DEFAULT_TENANT
 
@@ -35,9 +36,11 @@ async def create_one(store: str, n: int) -> dict[str, Any]:
 async def create_bulk(store: str, n: int) -> dict[str, Any]:
     async with opened(store, webhooks()) as (_, service):
         later = spec({"in": "1d"}, TARGET)
+        sizes = await Sizes.of(store)
         cost, began = Cost(), time.perf_counter()
         await create(service, (later for _ in range(n)))
-        return {"rate": n / (time.perf_counter() - began), "batch": BATCH, **cost.per_run(n)}
+        rate = n / (time.perf_counter() - began)
+        return {"rate": rate, "batch": BATCH, **cost.per_run(n), "bytes": await sizes.per_run(n)}
 
 
 async def create_http(store: str, n: int, connections: int = 32) -> dict[str, Any]:

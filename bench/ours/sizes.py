@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import asyncpg
 
@@ -26,11 +26,11 @@ class Sizes:
         return cls(url, await _read(url))
 
     async def per_run(self, n: int) -> dict[str, float]:
-        """History (rows and indexes) and WAL that a run left behind, and what a job takes."""
+        """What each run (or job) added to the tables, indexes included, and to the log; and the tables' size now."""
         now = await _read(self._url)
         if not now:
             return {}
-        grown: dict[str, Any] = {name: (now[name] - self._before[name]) / n for name in ("history", "wal")}
+        grown = {name: (now[name] - self._before[name]) / n for name in ("history", "jobs", "wal")}
         return {**grown, "jobs_table": now["jobs"], "runs_table": now["runs"]}
 
 

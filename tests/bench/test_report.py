@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bench.contest import Tally, quantiles
 from bench.contestants import CONTESTANTS, OURS
+from bench.document import PERFORMANCE, SCALE, place_results, placed, scale_page
 from bench.page import page
 from bench.running import Played, Report
 from bench.scenarios import MODES, Entry, Scenario, scenarios
-from bench.text import markdown, settings, summary
+from bench.text import document, markdown, settings, summary
 from bench.wanted import Wanted, judge
 
 TWICE = Wanted("twice as fast as them", "rate", "at least", 2.0, "them", unit=" ×")
@@ -60,6 +63,13 @@ def test_another_seat_than_ours_can_be_judged():
     assert judge([report])[0].value == 0.95
 
 
+def test_of_several_settings_the_best_counts():
+    wanted = [Wanted("webhooks", "rate", "at least", 2.5, ("small", "large"))]
+    scenario = Scenario("webhooks", "Webhooks", "rate", [Entry("postgres", "drain")], {}, wanted=wanted)
+    report = Report(scenario, [rates("us", 30, 30), rates("small", 10, 20), rates("large", 15, 5)])
+    assert judge([report])[0].value == pytest.approx((30 / 15 + 30 / 20) / 2)
+
+
 def test_what_was_not_measured_is_missed():
     """Unless peers were left out on purpose."""
     report = Report(DRAIN, [rates("us", 30)])
@@ -80,6 +90,31 @@ def test_a_busy_receiver_is_told():
     (warning,) = Report(DRAIN, busy).warnings()
     assert "95% busy while us played" in warning
     assert warning in page([Report(DRAIN, busy)], {})
+
+
+def test_results_are_placed_between_their_marks(tmp_path: Path):
+    report = Report(DRAIN, [rates("us", 30), rates("them", 20)])
+    (tmp_path / "soak.md").write_text(document([report], {"machine": "2 cores"}, judge([report])))
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- soak: begin -->\nold\n<!-- soak: end -->\nafter\n")
+    assert place_results(tmp_path, page) == ["soak"]
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "| **missed** | twice as fast as them | 1.5 × | at least 2 × |" in text
+    assert "old" not in text
+    with pytest.raises(ValueError, match="no place marked"):
+        placed("nothing", "soak", "x")
+
+
+def test_the_page_has_a_place_for_every_result():
+    for name in ("bench", "bench-10m", "soak"):
+        assert "text" in placed(PERFORMANCE.read_text(), name, "text")
+
+
+def test_the_page_on_scale_says_what_the_model_says():
+    """`python -m bench.document` after bench/measured.json changed."""
+    assert scale_page(SCALE.read_text()) == SCALE.read_text()
 
 
 def test_settings_are_told_once():
@@ -130,7 +165,8 @@ def test_every_entry_has_its_contestant_and_ours_comes_first(mode):
         names = {entry.label or (OURS.get(entry.who) or CONTESTANTS[entry.who]).name for entry in scenario.entries}
         assert len(names) == len(scenario.entries), "who plays twice has a label"
         for wanted in scenario.wanted:
-            assert {wanted.to, wanted.of} <= {*names, None}, "what is wanted is about somebody who takes part"
+            others = {wanted.to} if isinstance(wanted.to, str) else set(wanted.to or ())
+            assert {*others, wanted.of} <= {*names, None}, "what is wanted is about somebody who takes part"
 
 
 def test_every_figure_of_the_goal_is_judged():
