@@ -110,9 +110,9 @@ async def bare_webhooks(store: str, n: int, echo: str, at_once: int = 1000) -> d
                 raise RuntimeError(outcome.error)
 
     async with Webhooks(rule, version=VERSION) as sender:
-        began = time.perf_counter()
+        cost, began = Cost(), time.perf_counter()
         await asyncio.gather(*(loop(sender) for _ in range(min(at_once, n))))
-        return {"rate": n / (time.perf_counter() - began)}
+        return {"rate": n / (time.perf_counter() - began), **cost.per_run(n)}
 
 
 def _webhook(echo: str) -> dict[str, Any]:

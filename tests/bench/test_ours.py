@@ -67,11 +67,11 @@ def test_creating_over_http(postgres_url: str):
 
 
 def test_a_seeded_database_drains_what_is_due_and_keeps_the_rest(postgres_url: str):
-    play("seed", store=postgres_url, pending=30_000)
+    play("seed", store=postgres_url, pending=6000)
     figures = play("drain_and_claim", store=postgres_url, n=200)
     assert figures["claims"] >= 2, "a hundred at a time"
     assert figures["bytes"]["wal"] > 0
-    assert in_own_loop(lambda: pending_of(postgres_url)) == 30_000
+    assert in_own_loop(lambda: pending_of(postgres_url)) == 6000
     assert "runs_free" in in_own_loop(lambda: indexes_of(postgres_url)), "they are back after the seeding"
 
 
