@@ -16,7 +16,10 @@ log = logging.getLogger(__name__)
 
 
 def sleep_2_mins() -> None:
-    """Longer than its period of a minute, so that two of them overlap: watch `onthedot runs list`."""
+    """Long enough to be watched, cancelled or killed half-way: `onthedot runs list`.
+
+    Its period is longer still: a machine with one core has two processes for functions, and others need one too.
+    """
     _sleep(120)
 
 

@@ -204,6 +204,19 @@ def test_durations_are_said_as_people_say_them(ms, said):
     assert words.how_long(ms) == said
 
 
+@pytest.mark.parametrize(
+    ("path", "broken"),
+    [
+        ("http://127.0.0.1:5003/a/b?c=1&d", "http://|127.0.0.1:|5003/|a/|b?|c=1&|d"),
+        ("periodic_functions.functions:greet", "periodic_functions.functions:|greet"),
+        ("$ disk-space", "$ disk-space"),
+        ("", ""),
+    ],
+)
+def test_a_line_breaks_where_an_address_has_its_joints(path, broken):
+    assert "|".join(words.pieces(path)) == broken
+
+
 def test_totals_are_red_only_when_something_is_wrong():
     calm = StoreStats(jobs={"active": 1}, pending=1, running=0, dead=0, last_hour={"DONE": 1200})
     assert [(name, number, tone) for name, number, tone in totals(calm)] == [

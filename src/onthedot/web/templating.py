@@ -8,6 +8,7 @@ from typing import Any
 import jinja2
 
 from onthedot.web.static import static_url
+from onthedot.web.words import pieces
 
 __all__ = ["render"]
 
@@ -26,4 +27,5 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     environment.globals["static_url"] = static_url
+    environment.filters["pieces"] = pieces
     return environment

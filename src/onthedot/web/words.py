@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from onthedot.model.job import JobView
 from onthedot.model.schedule import Schedule
 from onthedot.model.target import CommandTarget, FunctionTarget, Target, WebhookTarget
 from onthedot.timing import describe
 
-__all__ = ["count_words", "expression", "how_long", "schedule_words", "target_words", "title"]
+__all__ = ["count_words", "expression", "how_long", "pieces", "schedule_words", "target_words", "title"]
+
+
+def pieces(path: str) -> list[str]:
+    """An address or a function's name, where a line may break."""
+    return re.split(r"(?<=[/:?&])(?=[^/:])", path)
 
 
 def title(job: JobView) -> str:
