@@ -31,9 +31,24 @@ async def test_what_ended_in_time_does_not_expire(fake_clock):
     entry = deadlines.set(1.0, lambda: expired.append("never"))
     deadlines.clear(entry)
     await fake_clock.advance(2.0)
-    deadlines.expire()
+    deadlines.expire(fake_clock.monotonic())
     assert expired == []
     assert len(deadlines) == 0
+
+
+async def test_an_answer_that_has_come_but_was_not_heard_yet_is_in_time(fake_clock):
+    """The loop was busy over the deadline: what lies in the socket is read before anything is called a time-out."""
+    deadlines, expired = Deadlines(fake_clock), []
+    entry = deadlines.set(1.0, lambda: expired.append("answered"))
+    deadlines.set(1.0, lambda: expired.append("silent"))
+    await fake_clock.advance(2.0)
+
+    async def hear() -> None:
+        await asyncio.sleep(0)  # the socket is read, and who waits for it is told
+        deadlines.clear(entry)
+
+    await asyncio.gather(deadlines.step(), hear())
+    assert expired == ["silent"]
 
 
 async def test_a_new_earlier_deadline_wakes_it(fake_clock):
@@ -59,5 +74,5 @@ async def test_long_timeouts_of_short_runs_are_swept_out(fake_clock):
     assert len(deadlines) < 2000
     deadlines.clear(kept[0])
     await fake_clock.advance(3700)
-    deadlines.expire()
+    deadlines.expire(fake_clock.monotonic())
     assert expired == list(range(1, 10))

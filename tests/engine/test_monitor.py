@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -19,7 +20,7 @@ from onthedot.engine.slots import Slots
 from onthedot.engine.statistics import Lateness
 from onthedot.engine.surroundings import Surroundings
 from onthedot.model.duration import Duration
-from onthedot.model.run import Attempt, ClaimedRun
+from onthedot.model.run import Attempt, ClaimedRun, Outcome
 from onthedot.store import Finished
 from onthedot.targets import Call, NotBegun
 from tests.engine.making import FAILED, FUNCTION, OK, FakeSender, claimed
@@ -214,11 +215,11 @@ async def test_the_timeout_counts_from_when_it_begins(bench, fake_clock):
     await fake_clock.advance(0.9)
     queue.begin(fake_clock.monotonic())
     await fake_clock.advance(0.9)
-    bench.deadlines.expire()
+    bench.deadlines.expire(fake_clock.monotonic())
     await fake_clock.settle()
     assert bench.recorder.take_all() == []
     await fake_clock.advance(0.2)
-    bench.deadlines.expire()
+    bench.deadlines.expire(fake_clock.monotonic())
     await fake_clock.settle()
     result = bench.result()
     assert result.outcome.kind == "timeout"
@@ -313,3 +314,88 @@ async def test_a_bug_in_the_engine_is_told_to_the_node(bench, fake_clock):
     monitor = await bench.start(claimed(due_at=bench.now))
     assert [type(error) for error in bench.crashes] == [TypeError]
     assert bench.ended == [monitor]
+
+
+class Door:
+    """A target that is handed calls; the test says how they end."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.ended: dict[str, Callable[[Outcome], None]] = {}
+        self.withdrawn: list[str] = []
+        bench.sender.direct["webhook"] = self.hand_over
+
+    def hand_over(self, call: Call, ended: Callable[[Outcome], None]) -> Callable[[], None]:
+        self.ended[call.run_id] = ended
+        return lambda: self.withdrawn.append(call.run_id)
+
+
+async def test_a_call_is_handed_over_at_once_and_ends_when_the_target_says_so(bench, fake_clock):
+    door = Door(bench)
+    run = claimed("1-1", due_at=bench.now)
+    monitor = Monitor(run, bench.pool, bench.around, bench.ended.append)
+    monitor.start()
+    assert monitor.task is None
+    await fake_clock.advance(0.25)
+    door.ended["1-1"](OK)
+    result = bench.result()
+    assert (result.run, result.outcome, result.duration_ms) == (run, OK, 250)
+    assert bench.ended == [monitor]
+    assert bench.sender.calls == []
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"), [("cancel", "cancelled"), ("interrupted", "interrupted"), ("timeout", "timeout")]
+)
+async def test_what_was_handed_over_is_withdrawn_when_it_is_stopped(bench, cause, kind):
+    door = Door(bench)
+    monitor = await bench.start(claimed("1-1", due_at=bench.now))
+    monitor.stop(cause)
+    monitor.stop("interrupted")
+    door.ended["1-1"](OK)  # too late: nobody listens
+    assert bench.result().outcome.kind == kind
+    assert door.withdrawn == ["1-1"]
+    assert bench.ended == [monitor]
+
+
+async def test_what_was_handed_over_and_is_gone_is_dropped_without_a_word(bench):
+    door = Door(bench)
+    monitor = await bench.start(claimed("1-1", due_at=bench.now))
+    monitor.stop("gone")
+    assert bench.recorder.take_all() == []
+    assert not bench.holdings.has("1-1", 1)
+    assert (door.withdrawn, bench.ended) == (["1-1"], [monitor])
+
+
+async def test_nothing_is_handed_over_early_or_without_a_lease(bench, fake_clock):
+    door = Door(bench)
+    await bench.start(claimed("1-1", due_at=bench.now + 7))
+    assert door.ended == {}
+    await fake_clock.advance(4.5)
+    await bench.start(claimed("2-1", due_at=bench.now))
+    assert door.ended == {}
+    assert Return("2-1", 1) in bench.recorder.take_all()
+
+
+async def test_a_full_recorder_keeps_the_slot_of_what_was_handed_over(fake_clock):
+    bench = Bench(fake_clock, mailbox=1)
+    door = Door(bench)
+    monitors = [await bench.start(claimed(f"{number}-1", due_at=bench.now)) for number in range(3)]
+    for ended in door.ended.values():
+        ended(OK)
+    assert bench.ended == monitors[:1]
+    assert bench.result().run.id == "0-1"
+    await fake_clock.settle()
+    assert bench.ended == monitors[:2]
+    monitors[2].stop("interrupted")
+    await fake_clock.settle()
+    assert bench.ended == monitors
+    assert [item.run.id for item in bench.recorder.take_all() if isinstance(item, Finished)] == ["1-1", "2-1"]
+
+
+async def test_stopped_before_its_task_has_begun_it_still_ends(bench, fake_clock):
+    monitor = Monitor(claimed("1-1", due_at=bench.now), bench.pool, bench.around, bench.ended.append)
+    monitor.start()
+    monitor.stop("cancel")
+    await fake_clock.settle()
+    assert bench.result().outcome.kind == "cancelled"
+    assert (bench.ended, bench.sender.calls) == ([monitor], [])

@@ -13,7 +13,7 @@ from onthedot.engine.health import Health
 from onthedot.engine.holdings import Holdings
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import Return
-from onthedot.engine.recorder import BATCH, Recorder
+from onthedot.engine.recorder import APART, BATCH, MANY, Recorder
 from onthedot.model.run import Outcome
 from onthedot.plan import Dead, Done, Retry, on_outcome
 from onthedot.store import Finished, FinishReport
@@ -92,12 +92,50 @@ async def test_what_waits_is_written_in_one_batch(bench):
     assert len(bench.holdings) == 0
 
 
-async def test_a_batch_has_a_bound(bench):
+async def test_a_batch_has_a_bound(bench, fake_clock):
     for number in range(BATCH + 1):
         bench.ended(f"{number}-1")
     await bench.recorder.step()
+    await fake_clock.advance(1)
     await bench.recorder.step()
     assert [len(batch) for batch in bench.store.asked_for("finish")] == [BATCH, 1]
+
+
+async def test_one_alone_is_written_at_once_and_those_that_follow_closely_together(bench, fake_clock):
+    bench.ended("1-1")
+    await bench.recorder.step()
+    bench.ended("2-1")
+    step = asyncio.ensure_future(bench.recorder.step())
+    await fake_clock.advance(APART / 2)
+    bench.ended("3-1")
+    await fake_clock.advance(APART / 4)
+    assert not step.done()
+    await fake_clock.advance(APART / 4)
+    assert step.done()
+    assert [[item.run.id for item in batch] for batch in bench.store.asked_for("finish")] == [["1-1"], ["2-1", "3-1"]]
+
+
+async def test_many_that_wait_are_not_kept_waiting(bench):
+    bench.ended("1-1")
+    await bench.recorder.step()
+    for number in range(MANY + 1):
+        bench.ended(f"{number}-2")
+    await bench.recorder.step()
+    assert [len(batch) for batch in bench.store.asked_for("finish")] == [1, MANY + 1]
+
+
+async def test_what_it_had_in_hand_while_it_waited_is_written_at_the_last_look(bench, fake_clock):
+    bench.ended("1-1")
+    await bench.recorder.step()
+    bench.ended("2-1")
+    step = asyncio.ensure_future(bench.recorder.step())
+    await fake_clock.settle()
+    step.cancel()
+    await fake_clock.settle()
+    bench.recorder.collect()
+    assert await bench.recorder.write()
+    assert bench.recorder.idle
+    assert [[item.run.id for item in batch] for batch in bench.store.asked_for("finish")] == [["1-1"], ["2-1"]]
 
 
 async def test_a_failed_try_comes_back_later_and_the_timer_expects_it(bench, fake_clock):

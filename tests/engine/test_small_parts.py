@@ -73,10 +73,10 @@ async def test_lateness_of_the_last_minute(fake_clock):
     lateness = Lateness(fake_clock)
     assert lateness.percentile(0.5) is None
     for late in range(1, 101):
-        lateness.add(late)
+        lateness.add(late, fake_clock.monotonic())
     assert (lateness.percentile(0.5), lateness.percentile(0.99)) == (50, 99)
     await fake_clock.advance(30)
-    lateness.add(5000)
+    lateness.add(5000, fake_clock.monotonic())
     assert lateness.percentile(1.0) == 5000
     await fake_clock.advance(40)
     assert lateness.percentile(0.01) == 5000  # the first hundred are over a minute old

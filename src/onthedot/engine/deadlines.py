@@ -18,6 +18,10 @@ Entry = list[object]
 """[monotonic instant, order, what to call]; the last is None once it is over."""
 
 _SWEEP = 1000
+PASSES = 3
+"""Rounds of the loop between a deadline and what it does: an answer that lies in the socket already, because the loop
+was busy or a timer came before the sockets were looked at, has come in time. It takes one round to be read, one to be
+told to who waits for it, and one to spare."""
 _INSTANT = 1e-6  # floating point: a sleep may end a hair before the sum it was computed from
 
 
@@ -58,13 +62,21 @@ class Deadlines:
                     await self._earlier.wait()
             except TimeoutError:
                 pass
-        self.expire()
-
-    def expire(self) -> None:
         until = self._clock.monotonic() + _INSTANT
-        while self._heap and self._heap[0][0] <= until:  # type: ignore[operator]  # a float
+        if self._due(until):
+            for _ in range(PASSES):
+                await self._clock.sleep(0)
+            self.expire(until)
+
+    def expire(self, until: float) -> None:
+        while self._due(until):
             expired = heapq.heappop(self._heap)[2]
-            if callable(expired):
-                expired()
-            else:
-                self._over -= 1
+            assert callable(expired)
+            expired()
+
+    def _due(self, until: float) -> bool:
+        """Whether the first that is not over has expired."""
+        while self._heap and self._heap[0][2] is None:
+            heapq.heappop(self._heap)
+            self._over -= 1
+        return bool(self._heap) and self._heap[0][0] <= until  # type: ignore[operator]  # a float

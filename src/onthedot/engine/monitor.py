@@ -147,13 +147,13 @@ class Monitor:
     def _start(self, now: int) -> None:
         around, run = self._around, self.run
         self.started_at = now
-        self._began = around.clock.monotonic()
+        self._began = began = around.clock.monotonic()
         timeout = self.timeout
         if timeout is not None:
-            self._deadline = around.deadlines.set(self._began + timeout, self._expired)
+            self._deadline = around.deadlines.set(began + timeout, self._expired)
         lateness = now - run.due_at
         if not run.tries and not run.losses:
-            around.lateness.add(lateness)
+            around.lateness.add(lateness, began)
         if telemetry.heard:
             emit("run.started", tenant=run.tenant, job_id=run.job_id, run_id=run.id, lateness_ms=lateness)
         if around.logs is not None:
@@ -185,6 +185,7 @@ class Monitor:
         return self._around.webhook_timeout if isinstance(spec.target, WebhookTarget) else None
 
     def _expired(self) -> None:
+        self._deadline = None
         self.stop("timeout")
 
     def _stopped(self) -> Outcome | None:

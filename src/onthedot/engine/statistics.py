@@ -19,8 +19,9 @@ class Lateness:
         self._clock = clock
         self._seconds: deque[tuple[int, Counter[int]]] = deque()
 
-    def add(self, lateness_ms: int) -> None:
-        second = int(self._clock.monotonic())
+    def add(self, lateness_ms: int, at: float) -> None:
+        """`at`: when it started, on the monotonic clock."""
+        second = int(at)
         if not self._seconds or self._seconds[-1][0] != second:
             self._seconds.append((second, Counter()))
             self._forget(second)

