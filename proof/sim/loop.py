@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+from collections.abc import Callable, Sequence
 from contextvars import Context, ContextVar, copy_context
-from typing import Any
+from typing import Any, TypeVarTuple, Unpack, cast
 
 __all__ = ["PLACE", "Deadlock", "Place", "VirtualLoop", "at_once", "outside"]
 
+
+Args = TypeVarTuple("Args")
 
 INSTANT = 1e-6
 """Seconds that one round of the loop takes: whoever looks again for the next microsecond must see it come."""
@@ -46,8 +49,32 @@ def outside() -> Context:
     return context
 
 
+class _Timer(asyncio.TimerHandle):
+    """As the standard one makes it without debugging, in a third of the time."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: Sequence[Any],
+        loop: asyncio.AbstractEventLoop,
+        context: Context | None,
+    ) -> None:
+        handle: Any = self
+        handle._context = copy_context() if context is None else context
+        handle._loop, handle._callback, handle._args = loop, callback, args
+        handle._cancelled, handle._repr, handle._source_traceback = False, None, None
+        handle._when, handle._scheduled = when, True
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
-    """Deterministic: no threads, no sockets, no clock of the machine."""
+    """Deterministic: no threads, no sockets, no clock of the machine.
+
+    Timers lie in the heap as (when, number, handle): compared by the interpreter itself, and in their order if they are
+    due at the same time. (Handles that compare themselves were called 700,000 times a seed.)
+    """
 
     # Of the standard loop's own machinery: declared here because its stubs do not.
     _ready: Any
@@ -57,6 +84,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self._now = 0.0
+        self._number = 0
         self.turns = 0
         self.set_exception_handler(self._collect)
         self.errors: list[str] = []
@@ -66,6 +94,38 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def time(self) -> float:
         return self._now
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[Unpack[Args]], object],
+        *args: *Args,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        timer = _Timer(when, callback, args, self, context)
+        self._number += 1
+        heapq.heappush(self._scheduled, (when, self._number, timer))
+        return timer
+
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[[Unpack[Args]], object],
+        *args: *Args,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def call_soon(
+        self,
+        callback: Callable[[Unpack[Args]], object],
+        *args: *Args,
+        context: Context | None = None,
+    ) -> asyncio.Handle:
+        handle = _Timer(0.0, callback, args, self, context)
+        cast("Any", handle)._scheduled = False
+        self._ready.append(handle)
+        return handle
 
     def freeze(self, place: Place) -> None:
         place.standing = True
@@ -77,19 +137,21 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _run_once(self) -> None:
         scheduled, ready = self._scheduled, self._ready
-        while scheduled and scheduled[0]._cancelled:
-            heapq.heappop(scheduled)._scheduled = False
+        while scheduled and scheduled[0][2]._cancelled:
+            heapq.heappop(scheduled)[2]._scheduled = False
         self._now += INSTANT
         if not ready:
             if not scheduled:
                 if self._stopping:
                     return
                 raise Deadlock(f"nothing left to do at {self._now:.3f} s")
-            self._now = max(self._now, scheduled[0]._when)
-        while scheduled and scheduled[0]._when <= self._now:
-            handle = heapq.heappop(scheduled)
+            self._now = max(self._now, scheduled[0][0])
+        now, pop = self._now, heapq.heappop
+        while scheduled and scheduled[0][0] <= now:
+            handle = pop(scheduled)[2]
             handle._scheduled = False
             ready.append(handle)
+        turns = 0
         for _ in range(len(ready)):
             handle = ready.popleft()
             if handle._cancelled:
@@ -98,8 +160,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
             if place is not None and place.standing:
                 place.parked.append(handle)
             else:
-                self.turns += 1
+                turns += 1
                 handle._run()
+        self.turns += turns
 
     def _process_events(self, event_list: Any) -> None:
         """There are no events but timers."""
