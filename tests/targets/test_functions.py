@@ -40,6 +40,32 @@ async def test_async_functions_are_awaited(bench: Bench):
     assert outcome.detail == {"result": "awaited"}
 
 
+async def test_what_an_async_function_leaves_running_ends_with_it(bench: Bench, log: Log):
+    name = bench.define("""
+        import asyncio
+        kept = []
+        async def forever():
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                print("ended")
+        async def work(leave):
+            if leave:
+                kept.append(asyncio.create_task(forever()))
+                await asyncio.sleep(0)
+            return len(asyncio.all_tasks())
+    """)
+    for leave, tasks in ((False, 1), (True, 2), (False, 1)):
+        assert (await bench.call(f"{name}:work", leave=leave)).detail == {"result": tasks}
+    assert log.text == "ended\n"
+
+
+async def test_an_async_function_that_fails_does_not_spoil_the_next(bench: Bench):
+    name = bench.define("async def work(fail):\n    return 1 // (not fail)")
+    outcomes = [(await bench.call(f"{name}:work", fail=fail)).error for fail in (False, True, False)]
+    assert outcomes == [None, "ZeroDivisionError: integer division or modulo by zero", None]
+
+
 async def test_a_sync_function_that_returns_a_coroutine_is_awaited_too(bench: Bench):
     outcome = await bench.run("""
         async def inner(): return 3
@@ -373,6 +399,30 @@ async def test_a_function_knows_its_run_and_nothing_of_the_settings(
     assert seen["ONTHEDOT_SCHEDULED_FOR"] == "2025-11-15T19:22:47.890Z"
     without_key = (await bench.call(f"{name}:work")).detail["result"]
     assert "ONTHEDOT_JOB_KEY" not in without_key
+
+
+async def test_the_environment_is_that_of_the_run_whatever_the_one_before_did(bench: Bench, make_call: MakeCall):
+    """For Python, for C, and for what the function starts."""
+    name = bench.define("""
+        import ctypes, os, subprocess
+        getenv = ctypes.CDLL(None).getenv
+        getenv.restype = ctypes.c_char_p
+        def work(change=None, text=""):
+            script = 'echo "$ONTHEDOT_RUN_ID $ONTHEDOT_JOB_KEY"'
+            child = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout.split()
+            c = (getenv(b"ONTHEDOT_RUN_ID") or b"").decode()
+            seen = [os.environ["ONTHEDOT_RUN_ID"], c, child, len(os.environ["ONTHEDOT_PARAMS"])]
+            if change == "set": os.environ["ONTHEDOT_RUN_ID"] = "mine"
+            if change == "del": del os.environ["ONTHEDOT_RUN_ID"]
+            return seen
+    """)
+    given = [("1-1", "a", {}), ("2-2", "b" * 200, {"change": "set"}), ("3-3", None, {"change": "del"})]
+    given += [("4-4", "c", {"text": "x" * 5000}), ("5-5", "d", {}), ("5-5", None, {})]
+    for run_id, key, params in given:
+        call = make_call(FunctionTarget(function=f"{name}:work"), run_id=run_id, key=key, params=params)
+        seen = (await bench.functions.send(call)).detail["result"]
+        assert seen[:3] == [run_id, run_id, [run_id, *([key] if key else [])]]
+        assert (seen[3] > 5000) is ("text" in params)
 
 
 async def test_large_params_arrive_whole(bench: Bench):
