@@ -82,7 +82,7 @@ def _row(report: Report, seat: Played, figure: str, most: float) -> str:
     ratio = report.ratio(seat, figure)
     told = shown(figure, value)
     if seat is not report.ours and ratio is not None:
-        told += f" · {ratio:.2f}×"
+        told += f" · {ratio:,.0f}×" if ratio >= 100 else f" · {ratio:.2f}×"
     drawn = bar(value, min(all_of_them), max(all_of_them), most)
     return f"<div class='{kind}'>{name}{drawn}<span class=figure>{told}</span></div>"
 
