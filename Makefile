@@ -6,10 +6,10 @@ WORKERS ?= 3
 export VENV PYTHON WORKERS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test venv check sim planted fix chaos lock bench
+.PHONY: help run test venv check sim planted fix chaos lock bench bench-10m soak
 
 help: ## show this list
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 run: ## start API, dashboard and engine on SQLite with the sample jobs, at http://127.0.0.1:8000 (PORT=9000 changes it)
 	@scripts/venv.sh run
@@ -47,4 +47,10 @@ lock: ## pin the requirements anew (UPGRADE=--upgrade takes the newest versions)
 MODE ?= quick
 bench: venv ## measure ours and the peers on the same work (MODE=full takes about an hour; ONLY=drain,webhooks picks)
 	@bench/install.sh
-	$(VENV)/bin/python -m bench --mode $(MODE) $(if $(ONLY),--only $(ONLY))
+	$(VENV)/bin/python -m bench --mode $(MODE) $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS))
+
+bench-10m: venv ## drain and claim with 0, 1 M and 10 M more pending jobs, turn by turn (20 GB of disk; DISK=/where/it/lies)
+	$(VENV)/bin/python -m bench --mode huge $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(DISK),--disk $(DISK))
+
+soak: venv ## 500 firings a second for SECONDS=600: memory, tables, dead rows and WAL over time
+	$(VENV)/bin/python -m bench --mode soak --seconds $(or $(SECONDS),600)
