@@ -199,3 +199,10 @@ def test_every_figure_of_the_goal_is_judged():
 
 def test_every_peer_says_how_it_was_tuned():
     assert all(contestant.settings for contestant in (*OURS.values(), *CONTESTANTS.values()))
+
+
+def test_the_long_runs_have_doors():
+    """`make soak` and `make bench-10m` were lost once when two people edited the Makefile."""
+    text = (PERFORMANCE.parent.parent / "Makefile").read_text()
+    assert "bench --mode soak" in text
+    assert "bench --mode huge" in text
