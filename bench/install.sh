@@ -14,7 +14,10 @@ if command -v npm >/dev/null 2>&1; then
     mkdir -p "$home/node"
     if ! cmp -s bench/node/package.json "$home/node/package.json"; then
         cp bench/node/package.json "$home/node/"
-        (cd "$home/node" && npm install --no-audit --no-fund --silent) || echo "npm failed: the peers on Node take no part" >&2
+        (cd "$home/node" && npm install --no-audit --no-fund --silent) || {
+            rm "$home/node/package.json" # so that the next time tries again
+            echo "npm failed: the peers on Node take no part, or an older version does" >&2
+        }
     fi
     cp bench/node/*.mjs "$home/node/"
 else
