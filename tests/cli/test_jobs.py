@@ -158,6 +158,18 @@ def test_edit_by_fields(online, key):
     assert online("jobs", "edit", key, "--set", 'tags=["x"]').out == "Nothing changed.\n"
 
 
+def test_edit_the_time_by_flags(online, key):
+    add(online, key)
+    often = online("jobs", "edit", key, "--every", "90s", "--json").json["schedule"]
+    assert (often["every"], often.get("cron")) == ("1m30s", None)
+    nightly = online("jobs", "edit", key, "--cron", "0 4 * * *", "--tz", "Europe/Berlin", "--set", "name=N", "--json")
+    assert nightly.json["schedule"] == {"cron": "0 4 * * *", "tz": "Europe/Berlin"}
+    assert nightly.json["name"] == "N"
+    both = online("jobs", "edit", key, "--cron", "0 4 * * *", "--every", "5m")
+    assert both.code == 1
+    assert "schedule" in both.err
+
+
 def test_edit_in_an_editor(online, key, tmp_path, monkeypatch):
     add(online, key)
     editor = tmp_path / "editor.py"
@@ -186,6 +198,18 @@ def test_without_an_editor_it_says_so(online, key):
     result = online("jobs", "edit", key)
     assert result.code == 2
     assert "set EDITOR" in result.err
+
+
+@pytest.mark.parametrize("verb", ["apply", "add"])
+def test_a_kind_of_file_that_the_settings_leave_out_is_refused(online, key, tmp_path, monkeypatch, verb):
+    path, target = tmp_path / "all.json", {"type": "webhook", "url": "http://127.0.0.1:9/"}
+    path.write_text(json.dumps({"jobs": [{"key": key, "schedule": {"at": LATER}, "target": target}]}))
+    monkeypatch.setenv("SUPPORTED_EXTENSIONS", "yaml,toml")
+    refused = online("jobs", verb, path)
+    assert refused.code == 1
+    assert "SUPPORTED_EXTENSIONS" in refused.err
+    monkeypatch.setenv("SUPPORTED_EXTENSIONS", "json")
+    assert online("jobs", verb, path).code == 0
 
 
 def test_apply_twice_prune_and_dry_run(online, key, tmp_path):

@@ -17,6 +17,18 @@ from tests.services.postgres import PostgresServer
 from tests.store.given import create, new
 
 
+async def reloaded(server: PostgresServer, fsync: str) -> None:
+    """The server reads its settings again; new connections have them from then on."""
+    server.execute("SELECT pg_reload_conf()")
+    async with asyncio.timeout(20):
+        while True:
+            connection = await asyncpg.connect(server.url())
+            found = await connection.fetchval("SHOW fsync")
+            await connection.close()
+            if found == fsync:
+                return
+
+
 class TestAddress:
     def test_our_options_are_taken_out(self) -> None:
         address = parse_address(
@@ -54,6 +66,21 @@ class TestOpening:
         store = await open_store(f"{postgres_url}?{setting}=off&unsafe=allow")
         assert await store.now() > 0
         await store.close()
+
+    async def test_a_server_that_does_not_sync_is_refused(
+        self, postgres_server: PostgresServer, postgres_url: str
+    ) -> None:
+        postgres_server.execute("ALTER SYSTEM SET fsync = off")
+        try:
+            await reloaded(postgres_server, "off")
+            with pytest.raises(StoreUnsafe, match="fsync off"):
+                await open_store(postgres_url)
+            store = await open_store(f"{postgres_url}?unsafe=allow")
+            await store.close()
+        finally:
+            postgres_server.execute("ALTER SYSTEM RESET fsync")
+            await reloaded(postgres_server, "on")
+        await (await open_store(postgres_url)).close()
 
     async def test_time_is_the_databases(self, postgres_url: str) -> None:
         store = await open_store(postgres_url)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -26,6 +27,11 @@ HEAD = "# The job {name}. Save and leave to apply; leave it as it is to change n
 
 def edit(
     job: Annotated[str, typer.Argument(metavar="JOB", help="Id or key of the job")],
+    cron: Annotated[str | None, typer.Option(help='"0 4 * * *", 5 or 6 fields, or @daily')] = None,
+    every: Annotated[str | None, typer.Option(help="90s, 5m, 1h30m")] = None,
+    at: Annotated[str | None, typer.Option(help="2026-12-24T18:00:00Z, or local time with --tz")] = None,
+    in_: Annotated[str | None, typer.Option("--in", help="10s from now, once")] = None,
+    tz: Annotated[str | None, typer.Option(help="Time zone, such as Europe/Berlin")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="PATH=VALUE", help="schedule.cron='0 4 * * *', policy.timeout=10s"),
@@ -35,11 +41,14 @@ def edit(
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Change a job: with --set and --unset, or in $EDITOR."""
+    """Change a job: its time by flags, any field with --set and --unset, or all of it in $EDITOR."""
+    times = {"cron": cron, "every": every, "at": at, "in": in_, "tz": tz}
+    schedule = [f"schedule.{name}={json.dumps(value)}" for name, value in times.items() if value is not None]
     with connected(server, key) as client:
         found = find_job(client, job)
-        if set_ or unset:
-            changed = client.patch_job(found.id, patch_of(set_ or [], unset or []), if_match=found.version)
+        if set_ or unset or schedule:
+            patch = patch_of([*schedule, *(set_ or [])], unset or [])
+            changed = client.patch_job(found.id, patch, if_match=found.version)
         else:
             spec = _in_editor(found)
             changed = found if spec is None else client.replace_job(found.id, spec, if_match=found.version)

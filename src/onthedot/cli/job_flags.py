@@ -129,11 +129,12 @@ def _target(
 
 def _from_file(name: str) -> list[JobSpec]:
     from onthedot.jobsfile import parse_jobs, read_jobs_file
+    from onthedot.settings import load_settings
 
     if name == "-":
         text = sys.stdin.read()
         return parse_jobs(text, "json" if text.lstrip()[:1] in ("{", "[") else "yaml", "stdin", single=True).specs
-    return read_jobs_file(Path(name), single=True).specs
+    return read_jobs_file(Path(name), load_settings().supported_extensions, single=True).specs
 
 
 def _pair(item: str) -> tuple[str, Any]:

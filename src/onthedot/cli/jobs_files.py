@@ -31,8 +31,9 @@ def apply(
     """Make the server's jobs what a file says. The same file again changes nothing; a bad file changes nothing."""
     from onthedot.errors import Invalid
     from onthedot.jobsfile import read_jobs_file
+    from onthedot.settings import load_settings
 
-    jobs = read_jobs_file(file)
+    jobs = read_jobs_file(file, load_settings().supported_extensions)
     if jobs.commands:
         raise typer.BadParameter(f"{file} defines commands: only `onthedot serve --jobs {file}` can register those")
     with connected(server, key) as client:
