@@ -10,7 +10,7 @@ from litestar import Litestar, Response
 from litestar.datastructures import State
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import Receive, Scope, Send
 
 import onthedot
 from onthedot.api import (
@@ -32,6 +32,7 @@ from onthedot.api import (
 from onthedot.api.auth import guard
 from onthedot.api.context import Context
 from onthedot.api.edge import Edge
+from onthedot.api.express import Express
 from onthedot.api.openapi import openapi_document
 from onthedot.api.operations import Operation, Req, operation_of
 from onthedot.api.problems import PROBLEM_MEDIA, problem_of
@@ -75,7 +76,8 @@ class App:
         self.operations = check_declared(router)
         router.state["allowed"] = {path: ", ".join(sorted(methods)) for path, methods in _methods(router).items()}
         router.state["openapi"] = lambda: self.openapi
-        self._edge: ASGIApp = Edge(router, context.metrics, context.clock)
+        self._edge = Edge(router, context.metrics, context.clock)
+        self.express: Express | None = Express(router, self._edge)  # None: everything takes the long way
 
     @cached_property
     def openapi(self) -> dict[str, Any]:

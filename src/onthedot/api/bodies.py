@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from onthedot.api.context import context_of
 from onthedot.api.operations import Operation, Req, operation_of
 from onthedot.api.problems import HttpProblem
+from onthedot.api.whole import Whole
 from onthedot.errors import Invalid, TooLarge, Unreadable
 from onthedot.model.decoding import decode_json
 
@@ -20,7 +21,7 @@ NDJSON_MEDIA = ("application/x-ndjson", "application/jsonl", "application/x-json
 _UNSPOKEN = ("", "application/x-www-form-urlencoded", "text/plain", "application/octet-stream")
 
 
-async def read_json(request: Req, kind: type[T]) -> T:
+async def read_json(request: Req | Whole, kind: type[T]) -> T:
     return decode_json(await read_body(request), kind)
 
 
@@ -29,7 +30,7 @@ async def read_optional_json(request: Req, kind: type[T]) -> T:
     return decode_json(await read_body(request) or b"{}", kind)
 
 
-async def read_body(request: Req) -> bytes:
+async def read_body(request: Req | Whole) -> bytes:
     """The whole body, or an error as soon as it is known to be too large, too slow or of a kind we can't read."""
     declared = operation_of(request.route_handler)
     assert declared is not None
@@ -40,6 +41,8 @@ async def read_body(request: Req) -> bytes:
     length = headers.get("content-length", "")
     if length.isdecimal() and (len(length) > 15 or int(length) > declared.limit):
         raise _too_large(declared)
+    if isinstance(request, Whole):
+        return request.body
     try:
         async with context_of(request).clock.timeout(READ_SECONDS):
             return await _collect(request, declared)

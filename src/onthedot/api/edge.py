@@ -6,6 +6,7 @@ problem document.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from litestar.types import ASGIApp, Receive, Scope, Send
@@ -14,7 +15,7 @@ from onthedot.api.problems import answer_problem
 from onthedot.clock import Clock
 from onthedot.telemetry.metrics import Metrics
 
-__all__ = ["CONTENT_SECURITY_POLICY", "Edge"]
+__all__ = ["CONTENT_SECURITY_POLICY", "Edge", "header_lines", "with_security"]
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -28,15 +29,15 @@ SECURITY_HEADERS: list[tuple[bytes, bytes]] = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
-NO_STORE = (b"cache-control", b"no-store")
+UNCACHED = [(b"cache-control", b"no-store"), *SECURITY_HEADERS]
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
 
 class Edge:
     def __init__(self, app: ASGIApp, metrics: Metrics, clock: Clock) -> None:
         self.app = app
+        self.clock = clock
         self._metrics = metrics
-        self._clock = clock
         self._series: dict[tuple[str, str, int], tuple[Any, Any]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,7 +50,7 @@ class Edge:
             await send({"type": "websocket.close", "code": 1000, "reason": None})
 
     async def _answer(self, scope: Any, receive: Receive, send: Send) -> None:
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         method, status = scope["method"], 0
         head = method == "HEAD"
         if head:
@@ -59,7 +60,7 @@ class Edge:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message = {**message, "headers": _with_security(message["headers"])}
+                message = {**message, "headers": with_security(message["headers"])}
             elif head:
                 message = {**message, "body": b""}
             await send(message)
@@ -71,9 +72,9 @@ class Edge:
                 raise
             await answer_problem(error)(scope, receive, send_on)
         finally:
-            self._count(method, scope.get("path_template", "unmatched"), status, self._clock.monotonic() - began)
+            self.count(method, scope.get("path_template", "unmatched"), status, self.clock.monotonic() - began)
 
-    def _count(self, method: str, route: str, status: int, seconds: float) -> None:
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
         known = (method if method in METHODS else "other", route, status)
         series = self._series.get(known)
         if series is None:
@@ -84,8 +85,13 @@ class Edge:
             series[1].observe(seconds)
 
 
-def _with_security(headers: Any) -> list[tuple[bytes, bytes]]:
+def with_security(headers: Any) -> list[tuple[bytes, bytes]]:
     given = list(headers)
-    if not any(name == b"cache-control" for name, _ in given):
-        given.append(NO_STORE)
-    return given + SECURITY_HEADERS
+    for name, _ in given:
+        if name == b"cache-control":
+            return given + SECURITY_HEADERS
+    return given + UNCACHED
+
+
+def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    return b"".join([b"%s: %s\r\n" % line for line in headers])

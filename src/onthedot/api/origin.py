@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 __all__ = ["from_elsewhere", "host_is_loopback"]
 
 
+@lru_cache(maxsize=64)
 def host_is_loopback(host: str) -> bool:
     """Is the Host header a name of this machine itself? (A rebound DNS name is not, wherever it points.)"""
     if "@" in host:
@@ -19,6 +21,7 @@ def host_is_loopback(host: str) -> bool:
         return False
 
 
+@lru_cache(maxsize=64)
 def from_elsewhere(origin: str | None, host: str | None, fetch_site: str | None) -> bool:
     """Did a page of another origin send this? Programs send neither header, and are not browsers."""
     if origin is not None:

@@ -9,6 +9,8 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from onthedot.api.app import App
+from onthedot.api.edge import header_lines
+from onthedot.api.express import Express, Stop
 
 __all__ = ["HEADER_BYTES", "GuardedProtocol", "Server", "make_server"]
 
@@ -24,12 +26,34 @@ _PROBLEM = (
 )
 
 
+class Passage:
+    """What uvicorn asks of a request that is being answered, for one that goes express."""
+
+    __slots__ = ("disconnected", "keep_alive", "message_event", "response_complete")
+
+    def __init__(self, keep_alive: bool) -> None:
+        self.keep_alive = keep_alive
+        self.disconnected = False
+        self.response_complete = False
+        self.message_event = _NOBODY_WAITS
+
+
+_NOBODY_WAITS = asyncio.Event()
+
+
 class GuardedProtocol(HttpToolsProtocol):
-    """One connection. The parser itself would collect headers for ever, and wait for them for ever."""
+    """One connection. The parser itself would collect headers for ever, and wait for them for ever.
+
+    Requests that the app serves by `express` and that came in one read are answered here, in one write: uvicorn's way,
+    with a scope, a cycle and four messages, took 65 to 88 µs of CPU for a request that does nothing; this takes 12.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.access_log = False  # requests are counted, not written
+        self._express: Express | None = getattr(self.app, "express", None)
+        self._stop: Stop | None = None
+        self._parts: list[bytes] = []
         self._in_headers = True
         self._header_bytes = 0
         self._patience: asyncio.TimerHandle | None = None
@@ -45,9 +69,11 @@ class GuardedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._in_headers:
             self._header_bytes += len(data)
-            if self._patience is None:
-                self._await_headers()
         super().data_received(data)
+        if self._stop is not None:
+            self._take_the_long_way()
+        if self._in_headers and self._patience is None and self._idle() and self.timeout_keep_alive_task is None:
+            self._await_headers()
         if self._in_headers and self._header_bytes > HEADER_BYTES and not self.transport.is_closing():
             self.transport.write(_TOO_MUCH % (len(_PROBLEM), _PROBLEM))
             self.transport.close()
@@ -55,12 +81,61 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_headers = False
         self._stop_waiting()
-        super().on_headers_complete()
+        if self._express is not None and self._idle() and not self.parser.should_upgrade():
+            self._stop = self._express.stop_of(self.parser.get_method(), self.url, self.headers)
+        if self._stop is None:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if self._stop is None:
+            super().on_body(body)
+        else:
+            self._parts.append(body)
 
     def on_message_complete(self) -> None:
-        super().on_message_complete()
+        if self._stop is None:
+            super().on_message_complete()
+        else:
+            self._go_express(self._stop)
         self._in_headers = True  # of the next request; keep-alive has its own deadline until that begins
         self._header_bytes = 0
+
+    def _idle(self) -> bool:
+        """No request of this connection is being answered."""
+        cycle: Passage | Any | None = self.cycle
+        return cycle is None or bool(cycle.response_complete)
+
+    def _take_the_long_way(self) -> None:
+        """The body has not arrived yet: uvicorn knows how to wait for it."""
+        parts, self._stop, self._parts = self._parts, None, []
+        if not self.transport.is_closing():
+            super().on_headers_complete()
+            for part in parts:
+                super().on_body(part)
+
+    def _go_express(self, stop: Stop) -> None:
+        keep_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
+        passage: Any = Passage(keep_alive)
+        body, self.cycle, self._stop, self._parts = b"".join(self._parts), passage, None, []
+        task = self.loop.create_task(self._answer(stop, self.headers, body, passage))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
+
+    async def _answer(self, stop: Stop, headers: list[tuple[bytes, bytes]], body: bytes, passage: Passage) -> None:
+        assert self._express is not None
+        try:
+            head, content = await self._express.answer(stop, headers, body)
+        except BaseException:  # the server stops and waits no longer
+            self.transport.close()
+            raise
+        if passage.disconnected:
+            return
+        end = b"\r\n" if passage.keep_alive else b"connection: close\r\n\r\n"
+        self.transport.write(head + header_lines(self.server_state.default_headers) + end + content)
+        passage.response_complete = True
+        if not passage.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
         body = (

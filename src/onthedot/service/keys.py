@@ -44,6 +44,7 @@ class KeyVerbs(Wired):
     def __init__(self, store: Store, targets: TargetRules, clock: Clock, settings: Settings) -> None:
         super().__init__(store, targets, clock, settings)
         self._known: dict[str, tuple[float, Principal]] = {}
+        self._may_be_open = settings.loopback and "keys" not in settings.auth
         self._locked = (0.0, False)  # (believed until, whether a key was ever made); once made, for ever
 
     async def create_key(self, spec: ApiKeySpec) -> ApiKeyCreated:
@@ -83,7 +84,7 @@ class KeyVerbs(Wired):
 
     async def is_open(self) -> bool:
         """For one person on one machine: bound to loopback, no key ever made, and nobody asked for keys."""
-        if not self.settings.loopback or "keys" in self.settings.auth:
+        if not self._may_be_open:
             return False
         until, locked = self._locked
         if not locked and until <= self.clock.monotonic():

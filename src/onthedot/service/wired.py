@@ -6,7 +6,7 @@ import hashlib
 
 from onthedot.clock import Clock
 from onthedot.model.decoding import encode_json
-from onthedot.model.instant import parse_rfc3339
+from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
 from onthedot.service.checking import TargetRules
 from onthedot.service.database_time import DatabaseTime
@@ -32,8 +32,10 @@ class Wired:
         soonest = min((job.next_run for job in jobs if job.next_run is not None), default=None)
         if soonest is None:
             return
-        due = parse_rfc3339(soonest)
-        if due is not None and due - await self.time.now() < 2 * self.settings.poll_interval + self.settings.lookahead:
+        soon = await self.time.now() + 2 * self.settings.poll_interval + self.settings.lookahead
+        if soonest < format_instant(
+            soon
+        ):  # instants of one form: as texts they have the same order, and reading is dear
             await self.hint_now()
 
     async def hint_now(self) -> None:
