@@ -6,7 +6,8 @@ Indexes are dropped while the rows go in and built again afterwards.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 
 import asyncpg
@@ -52,19 +53,34 @@ async def seed(store: str, pending: int) -> dict[str, float]:
 async def pending_jobs(url: str, service: Service, count: int, target: dict[str, object]) -> None:
     """`count` one-off jobs, due from tomorrow on, a millisecond apart."""
     job = await service.create_job(DEFAULT_TENANT, spec({"in": "1d"}, target))
+    await asyncio.gather(
+        _filled(url, "jobs", {"id": "g"}, "t.id = $1", job.id, count - 1),
+        _filled(url, "runs", _RUN, "t.job_id = $1", job.id, count - 1),
+    )
     connection = await asyncpg.connect(url)
-    async with indexes_later(connection, ["jobs", "runs"], count):
-        await copy_jobs(connection, job.id, FIRST, count - 1)
     await settled(connection)
     await connection.close()
+
+
+async def _filled(url: str, table: str, changed: Mapping[str, str], which: str, job_id: int, count: int) -> None:
+    """One table on a connection of its own: two cores fill two tables."""
+    connection = await asyncpg.connect(url)
+    async with indexes_later(connection, [table], count):
+        for first, last in _spans(FIRST, count):
+            await _copy(connection, table, changed, which, job_id, first, last)
+    await connection.close()
+
+
+def _spans(first: int, count: int) -> Iterator[tuple[int, int]]:
+    for start in range(first, first + count, AT_ONCE):
+        yield start, min(start + AT_ONCE, first + count) - 1
 
 
 async def copy_jobs(
     connection: asyncpg.Connection, job_id: int, first: int, count: int, more: Mapping[str, str] | None = None
 ) -> None:
     """The job and its next run, `count` times, with ids from `first` on. `more`: expressions for columns of the job."""
-    for start in range(first, first + count, AT_ONCE):
-        span = (start, min(start + AT_ONCE, first + count) - 1)
+    for span in _spans(first, count):
         await _copy(connection, "jobs", {"id": "g", **(more or {})}, "t.id = $1", job_id, *span)
         await _copy(connection, "runs", _RUN, "t.job_id = $1", job_id, *span)
 
