@@ -83,7 +83,8 @@ class Places:
                 cwd=ROOT,
                 env={**os.environ, "BENCH_PATIENCE": f"{SEEDING:g}"},
                 check=True,
-                stdout=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
             )
             self._seeded[pending] = (name, url, time.monotonic() - began)
         yield self._seeded[pending][1]

@@ -18,7 +18,7 @@ from bench.ours.crowd import crowd
 from bench.ours.serving import Server, serving
 from bench.ours.wire import Wire, request, wired
 
-__all__ = ["mix"]
+__all__ = ["Step", "following", "mix"]
 
 REQUIRED = 100
 HOLDS_MS = 50.0
@@ -102,7 +102,7 @@ async def mix(store: str, jobs: int, seconds: int, most: int, seed: int = 1) -> 
         while good and rate is not None and rate <= most:
             steps.append(await _played(wires, questions, server, rate, seconds))
             good, bad = (rate, bad) if steps[-1].holds else (good, rate)
-            rate = _following(good, bad)
+            rate = following(good, bad)
     head = [
         "asked/s",
         "answered/s",
@@ -123,7 +123,7 @@ async def mix(store: str, jobs: int, seconds: int, most: int, seed: int = 1) -> 
     }
 
 
-def _following(good: int, bad: int | None) -> int | None:
+def following(good: int, bad: int | None) -> int | None:
     """Twice as much until it is too much, then the middle, until that is within a tenth."""
     if bad is None:
         return 2 * good
