@@ -21,7 +21,7 @@ __all__ = ["main"]
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m proof.chaos", description=__doc__)
-    parser.add_argument("--size", choices=[*SIZES, "points"], default="smoke")
+    parser.add_argument("--size", choices=[*SIZES, "points", "part"], default="smoke")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--profile", choices=[*PROFILES], default="mixed", help="one kind of fault, or all")
     parser.add_argument("--times", type=int, default=200, help="of each point, with --size points")
@@ -34,10 +34,14 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it: asyncio must not
     signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))  # then everything is taken down
     seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
-    if given.size == "points":
+    if given.size in ("points", "part"):
         from proof.chaos.points import main as points
+        from proof.chaos.points import play_part
 
-        return points(seed, given.out, given.times, given.store or ("sqlite", "postgres"))
+        stores = given.store or ("sqlite", "postgres")
+        if given.size == "part":
+            return play_part(stores[0], seed, given.out, given.times)
+        return points(seed, given.out, given.times, stores)
     place = given.out / f"{given.size}-{given.profile}-{seed}"
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         result, story = runner.run(play(seed, SIZES[given.size], profile=given.profile, keep=place, always=given.keep))

@@ -108,9 +108,8 @@ def _takeovers(story: Story) -> list[int]:
             continue
         died, loss = killed[before.node], story.losses.get(before.node)
         if (
-            before.at > died
-            or loss is None
-            or claim.at < loss.at  # it had given that one back before
+            loss is None
+            or not before.at <= died <= loss.at <= claim.at  # it was lost, or had given that one back, before
             or any(fault.at - SETTLE < claim.at and fault.until + SETTLE > died for fault in away)
         ):
             continue

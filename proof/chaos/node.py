@@ -1,8 +1,9 @@
 """`onthedot serve` as it is, with three things put in between: webhooks say which node sent them, the process can be
 made to kill itself at a named point, and its wall clock can be set. `python -m proof.chaos.node serve …`
 
-SIGUSR1: read CHAOS_FILE again. "point count": kill -9 at the count-th passage from now. "clock ms": how wrong the wall
-clock is from now on. Nothing in the product knows of this.
+SIGUSR1: read CHAOS_FILE again. "point count": kill -9 at the count-th passage from now; "warm 1" before it: only after
+the first result was recorded. "clock ms": how wrong the wall clock is from now on. Nothing in the product knows of
+this.
 
 The clock is set in here rather than by libfaketime, which also meddles with epoll: under it an idle node's webhooks
 were a second late at p99.
@@ -42,18 +43,24 @@ class Trap:
     def __init__(self) -> None:
         self.point = ""
         self.left = 0
+        self.cold = False
         self.clock_ms = 0
 
     def read(self, *_: object) -> None:
-        self.point, self.left = "", 0
+        self.point, self.left, self.cold = "", 0, False
         for line in Path(os.environ["CHAOS_FILE"]).read_text().splitlines():
             what, number = line.split()
             if what == "clock":
                 self.clock_ms = int(number)
+            elif what == "warm":
+                self.cold = bool(int(number))
             else:
                 self.point, self.left = what, int(number)
 
     def passed(self, point: str) -> None:
+        if self.cold:
+            self.cold = point != "after_record"
+            return
         if point != self.point:
             return
         self.left -= 1

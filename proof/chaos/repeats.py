@@ -26,7 +26,8 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     record was missing; the others were under way, and nobody could know how they would end.
 
     The averages per kill count only kills of nodes that reached their database until then: who is killed during an
-    outage takes all results of the outage along. Those are told apart."""
+    outage takes all results of the outage along. Those are told apart; and so are kills at a named point, which are
+    aimed at the worst moment: right before a batch of results is recorded all of it is repeated."""
 
     by_kind: dict[str, int]
     answered: dict[str, int]
@@ -34,6 +35,8 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     kills: int  # while the database was there
     per_kill: float
     per_kill_answered: float
+    aimed: int  # at a named point, while the database was there
+    per_aimed: float
     kills_apart: int  # while it was not, or had only just come back
     per_kill_apart: float
     connections_cut: int
@@ -62,7 +65,9 @@ def repeats_of(story: Story, harms: Sequence[Harm]) -> Repeats:
                     killed_answered[fault.what, fault.at] += had_answer
     kills = [harm for harm in harms if harm.what in KILLS]
     apart = {(kill.what, kill.at) for kill in kills if in_trouble(harms, kill.pid, kill.at, kill.at)}
-    there = [(kill.what, kill.at) for kill in kills if (kill.what, kill.at) not in apart]
+    reached = [(kill.what, kill.at) for kill in kills if (kill.what, kill.at) not in apart]
+    there = [key for key in reached if key[0] != "kill_at"]
+    aimed = [key for key in reached if key[0] == "kill_at"]
     happened = Counter(harm.what for harm in harms)
     return Repeats(
         by_kind=dict(found),
@@ -71,6 +76,8 @@ def repeats_of(story: Story, harms: Sequence[Harm]) -> Repeats:
         kills=len(there),
         per_kill=_each(sum(killed[key] for key in there), len(there)),
         per_kill_answered=_each(sum(killed_answered[key] for key in there), len(there)),
+        aimed=len(aimed),
+        per_aimed=_each(sum(killed[key] for key in aimed), len(aimed)),
         kills_apart=len(apart),
         per_kill_apart=_each(sum(killed[key] for key in apart), len(apart)),
         connections_cut=sum(harm.count for harm in harms if harm.what == "cut"),

@@ -39,6 +39,7 @@ class Workload:
     ) -> None:
         self.asking = asking
         self.load = load
+        self.founded = asyncio.Event()  # the jobs that fire all along are there
         self.unsure: dict[int, Spec] = {}  # mark → spec of what was refused after a lost answer: it may be there or not
         self._url = url
         self._time = time
@@ -50,6 +51,7 @@ class Workload:
 
     async def play(self, enough: asyncio.Event) -> None:
         await self._found()
+        self.founded.set()
         players = [self._batches(enough), self._singles(enough), self._verbs(enough)]
         try:
             await asyncio.gather(*players)

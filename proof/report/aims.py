@@ -34,10 +34,11 @@ def aims_of(result: Result, *, full: bool) -> list[Aim]:
         Aim("any other violation", "0", str(figures.other_violations), not figures.other_violations),
         _average("repeats per kill -9, database there", repeats.per_kill, repeats.kills, "kills"),
         _average("… whose first had its answer", repeats.per_kill_answered, repeats.kills, "kills"),
+        _average("repeats per kill -9 at a named point, database there", repeats.per_aimed, repeats.aimed, "kills"),
         Aim(
             "repeats per kill -9, database away",
             "–",
-            f"{repeats.per_kill_apart} ({repeats.kills_apart} kills): the unrecorded results of the outage",
+            f"{repeats.per_kill_apart} ({repeats.kills_apart} kills, with all unrecorded results of the outage)",
             None,
         ),
         _average(

@@ -47,11 +47,13 @@ def _counts(counts: Mapping[str, float]) -> str:
     return ", ".join(f"{what} {count}" for what, count in sorted(counts.items()) if count) or "0"
 
 
-def told(result: Result, *, full: bool = False) -> str:
+def told(result: Result, *, full: bool = False, aims: bool = True) -> str:
+    """aims: whether it is a run that the figures to be reached are of."""
     lines = [f"chaos: seed {result.seed}, profile {result.profile}"]
     lines += [f"  {name:<34} {value}" for name, value in rows_of(result)]
-    lines.append("what was to be reached:")
-    for aim in aims_of(result, full=full):
+    if aims:
+        lines.append("what was to be reached:")
+    for aim in aims_of(result, full=full) if aims else []:
         verdict = "–" if aim.reached is None else "reached" if aim.reached else "MISSED"
         lines.append(f"  {verdict:<8} {aim.name:<66} {aim.wanted:<24} {aim.got}")
     if result.violations:

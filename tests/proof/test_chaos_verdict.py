@@ -292,6 +292,28 @@ def test_each_repeat_is_put_to_one_fault_and_kills_in_an_outage_apart() -> None:
     assert (apart.kills, apart.per_kill, apart.kills_apart, apart.per_kill_apart) == (0, 0.0, 1, 1.0)
 
 
+def test_kills_at_a_named_point_are_counted_apart() -> None:
+    lost, ledger = taken_over()
+    aimed = Fault(at=10_010, until=10_010, what="kill_at", node="a")
+    story, _ = judge(sorted([*lost, aimed], key=lambda event: event.at), ledger)
+    repeats = repeats_of(story, [Harm(at=10_010, until=10_010, what="kill_at", pid=1)])
+    assert (repeats.kills, repeats.aimed, repeats.per_aimed) == (0, 1, 1.0)
+
+
+def test_taken_over_counts_from_the_kill_that_led_to_the_loss() -> None:
+    lost, ledger = taken_over()
+    well = [
+        Claimed(at=at, db=START + at, node="c", run=f"1-{START + at}", token=1) for at in (1000, 20_000)
+    ]  # a witness
+    kill = Fault(at=10_010, until=10_010, what="kill", node="a")
+    takeovers = [
+        figures_of(judge(sorted([*lost, *well, fault], key=lambda event: event.at), ledger)[0], [], [], {}).takeover_ms
+        for fault in (kill, msgspec.structs.replace(kill, at=15_600, until=15_600))
+    ]
+    assert [spread["n"] for spread in takeovers] == [1, 0]
+    assert takeovers[0]["p99"] == 15_999 - 10_010
+
+
 def test_under_way_is_not_answered() -> None:
     history, ledger = one_run(sends=[send(10_003, took=900), send(16_000, 2, "b")])
     history += [Lost(at=15_500, node="a", silent=5200), Fault(at=10_010, until=10_010, what="kill", node="a")]
