@@ -304,3 +304,27 @@ async def test_whoever_waits_when_the_pool_closes_is_told(bench: Bench, tmp_path
     outcomes = await asyncio.gather(*calls)
     assert all(not outcome.ok and outcome.retryable for outcome in outcomes)
     assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+async def test_a_call_that_cannot_be_sent_fails_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    name = bench.define("def work(text): return len(text)")
+    assert (await bench.call(f"{name}:work", text="")).ok
+
+    def none_left(name: str) -> int:
+        raise OSError("too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "memfd_create", none_left)
+        outcome = await bench.call(f"{name}:work", text="x" * 100_000)
+        assert outcome.retryable
+        assert outcome.error == "the call can't be sent: too many open files"
+    assert (await bench.call(f"{name}:work", text="x" * 100_000)).detail == {"result": 100_000}
+    assert len(bench.pids) == 1
+
+
+async def test_a_call_that_is_refused_can_be_withdrawn(bench: Bench):
+    told: list[object] = []
+    withdraw = bench.functions.hand_over(bench.tell("os:system", lambda at: None), told.append)
+    assert withdraw() is False
+    await asyncio.sleep(0)
+    assert told == []

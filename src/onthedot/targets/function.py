@@ -102,12 +102,11 @@ class Functions:
         assert isinstance(target, FunctionTarget)
         name = self._called(target.function)
         if name is None:
-            return _at_once(ended, Outcome(kind="refused", error=f"{target.function} is not registered on this node"))
+            refused = Outcome(kind="refused", error=f"{target.function} is not registered on this node")
+            telling = asyncio.get_running_loop().call_soon(ended, refused)
+            return lambda: bool(telling.cancel())  # not begun
         asked = Asked(target.function, _message(name, call), call.log, lambda how: ended(_outcome(how)), call.begun)
-        try:
-            self._workers.submit(asked)
-        except OSError as error:
-            return _at_once(ended, Outcome(kind="error", retryable=True, error=f"the call can't be sent: {error}"))
+        self._workers.submit(asked)
         return lambda: self._workers.withdraw(asked)
 
     def _called(self, function: str) -> str | None:
@@ -139,16 +138,6 @@ def _message(name: str, call: Call) -> bytes:
     params = msgspec.json.encode(call.params).decode() if call.params else "{}"
     parts = (name, call.run_id, str(call.job_id), format_instant(call.slot), str(call.attempt), params)
     return "\0".join((*parts, call.key or "")).encode()
-
-
-def _at_once(ended: Callable[[Outcome | None], None], outcome: Outcome) -> Callable[[], bool]:
-    telling = asyncio.get_running_loop().call_soon(ended, outcome)
-
-    def withdraw() -> bool:
-        telling.cancel()
-        return False
-
-    return withdraw
 
 
 def _outcome(how: Answer | Exception) -> Outcome | None:

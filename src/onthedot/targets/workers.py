@@ -38,6 +38,7 @@ class Workers:
         self._next_look: asyncio.TimerHandle | None = None
         self._closed = False
         self._pace = Pace()
+        self._ahead = 0  # reckoned once for many answers: it is asked for twice a call
 
     @property
     def pids(self) -> list[int]:
@@ -46,7 +47,7 @@ class Workers:
     @property
     def ahead(self) -> int:
         """How many calls more than there are processes are welcome now."""
-        return 0 if self._waiting else self._pace.ahead * self._processes
+        return 0 if self._waiting else self._ahead
 
     # calls
 
@@ -105,7 +106,7 @@ class Workers:
             self._look_later()
         if self._idle:
             asked.has_begun(asyncio.get_running_loop().time())
-            return self._idle.pop().send(asked)  # the warmest
+            return self._send(self._idle.pop(), asked)  # the warmest
         if asked.expected >= SHORT:
             return False
         for _ in range(len(self._all)):
@@ -114,8 +115,18 @@ class Workers:
             if worker.debt <= PATIENCE and len(worker.asked) < AHEAD and not worker.full and not worker.settled:
                 if len(worker.asked) == _PRESSURE:
                     self._start_more(1)
-                return worker.send(asked)
+                return self._send(worker, asked)
         return False
+
+    def _send(self, worker: Worker, asked: Asked) -> bool:
+        try:
+            sent = worker.send(asked)
+        except OSError as error:  # no file for what does not fit a message
+            self.ended(asked, OSError(f"the call can't be sent: {error}"))
+            sent = True
+        if not worker.asked:
+            self._idle.append(worker)
+        return sent
 
     def _again(self, taken: Iterable[Asked]) -> None:
         """What was taken back goes before what came later."""
@@ -133,6 +144,7 @@ class Workers:
         self._start_more()
 
     def changed(self, worker: Worker) -> None:
+        self._ahead = self._pace.ahead * self._processes
         if worker.dead:
             self._leaving.discard(worker)
             self._forget(worker)
