@@ -104,7 +104,12 @@ class Functions:
         if name is None:
             refused = Outcome(kind="refused", error=f"{target.function} is not registered on this node")
             telling = asyncio.get_running_loop().call_soon(ended, refused)
-            return lambda: bool(telling.cancel())  # not begun
+
+            def forget() -> bool:
+                telling.cancel()
+                return False  # it had not begun
+
+            return forget
         asked = Asked(target.function, _message(name, call), call.log, lambda how: ended(_outcome(how)), call.begun)
         self._workers.submit(asked)
         return lambda: self._workers.withdraw(asked)
