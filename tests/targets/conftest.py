@@ -22,7 +22,14 @@ SLOT = 1_763_234_567_890  # 2025-11-15T19:22:47.890Z
 
 _numbers = itertools.count(1)
 # What speaks with sockets must hold on a node's loop and on the one that every system has.
-BOTH_LOOPS = {"test_webhooks.py", "test_gate.py", "test_connection.py", "test_pool.py", "test_tls.py"}
+BOTH_LOOPS = {
+    "test_webhooks.py",
+    "test_gate.py",
+    "test_connection.py",
+    "test_pool.py",
+    "test_tls.py",
+    "test_sending.py",
+}
 
 
 def pytest_asyncio_loop_factories(

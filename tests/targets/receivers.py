@@ -9,6 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from onthedot.targets.connection import Connection, Unanswered
+from onthedot.targets.reading import Answer
+
 Respond = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 CERTIFICATES = Path(__file__).parent / "certificates"
 """Made for these tests by an authority that nobody trusts: for localhost, receiver.example, 127.0.0.1 and ::1."""
@@ -54,6 +57,15 @@ def written(*portions: bytes, close: bool = False) -> Respond:
             writer.close()
 
     return respond
+
+
+async def answer_of(connection: Connection, request: bytes) -> Answer:
+    answer: asyncio.Future[Answer | Unanswered] = asyncio.get_running_loop().create_future()
+    connection.ask(request, answer.set_result)
+    told = await answer
+    if isinstance(told, Unanswered):
+        raise told
+    return told
 
 
 def certified(name: str = "receiver") -> ssl.SSLContext:

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from onthedot.model.run import Outcome
 from onthedot.model.target import WebhookTarget
 from onthedot.targets.call import Call
+from onthedot.targets.connection import Unanswered
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.webhook import Webhooks
 from tests.targets.conftest import MakeCall
 from tests.targets.processes import until
-from tests.targets.receivers import server, written
+from tests.targets.receivers import answer_of, server, written
 from tests.targets.test_reading import ANSWERS
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -268,5 +269,5 @@ async def test_asking_a_connection_that_is_gone_is_an_answer_too(webhooks: Webho
         )
         connection.abort()
         await until(lambda: sockets(webhooks) == (0, 0))
-        with pytest.raises(Exception, match="closed the connection without an answer"):
-            await connection.ask(b"GET / HTTP/1.1\r\n\r\n")
+        with pytest.raises(Unanswered, match="closed the connection without an answer"):
+            await answer_of(connection, b"GET / HTTP/1.1\r\n\r\n")

@@ -12,13 +12,14 @@ import pytest
 
 from onthedot.echo import EchoServer
 from onthedot.model.target import WebhookTarget
+from onthedot.targets.connection import Unanswered
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.gate import Gate
 from onthedot.targets.pool import Pool
 from onthedot.targets.webhook import Webhooks
 from tests.targets.conftest import MakeCall
 from tests.targets.processes import until
-from tests.targets.receivers import server, trusting, written
+from tests.targets.receivers import answer_of, server, trusting, written
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
@@ -40,7 +41,7 @@ async def asked(pool: Pool, echo: EchoServer, *, fresh: bool = False) -> None:
     origin = (False, echo.host, echo.port)
     connection = None if fresh else pool.take(origin)
     connection = connection or await pool.connect(origin, is_address=True)
-    await connection.ask(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+    await answer_of(connection, b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
     pool.put(connection)
 
 
@@ -152,9 +153,10 @@ async def test_a_busy_connection_is_cut_when_the_node_stops():
     async with server(respond) as url:
         async with pooled() as pool:
             connection = await pool.connect((False, "127.0.0.1", int(url[:-1].rpartition(":")[2])), is_address=True)
-            answer = connection.ask(b"GET / HTTP/1.1\r\n\r\n")
-        with pytest.raises(Exception, match="without an answer"):
-            await answer
+            asking = asyncio.ensure_future(answer_of(connection, b"GET / HTTP/1.1\r\n\r\n"))
+            await until(lambda: connection._reading)
+        with pytest.raises(Unanswered, match="without an answer"):
+            await asking
         await asyncio.wait_for(cut.wait(), 5)
 
 

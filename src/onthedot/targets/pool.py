@@ -68,6 +68,7 @@ class Pool:
                 server_hostname=host.partition("%")[0].removesuffix(".") if secure else None,
             )
         except BaseException as error:
+            connection.abort()
             self._gone(connection)
             sock.close()
             if isinstance(error, OSError):  # an SSLError is one

@@ -13,7 +13,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
+from collections.abc import Callable
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Self
@@ -22,14 +24,13 @@ from onthedot.clock import Clock, SystemClock
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import WebhookTarget
-from onthedot.targets.answer import judge, snippet
 from onthedot.targets.call import Call
-from onthedot.targets.connection import Unanswered
 from onthedot.targets.egress import EgressRule
-from onthedot.targets.gate import EgressRefused, Gate
+from onthedot.targets.gate import Gate
 from onthedot.targets.pool import Pool
 from onthedot.targets.request import request_of
 from onthedot.targets.route import Place, place_of, split_url
+from onthedot.targets.sending import Sending, failed, refused
 from onthedot.targets.url import ACCEPTED, is_localhost
 
 __all__ = ["Webhooks"]
@@ -69,38 +70,37 @@ class Webhooks:
             raise Invalid.one("target.url", f"may not be called: {why}", given=target.url[:200], accepted=ALLOWED)
 
     async def send(self, call: Call) -> Outcome:
-        target, pool = call.target, self._pool
+        answer: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
+        withdraw = self.hand_over(call, lambda outcome: None if answer.done() else answer.set_result(outcome))
+        try:
+            outcome = await answer
+        except BaseException:  # cancelled: nobody waits for this answer any more
+            withdraw()
+            raise
+        assert outcome is not None, "a webhook begins at once"
+        return outcome
+
+    def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool | None]:
+        """Without a task that waits. Never raises: what nobody foresaw is a failed try."""
+        target = call.target
         assert isinstance(target, WebhookTarget)
-        assert pool is not None, "not entered"
+        assert self._pool is not None, "not entered"
+        sending = Sending(self._pool, self._clock, ended)
         try:
             named, path = split_url(target.url)
             place, refusal = self._place(named)
         except ValueError as error:
-            return Outcome(kind="refused", error=f"the URL {error}")
+            sending.end_soon(refused(f"the URL {error}"))
+            return sending.withdraw
         if refusal is not None:
-            return Outcome(kind="refused", error=refusal)
+            sending.end_soon(refused(refusal))
+            return sending.withdraw
         try:
             request = request_of(call, target, place, path, agent=self._agent, now_ms=self._clock.now_ms())
-            connection = pool.take(place.origin) or await pool.connect(
-                place.origin, is_address=place.address is not None
-            )
-            try:
-                answer = await connection.ask(request, is_head=target.method == "HEAD")
-            except BaseException:  # cancelled, mostly: nobody waits for this answer any more
-                connection.abort()
-                raise
-        except EgressRefused as error:
-            return Outcome(kind="refused", error=str(error))
-        except (Unanswered, ValueError) as error:
-            return Outcome(kind="error", retryable=True, error=str(error)[:1000])
-        pool.put(connection)
-        return judge(
-            answer.status,
-            snippet(answer.body),
-            retry_after=answer.retry_after,
-            location=answer.location,
-            now_ms=0 if answer.retry_after is None else self._clock.now_ms(),
-        )
+            sending.begin(place, request, is_head=target.method == "HEAD")
+        except Exception as error:
+            sending.end_soon(failed(error))
+        return sending.withdraw
 
     def _judged_place(self, named: str) -> tuple[Place, str | None]:
         """With why the rule refuses the address that it spells out."""
