@@ -15,7 +15,7 @@ trap 'rm -f "$checked"' EXIT
 trap 'kill "$check" 2>/dev/null; exit 130' INT TERM
 
 failed=0
-"$VENV/bin/pytest" -n "$WORKERS" --dist loadgroup -m "not alone" --durations 10 || failed=1
+"$VENV/bin/pytest" -n "$WORKERS" -m "not alone" --durations 10 || failed=1
 wait "$check" || failed=1
 cat "$checked"
 "$VENV/bin/pytest" -m alone --durations 3 || failed=1

@@ -17,7 +17,7 @@ import itertools
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -28,6 +28,7 @@ from tests.services.memory import roomy_directory
 from tests.services.ports import free_port as find_free_port
 from tests.services.postgres import PostgresMissing, PostgresServer, in_own_loop, running_postgres
 from tests.services.process import NodeProcess
+from tests.services.sharing import Sharing
 
 if TYPE_CHECKING:
     from onthedot.store import Store
@@ -44,6 +45,12 @@ if memory := roomy_directory():
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", memory)
 
 _numbers = itertools.count(1)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Sharing:
+    """Asked by the process that hands out the tests."""
+    return Sharing(config, log)
 
 
 @pytest.fixture(scope="session")

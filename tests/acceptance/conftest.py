@@ -44,10 +44,7 @@ def receiver() -> Iterator[Receiver]:
         yield heard
 
 
-@pytest.fixture(
-    scope="session",
-    params=[pytest.param(name, marks=pytest.mark.xdist_group(f"acceptance-{name}")) for name in ("sqlite", "postgres")],
-)
+@pytest.fixture(scope="session", params=["sqlite", "postgres"])
 def product(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     folder: Path = tmp_path_factory.mktemp("acceptance")
     (folder / "mine.py").write_text(FUNCTIONS)

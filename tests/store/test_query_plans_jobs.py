@@ -77,7 +77,6 @@ def size(request: pytest.FixtureRequest) -> int:
     return number
 
 
-@pytest.mark.xdist_group("plans-postgres")  # one worker builds the million rows, for lists of runs too
 async def test_postgres(many_jobs: Callable[[str, int], str], size: int) -> None:
     queries = Queries("postgres", NOW)
     connection = await asyncpg.connect(many_jobs("postgres", size))
@@ -137,7 +136,6 @@ def _check(label: str, plan: dict[str, Any], index: str | None) -> None:
     assert read <= MOST_PAGES, f"{label}: reads {read} pages of the database for a page of {LIMIT}"
 
 
-@pytest.mark.xdist_group("plans-sqlite")
 def test_sqlite(many_jobs: Callable[[str, int], str], size: int) -> None:
     queries = Queries("sqlite", "now_ms()")
     raw = sqlite3.connect(many_jobs("sqlite", size).removeprefix("sqlite:///"))

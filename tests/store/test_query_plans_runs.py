@@ -148,7 +148,6 @@ def size(request: pytest.FixtureRequest) -> int:
     return number
 
 
-@pytest.mark.xdist_group("plans-postgres")  # one worker builds the million rows, for lists of jobs too
 class TestPostgres:
     async def test_all(self, many_runs: Callable[[str, int], str], size: int) -> None:
         connection = await asyncpg.connect(many_runs("postgres", size))
@@ -223,7 +222,6 @@ def brief(step: dict[str, Any]) -> str:
     return " ".join(f"{step[name]}" for name in names if name in step)
 
 
-@pytest.mark.xdist_group("plans-sqlite")
 class TestSqlite:
     def test_all(self, many_runs: Callable[[str, int], str], size: int) -> None:
         raw = sqlite3.connect(many_runs("sqlite", size).removeprefix("sqlite:///"), isolation_level=None)

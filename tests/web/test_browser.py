@@ -16,8 +16,8 @@ from onthedot.model.schedule import Schedule
 from onthedot.model.target import WebhookTarget
 from tests.services.leaks import tasks_left
 
-# One browser for all of them: on one worker, on one loop.
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group("browser")]
+# One browser for all of them, on one loop.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(loop_scope="module")
