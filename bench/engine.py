@@ -52,6 +52,9 @@ class _Memory:
     def _now() -> int:
         return time.time_ns() // 1_000_000
 
+    async def now(self) -> int:
+        return self._now()
+
     async def register(self, info: Any) -> int:
         return self._now()
 

@@ -261,7 +261,7 @@ async def test_a_cancelled_at_most_once_run_is_not_sent(cluster, fake_clock):
 async def test_a_pause_recalls_what_is_held_ahead(cluster, fake_clock):
     node = await cluster.node()
     job = await cluster.create(spec(schedule=Schedule(every=Duration(5000))))
-    await fake_clock.advance(3.5)
+    await fake_clock.advance(4.2)  # half the lookahead before it is due, a node has it
     assert node.node.load.held == 1
     await cluster.store.pause_job(1, job.id)
     await fake_clock.advance(10)
@@ -275,7 +275,7 @@ async def test_a_pause_recalls_what_is_held_ahead(cluster, fake_clock):
 async def test_an_edit_recalls_and_the_run_uses_the_new_target(cluster, fake_clock):
     node = await cluster.node()
     job = await cluster.create(spec(schedule=Schedule(every=Duration(5000))))
-    await fake_clock.advance(3.5)
+    await fake_clock.advance(4.2)  # half the lookahead before it is due, a node has it
     assert node.node.load.held == 1
     new = msgspec.structs.replace(spec().target, url="http://example.com/new")
     await cluster.store.update_job(1, job.id, lambda old: msgspec.structs.replace(old, target=new), if_match=None)
@@ -286,7 +286,7 @@ async def test_an_edit_recalls_and_the_run_uses_the_new_target(cluster, fake_clo
 async def test_a_delete_stops_what_has_not_started(cluster, fake_clock):
     node = await cluster.node()
     job = await cluster.create(spec(schedule=due_in(5000)))
-    await fake_clock.advance(3.5)
+    await fake_clock.advance(4.2)  # half the lookahead before it is due, a node has it
     assert node.node.load.held == 1
     await cluster.store.delete_job(1, job.id, if_match=None)
     await fake_clock.advance(5)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 import logging
 import threading
 from collections.abc import AsyncIterator
@@ -169,3 +171,101 @@ async def test_one_that_is_not_registered(callables: Callables, make_call: MakeC
 async def test_a_result_that_is_no_json(callables: Callables, make_call: MakeCall):
     callables.register("it", lambda: object)
     assert (await callables.send(make_call(IT))).detail == {"result": "<class 'object'>"}
+
+
+async def send_all(callables: Callables, make_call: MakeCall, *params: dict[str, object]) -> list[Outcome]:
+    return await asyncio.gather(*(callables.send(make_call(IT, params=given)) for given in params))
+
+
+async def test_calls_that_end_at_once_share_a_task_and_nothing_else(callables: Callables, make_call: MakeCall):
+    seen: contextvars.ContextVar[int] = contextvars.ContextVar("seen", default=0)
+    tasks = []
+
+    async def it(n: int) -> int:
+        tasks.append(asyncio.current_task())
+        before = seen.get()
+        if n % 10 == 0:
+            seen.set(n + 1)
+        return before
+
+    callables.register("it", it)
+    outcomes = await send_all(callables, make_call, *({"n": n} for n in range(200)))
+    assert {outcome.detail["result"] for outcome in outcomes} == {0}
+    assert 20 <= len(set(tasks)) < 60
+
+
+async def test_a_call_that_waits_keeps_its_task_and_holds_up_nobody(callables: Callables, make_call: MakeCall):
+    tasks: dict[int, list[object]] = {}
+
+    async def it(n: int) -> None:
+        tasks[n] = [asyncio.current_task()]
+        if n == 2:
+            opened.set()
+        async with asyncio.timeout(10):
+            await opened.wait()
+        tasks[n].append(asyncio.current_task())
+
+    opened = asyncio.Event()
+    callables.register("it", it)
+    outcomes = await send_all(callables, make_call, *({"n": n} for n in range(3)))
+    assert [outcome.kind for outcome in outcomes] == ["ok"] * 3
+    assert all(before is after for before, after in tasks.values())
+    assert len({before for before, _ in tasks.values()}) == 3
+
+
+async def test_one_that_swallows_its_cancel_spoils_no_other(callables: Callables, make_call: MakeCall):
+    began = threading.Event()
+
+    async def it(n: int) -> int:
+        if n == 0:
+            began.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+        await asyncio.sleep(0)
+        return n
+
+    callables.register("it", it)
+    running = asyncio.ensure_future(callables.send(make_call(IT, params={"n": 0})))
+    await until(began.is_set)
+    running.cancel()
+    outcomes = await send_all(callables, make_call, *({"n": n} for n in range(1, 4)))
+    assert [outcome.detail["result"] for outcome in outcomes] == [1, 2, 3]
+
+
+async def test_a_coroutine_that_raises_a_cancel_of_its_own_has_failed(callables: Callables, make_call: MakeCall):
+    async def it() -> None:
+        raise asyncio.CancelledError
+
+    callables.register("it", it)
+    assert (await callables.send(make_call(IT))).error == "CancelledError: "
+
+
+async def test_sync_calls_that_block_run_beside_each_other(callables: Callables, make_call: MakeCall):
+    meet = threading.Barrier(5, timeout=10)
+    callables.register("it", lambda n: meet.wait() >= 0)
+    outcomes = await send_all(callables, make_call, *({"n": n} for n in range(5)))
+    assert [outcome.detail for outcome in outcomes] == [{"result": True}] * 5
+
+
+async def test_no_more_threads_than_allowed_and_nothing_is_left_waiting(make_call: MakeCall):
+    names: set[str] = set()
+
+    def it(n: int) -> int:
+        names.add(threading.current_thread().name)
+        return n
+
+    async with Callables(threads=3) as callables:
+        callables.register("it", it)
+        for _ in range(20):
+            outcomes = await send_all(callables, make_call, *({"n": n} for n in range(50)))
+            assert [outcome.detail["result"] for outcome in outcomes] == list(range(50))
+    assert 1 <= len(names) <= 3
+
+
+async def test_a_sync_callable_may_return_something_to_wait_for(callables: Callables, make_call: MakeCall):
+    async def later(a: int) -> tuple[str, int]:
+        await asyncio.sleep(0)
+        return threading.current_thread().name, a
+
+    callables.register("it", lambda a: later(a))
+    assert (await callables.send(make_call(IT, params={"a": 1}))).detail == {"result": ["onthedot-callables", 1]}

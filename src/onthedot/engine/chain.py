@@ -13,6 +13,7 @@ from onthedot.clock import Clock
 from onthedot.engine.agenda import Agenda
 from onthedot.engine.backoff import Backoff
 from onthedot.engine.claimer import Claimer
+from onthedot.engine.clockreader import ClockReader
 from onthedot.engine.clockwork import DatabaseClock
 from onthedot.engine.deadlines import Deadlines
 from onthedot.engine.duties import Duties
@@ -154,6 +155,7 @@ class Chain:
             load=load,
             lost=lost,
         )
+        self.clock_reader = ClockReader(store=store, clock=clock, time=time, rng=rng)
         self.watchman = Watchman(
             node_id,
             store=store,
@@ -179,6 +181,7 @@ class Chain:
     def actors(self) -> dict[str, Actor]:
         actors: dict[str, Actor] = {
             "heart": self.heart,
+            "clock": self.clock_reader,
             "recorder": self.recorder,
             "gate": self.gate,
             "deadlines": self.deadlines,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from onthedot.engine.claimer import ClaimStore
+from onthedot.engine.clockreader import TimeStore
 from onthedot.engine.duties import DutyStore
 from onthedot.engine.gate import BeginStore
 from onthedot.engine.heart import BeatStore
@@ -16,7 +17,9 @@ from onthedot.model.node import NodeInfo
 __all__ = ["EngineStore"]
 
 
-class EngineStore(ClaimStore, BeginStore, RecordStore, OrderStore, WatchStore, BeatStore, DutyStore, Protocol):
+class EngineStore(
+    ClaimStore, BeginStore, RecordStore, OrderStore, WatchStore, BeatStore, TimeStore, DutyStore, Protocol
+):
     async def register(self, info: NodeInfo) -> int: ...
 
     async def leave(self, node: str) -> None: ...
