@@ -9,8 +9,10 @@ import pytest
 from onthedot.echo import EchoServer
 from tests.cluster.nodes import Cluster
 from tests.cluster.walking import Echo
+from tests.services.small_disk import MAY_MOUNT
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "examples"
 
 
 @pytest.fixture
@@ -39,3 +41,16 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 async def receiver() -> AsyncIterator[EchoServer]:
     async with EchoServer() as server:
         yield server
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that mount a disk are run once: here by who may mount, in a namespace of their own by anybody else."""
+    gone = [item for item in items if item.path.parent == HERE and _is_run_elsewhere(item)]
+    config.hook.pytest_deselected(items=gone)
+    items[:] = [item for item in items if item not in gone]
+
+
+def _is_run_elsewhere(item: pytest.Item) -> bool:
+    if item.path.name == "test_full_disks.py":
+        return MAY_MOUNT
+    return item.get_closest_marker("small_disk") is not None and not MAY_MOUNT

@@ -169,6 +169,7 @@ async def test_behind_a_real_pgbouncer(pooled_url, cluster, receiver):
         assert "prepared statement" not in node.output()
 
 
+@pytest.mark.small_disk
 async def test_sqlite_on_a_full_disk(cluster, receiver):
     try:
         with small_disk(8) as disk:

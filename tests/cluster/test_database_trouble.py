@@ -248,6 +248,7 @@ async def test_a_former_primary(scene: Scene, receiver: EchoServer):
         scene.door.order("cut")
 
 
+@pytest.mark.small_disk
 async def test_a_full_disk(scene: Scene, receiver: EchoServer):
     if scene.disk is None:
         if os.environ.get("CI"):
