@@ -8,9 +8,7 @@
 Each actor is a mailbox, private state and one loop that calls `step()`. Time, randomness, threads, the store and the
 targets come from outside, so that all of it runs under a fake clock or a virtual-time loop.
 
-Measured with a target that does nothing (Python 3.11, a 2-core machine that had other work): the engine itself takes
-18-24 µs of a core a run; draining 20,000 due timers takes 75-80 µs of the process a run on PostgreSQL and 115 µs on
-SQLite, store included. Timers and every-second cron fired 0.3-1.2 ms late in the median, never early.
+`python -m bench.engine` measures what it costs without a store; docs/adr/0008 says what it was and what was left out.
 """
 
 from __future__ import annotations

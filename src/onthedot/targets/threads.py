@@ -2,8 +2,8 @@
 
 A thread that takes something wakes the next one before it begins, if more is waiting: calls that block are spread over
 as many threads as they need, and calls that end at once are all done by the first before the second has got its turn
-at the interpreter lock. (An executor starts a thread for each, and wakes the loop for each answer: 30,000 no-ops over
-1,000 threads took more than a minute.)
+at the interpreter lock. (An executor starts a thread for each while all are busy, and wakes the loop for each answer:
+with up to 1,000 threads a no-op cost 129 µs of the process, here 18-21, engine included.)
 """
 
 from __future__ import annotations
