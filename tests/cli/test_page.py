@@ -1,0 +1,48 @@
+"""The commands that docs/cli.md shows do what it says, typed as they stand. Only names of things are made real."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+LINES = [
+    line.partition(" # ")[0].strip()
+    for block in re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    for line in block.splitlines()
+]
+STARTED = ("onthedot serve", "onthedot echo")  # they stay: tests/cluster and tests/targets start them
+JOBS = "jobs:\n- {key: from-page, schedule: {every: 1d}, target: {type: webhook, url: 'http://127.0.0.1:9/'}}\n"
+
+
+def test_every_line_is_a_command():
+    assert len(LINES) > 15
+    assert all(line.startswith("onthedot ") for line in LINES)
+
+
+def test_they_do_what_they_say(online, tmp_path):
+    (tmp_path / "jobs.yaml").write_text(JOBS)
+    online("jobs", "delete", "nightly", "--yes")
+    run = ""
+    for line in LINES:
+        if line.startswith(STARTED):
+            continue
+        if "runs logs" in line:
+            run = online("jobs", "run", "nightly", "--json").json["id"]
+        real = {"12-1763234567890": run, "reports.daily:send": "chores:greet", "postgresql://…": "sqlite:///page.db"}
+        for shown, meant in real.items():
+            line = line.replace(shown, meant)
+        done = online(*shlex.split(line)[1:])
+        assert done.code == 0, f"{line}\n{done.out}{done.err}"
+    assert (tmp_path / "all.yaml").exists()
+    edited = online("jobs", "show", "nightly", "--json").json
+    assert (edited["schedule"]["cron"], edited["policy"]["timeout"]) == ("0 4 * * *", "10s")
+    online("jobs", "delete", "nightly", "--yes")
+
+
+@pytest.mark.parametrize("started", STARTED)
+def test_what_is_left_out_is_there(started):
+    assert any(line.startswith(started) for line in LINES)
