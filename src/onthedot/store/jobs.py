@@ -27,8 +27,8 @@ class Jobs(Topic):
         An item that can't be gets its own error (its key is taken: Conflict) and the others are written. A repeat of an
         earlier request (same idempotency) is answered with the job that one made.
 
-        Six statements, however many items: groups of 1,000 wrote 12-17k jobs/s on SQLite on a lightly shared
-        machine (2 cores), 3-6k on either store beside seven other busy processes; not yet measured on a quiet one.
+        Three statements for jobs without a key, however many items; each further concern (keys, tags, idempotency) adds
+        its own. A thousand cost the node 12 µs of CPU each and the database 20 to 30 (ADR 0007).
         """
         return await self.driver.write(lambda tx: create_group(tx, items))
 
