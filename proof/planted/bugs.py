@@ -11,6 +11,7 @@ import msgspec
 from onthedot.engine import monitor
 from onthedot.engine.clockwork import DatabaseClock
 from onthedot.engine.holdings import Holdings
+from onthedot.engine.incarnation import Incarnation
 from onthedot.engine.lease import Lease
 from onthedot.engine.watch import Watch
 from onthedot.model.run import Outcome
@@ -79,6 +80,13 @@ def _no_strays(self: Holdings, rows: Any, before: Any) -> list[Any]:
 
 def _no_gap(self: Watch, now: float) -> None:
     """An outage is taken for everybody else's death."""
+
+
+async def _end_told_once(self: Incarnation, *names: str) -> None:
+    tasks = [self._loops[name] for name in names]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _newer(slot: int | None, other: int) -> int:
@@ -210,6 +218,13 @@ BUGS = (
         faults=("flaky", "hang"),
         shows=("stuck", "late"),
         swaps=((Holdings, "strays", _no_strays),),
+    ),
+    Bug(
+        name="stop told once",
+        what="a loop that takes its cancellation for trouble of the database is waited for, for ever",
+        faults=("outage", "cut", "stop"),
+        shows=("crashed",),
+        swaps=((Incarnation, "_end", _end_told_once),),
     ),
     Bug(
         name="retry that never comes",

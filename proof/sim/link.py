@@ -63,6 +63,10 @@ class Link:
                 self._later(DEADLINE, self._fail, answer, "no answer in time")
         return answer
 
+    def hides_cancellation(self) -> bool:
+        """In trouble a driver may take the failure of the rollback for the reason, instead of the cancellation."""
+        return (self.cut or not self.database.up) and self.rng.random() < 0.5
+
     def _arrive(
         self,
         answer: asyncio.Future[Any],
@@ -123,7 +127,12 @@ class LinkedStore:
         method = getattr(self._store, name)
 
         async def call(*args: Any, **kwargs: Any) -> Any:
-            return await self._link.call(name, method, args, kwargs)
+            try:
+                return await self._link.call(name, method, args, kwargs)
+            except asyncio.CancelledError:
+                if self._link.hides_cancellation():
+                    raise StoreUnavailable("the rollback failed") from None
+                raise
 
         self.__dict__[name] = call
         return call

@@ -72,6 +72,11 @@ class Process:
     def healthy(self) -> bool:
         return self.running and not self.frozen
 
+    @property
+    def trouble(self) -> str | None:
+        """Why it does not work now; None: it does."""
+        return "it does not run" if self.node is None or not self.running else self.node.trouble
+
     def node_id(self) -> str | None:
         info = self.node.info if self.node is not None else None
         return None if info is None else info.id

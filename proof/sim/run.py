@@ -124,6 +124,9 @@ async def _play(
         await task
     await asyncio.sleep(max(0.0, seconds - loop.time()))
     ledger = await world.ledger()
+    for process in world.processes:
+        if process.trouble is not None:
+            world.history.append(Crashed(at=world.now, node=process.name, error=f"takes no part: {process.trouble}"))
     for error in loop.errors:
         world.history.append(Crashed(at=world.now, node="loop", error=error))
     history = list(world.history)
