@@ -366,6 +366,17 @@ async def test_what_was_handed_over_and_is_gone_is_dropped_without_a_word(bench)
     assert (door.withdrawn, bench.ended) == (["1-1"], [monitor])
 
 
+async def test_a_target_that_raises_at_the_hand_over_is_a_failed_try(bench, fake_clock):
+    def hand_over(call: Call, ended: Callable[[Outcome], None]) -> Callable[[], None]:
+        raise RuntimeError("a bug")
+
+    bench.sender.direct["webhook"] = hand_over
+    monitor = await bench.start(claimed("1-1", due_at=bench.now))
+    outcome = bench.result().outcome
+    assert (outcome.kind, outcome.retryable, outcome.error) == ("error", True, "RuntimeError: a bug")
+    assert (bench.ended, bench.crashes) == ([monitor], [])
+
+
 async def test_nothing_is_handed_over_early_or_without_a_lease(bench, fake_clock):
     door = Door(bench)
     await bench.start(claimed("1-1", due_at=bench.now + 7))

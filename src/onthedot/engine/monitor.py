@@ -16,11 +16,12 @@ from onthedot.engine.joblog import RunLog
 from onthedot.engine.messages import Return
 from onthedot.engine.slots import Pool
 from onthedot.engine.surroundings import Surroundings
-from onthedot.engine.task import call_of, perform
+from onthedot.engine.task import call_of, failed, perform
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import WebhookTarget, target_type
 from onthedot.store import Finished
 from onthedot.targets import NotBegun
+from onthedot.targets.call import HandOver
 from onthedot.telemetry import emit, telemetry
 
 __all__ = ["Cause", "Monitor"]
@@ -70,7 +71,7 @@ class Monitor:
             now_us = around.time.now_us()
             if now_us >= run.due_at * 1000 and around.lease.may_start():
                 self._start(now_us // 1000)
-                self._withdraw = hand_over(call_of(run, self.timeout, self._write, self._begins), self._answered)
+                self._hand_over(hand_over)
                 return
         self.task = asyncio.get_running_loop().create_task(self.watch())
 
@@ -88,6 +89,13 @@ class Monitor:
             self.task.cancel()
 
     # handed over
+
+    def _hand_over(self, hand_over: HandOver) -> None:
+        call = call_of(self.run, self.timeout, self._write, self._begins)
+        try:
+            self._withdraw = hand_over(call, self._answered)
+        except Exception as error:  # later: who ends makes room for the next, which may fail in the same way
+            asyncio.get_running_loop().call_soon(self._end, failed(error))
 
     def _answered(self, outcome: Outcome | None) -> None:
         """Called by the target, on this loop."""

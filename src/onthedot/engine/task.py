@@ -9,7 +9,7 @@ from typing import Protocol
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.targets import Call, NotBegun
 
-__all__ = ["Sender", "call_of", "perform"]
+__all__ = ["Sender", "call_of", "failed", "perform"]
 
 
 class Sender(Protocol):
@@ -51,4 +51,8 @@ async def perform(sender: Sender, call: Call) -> Outcome:
     except (asyncio.CancelledError, NotBegun):
         raise
     except Exception as error:
-        return Outcome(kind="error", retryable=True, error=f"{type(error).__name__}: {error}")
+        return failed(error)
+
+
+def failed(error: Exception) -> Outcome:
+    return Outcome(kind="error", retryable=True, error=f"{type(error).__name__}: {error}")

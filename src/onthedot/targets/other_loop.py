@@ -56,7 +56,8 @@ class OtherLoop:
     def withdraw(self, errand: Errand) -> None:
         """Its answer is not waited for any more. If it has begun, it is cancelled over there."""
         errand.unwanted = True
-        self._over_there.call_soon_threadsafe(self._cancel, errand)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._cancel, errand)
 
     def send_from_thread(self, errand: Errand) -> None:
         self._over_there.call_soon_threadsafe(self._arrive, [errand])
