@@ -211,21 +211,27 @@ async def test_cancelled_at_any_instant_nothing_stays_open(webhooks: Webhooks, m
 
 
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc"])
-async def test_a_time_out_closes_the_connection_wherever_it_strikes(
-    webhooks: Webhooks, make_call: MakeCall, said: bytes
+async def test_giving_up_closes_the_connection_wherever_it_strikes(
+    webhooks: Webhooks, make_call: MakeCall, monkeypatch: pytest.MonkeyPatch, said: bytes
 ):
-    closed = asyncio.Event()
+    monkeypatch.setattr("onthedot.targets.connection.BODY_WAIT", 60.0)
+    arrived, closed = asyncio.Event(), asyncio.Event()
 
     async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(said)
+        arrived.set()
         await reader.read()
         closed.set()
 
     async with server(respond) as url:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(webhooks.send(make_call(WebhookTarget(url=url))), 0.05)
-        await asyncio.wait_for(closed.wait(), 5)
-        assert sockets(webhooks) == (0, 0)
+        sending = asyncio.ensure_future(webhooks.send(make_call(WebhookTarget(url=url))))
+        await asyncio.wait_for(arrived.wait(), 10)
+        await until(lambda: not said or read_by(webhooks, len(said)))
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        await asyncio.wait_for(closed.wait(), 10)
+        await until(lambda: sockets(webhooks) == (0, 0))
 
 
 async def test_one_connection_for_each_that_runs_at_once(webhooks: Webhooks, make_call: MakeCall):
