@@ -23,7 +23,7 @@ POSSIBLE = "under faults, database there and a node well"
 SPARED = "under faults, and not held by a struck node"
 STRIKES = (*KILLS, "freeze", "silence", "refuse")
 LOST_KINDS = ("lost", "silent")
-UNEXPLAINED = ("repeated", "doubled", "overlap")
+UNEXPLAINED = ("repeated", "overtaken", "doubled", "overlap")
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):

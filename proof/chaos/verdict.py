@@ -6,7 +6,7 @@ than a lease with nothing wrong, an orderly stop is quick while the database ans
 What is excused, and why it is no broken promise:
 - *A request that a process had in its hands when it was frozen leaves it after the thaw*: no program can look at a
   clock and send in one step. Only if that attempt was claimed, and the run due, before the freeze, and only right after
-  the thaw: a node that starts anything new after its lease is not excused.
+  the thaw: a node that starts anything new after its lease is not excused. (It may be overtaken by the next attempt.)
 - *An at-most-once run that was recorded as begun when the database's clock was set back* waits for its instant to come
   again, also if its job is paused or deleted meanwhile: what is recorded as sent can't be recalled.
 - *A try that was counted and never received*: it timed out before it left its node, which was frozen or had hundreds to
@@ -113,7 +113,7 @@ def _excused(story: Story, violation: Violation, timeouts: Timeouts, alone: bool
         return True
     if violation.kind == "robbed":
         return alone  # that they were dead is checked above
-    if violation.kind not in ("zombie", "tries", "after_delete", "after_pause"):
+    if violation.kind not in ("zombie", "overtaken", "tries", "after_delete", "after_pause"):
         return False
     run = violation.text.split()[0]
     if violation.kind.startswith("after_"):

@@ -33,7 +33,7 @@ def _explained(story: Story, job: JobStory, first: Received, second: Received) -
     if second.token == first.token:
         yield Violation(kind="repeated", text=f"{first.run} was sent twice with token {first.token}")
     elif second.token < first.token:
-        yield Violation(kind="stale", text=f"{first.run}: token {second.token} was sent after {first.token}")
+        yield Violation(kind="overtaken", text=f"{first.run} was sent with token {second.token} after {first.token}")
     elif not failed(job, first) and not _taken_over(story, first, second):
         text = f"{first.run}: token {first.token} answered {first.answer} at {first.at}, {second.token} at {second.at}"
         yield Violation(kind="repeated", text=text)

@@ -158,7 +158,7 @@ class TestRepeats:
     def test_an_old_attempt_after_a_newer_one(self):
         tale = after_ten().claimed(10_000, token=1).claimed(10_000, token=2, node="b", at=9000)
         tale.sent(10_000, token=2, node="b", answer="error").sent(10_000, token=1, at=10_100)
-        assert "stale" in tale.recorded(10_000, token=2, node="b").entry(10_000, token=2).kinds()
+        assert "overtaken" in tale.recorded(10_000, token=2, node="b").entry(10_000, token=2).kinds()
 
     def test_at_most_once(self):
         assert "at_most_once" in self.twice(after_ten(delivery="at_most_once"), first="error").kinds()
