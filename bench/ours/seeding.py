@@ -20,6 +20,7 @@ __all__ = ["FIRST", "analyze", "copy_jobs", "indexes_later", "pending_jobs", "ru
 FIRST = 10_000_000
 """The id of the first copy: above those that the sequence will give here, and of eight digits for all of them."""
 
+FILLED = ("jobs", "runs", "job_tags")
 AT_ONCE = 1_000_000
 FEW = 5000
 PATIENCE = 3600.0
@@ -97,6 +98,8 @@ async def runs_of(url: str, service: Service, count: int, target: dict[str, obje
 async def settled(connection: asyncpg.Connection) -> None:
     """As a database that has lived for a while: vacuumed, statistics fresh, nothing left for the next checkpoint."""
     await connection.execute("VACUUM ANALYZE", timeout=PATIENCE)
+    for table in FILLED:  # not before: autovacuum would start on what has just been done, in the midst of a measurement
+        await connection.execute(f"ALTER TABLE {table} RESET (autovacuum_enabled)")
     await connection.execute("CHECKPOINT", timeout=PATIENCE)
 
 
@@ -137,7 +140,5 @@ async def indexes_later(connection: asyncpg.Connection, tables: list[str], count
     for table in tables:  # it would read again and again what is vacuumed once at the end
         await connection.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = false)")
     yield
-    for table in tables:
-        await connection.execute(f"ALTER TABLE {table} RESET (autovacuum_enabled)")
     for index in found:
         await connection.execute(index["made"], timeout=PATIENCE)

@@ -73,12 +73,22 @@ def test_a_seeded_database_drains_what_is_due_and_keeps_the_rest(postgres_url: s
     assert figures["bytes"]["wal"] > 0
     assert in_own_loop(lambda: pending_of(postgres_url)) == 6000
     assert "runs_free" in in_own_loop(lambda: indexes_of(postgres_url)), "they are back after the seeding"
+    assert not in_own_loop(lambda: without_autovacuum(postgres_url)), "it is on again"
 
 
 async def pending_of(url: str) -> int:
     connection = await asyncpg.connect(url)
     try:
         return int(await connection.fetchval("SELECT count(*) FROM runs WHERE state = 'pending'"))
+    finally:
+        await connection.close()
+
+
+async def without_autovacuum(url: str) -> list[str]:
+    connection = await asyncpg.connect(url)
+    try:
+        found = "SELECT relname FROM pg_class WHERE 'autovacuum_enabled=false' = ANY (reloptions)"
+        return [row["relname"] for row in await connection.fetch(found)]
     finally:
         await connection.close()
 
