@@ -107,7 +107,7 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
             ("pick_lanes", "runs_lanes"),
         ):
             yield name, ["n9", ["webhook", "command:c"], 1, LIMIT, LIMIT // 2, floor], index, 12 * LIMIT
-    yield "next_ready", [["webhook", "command:c"], 1, 1000], "runs_free", 20
+        yield "peek", [["webhook", "command:c"], 1, 1000, floor], "runs_free", 40
     middle = START + size // 2
     for low, high, place in (
         (0, LAST, [LAST, ANY_ID]),
@@ -129,6 +129,8 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
             5 * LIMIT,
         )
     yield "list_running", [1, 0, LAST, LAST, ANY_ID, None, LIMIT, LATER, None], "runs_of_node", 4000
+    yield "claimed_specs", [list(range(1, LIMIT))], "jobs_", LIMIT
+    yield "scheduled_run", [55], "runs_of_job", 2
     yield "get_live", [1, f"55-{START + 55}"], "runs_pkey", 10
     yield "get_ended", [1, f"55-{START + 55}-h", START + 55], None, 10
     yield "orders_of", ["n1"], None, 1100
@@ -168,11 +170,28 @@ class TestPostgres:
         nodes, numbers, texts = ["n1"] * LIMIT, [5] * LIMIT, ["x"] * LIMIT
         done = [ids, tokens, nodes, ["done"] * LIMIT, texts, *[numbers] * 6, texts, texts, texts]
         yield "finish_record", done
+        good = ["n1", ids, tokens, numbers, numbers, numbers, numbers, texts]
+        yield "finish_done+also.nothing", good
+        yield "finish_done+also.stats", good
         yield "finish_lock", [ids, tokens, nodes]
         yield "finish_retry", [ids, numbers, numbers, numbers, texts, [False] * LIMIT]
         yield "begin_runs", ["n1", ids, tokens]
         yield "runs_by_id", [ids]
         yield "delete_runs", [ids]
+
+    async def test_settling(self, many_runs: Callable[[str, int], str], size: int) -> None:
+        """By the jobs' key, and one look for a scheduled run of each."""
+        connection = await asyncpg.connect(many_runs("postgres", size))
+        try:
+            await connection.execute("SET plan_cache_mode = force_generic_plan")
+            queries = Queries("postgres", NOW)
+            for name, args in (
+                ("lock_jobs", [[*range(1, LIMIT)]]),
+                ("end_jobs", [[*range(1, LIMIT)], [5] * (LIMIT - 1)]),
+            ):
+                check(name, await executed(connection, queries[name], args), "jobs_pkey", 3 * LIMIT)
+        finally:
+            await connection.close()
 
 
 async def executed(connection: Any, sql: str, args: Sequence[Any]) -> dict[str, Any]:
@@ -243,7 +262,9 @@ class TestSqlite:
         fences = [[run, token, "n1"] for run, token in finishes()]
         done = [[*fence, "done", "x", 5, 5, 5, 5, 5, 5, "x", "x", "x"] for fence in fences]
         yield "finish_lock", [fences]
+        yield "end_jobs", [[[job, 5] for job in range(1, LIMIT)]]
         yield "finish_record", [done]
+        yield "finish_done+also.nothing", ["n1", *fences[0][:2], 5, 5, 5, 5, "x"]
         yield "finish_retry", [[[fence[0], 5, 5, 5, "[]", False] for fence in fences]]
         yield "begin_runs", ["n1", fences]
         yield "runs_by_id", [[fence[0] for fence in fences]]
