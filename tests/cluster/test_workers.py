@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 import psutil
 
@@ -58,8 +59,44 @@ async def test_the_second_signal_reaches_the_workers_too(postgres_url, launch, r
     async def draining() -> bool:
         return (await ask(node, "GET", "/readyz"))[0] == 503
 
-    await until(draining, "the worker that has the run drains")
+    await until(draining, "a worker drains")
     assert node.exit_code is None
     node.signal(signal.SIGTERM)
+    assert await node.exited() == 0
+    assert "Traceback" not in node.output()
+
+
+def status(pid: int) -> dict[str, str]:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def has_waiting(pid: int) -> bool:
+    """A SIGTERM that it did not see yet."""
+    return bool(int(status(pid)["ShdPnd"], 16) >> (signal.SIGTERM - 1) & 1)
+
+
+def is_through(pid: int) -> bool:
+    """It has seen its signals, acted, and waits for something else."""
+    return not has_waiting(pid) and status(pid)["State"].startswith("S")
+
+
+async def test_a_worker_too_busy_to_look_between_two_signals_hears_both(postgres_url, launch, receiver):
+    """Of two equal signals that wait for a process the kernel keeps one."""
+    receiver.delay = 60.0
+    node = await launch("--store", postgres_url, "--workers", "2", env={"ONTHEDOT_GRACE": "1h"})
+    workers = list((await until(lambda: two(node), "two workers are alive")).values())
+    target = {"type": "webhook", "url": receiver.url}
+    spec = {"schedule": {"in": "1ms"}, "target": target, "policy": {"timeout": "1h"}}
+    assert (await ask(node, "POST", "/v1/jobs", spec))[0] == 201
+    await receiver.wait_for(1, timeout=20)
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
+    node.signal(signal.SIGTERM)
+    await until(lambda: all(has_waiting(pid) for pid in workers), "the first waits for them")
+    node.signal(signal.SIGTERM)
+    await until(lambda: is_through(node.pid), "the second is passed on")
+    for pid in workers:
+        os.kill(pid, signal.SIGCONT)
     assert await node.exited() == 0
     assert "Traceback" not in node.output()

@@ -2,6 +2,9 @@
 
 Each worker is a process of its own with the listening socket inherited. It holds the other end of a pipe to its
 supervisor: when that dies, the pipe closes and the worker stops, so that no orphan is left behind.
+
+The first signal goes on as SIGTERM, the second closes the pipe: of two equal signals that reach a busy worker before it
+runs again, the kernel keeps one, and it would take the second for the first.
 """
 
 from __future__ import annotations
@@ -33,9 +36,15 @@ LONGEST_PAUSE = 10.0
 _log = structlog.stdlib.get_logger("onthedot.supervisor")
 
 
+class Pipe(Protocol):
+    def close(self) -> None: ...
+
+
 class Worker(Protocol):
     """The part of asyncio's Process that the supervisor needs."""
 
+    @property
+    def stdin(self) -> Pipe | None: ...
     @property
     def pid(self) -> int: ...
     @property
@@ -54,6 +63,7 @@ class Supervisor:
         self._clock = clock
         self._workers: dict[int, Worker] = {}
         self._stopping = asyncio.Event()
+        self._at_once = False
 
     async def run(self) -> None:
         """Until all workers have ended after `stop`, or one of them can't be kept alive."""
@@ -63,14 +73,22 @@ class Supervisor:
         try:
             done, _ = await asyncio.wait(seats, return_when=asyncio.FIRST_EXCEPTION)
         finally:
-            self.stop(signal.SIGTERM)
+            self.stop()
             await asyncio.gather(*seats, return_exceptions=True)
         for seat in done:
             seat.result()
 
-    def stop(self, number: int) -> None:
-        self._stopping.set()
-        self.forward(number)
+    def stop(self) -> None:
+        """In order. Said again it changes nothing: to a worker a second signal is another order."""
+        if not self._stopping.is_set():
+            self._stopping.set()
+            self.forward(signal.SIGTERM)
+
+    def stop_at_once(self) -> None:
+        self.stop()
+        self._at_once = True
+        for worker in self._workers.values():
+            _hurry(worker)
 
     def forward(self, number: int) -> None:
         for worker in list(self._workers.values()):
@@ -83,6 +101,8 @@ class Supervisor:
         while not self._stopping.is_set():
             began = self._clock.monotonic()
             worker = self._workers[number] = await self._start()
+            if self._stopping.is_set():  # told while it was being started
+                self._pass_on(worker)
             code = await worker.wait()
             if self._stopping.is_set():
                 return
@@ -93,12 +113,23 @@ class Supervisor:
             if failures:
                 await self._pause(min(LONGEST_PAUSE, 0.2 * 2**failures))
 
+    def _pass_on(self, worker: Worker) -> None:
+        if worker.returncode is None:
+            worker.send_signal(signal.SIGTERM)
+        if self._at_once:
+            _hurry(worker)
+
     async def _pause(self, seconds: float) -> None:
         try:
             async with self._clock.timeout(seconds):
                 await self._stopping.wait()
         except TimeoutError:
             pass
+
+
+def _hurry(worker: Worker) -> None:
+    if worker.stdin is not None:
+        worker.stdin.close()
 
 
 async def supervise(settings: Settings, jobs: JobsFile | None) -> None:
@@ -133,9 +164,7 @@ async def _supervised(settings: Settings, listener: socket.socket | None) -> Non
     stopping = Stopping()
     with stopping.on_signals():
         relays = [
-            asyncio.create_task(
-                _relay(stopping.asked, lambda: supervisor.stop(signal.SIGTERM)), name="supervisor.stop"
-            ),
+            asyncio.create_task(_stop(supervisor, stopping), name="supervisor.stop"),
             asyncio.create_task(
                 _relay(stopping.reload, lambda: supervisor.forward(signal.SIGHUP)), name="supervisor.hup"
             ),
@@ -146,6 +175,13 @@ async def _supervised(settings: Settings, listener: socket.socket | None) -> Non
             for relay in relays:
                 relay.cancel()
             await asyncio.gather(*relays, return_exceptions=True)
+
+
+async def _stop(supervisor: Supervisor, stopping: Stopping) -> None:
+    await stopping.asked.wait()
+    supervisor.stop()
+    await stopping.at_once.wait()
+    supervisor.stop_at_once()
 
 
 async def _relay(event: asyncio.Event, act: Callable[[], None]) -> None:

@@ -15,9 +15,19 @@ from onthedot.launcher.supervisor import GIVE_UP, HEALTHY, Supervisor
 from onthedot.settings import Settings
 
 
+class FakePipe:
+    def __init__(self) -> None:
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
 class FakeWorker:
     def __init__(self, pid: int) -> None:
         self.pid = pid
+        self.stdin = FakePipe()
+        self.stays = False  # it drains for long
         self.returncode: int | None = None
         self.signals: list[int] = []
         self._over = asyncio.Event()
@@ -29,7 +39,7 @@ class FakeWorker:
 
     def send_signal(self, number: int, /) -> None:
         self.signals.append(number)
-        if number == signal.SIGTERM:
+        if number == signal.SIGTERM and not self.stays:
             self.end(0)
 
     def end(self, code: int) -> None:
@@ -63,7 +73,7 @@ async def test_all_seats_are_taken_and_left_together(hall, clock):
     running = asyncio.create_task(supervisor.run())
     await clock.settle()
     assert len(hall.workers) == 3
-    supervisor.stop(signal.SIGTERM)
+    supervisor.stop()
     await running
     assert all(worker.signals[0] == signal.SIGTERM for worker in hall.workers)
     assert len(hall.workers) == 3
@@ -76,7 +86,7 @@ async def test_who_dies_is_replaced_at_once(hall, clock):
     hall.workers[0].end(-9)
     await clock.settle()
     assert len(hall.workers) == 3
-    supervisor.stop(signal.SIGTERM)
+    supervisor.stop()
     await running
 
 
@@ -89,7 +99,7 @@ async def test_who_dies_young_is_replaced_after_a_pause(hall, clock):
     assert len(hall.workers) == 1
     await clock.advance(0.5)
     assert len(hall.workers) == 2
-    supervisor.stop(signal.SIGTERM)
+    supervisor.stop()
     await running
 
 
@@ -114,7 +124,7 @@ async def test_a_long_life_makes_up_for_early_deaths(hall, clock):
         hall.workers[-1].end(1)
     await clock.settle()
     assert not running.done()
-    supervisor.stop(signal.SIGTERM)
+    supervisor.stop()
     await running
 
 
@@ -124,9 +134,43 @@ async def test_a_stop_during_the_pause_is_heard(hall, clock):
     await clock.settle()
     hall.workers[0].end(1)
     await clock.settle()
-    supervisor.stop(signal.SIGTERM)
+    supervisor.stop()
     await running
     assert len(hall.workers) == 1
+
+
+async def test_the_second_stop_is_no_second_signal_which_could_merge_with_the_first(hall, clock):
+    supervisor = Supervisor(2, hall.start, clock)
+    running = asyncio.create_task(supervisor.run())
+    await clock.settle()
+    for worker in hall.workers:
+        worker.stays = True
+    supervisor.stop()
+    assert not any(worker.stdin.closed for worker in hall.workers)
+    supervisor.stop_at_once()
+    assert all(worker.stdin.closed for worker in hall.workers)
+    assert [worker.signals for worker in hall.workers] == [[signal.SIGTERM]] * 2
+    for worker in hall.workers:
+        worker.end(0)
+    await running
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_a_worker_that_was_being_started_is_told_too(hall, clock, at_once):
+    started = asyncio.Event()
+
+    async def slowly() -> FakeWorker:
+        await started.wait()
+        return await hall.start()
+
+    supervisor = Supervisor(1, slowly, clock)
+    running = asyncio.create_task(supervisor.run())
+    await clock.settle()
+    supervisor.stop_at_once() if at_once else supervisor.stop()
+    started.set()
+    await running
+    assert hall.workers[0].signals == [signal.SIGTERM]
+    assert hall.workers[0].stdin.closed is at_once
 
 
 async def test_other_signals_reach_all_who_live(hall, clock):
@@ -135,7 +179,7 @@ async def test_other_signals_reach_all_who_live(hall, clock):
     await clock.settle()
     supervisor.forward(signal.SIGHUP)
     assert [worker.signals for worker in hall.workers] == [[signal.SIGHUP]] * 2
-    supervisor.stop(signal.SIGTERM)
+    supervisor.stop()
     await running
 
 
