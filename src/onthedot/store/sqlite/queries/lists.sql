@@ -85,7 +85,7 @@ j.state = ?1
 -- A one-off without a scheduled run has ended, whatever its row says yet.
 -- name: where.so_still
 (NOT j.one_off OR j.state NOT IN ('active', 'paused')
-    OR EXISTS (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.kind = 'scheduled'))
+    OR EXISTS (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.tenant = j.tenant AND r.kind = 'scheduled'))
 
 -- name: where.target
 j.target_type = ?1
