@@ -173,7 +173,7 @@ async def test_a_result_that_is_no_json(callables: Callables, make_call: MakeCal
     assert (await callables.send(make_call(IT))).detail == {"result": "<class 'object'>"}
 
 
-async def send_all(callables: Callables, make_call: MakeCall, *params: dict[str, object]) -> list[Outcome]:
+async def send_all(callables: Callables, make_call: MakeCall, *params: dict[str, int]) -> list[Outcome]:
     return await asyncio.gather(*(callables.send(make_call(IT, params=given)) for given in params))
 
 

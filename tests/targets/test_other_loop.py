@@ -1,15 +1,58 @@
-"""The loop in another thread: there and back, errors and cancelling included."""
+"""The loop in another thread: errands go there and come back, errors and withdrawing included."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from onthedot.targets.other_loop import OtherLoop
 from tests.targets.processes import until
+
+
+class Work:
+    """An errand as `Callables` has them: it keeps its own result and gives it to whoever waits at home."""
+
+    def __init__(self, work: Callable[[], Awaitable[object]]) -> None:
+        self.unwanted = False
+        self.home: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        self.brought_by: threading.Thread | None = None
+        self._work = work
+        self._result: object = None
+        self._error: BaseException | None = None
+
+    async def carry_out(self) -> None:
+        try:
+            self._result = await self._work()
+        except BaseException as error:
+            if self.unwanted and isinstance(error, asyncio.CancelledError):
+                raise
+            self._error = error
+
+    def bring_home(self) -> None:
+        self.brought_by = threading.current_thread()
+        if self._error is not None:
+            self.home.set_exception(self._error)
+        else:
+            self.home.set_result(self._result)
+
+
+def send(other: OtherLoop, work: Callable[[], Awaitable[object]]) -> Work:
+    errand = Work(work)
+    other.send(errand)
+    return errand
+
+
+async def answer(errand: Work) -> object:
+    async with asyncio.timeout(10):
+        return await errand.home
+
+
+async def nothing() -> None:
+    """Through to the other side and back."""
 
 
 @pytest.fixture
@@ -18,40 +61,79 @@ async def other() -> AsyncIterator[OtherLoop]:
         yield other
 
 
-async def test_it_runs_there_and_answers_here(other: OtherLoop):
-    async def work() -> tuple[str, asyncio.AbstractEventLoop]:
-        await asyncio.sleep(0)
-        return threading.current_thread().name, asyncio.get_running_loop()
+@pytest.fixture
+async def blocked(other: OtherLoop) -> AsyncIterator[Callable[[], None]]:
+    """The other loop does nothing else until the test calls this."""
+    began, let_go = threading.Event(), threading.Event()
 
-    name, loop = await other.run(work)
-    assert name == "other"
-    assert loop is not asyncio.get_running_loop()
+    async def block() -> bool:
+        began.set()
+        return let_go.wait(10)
+
+    blocker = send(other, block)
+    await until(began.is_set)
+    yield let_go.set
+    let_go.set()
+    assert await answer(blocker)
+
+
+async def test_it_runs_there_and_answers_here(other: OtherLoop):
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def work() -> str:
+        await asyncio.sleep(0)
+        loops.append(asyncio.get_running_loop())
+        return threading.current_thread().name
+
+    errand = send(other, work)
+    assert await answer(errand) == "other"
+    assert loops[0] is not asyncio.get_running_loop()
+    assert errand.brought_by is threading.current_thread()
 
 
 async def test_many_at_once_each_get_their_own_answer(other: OtherLoop):
-    async def work(number: int) -> int:
-        await asyncio.sleep(0.001 * (number % 3))
-        return number
+    """Some end at once and share a task, some wait."""
 
-    answers = await asyncio.gather(*(other.run(lambda n=n: work(n)) for n in range(500)))  # type: ignore[misc]
-    assert answers == list(range(500))
+    def numbered(number: int) -> Callable[[], Awaitable[object]]:
+        async def work() -> int:
+            if number % 3:
+                await asyncio.sleep(0.001 * (number % 3))
+            return number
+
+        return work
+
+    errands = [send(other, numbered(number)) for number in range(500)]
+    assert [await answer(errand) for errand in errands] == list(range(500))
 
 
-async def test_many_senders_while_the_other_loop_is_blocked_lose_nothing(other: OtherLoop):
-    let_go = threading.Event()
+async def test_many_senders_while_the_other_loop_is_blocked_lose_nothing(other: OtherLoop, blocked: Callable[[], None]):
+    """Those of this loop, in several passes of it, and threads."""
 
-    async def block() -> bool:
-        return let_go.wait(10)
+    def numbered(number: int) -> Callable[[], Awaitable[object]]:
+        async def work() -> int:
+            return number
 
-    async def work() -> int:
-        return 1
+        return work
 
-    blocked = asyncio.ensure_future(other.run(block))
-    waiting = [asyncio.ensure_future(other.run(work)) for _ in range(100)]
-    await asyncio.sleep(0)
-    let_go.set()
-    assert await blocked
-    assert sum(await asyncio.gather(*waiting)) == 100
+    errands = [Work(numbered(number)) for number in range(120)]
+    for number in range(60):
+        other.send(errands[number])
+        if number % 10 == 9:
+            await asyncio.sleep(0)
+
+    def send_all(mine: list[Work]) -> None:
+        for errand in mine:
+            other.send_from_thread(errand)
+
+    parts = (errands[60:80], errands[80:100], errands[100:])
+    threads = [threading.Thread(target=send_all, args=[mine]) for mine in parts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        await asyncio.to_thread(thread.join, 10)
+    assert not any(errand.home.done() for errand in errands)
+    blocked()
+    assert [await answer(errand) for errand in errands] == list(range(120))
 
 
 async def test_an_error_comes_back(other: OtherLoop):
@@ -59,66 +141,90 @@ async def test_an_error_comes_back(other: OtherLoop):
         raise ValueError("over there")
 
     with pytest.raises(ValueError, match="over there"):
-        await other.run(work)
+        await answer(send(other, work))
+    await answer(send(other, nothing))
 
 
-async def test_cancelled_here_is_cancelled_there(other: OtherLoop):
+async def test_withdrawn_here_is_cancelled_there(other: OtherLoop):
     began, cancelled = threading.Event(), threading.Event()
 
     async def work() -> None:
         began.set()
         try:
             await asyncio.Event().wait()
-        finally:
+        except asyncio.CancelledError:
             cancelled.set()
+            raise
 
-    running = asyncio.ensure_future(other.run(work))
+    errand = send(other, work)
     await until(began.is_set)
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
+    other.withdraw(errand)
     await until(cancelled.is_set)
-    assert cancelled.is_set()
+    await answer(send(other, nothing))
+    assert not errand.home.done()
 
 
-async def test_cancelled_before_it_began_does_not_begin(other: OtherLoop):
-    let_go, began = threading.Event(), threading.Event()
+async def test_one_that_ends_all_the_same_is_not_brought_home(other: OtherLoop):
+    began = threading.Event()
 
-    async def block() -> bool:
-        return let_go.wait(10)
+    async def work() -> str:
+        began.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return "after all"
+
+    errand = send(other, work)
+    await until(began.is_set)
+    other.withdraw(errand)
+    await answer(send(other, nothing))
+    await answer(send(other, nothing))
+    assert errand.brought_by is None
+
+
+@pytest.mark.parametrize("on_its_way", [True, False])
+async def test_withdrawn_before_it_began_does_not_begin(
+    other: OtherLoop, blocked: Callable[[], None], on_its_way: bool
+):
+    """It waits over there, or has not even left."""
+    began = threading.Event()
 
     async def work() -> None:
         began.set()
-        await asyncio.Event().wait()
 
-    blocked = asyncio.ensure_future(other.run(block))
-    await asyncio.sleep(0)
-    unwanted = asyncio.ensure_future(other.run(work))
-    await asyncio.sleep(0)
-    unwanted.cancel()
-    await asyncio.wait([unwanted])
-    let_go.set()
-    assert await blocked
-    await other.run(_nothing)
-    assert unwanted.cancelled()
+    unwanted, wanted = send(other, work), send(other, nothing)
+    if on_its_way:
+        await asyncio.sleep(0)
+    other.withdraw(unwanted)
+    blocked()
+    await answer(wanted)
+    await answer(send(other, nothing))
+    assert not began.is_set()
+    assert unwanted.brought_by is None
 
 
-async def test_a_task_that_is_cancelled_over_there_is_cancelled_here(other: OtherLoop):
+async def test_one_that_is_cancelled_over_there_says_so_here(other: OtherLoop):
+    """By somebody else than us: that is a result as any other, and harms none that shares its task."""
+
     async def work() -> None:
         raise asyncio.CancelledError
 
+    cancelled, after = send(other, work), send(other, nothing)
     with pytest.raises(asyncio.CancelledError):
-        await other.run(work)
+        await answer(cancelled)
+    await answer(after)
 
 
 async def test_leaving_ends_the_thread_and_what_runs_there():
+    ended = threading.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
     async with OtherLoop("leaving") as other:
-        running = asyncio.ensure_future(other.run(asyncio.Event().wait))
-        await other.run(_nothing)
-    await asyncio.wait([running])
-    assert running.cancelled()
+        send(other, work)
+        await answer(send(other, nothing))
+    assert ended.is_set()
     assert not any(thread.name == "leaving" for thread in threading.enumerate())
-
-
-async def _nothing() -> None:
-    """Through to the other side and back."""

@@ -156,7 +156,7 @@ async def test_the_second_stop_is_no_second_signal_which_could_merge_with_the_fi
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-async def test_a_worker_that_was_being_started_is_told_too(hall, clock, at_once):
+async def test_a_worker_that_was_being_started_is_told_too(hall: Hall, clock: FakeClock, at_once: bool):
     started = asyncio.Event()
 
     async def slowly() -> FakeWorker:
