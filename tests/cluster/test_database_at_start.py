@@ -176,7 +176,7 @@ async def test_sqlite_on_a_full_disk(cluster, receiver):
             node = cluster.start("--store", f"sqlite:///{disk / 'onthedot.db'}")
             await node.ready()
             kept = await post(node, "/v1/jobs", _webhook(receiver.url, "2s"))
-            with filled(disk):
+            async with filled(disk):
 
                 async def refused() -> bool:
                     spec = {**_webhook(receiver.url, "1h"), "params": {"ballast": "x" * 100_000}}

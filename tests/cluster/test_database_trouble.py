@@ -255,7 +255,7 @@ async def test_a_full_disk(scene: Scene, receiver: EchoServer):
             pytest.fail("no small disk can be mounted here")
         pytest.skip("a disk that can be filled needs the right to mount")
     async with trouble_survived(scene, receiver):
-        with filled(scene.disk):
+        async with filled(scene.disk):
             # what fits into the log's open segment is still kept; fill that too
             async def refused() -> bool:
                 spec = {**webhook(receiver.url, "1h"), "params": {"ballast": "x" * 200_000}}

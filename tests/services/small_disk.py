@@ -6,13 +6,14 @@ runs the tests marked `small_disk` there, in a pytest of their own.
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 __all__ = ["MAY_MOUNT", "NoSmallDisk", "filled", "in_own_namespace", "small_disk"]
@@ -56,10 +57,22 @@ def in_own_namespace(tests: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@contextmanager
-def filled(place: Path) -> Iterator[None]:
-    """Not a byte left for as long as the block lasts."""
+@asynccontextmanager
+async def filled(place: Path) -> AsyncIterator[None]:
+    """Not a byte left for as long as the block lasts.
+
+    Filled in a thread: the receiver of a test lives on its loop, and if that stands still for the seconds this takes on
+    a busy machine, webhooks rightly time out and are tried again.
+    """
     ballast = place / "ballast"
+    try:
+        await asyncio.to_thread(_fill, ballast)
+        yield
+    finally:
+        ballast.unlink()
+
+
+def _fill(ballast: Path) -> None:
     with ballast.open("wb", buffering=0) as file:
         for size in (1 << 20, 1 << 12, 1):
             try:
@@ -67,7 +80,3 @@ def filled(place: Path) -> Iterator[None]:
                     file.write(bytes(size))
             except OSError:
                 continue
-    try:
-        yield
-    finally:
-        ballast.unlink()
