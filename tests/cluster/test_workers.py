@@ -66,19 +66,24 @@ async def test_the_second_signal_reaches_the_workers_too(postgres_url, launch, r
     assert "Traceback" not in node.output()
 
 
-def status(pid: int) -> dict[str, str]:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+def status(place: Path) -> dict[str, str]:
+    lines = (place / "status").read_text().splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def is_frozen(pid: int) -> bool:
+    """With all its threads: until then it might still take a signal that comes after SIGSTOP."""
+    return all(status(thread)["State"].startswith("T") for thread in Path(f"/proc/{pid}/task").iterdir())
 
 
 def has_waiting(pid: int) -> bool:
     """A SIGTERM that it did not see yet."""
-    return bool(int(status(pid)["ShdPnd"], 16) >> (signal.SIGTERM - 1) & 1)
+    return bool(int(status(Path(f"/proc/{pid}"))["ShdPnd"], 16) >> (signal.SIGTERM - 1) & 1)
 
 
 def is_through(pid: int) -> bool:
     """It has seen its signals, acted, and waits for something else."""
-    return not has_waiting(pid) and status(pid)["State"].startswith("S")
+    return not has_waiting(pid) and status(Path(f"/proc/{pid}"))["State"].startswith("S")
 
 
 async def test_a_worker_too_busy_to_look_between_two_signals_hears_both(postgres_url, launch, receiver):
@@ -92,6 +97,7 @@ async def test_a_worker_too_busy_to_look_between_two_signals_hears_both(postgres
     await receiver.wait_for(1, timeout=20)
     for pid in workers:
         os.kill(pid, signal.SIGSTOP)
+    await until(lambda: all(is_frozen(pid) for pid in workers), "they stand still")
     node.signal(signal.SIGTERM)
     await until(lambda: all(has_waiting(pid) for pid in workers), "the first waits for them")
     node.signal(signal.SIGTERM)
