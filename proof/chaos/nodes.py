@@ -55,6 +55,7 @@ class NodeProcess:
 
     async def start(self, point: str = "") -> None:
         """point: "name count", where it is to kill itself."""
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # inherited: a word that comes before it listens must not end it
         self._write(point)
         environ = {
             "PATH": os.environ["PATH"],

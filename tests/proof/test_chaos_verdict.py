@@ -178,6 +178,15 @@ def test_a_node_may_refuse_to_start_only_without_a_database(tmp_path: Path, trou
     assert bool(built.users) != excused
 
 
+async def test_a_word_that_comes_before_a_node_listens_does_not_end_it(tmp_path: Path) -> None:
+    built = Cluster(tmp_path, SIZES["smoke"])
+    node = NodeProcess("early", "--help", directory=tmp_path, time=built.time, history=built.users)
+    await node.start()
+    node.disarm()
+    assert await node.ended(within=30)
+    assert "Usage" in node.log()
+
+
 def test_recorded_as_tried_and_killed_before_the_send() -> None:
     at_most_once = {**POLICY, "delivery": "at_most_once"}
     history, ledger = one_run(sends=[], policy=at_most_once, status="failed", reason="unknown")
