@@ -10,11 +10,21 @@ import asyncio
 import heapq
 import itertools
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
-__all__ = ["Clock", "FakeClock", "SystemClock"]
+from onthedot.timerfd import KernelTimer
+
+__all__ = ["Alarm", "Clock", "FakeClock", "SystemClock"]
+
+
+class Alarm(Protocol):
+    """Rings once for each time it is set; setting it anew takes the place of what was set before."""
+
+    def set(self, seconds: float) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Clock(Protocol):
@@ -34,6 +44,11 @@ class Clock(Protocol):
         """`async with clock.timeout(3):` raises TimeoutError inside when the time is up. None: never."""
         ...
 
+    def alarm(self, ring: Callable[[], None]) -> Alarm:
+        """What calls `ring` on the running loop, as precisely as the machine can. For who waits all the time: it costs
+        no task, no exception and no future."""
+        ...
+
 
 class SystemClock:
     """The machine's clocks and the running event loop's timers."""
@@ -48,6 +63,27 @@ class SystemClock:
 
     def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[object]:
         return asyncio.timeout(seconds)
+
+    def alarm(self, ring: Callable[[], None]) -> Alarm:
+        try:
+            return KernelTimer(ring)
+        except (NotImplementedError, OSError):  # another system, or a loop without file descriptors
+            return _LoopAlarm(ring)
+
+
+class _LoopAlarm:
+    def __init__(self, ring: Callable[[], None]) -> None:
+        self._ring = ring
+        self._handle: asyncio.TimerHandle | None = None
+
+    def set(self, seconds: float) -> None:
+        self.close()
+        self._handle = asyncio.get_running_loop().call_later(seconds, self._ring)
+
+    def close(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
 
 
 class FakeClock:
@@ -94,6 +130,16 @@ class FakeClock:
         await self.sleep(seconds)
         scope.reschedule(asyncio.get_running_loop().time())
 
+    def alarm(self, ring: Callable[[], None]) -> Alarm:
+        return _FakeAlarm(self, ring)
+
+    def ring_in(self, seconds: float, ring: Callable[[], None]) -> asyncio.Future[None]:
+        """Cancel what is returned, and it does not ring."""
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        woken.add_done_callback(lambda done: None if done.cancelled() else ring())
+        heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._order), woken))
+        return woken
+
     async def advance(self, seconds: float) -> None:
         """Let `seconds` pass, waking sleepers one by one and letting everything that they start settle."""
         target = self._elapsed + seconds
@@ -111,3 +157,19 @@ class FakeClock:
         """Run what is ready to run. Bounded: a task that never waits can't hang a test."""
         for _ in range(rounds):
             await asyncio.sleep(0)
+
+
+class _FakeAlarm:
+    def __init__(self, clock: FakeClock, ring: Callable[[], None]) -> None:
+        self._clock = clock
+        self._ring = ring
+        self._set: asyncio.Future[None] | None = None
+
+    def set(self, seconds: float) -> None:
+        self.close()
+        self._set = self._clock.ring_in(seconds, self._ring)
+
+    def close(self) -> None:
+        if self._set is not None:
+            self._set.cancel()
+            self._set = None

@@ -32,6 +32,7 @@ class Bench:
             agenda=self.agenda,
             lease=self.lease,
             scheduler=self.mailbox,
+            tick=lambda: self.mailbox.merge(TICK),
             rng=random.Random(1),
             poll=poll,
             granularity=granularity,

@@ -26,7 +26,7 @@ from onthedot.engine.keeper import OrderReader, Watchman
 from onthedot.engine.lease import Lease
 from onthedot.engine.logfiles import LogFiles
 from onthedot.engine.mailbox import Mailbox
-from onthedot.engine.messages import LOOK, Return, SchedulerMessage
+from onthedot.engine.messages import LOOK, TICK, Return, SchedulerMessage
 from onthedot.engine.recorder import Recorder
 from onthedot.engine.scheduler import Scheduler
 from onthedot.engine.settings import EngineSettings
@@ -90,6 +90,7 @@ class Chain:
             agenda=self.agenda,
             lease=self.lease,
             scheduler=to_scheduler,
+            tick=lambda: self.scheduler.handle(TICK),
             rng=rng,
             poll=settings.poll_interval / 1000,
             granularity=settings.granularity / 1000,

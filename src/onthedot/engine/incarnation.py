@@ -113,6 +113,7 @@ class Incarnation:
         finally:
             unlisten()
             await self._end(*self._loops)
+            self.chain.timer.close()
             await self._abandon()
         if self._error is not None:
             raise self._error

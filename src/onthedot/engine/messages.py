@@ -27,7 +27,7 @@ Fence = tuple[str, int]
 
 
 class Tick(msgspec.Struct, frozen=True):
-    """Timer → Scheduler: an instant has come, look at the heap."""
+    """Timer → Scheduler, by a call: an instant has come, look at the heap."""
 
 
 class Look(msgspec.Struct, frozen=True):

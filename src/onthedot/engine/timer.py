@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
-from onthedot.clock import Clock
+from onthedot.clock import Alarm, Clock
 from onthedot.engine.agenda import Agenda
 from onthedot.engine.clockwork import DatabaseClock
 from onthedot.engine.lease import Lease
 from onthedot.engine.mailbox import Mailbox, Signal
-from onthedot.engine.messages import LOOK, TICK, SchedulerMessage
+from onthedot.engine.messages import LOOK, SchedulerMessage
 
 __all__ = ["MIN_GAP", "Timer"]
 
@@ -21,7 +22,8 @@ _INSTANT = 1e-6  # floating point: a sleep may end a hair before the sum it was 
 
 class Timer:
     """Polls at gaps between half and the whole of `poll` seconds, at random: nodes that start together must not look
-    together. `granularity` is the longest sleep."""
+    together. `granularity` is the longest sleep. `tick` is called when an instant has come: at once and on the Timer's
+    own turn, not by message, because each turn of the loop between the instant and the firing is lateness."""
 
     def __init__(
         self,
@@ -31,6 +33,7 @@ class Timer:
         agenda: Agenda,
         lease: Lease,
         scheduler: Mailbox[SchedulerMessage],
+        tick: Callable[[], None],
         rng: random.Random,
         poll: float,
         granularity: float,
@@ -41,6 +44,8 @@ class Timer:
         self._agenda = agenda
         self._lease = lease
         self._scheduler = scheduler
+        self._tick = tick
+        self._alarm: Alarm | None = None
         self._rng = rng
         self._poll = poll
         self._granularity = granularity
@@ -72,18 +77,22 @@ class Timer:
             self.hints.ring()
 
     async def step(self) -> None:
-        """One sleep, and one Tick or Look if there is reason for it. Waking early (timers round to the millisecond;
-        uvloop was seen 0.45 ms early) gives no reason, and the next step sleeps the rest."""
+        """One sleep, and one tick or Look if there is reason for it. Waking early (a loop without a timer of the kernel
+        rounds to the millisecond) gives no reason, and the next step sleeps the rest."""
         sleep = self._until_next()
         if sleep > 0:
-            try:
-                async with self._clock.timeout(sleep):
-                    await self.hints.wait()
-            except TimeoutError:
-                pass
+            if self._alarm is None:
+                self._alarm = self._clock.alarm(self.hints.ring)
+            self._alarm.set(sleep)
+            await self.hints.wait()
         else:
             await self._clock.sleep(0)  # whoever got the last word must have its turn before the next
         self._speak()
+
+    def close(self) -> None:
+        if self._alarm is not None:
+            self._alarm.close()
+            self._alarm = None
 
     def _until_next(self) -> float:
         now = self._clock.monotonic()
@@ -114,4 +123,4 @@ class Timer:
             self._scheduler.merge(LOOK)
         head = self._agenda.head
         if head is not None and self._time.seconds_until(head) <= 0 and self._lease.may_start():
-            self._scheduler.merge(TICK)
+            self._tick()

@@ -98,7 +98,7 @@ class Claims(Settling):
             runs.sort(key=_due)
             return Claim(now=now, runs=runs, skipped=batch.skipped, next_ready=following), batch, rows
 
-        claim, batch, rows = await self.driver.at_once(body)
+        claim, batch, rows = await self.driver.at_once(body, repeatable=True)
         if unbounded:
             floor.end(rows, claim.now)
         if len(rows) >= limit:

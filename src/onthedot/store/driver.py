@@ -105,13 +105,16 @@ class Driver(Protocol):
         What a unique index refuses comes out as Collision."""
         ...
 
-    async def at_once(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+    async def at_once(self, body: Callable[[Transaction], Awaitable[T]], *, repeatable: bool = False) -> T:
         """`write` for a `body` that waits for nothing but its transaction and touches nothing that others touch
-        meanwhile: on SQLite all of it happens in the writer's thread, in one go."""
+        meanwhile: on SQLite all of it happens in the writer's thread, in one go.
+
+        `repeatable`: the caller asks again and no harm is done if it was carried out before. Then a way to the database
+        that has gone silent is given up after a moment, instead of as late as a call that must not be repeated."""
         ...
 
-    async def alone(self, name: str, *args: Any) -> Sequence[Row]:
-        """One statement that is a transaction of its own."""
+    async def alone(self, name: str, *args: Any, repeatable: bool = False) -> Sequence[Row]:
+        """One statement that is a transaction of its own. `repeatable`: as above."""
         ...
 
     async def read(self, body: Callable[[Transaction], Awaitable[T]]) -> T:

@@ -81,6 +81,7 @@ async def _in_one_statement(driver: Driver, name: str, node: str, results: Seque
         [result.lateness_ms for result in results],
         [result.duration_ms for result in results],
         [outcome_json(result.outcome) for result in results],
+        repeatable=True,
     )
     for run_id in answer["conflicts"] or ():
         telemetry.emit("ledger.conflict", run_id=run_id)

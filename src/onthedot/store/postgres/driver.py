@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -18,6 +16,7 @@ from onthedot.errors import StoreError, StoreUnsafe
 from onthedot.store.driver import Collision, Row, Rows, Transaction
 from onthedot.store.postgres.address import Address, parse_address
 from onthedot.store.postgres.hints import CHANNEL, Listener, Notifier
+from onthedot.store.postgres.lending import Lender
 from onthedot.store.postgres.trouble import AWAY, is_again, unavailable
 from onthedot.store.queries import Queries
 
@@ -26,9 +25,6 @@ __all__ = ["NOW", "PostgresDriver"]
 T = TypeVar("T")
 NOW = "floor(extract(epoch from clock_timestamp()) * 1000)::bigint"  # a cast alone rounds: half a millisecond early
 REPEATS = 8
-KEPT = 4
-"""Connections that are not given back to the pool after each use."""
-
 IDLE = 3000
 """ms that a transaction of ours may wait for its client. A node that froze or lost its network between two statements
 holds its locks until then: without this, a frozen node kept all others from recording for as long as it was frozen."""
@@ -38,6 +34,9 @@ SESSION = {
     # Every statement is written so that its generic plan is the right one (the query-plan tests force it). Left to
     # choose, the planner plans a claim anew each time: 2.5 ms of server CPU for an empty claim instead of 0.7.
     "plan_cache_mode": "force_generic_plan",
+    # Nothing here runs long enough to be worth compiling, but a generic plan that takes a job's few runs for a two
+    # hundredth of the table looks like it.
+    "jit": "off",
 }
 
 
@@ -108,13 +107,9 @@ class PostgresDriver:
     def __init__(self, address: Address, pool: Any, now: str) -> None:
         self.address = address
         self.queries = Queries("postgres", now)
-        self._pool = pool
+        self._lender = Lender(pool, address.timeout)
         self._notifier = Notifier(self._send)
         self._listeners: list[Listener] = []
-        self._ending: set[asyncio.Future[None]] = set()
-        self._kept: list[Any] = []  # connections at hand, taken from the pool
-        self._waiting = 0
-        self._closing = False
 
     @classmethod
     async def open(cls, url: str, *, now: str | None = None) -> PostgresDriver:
@@ -159,84 +154,34 @@ class PostgresDriver:
             )
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Any]:
-        try:
-            connection = await self._acquire()
-            try:
-                yield connection
-            except asyncpg.InterfaceError as error:  # a slip of ours, unless the connection went away
-                gone = _gone(connection)
-                await self._release(connection)
-                if gone:
-                    raise _away(ConnectionError("the connection was lost")) from error
-                raise
-            except BaseException:
-                await self._release(connection)
-                raise
-            await self._keep(connection)
-        except AWAY as error:
-            raise _away(error) from error
-        except asyncpg.InterfaceError as error:
-            if self._pool.is_closing():
-                raise unavailable(error) from error
-            raise
-
-    async def _acquire(self) -> Any:
-        while self._kept:
-            connection = self._kept.pop()
-            if not _gone(connection):
-                return connection
-            await self._release(connection)
-        self._waiting += 1
-        try:
-            return await self._pool.acquire(timeout=self.address.timeout)
-        finally:
-            self._waiting -= 1
-
-    async def _keep(self, connection: Any) -> None:
-        """For the next one, if nobody waits. Through the pool, taking and giving back cost 200 µs of CPU each time,
-        more than a statement and its answer (130 µs)."""
-        if self._waiting or len(self._kept) >= KEPT or self._closing:
-            await self._release(connection)
-        else:
-            self._kept.append(connection)
-
-    async def _release(self, connection: Any) -> None:
-        """To its end even if the caller is cancelled. A connection that can't be given back in order is thrown away by
-        the pool: that changes nothing about what was done on it."""
-
-        async def release() -> None:
-            with contextlib.suppress(asyncpg.PostgresError, asyncpg.InterfaceError, *AWAY):
-                await self._pool.release(connection, timeout=self.address.timeout)
-
-        self._ending.add(task := asyncio.ensure_future(release()))
-        task.add_done_callback(self._ending.discard)
-        await asyncio.shield(task)
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        async with self._lender.lend() as connection, self._begun(connection) as transaction:
+            yield transaction
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
-        async with self._connection() as connection, connection.transaction():
+    async def _begun(self, connection: Any) -> AsyncIterator[Transaction]:
+        async with connection.transaction():
             if self.address.pooled:  # a pooler hands connections on: a setting of the session would go astray
                 await connection.execute(f"SET LOCAL idle_in_transaction_session_timeout = {IDLE}")
             yield PostgresTransaction(connection, self.queries, self.address.timeout)
 
     async def write(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+        return await self.at_once(body)
+
+    async def at_once(self, body: Callable[[Transaction], Awaitable[T]], *, repeatable: bool = False) -> T:
         async def attempt() -> T:
-            async with self.transaction() as transaction:
+            async with self._lender.lend(watched=repeatable) as connection, self._begun(connection) as transaction:
                 return await body(transaction)
 
         return await self._until_it_works(attempt)
 
-    async def at_once(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
-        return await self.write(body)
-
-    async def alone(self, name: str, *args: Any) -> Sequence[Row]:
+    async def alone(self, name: str, *args: Any, repeatable: bool = False) -> Sequence[Row]:
         """Without BEGIN and COMMIT: one round trip instead of three."""
         if self.address.pooled:  # prepare and execute must reach the same server: only a transaction promises it
-            return await self.write(lambda tx: tx.rows(name, *args))
+            return await self.at_once(lambda tx: tx.rows(name, *args), repeatable=repeatable)
 
         async def attempt() -> Sequence[Row]:
-            async with self._connection() as connection:
+            async with self._lender.lend(watched=repeatable) as connection:
                 return await PostgresTransaction(connection, self.queries, self.address.timeout).rows(name, *args)
 
         return await self._until_it_works(attempt)
@@ -259,7 +204,7 @@ class PostgresDriver:
         if self.address.pooled:  # prepare and execute must reach the same server: only a transaction promises it
             return await self.write(body)
         try:
-            async with self._connection() as connection:
+            async with self._lender.lend() as connection:
                 return await body(PostgresTransaction(connection, self.queries, self.address.timeout))
         except asyncpg.PostgresError as error:
             if not is_again(error):
@@ -275,8 +220,7 @@ class PostgresDriver:
         def end() -> None:
             if listener in self._listeners:
                 self._listeners.remove(listener)
-                self._ending.add(task := asyncio.ensure_future(listener.close()))
-                task.add_done_callback(self._ending.discard)
+                self._lender.in_background(listener.close())
 
         return end
 
@@ -299,30 +243,7 @@ class PostgresDriver:
         for listener in self._listeners:
             await listener.close()
         self._listeners.clear()
-        self._closing = True
-        while self._kept:
-            await self._release(self._kept.pop())
-        await asyncio.gather(*self._ending)
-        try:
-            await asyncio.wait_for(self._pool.close(), 5)
-        except TimeoutError:
-            self._pool.terminate()
-
-
-def _away(error: BaseException) -> BaseException:
-    """What to raise for it. When the connection broke, the rollback of a caller who is being cancelled fails too: that
-    must not take the place of the cancellation, or a loop that was told to end takes it for trouble and goes on. (A
-    node that was to let go of everything hung so for 46 s, until it was killed.)"""
-    task = asyncio.current_task()
-    return asyncio.CancelledError() if task is not None and task.cancelling() else unavailable(error)
-
-
-def _gone(connection: Any) -> bool:
-    """A connection that broke has been taken away from its holder, and then refuses even this question."""
-    try:
-        return bool(connection.is_closed())
-    except asyncpg.InterfaceError:
-        return True
+        await self._lender.close()
 
 
 async def _keep(connection: Any) -> None:

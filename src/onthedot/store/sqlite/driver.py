@@ -111,7 +111,7 @@ class SqliteDriver:
         async with self.transaction() as transaction:
             return await body(transaction)
 
-    async def at_once(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+    async def at_once(self, body: Callable[[Transaction], Awaitable[T]], *, repeatable: bool = False) -> T:
         """One trip to the writer's thread and back, where `write` makes one for each statement. If the caller is
         cancelled before the COMMIT, nothing stays."""
         left = False
@@ -136,7 +136,7 @@ class SqliteDriver:
                 left = True
                 raise
 
-    async def alone(self, name: str, *args: Any) -> Sequence[Row]:
+    async def alone(self, name: str, *args: Any, repeatable: bool = False) -> Sequence[Row]:
         return await self.at_once(lambda transaction: transaction.rows(name, *args))
 
     async def read(self, body: Callable[[Transaction], Awaitable[T]]) -> T:

@@ -1,0 +1,87 @@
+"""A way to the database that has gone silent: what may be asked again is asked again soon, over another one."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from onthedot.errors import StoreUnavailable
+from onthedot.store import Store, open_store
+from onthedot.store.driver import Transaction
+from onthedot.store.postgres.lending import PATIENCE
+from proof.chaos.proxy import Door
+from tests.services.postgres import PostgresServer
+
+
+@pytest.fixture
+async def door(postgres_server: PostgresServer) -> AsyncIterator[Door]:
+    door = Door(postgres_server.port)
+    yield door
+    door.close()
+
+
+@pytest.fixture
+async def store(door: Door, postgres_url: str, postgres_server: PostgresServer) -> AsyncIterator[Store]:
+    port = await door.serve()
+    store = await open_store(postgres_url.replace(f":{postgres_server.port}/", f":{port}/"))
+    yield store
+    door.heal()
+    await store.close()
+
+
+async def given_up(call: asyncio.Task[object]) -> float:
+    """After how many seconds."""
+    began = time.monotonic()
+    with pytest.raises(StoreUnavailable):
+        await call
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("way", ["up", "down"])
+async def test_a_statement_that_gets_no_answer_is_given_up_and_asked_again_elsewhere(store: Store, door: Door, way):
+    driver = store.driver
+    await driver.alone("now", repeatable=True)
+    door.silence(way)
+    took = await given_up(asyncio.ensure_future(driver.alone("note_endings", 1, [5], 7, repeatable=True)))
+    assert PATIENCE * 0.9 < took < 2 * PATIENCE
+    again = asyncio.ensure_future(driver.alone("now", repeatable=True))
+    door.heal()
+    assert await asyncio.wait_for(again, PATIENCE)
+
+
+async def test_a_transaction_that_gets_no_answer_does_not_wait_for_its_rollback_either(store: Store, door: Door):
+    async def body(tx: Transaction) -> None:
+        await tx.execute("note_endings", 1, [5], 7)
+        door.silence("up", "down")
+        await tx.now()
+
+    took = await given_up(asyncio.ensure_future(store.driver.at_once(body, repeatable=True)))
+    assert PATIENCE * 0.9 < took < 2 * PATIENCE
+    door.heal()
+    assert await store.driver.alone("take_endings", 10) == [], "nothing of it stays"
+
+
+async def test_who_is_slow_gets_more_time_with_each_try(store: Store):
+    """A database that takes longer than our patience for everything must get through with the same call in the end."""
+
+    async def slow(tx: Transaction) -> bool:
+        await tx.sql("SELECT pg_sleep($1)", PATIENCE * 1.3)
+        return True
+
+    driver = store.driver
+    await given_up(asyncio.ensure_future(driver.at_once(slow, repeatable=True)))
+    assert await driver.at_once(slow, repeatable=True)
+    assert await driver.at_once(slow, repeatable=True), "as long as it stays slow"
+    await driver.alone("now", repeatable=True)
+    await given_up(asyncio.ensure_future(driver.at_once(slow, repeatable=True)))
+
+
+async def test_what_must_not_be_repeated_is_waited_for(store: Store):
+    async def slow(tx: Transaction) -> bool:
+        await tx.sql("SELECT pg_sleep($1)", PATIENCE * 1.2)
+        return True
+
+    assert await store.driver.at_once(slow)
