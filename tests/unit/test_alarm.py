@@ -11,7 +11,6 @@ import pytest
 from onthedot.clock import Alarm, FakeClock, SystemClock, _LoopAlarm
 from onthedot.timerfd import KernelTimer
 
-
 FILES = Path("/proc/self/fd")
 
 
