@@ -182,9 +182,12 @@ async def test_a_word_that_comes_before_a_node_listens_does_not_end_it(tmp_path:
     built = Cluster(tmp_path, SIZES["smoke"])
     node = NodeProcess("early", "--help", directory=tmp_path, time=built.time, history=built.users)
     await node.start()
-    node.disarm()
-    assert await node.ended(within=30)
-    assert "Usage" in node.log()
+    try:
+        node.disarm()
+        assert await node.ended(within=60)
+        assert "Usage" in node.log()
+    finally:
+        await node.bury()
 
 
 def test_recorded_as_tried_and_killed_before_the_send() -> None:
