@@ -55,19 +55,37 @@ def went_well(result: Finished) -> bool:
 async def record_done(driver: Driver, node: str, results: Sequence[Finished]) -> list[Finished]:
     """Write them. Answers those that matched nothing: whose they are, or what became of them, is not for here."""
     ordered = sorted(results, key=_id)  # verbs lock the runs of a job in this order too
-    name = "finish_done+also.nothing"
-    if any(result.run.recurring for result in ordered):
-        name = "finish_done+also.stats"
+    also = "also.stats" if any(result.run.recurring for result in ordered) else "also.nothing"
     if driver.dialect == "postgres":
-        return await _in_one_statement(driver, name, node, ordered)
+        if len(ordered) == 1:
+            return await _one(driver, f"finish_one+{also}", node, ordered[0])
+        return await _in_one_statement(driver, f"finish_done+{also}", node, ordered)
     try:
-        await driver.at_once(_Each(name, node, ordered).write)
+        await driver.at_once(_Each(f"finish_done+{also}", node, ordered).write)
     except _NotAll:
         return ordered
     return []
 
 
 _id = attrgetter("run.id")
+
+
+async def _one(driver: Driver, name: str, node: str, result: Finished) -> list[Finished]:
+    rows = await driver.alone(
+        name,
+        node,
+        (run := result.run).id,
+        run.token,
+        result.started_at,
+        result.finished_at,
+        result.lateness_ms,
+        result.duration_ms,
+        outcome_json(result.outcome),
+        repeatable=True,
+    )
+    if rows and not rows[0]["kept"]:
+        telemetry.emit("ledger.conflict", run_id=run.id)
+    return [] if rows else [result]
 
 
 async def _in_one_statement(driver: Driver, name: str, node: str, results: Sequence[Finished]) -> list[Finished]:

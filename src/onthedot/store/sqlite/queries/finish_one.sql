@@ -1,0 +1,2 @@
+-- name: finish_one
+/* finish_done: it is one run each time */
