@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
 
 from onthedot.errors import Conflict, IdempotencyMismatch, Invalid, NotFound, OnTheDotError
@@ -9,6 +12,7 @@ from onthedot.model.instant import NEVER, format_instant
 from onthedot.model.job import JobView
 from onthedot.model.target import MASK, WebhookTarget
 from onthedot.store import Idempotency, Store
+from onthedot.store.one_statement import MOST, all_simple
 from tests.store.conftest import START, Times
 from tests.store.given import DAY, HOUR, create, cursor_of, execute, fetch, new, runs_of
 
@@ -257,3 +261,70 @@ async def test_both_ways_in_write_the_same_row(store: Store, times: Times) -> No
             assert value == rows[1][column], column
     runs = await fetch(store, "SELECT * FROM runs ORDER BY job_id")
     assert {column for column, value in runs[0].items() if value != runs[1][column]} == {"id", "job_id"}
+
+
+SIMPLE: list[dict[str, Any]] = [
+    {},
+    {"name": "Näme", "params": {"x": [1, None]}},
+    {"policy": {"overlap": "skip"}},
+    {"policy": {"delivery": "at_most_once", "timeout": "3s"}},
+    {"target": {"type": "function", "function": "shop.jobs:stock"}},
+    {"target": {"type": "webhook", "url": "https://example.com", "secret": "whsec_abc"}},
+]
+
+
+@pytest.mark.parametrize("fields", SIMPLE, ids=[str(fields) for fields in SIMPLE])
+async def test_simple_jobs_get_the_rows_that_they_get_among_others(
+    store: Store, times: Times, fields: dict[str, Any]
+) -> None:
+    """A few simple ones are one statement on PostgreSQL; beside a job with a key they take the way of all."""
+    simple = new(schedule={"in": "90s"}, **fields)
+    assert all_simple([simple])
+    (alone,) = await store.create_jobs([simple])
+    among, _ = await store.create_jobs([simple, new(key="k")])
+    assert isinstance(alone, JobView)
+    assert isinstance(among, JobView)
+    assert msgspec.structs.replace(alone, id=among.id) == among
+    assert await store.get_job(1, alone.id) == alone
+    for table, its_own in (("jobs", {"id"}), ("runs", {"id", "job_id", "lane"})):
+        column = "id" if table == "jobs" else "job_id"
+        one, other = await fetch(
+            store, f"SELECT * FROM {table} WHERE {column} IN ({alone.id}, {among.id}) ORDER BY {column}"
+        )
+        assert {name for name, value in one.items() if value != other[name]} - its_own == set()
+    (run,) = await runs_of(store, alone)
+    assert run["id"] == f"{alone.id}-{START + 90_000}"
+    assert run["lane"] == (alone.id if "overlap" in fields.get("policy", {}) else None)
+
+
+async def test_simple_jobs_are_answered_in_their_order(store: Store, times: Times) -> None:
+    items = [new(schedule={"in": f"{n + 1}s"}, name=str(n), tenant=1 + n % 2) for n in range(MOST)]
+    answers = await store.create_jobs(items)
+    ids = [answer.id for answer in answers if isinstance(answer, JobView)]
+    assert ids == sorted(set(ids))
+    for n, job_id in enumerate(ids):
+        job = await store.get_job(1 + n % 2, job_id)
+        assert (job.name, job.next_run) == (str(n), format_instant(START + (n + 1) * 1000))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"key": "k"},
+        {"tags": ["t"]},
+        {"paused": True},
+        {"policy": {"jitter": "5m"}},
+        {"schedule": {"cron": "0 3 * * *"}},
+        {"schedule": {"in": "10s", "exclude": ["0 0 * * *"]}},
+        {"idempotency": Idempotency("k", "f")},
+        {"target": {"type": "webhook", "url": "https://example.com", "secret": MASK}},
+    ],
+    ids=str,
+)
+def test_what_is_not_simple(fields: dict[str, Any]) -> None:
+    assert not all_simple([new(**{"schedule": {"in": "90s"}, **fields})])
+
+
+def test_many_are_not_one_statement() -> None:
+    assert all_simple([new(schedule={"in": "90s"})] * MOST)
+    assert not all_simple([new(schedule={"in": "90s"})] * (MOST + 1))

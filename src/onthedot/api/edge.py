@@ -6,7 +6,7 @@ problem document.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from litestar.types import ASGIApp, Receive, Scope, Send
@@ -15,7 +15,7 @@ from onthedot.api.problems import answer_problem
 from onthedot.clock import Clock
 from onthedot.telemetry.metrics import Metrics
 
-__all__ = ["CONTENT_SECURITY_POLICY", "Edge", "header_lines", "with_security"]
+__all__ = ["CONTENT_SECURITY_POLICY", "Edge", "header_lines", "secured_lines", "with_security"]
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -95,3 +95,13 @@ def with_security(headers: Any) -> list[tuple[bytes, bytes]]:
 
 def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     return b"".join([b"%s: %s\r\n" % line for line in headers])
+
+
+_SECURITY_LINES = header_lines(SECURITY_HEADERS)
+_UNCACHED_LINES = header_lines(UNCACHED)
+
+
+def secured_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """`with_security` as it is written: what is added is the same every time."""
+    cached = any(name == b"cache-control" for name, _ in headers)
+    return header_lines(headers) + (_SECURITY_LINES if cached else _UNCACHED_LINES)

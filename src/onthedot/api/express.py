@@ -16,7 +16,7 @@ from litestar.response.base import ASGIResponse
 from litestar.routes import HTTPRoute
 
 from onthedot.api.auth import guard
-from onthedot.api.edge import Edge, header_lines, with_security
+from onthedot.api.edge import Edge, secured_lines
 from onthedot.api.problems import answer_problem
 from onthedot.api.whole import Whole
 
@@ -66,6 +66,6 @@ class Express:
             answer = await stop.function(request)
         except Exception as error:
             answer = answer_problem(error)
-        head = _STATUS_LINES[answer.status_code] + header_lines(with_security(answer.encode_headers()))
+        head = _STATUS_LINES[answer.status_code] + secured_lines(answer.encode_headers())
         self._edge.count("POST", stop.path, answer.status_code, self._edge.clock.monotonic() - began)
         return head, answer.body

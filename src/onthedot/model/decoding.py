@@ -26,7 +26,9 @@ _LONG = re.compile(rb"[0-9]{19}")
 """The shortest number that 64 bits may not hold."""
 
 
+@lru_cache(maxsize=1024, typed=True)
 def enc_hook(value: Any) -> Any:
+    """Cached: a job that is created writes ten durations, the same ones as the job before."""
     if isinstance(value, Duration):
         return str(value)
     raise NotImplementedError(type(value))

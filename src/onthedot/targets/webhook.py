@@ -52,6 +52,7 @@ class Webhooks:
         self._gate: Gate | None = None
         self._pool: Pool | None = None
         self._place = lru_cache(maxsize=4096)(self._judged_place)
+        self._refusal = lru_cache(maxsize=4096)(self._refusal_of)
 
     @property
     def offers(self) -> list[str]:
@@ -59,15 +60,19 @@ class Webhooks:
 
     def check(self, target: WebhookTarget) -> None:
         try:
-            place = place_of(split_url(target.url)[0])
+            why = self._refusal(split_url(target.url)[0])
         except ValueError as error:
             raise Invalid.one("target.url", str(error), given=target.url[:200], accepted=ACCEPTED) from None
+        if why is not None:
+            raise Invalid.one("target.url", f"may not be called: {why}", given=target.url[:200], accepted=ALLOWED)
+
+    def _refusal_of(self, named: str) -> str | None:
+        """Why no job may call this place. Kept: the same few receivers are named again and again."""
+        place = place_of(named)
         host, address = place.origin[1], place.address
         if address is None and is_localhost(host):
             address = LOOPBACK
-        why = None if address is None else self._rule.refusal(address, host)
-        if why is not None:
-            raise Invalid.one("target.url", f"may not be called: {why}", given=target.url[:200], accepted=ALLOWED)
+        return None if address is None else self._rule.refusal(address, host)
 
     async def send(self, call: Call) -> Outcome:
         answer: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()

@@ -1,0 +1,26 @@
+-- A small group of simple jobs, all in one statement (`one_statement`).
+
+-- name: add_jobs
+-- $1 is how long before its instant a run may be claimed; of each job $9 is how long after now that is, $10 whether its
+-- runs share a lane: those are not claimed ahead.
+WITH t AS MATERIALIZED (
+    SELECT {now} AS now
+), u AS MATERIALIZED (
+    SELECT nextval('job_ids') AS id, t.now, t.now + x.delay AS slot, x.*
+    FROM t CROSS JOIN unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[],
+                             $9::bigint[], $10::boolean[], $11::boolean[])
+      WITH ORDINALITY AS x (tenant, name, name_search, spec, level, requires, target_type, delay, laned, at_most_once,
+                            place)
+), added AS (
+    INSERT INTO jobs (id, tenant, name, name_search, spec, level, requires, target_type, schedule_kind, one_off, state,
+                      version, anchor_at, slots_used, created_at, updated_at)
+    SELECT id, tenant, name, name_search, spec, level, requires, target_type, 'in', true, 'active', 1, now, 0, now, now
+    FROM u
+), planned AS (
+    INSERT INTO runs (id, slot, kind, cursor, due_at, ready_at, tenant, job_id, recurring, requires, level, lane,
+                      at_most_once, created_at)
+    SELECT id || '-' || slot, slot, 'scheduled', true, slot, CASE WHEN laned THEN slot ELSE slot - $1::bigint END, tenant, id,
+           false, requires, level, CASE WHEN laned THEN id END, at_most_once, now
+    FROM u
+)
+SELECT t.now, ARRAY(SELECT id FROM u ORDER BY place) AS ids FROM t;
