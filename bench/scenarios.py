@@ -17,6 +17,8 @@ __all__ = ["EMPTY", "MODES", "Entry", "Mode", "Scenario", "scenarios"]
 Mode = Literal["tiny", "quick", "full", "huge", "soak"]
 MODES: tuple[Mode, ...] = ("tiny", "quick", "full", "huge", "soak")
 EMPTY = "On the Dot, nothing else pending"
+FAST = 20_000
+"""Runs that keep the fast ones busy for a second or two: in a tenth of that the start is what is measured."""
 PGQUEUER, GRAPHILE, APSCHEDULER = "PgQueuer", "graphile-worker", "APScheduler"
 
 
@@ -61,11 +63,11 @@ def scenarios(mode: Mode, seconds: int | None = None) -> list[Scenario]:
         return [_soak(seconds or 600)]
     if mode == "huge":
         return [_pending(1_000_000, 10_000_000, n=20_000, key="drain-10m")]
-    n = {"tiny": 200, "quick": 5000, "full": 20_000}[mode]
+    n = 200 if mode == "tiny" else FAST
     pending = {"tiny": 500, "quick": 100_000, "full": 1_000_000}[mode]
     return [
         *_drains(mode, n),
-        _pending(pending, n=max(200, n // 4) if mode != "full" else n, peers=True),
+        _pending(pending, n=n, peers=True),
         _webhooks(max(200, n // 2)),
         *_creates(mode, n),
         *_lateness(mode, seconds or {"tiny": 1, "quick": 4, "full": 20}[mode]),
@@ -76,7 +78,7 @@ def scenarios(mode: Mode, seconds: int | None = None) -> list[Scenario]:
 
 def _drains(mode: Mode, n: int) -> list[Scenario]:
     """The slow peers get less to do, least in the quick mode: what counts there is ours to the two fast ones."""
-    slow = 0.4 if mode == "quick" else 1.0
+    slow = 0.2 if mode == "quick" else 1.0
     fast = [
         Wanted("drain, no-op, to PgQueuer", "rate", "at least", 2.0, PGQUEUER, unit=" ×"),
         Wanted("drain, no-op, to graphile-worker", "rate", "at least", 0.8, GRAPHILE, unit=" ×"),
@@ -113,7 +115,7 @@ def _drains(mode: Mode, n: int) -> list[Scenario]:
                 Entry("dbos", "drain", share=0.05 * slow),
                 Entry("arq", "drain", share=0.1 * slow),
                 Entry("celery", "drain", share=0.1 * slow),
-                Entry("bullmq", "drain", share=0.25),
+                Entry("bullmq", "drain", share=0.125 if mode == "quick" else 0.25),
             ],
             {"n": n},
             wanted=fast,
@@ -122,7 +124,7 @@ def _drains(mode: Mode, n: int) -> list[Scenario]:
             "drain-sqlite",
             "Drain of due no-op functions, SQLite, one process",
             "rate",
-            [Entry("sqlite", "drain"), Entry("huey", "drain", share=0.25)],
+            [Entry("sqlite", "drain"), Entry("huey", "drain", share=0.1 if mode == "quick" else 0.25)],
             {"n": n},
             wanted=[Wanted("drain on SQLite, to huey", "rate", "at least", 4.0, "huey (SQLite)", unit=" ×")],
         ),
@@ -131,7 +133,7 @@ def _drains(mode: Mode, n: int) -> list[Scenario]:
             "Drain through worker processes (peers: in process)",
             "rate",
             [Entry("postgres", "drain_workers"), Entry("pgqueuer", "drain", {"batch": 1000})],
-            {"n": max(200, n // 4)},
+            {"n": n},
             wanted=[Wanted("drain through worker processes", "rate", "at least", 1.0, PGQUEUER, unit=" ×")],
         ),
     ]
@@ -185,8 +187,8 @@ def _webhooks(n: int) -> Scenario:
         "rate",
         [
             Entry("postgres", "drain_webhooks"),
-            Entry("pgqueuer", "drain_webhooks", {"batch": 100}),
-            Entry("pgqueuer", "drain_webhooks", {"batch": 1000}, label=larger),
+            Entry("pgqueuer", "drain_webhooks", {"batch": 100}, share=0.5),
+            Entry("pgqueuer", "drain_webhooks", {"batch": 1000}, label=larger, share=0.5),
             Entry("postgres", "bare_webhooks", label=bare),
         ],
         {"n": n},
@@ -201,6 +203,7 @@ def _webhooks(n: int) -> Scenario:
 
 def _creates(mode: Mode, n: int) -> list[Scenario]:
     commits = "single-row commits, one connection"
+    few = max(50, n // (40 if mode == "quick" else 20))
     one_by_one = [
         Entry("postgres", "create_one"),
         Entry("pgqueuer", "create_one"),
@@ -215,7 +218,7 @@ def _creates(mode: Mode, n: int) -> list[Scenario]:
             "Creates over HTTP at 32 connections, against single-row commits on one",
             "rate",
             [Entry("postgres", "create_http"), Entry("postgres", "single_commits", label=commits)],
-            {"n": max(320, n // 4)},
+            {"n": max(320, n // (8 if mode == "quick" else 4))},
             wanted=[Wanted("HTTP creates, to single-row commits", "rate", "at least", 3.0, commits, unit=" ×")],
         ),
         Scenario(
@@ -233,7 +236,7 @@ def _creates(mode: Mode, n: int) -> list[Scenario]:
             {"n": n},
             wanted=[Wanted("bulk create, to PgQueuer", "rate", "at least", 1.0, PGQUEUER, unit=" ×")],
         ),
-        Scenario("create-one", "Creates one after the other, in process", "rate", one_by_one, {"n": max(50, n // 20)}),
+        Scenario("create-one", "Creates one after the other, in process", "rate", one_by_one, {"n": few}),
     ]
 
 

@@ -12,14 +12,16 @@ from bench.contest import Cost, quantiles
 from bench.ours.parts import VERSION, Meter, callables, create, opened, running, spec, webhooks, workers
 from bench.ours.seeding import analyze, pending_jobs, runs_of
 from bench.ours.sizes import Sizes
-from onthedot.model.target import WebhookTarget
+from onthedot.model.target import FunctionTarget, WebhookTarget
 from onthedot.targets import Call, EgressRule, Targets
 from onthedot.targets.webhook import Webhooks
 
 __all__ = ["bare_webhooks", "drain", "drain_and_claim", "drain_runs", "drain_webhooks", "drain_workers"]
 
 NOOP = {"type": "function", "function": "noop"}
+FUNCTIONS = "bench.ours.functions"
 PATIENCE = 500.0
+WARMING = 60.0
 
 
 async def _noop() -> None:
@@ -49,9 +51,9 @@ async def drain_runs(store: str, n: int) -> dict[str, Any]:
 
 
 async def drain_workers(store: str, n: int, processes: int = 2) -> dict[str, Any]:
-    """The same through worker processes."""
-    target = {"type": "function", "function": "bench.ours.functions:noop"}
-    return await _drain(store, n, workers(processes), target, function_processes=processes)
+    """The same through worker processes, which are there before the clock starts: the peers have none to start."""
+    target = {"type": "function", "function": f"{FUNCTIONS}:noop"}
+    return await _drain(store, n, workers(processes), target, processes=processes, function_processes=processes)
 
 
 async def drain_webhooks(store: str, n: int, echo: str) -> dict[str, Any]:
@@ -66,8 +68,10 @@ async def _drain(
     *,
     pending: int = 0,
     one_job: bool = False,
+    processes: int = 0,
     **settings: Any,
 ) -> dict[str, Any]:
+    """`processes`: functions run in so many, and what these use is counted with the node's own CPU."""
     async with opened(url, targets) as (store, service):
         if pending:
             await pending_jobs(url, service, pending, target)
@@ -79,11 +83,17 @@ async def _drain(
         await analyze(url)
         meter = Meter(store, n)
         sizes = await Sizes.of(url)
-        cost = Cost()
-        async with running(meter, targets, **settings):
+        cost, own = Cost(), 0.0
+
+        async def ready() -> None:
+            nonlocal cost, own
+            await _warmed(targets, processes)
+            cost, own = Cost(os.getpid() if processes else None), time.process_time()
+
+        async with running(meter, targets, ready, **settings):
             async with asyncio.timeout(PATIENCE):
                 await meter.all.wait()
-            spent = cost.per_run(n)
+            spent = {**cost.per_run(n), "node_cpu_us_per_run": (time.process_time() - own) / n * 1e6}
             return {
                 "rate": meter.rate,
                 **spent,
@@ -94,6 +104,23 @@ async def _drain(
                 "rss_mb": _resident_mb(),
                 "bytes": await sizes.per_run(n),
             }
+
+
+async def _warmed(targets: Targets, processes: int) -> None:
+    """Until each process has run something, and is known to be quick."""
+    seen: set[Any] = set()
+    async with asyncio.timeout(WARMING):
+        while len(seen) < processes:
+            seen |= {*await asyncio.gather(*(_called(targets, "whereabouts") for _ in range(8 * processes)))}
+    await asyncio.gather(*(_called(targets, "noop") for _ in range(32 * processes)))
+
+
+async def _called(targets: Targets, name: str) -> Any:
+    target = FunctionTarget(function=f"{FUNCTIONS}:{name}")
+    outcome = await targets.send(Call(run_id="1-0", job_id=1, slot=0, attempt=1, target=target))
+    if not outcome.ok:
+        raise RuntimeError(outcome.error)
+    return outcome.detail.get("result")
 
 
 async def bare_webhooks(store: str, n: int, echo: str, at_once: int = 1000) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from onthedot.clock import SystemClock
@@ -40,7 +41,12 @@ def webhooks() -> Targets:
 
 def workers(processes: int) -> Targets:
     """Functions in worker processes, as a node runs those of a jobs file."""
-    return build_targets(version=VERSION, functions=["bench.ours.functions"], function_processes=processes)
+    return build_targets(
+        version=VERSION,
+        functions=["bench.ours.functions"],
+        function_processes=processes,
+        import_paths=[str(Path(__file__).resolve().parent.parent.parent)],
+    )
 
 
 def spec(schedule: dict[str, Any], target: dict[str, Any], **more: Any) -> JobSpec:
@@ -87,6 +93,7 @@ class Meter:
         self.began = self.ended = 0.0
         self.claims_ms: list[float] = []
         self.finishes_ms: list[float] = []
+        self.failed: str | None = None
         self.all = asyncio.Event()
         self._store = store
         self._n = n
@@ -107,6 +114,10 @@ class Meter:
         report = await self._store.finish(node, results)
         self.finishes_ms.append((time.perf_counter() - before) * 1000)
         self.recorded += report.recorded
+        for item in results:
+            if not item.outcome.ok:
+                self.failed = self.failed or str(item.outcome.error)
+                self.all.set()
         if self.recorded >= self._n and not self.ended:
             self.ended = time.perf_counter()
             self.all.set()
@@ -114,13 +125,20 @@ class Meter:
 
     @property
     def rate(self) -> float:
+        if self.failed is not None:
+            raise RuntimeError(f"a run failed, which is not what is measured: {self.failed}")
         return self._n / (self.ended - self.began)
 
 
 @asynccontextmanager
-async def running(store: Any, targets: Targets, **settings: Any) -> AsyncIterator[Node]:
+async def running(
+    store: Any, targets: Targets, ready: Callable[[], Awaitable[None]] | None = None, **settings: Any
+) -> AsyncIterator[Node]:
+    """`ready` is awaited when the targets are there and the node has not started yet."""
     chosen = {"concurrency": CONCURRENCY, "next_job_count": CONCURRENCY, **settings}
     async with targets:
+        if ready is not None:
+            await ready()
         node = Node(
             store=store,
             targets=targets,

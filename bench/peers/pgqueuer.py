@@ -53,6 +53,7 @@ async def _work(store: str, tally: Tally, done: asyncio.Event, batch: int, perfo
 
         @manager.entrypoint("noop")
         async def call(job: Job) -> None:
+            tally.begin()
             await perform(job)
             tally.hit()
 

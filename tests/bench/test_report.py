@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -156,6 +157,18 @@ def test_a_tally_tells_when_the_last_came():
     tally.hit()
     assert heard == ["all"]
     assert tally.rate() > 0
+
+
+def test_the_clock_starts_when_the_first_execution_begins(monkeypatch: pytest.MonkeyPatch):
+    """A thousand calls at once that end together would else have taken no time."""
+    now = iter([10.0, 14.0])
+    monkeypatch.setattr("bench.contest.time", SimpleNamespace(perf_counter=lambda: next(now)))
+    tally = Tally(2)
+    tally.begin()
+    tally.begin()
+    tally.hit()
+    tally.hit()
+    assert tally.rate() == 0.5
 
 
 @pytest.mark.parametrize("mode", MODES)
