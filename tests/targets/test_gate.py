@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import psutil
 import pytest
 
 from onthedot.echo import EchoServer
@@ -167,6 +169,54 @@ async def test_the_last_gate_judges_the_very_address_that_is_connected_to(addres
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with pytest.raises(EgressRefused):
         await gate._open("public.example", 80, (family, (address, 0)))
+    gate._names["public.example"] = (math.inf, [(family, (address, 0))])
+    with pytest.raises(EgressRefused):
+        await gate.join(asyncio.Protocol, "public.example", 80, is_address=False)
+    gate.close()
+
+
+async def test_joining_looks_nothing_up_but_the_name(echo: EchoServer, monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+    real = socket.getaddrinfo
+
+    def lookup(host: Any, *args: Any, **kwargs: Any) -> Any:
+        asked.append(host)
+        return real("127.0.0.1", *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+    gate = Gate(EgressRule(allow_private=True))
+    transport = await gate.join(asyncio.Protocol, "once.example", echo.port, is_address=False)
+    assert transport.get_extra_info("peername") == ("127.0.0.1", echo.port)
+    assert asked == ["once.example"]
+    transport.close()
+    gate.close()
+
+
+def trying() -> int:
+    """How many connections of this process wait for an answer."""
+    return sum(found.status == psutil.CONN_SYN_SENT for found in psutil.Process().net_connections("tcp"))
+
+
+async def test_giving_up_while_joining_leaves_nothing_open():
+    gate = Gate(EgressRule(allow_private=True))
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        filling = [socket.socket() for _ in range(4)]
+        for sock in filling:  # after these the queue is full, and a connection just waits
+            sock.setblocking(False)
+            sock.connect_ex(full.getsockname())
+        before = trying()
+        joining = asyncio.ensure_future(
+            gate.join(asyncio.Protocol, "127.0.0.1", full.getsockname()[1], is_address=True)
+        )
+        await until(lambda: trying() == before + 1)
+        joining.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await joining
+        await until(lambda: trying() == before)
+        for sock in filling:
+            sock.close()
     gate.close()
 
 

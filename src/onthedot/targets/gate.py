@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from ipaddress import ip_address
@@ -51,6 +52,28 @@ class Gate:
         if len(places) == 1:
             return await self._open(host, port, places[0])
         return await self._first(host, port, places)
+
+    async def join(
+        self, made: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, is_address: bool
+    ) -> asyncio.BaseTransport:
+        """The same as far as a protocol that speaks over it. One address is connected to in one step, which costs half
+        of the CPU: the loop is given that address, so that it has nothing to look up."""
+        loop = asyncio.get_running_loop()
+        places = self._literals(host) if is_address else await self._resolve(host)
+        if len(places) > 1 or not _plain(places[0]):
+            sock = await self.connect(host, port, is_address=is_address)
+            try:
+                transport, _ = await loop.create_connection(made, sock=sock)
+            except BaseException:
+                sock.close()
+                raise
+            return transport
+        address = self._passed(host, places[0])
+        try:
+            transport, _ = await loop.create_connection(made, address, port)
+        except OSError as error:
+            raise _unreached(error, address, port) from None
+        return transport
 
     async def _resolve(self, host: str) -> list[Where]:
         """Many sends to one name share one look-up; what it gave is kept for ten seconds, failures are not."""
@@ -105,9 +128,8 @@ class Gate:
         return self._permitted(host, found)
 
     async def _open(self, host: str, port: int, place: Where) -> socket.socket:
-        family, (address, _, *rest) = place
-        if why := self._judge(host, address):
-            raise EgressRefused(why)
+        family, (_, _, *rest) = place
+        address = self._passed(host, place)
         try:
             # Told that it is TCP, asyncio lets small packets go at once.
             sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -118,9 +140,15 @@ class Gate:
                 sock.close()
                 raise
         except OSError as error:
-            why = os.strerror(error.errno) if error.errno else str(error)  # each loop words it in its own way
-            raise Unanswered("can't connect", f"{why} ({address}, port {port})") from None
+            raise _unreached(error, address, port) from None
         return sock
+
+    def _passed(self, host: str, place: Where) -> str:
+        """The address, judged right before it is connected to."""
+        address: str = place[1][0]
+        if why := self._judge(host, address):
+            raise EgressRefused(why)
+        return address
 
     async def _first(self, host: str, port: int, places: list[Where]) -> socket.socket:
         """Each next address as soon as one failed, or beside one that takes too long."""
@@ -154,6 +182,17 @@ class Gate:
 def _look_up(host: str, flags: int = 0) -> list[Where]:
     found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM, flags=flags)
     return [(family, where) for family, _, _, _, where in found]
+
+
+def _plain(place: Where) -> bool:
+    """Whether the address says it all: some of IPv6 also need to be told the interface."""
+    address, _, *rest = place[1]
+    return not any(rest) and "%" not in address
+
+
+def _unreached(error: OSError, address: str, port: int) -> Unanswered:
+    why = os.strerror(error.errno) if error.errno else str(error)  # each loop words it in its own way
+    return Unanswered("can't connect", f"{why} ({address}, port {port})")
 
 
 def _close_late(task: asyncio.Task[socket.socket]) -> None:

@@ -57,24 +57,36 @@ class Pool:
     async def connect(self, origin: Origin, *, is_address: bool) -> Connection:
         """A new connection, through the gate. Raises EgressRefused, or Unanswered."""
         secure, host, port = origin
-        sock = await self._gate.connect(host, port, is_address=is_address)
         connection = Connection(origin, self._gone)
+        if secure:
+            await self._connect_securely(connection, is_address)
+            return connection
+        try:
+            await self._gate.join(lambda: connection, host, port, is_address=is_address)
+        except OSError as error:
+            raise Unanswered("the connection broke", error) from None
+        if connection.alive:  # or it has gone already
+            self.open.add(connection)
+        return connection
+
+    async def _connect_securely(self, connection: Connection, is_address: bool) -> None:
+        _, host, port = connection.origin
+        sock = await self._gate.connect(host, port, is_address=is_address)
         self.open.add(connection)
         try:
             await self._loop.create_connection(
                 lambda: connection,
                 sock=sock,
-                ssl=self._tls if secure else None,
-                server_hostname=host.partition("%")[0].removesuffix(".") if secure else None,
+                ssl=self._tls,
+                server_hostname=host.partition("%")[0].removesuffix("."),
             )
         except BaseException as error:
             connection.abort()
             self._gone(connection)
             sock.close()
             if isinstance(error, OSError):  # an SSLError is one
-                raise Unanswered("no TLS connection" if secure else "the connection broke", error) from None
+                raise Unanswered("no TLS connection", error) from None
             raise
-        return connection
 
     def put(self, connection: Connection) -> None:
         """Keep it for the next one, if it can be used again."""
