@@ -187,3 +187,22 @@ def test_a_kind_that_sends_ahead_takes_more_while_it_says_so():
     assert pool.start()
     assert many.capacity == 2 + 7
     assert many.pools["webhook"].room == 7
+
+
+def test_what_a_target_takes_ahead_is_not_claimed_twice():
+    """It has counted what it gets through in a moment: as much again would wait for a slot until it is given back."""
+    ahead = {"function": 100}
+    slots = Slots(
+        ["function:a"],
+        capacities={"function": 2},
+        default=1,
+        hold_most=1000,
+        ahead=lambda kind: ahead.get(kind, 0),
+    )
+    pool = slots.of("function")
+    pool.hold()
+    pool.start()
+    pool.end(0.0001)
+    assert (pool.soon, pool.room) == (0, 102)
+    ahead["function"] = 0
+    assert pool.soon == 200

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from onthedot.targets import NotBegun
+from onthedot.targets.pace import Flow
 from onthedot.targets.workers import Workers
 from tests.targets.bench import Bench
 from tests.targets.conftest import Log
@@ -178,10 +179,10 @@ async def test_more_is_welcome_only_while_calls_are_short(bench: Bench, tmp_path
     name = bench.define(NOTE)
     assert bench.functions.ahead == 0
     await bench.warm(f"{name}:note", number=1, path=str(tmp_path / "book"))
-    assert 0 < bench.functions.ahead <= 63 * 2
+    assert 0 < bench.functions.ahead <= 1000
     blocked = [asyncio.ensure_future(bench.call(f"{name}:block", path=str(fifo))) for _ in range(3)]
     await until(lambda: len(bench.functions._workers._all) == 2 and bench.functions._workers._waiting)
-    assert bench.functions.ahead == 0
+    await until(lambda: bench.functions.ahead == 0)
     for task in blocked:
         task.cancel()
     await asyncio.wait(blocked)
@@ -328,3 +329,59 @@ async def test_a_call_that_is_refused_can_be_withdrawn(bench: Bench):
     assert withdraw() is False
     await asyncio.sleep(0)
     assert told == []
+
+
+async def test_a_deep_queue_is_not_given_up_while_it_moves(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Only what stands still is given up: many short calls may wait for longer than one that finds no process."""
+    monkeypatch.setattr("onthedot.targets.workers._TOO_LONG", 60.0)
+    book = tmp_path / "book"
+    note = f"{bench.define(NOTE)}:note"
+    told: list[float] = []
+    calls = [bench.tell(note, told.append, number=n, path=str(book), spin=0.002) for n in range(300)]
+    assert all(outcome.ok for outcome in await asyncio.gather(*map(bench.functions.send, calls)))
+    assert noted(book) == collections.Counter(range(300))
+    assert max(told) - min(told) > 0.1
+
+
+async def test_what_waits_for_too_long_may_go_elsewhere_although_others_end(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("onthedot.targets.workers._TOO_LONG", 0.05)
+    book = tmp_path / "book"
+    note = f"{bench.define(NOTE)}:note"
+    await bench.call(note, number=0, path=str(book))
+    calls = [bench.tell(note, lambda at: None, number=n, path=str(book), spin=0.002) for n in range(1, 301)]
+    outcomes = await asyncio.gather(*map(bench.functions.send, calls), return_exceptions=True)
+    done = [n for n, outcome in enumerate(outcomes, 1) if not isinstance(outcome, BaseException)]
+    assert 0 < len(done) < 300
+    assert {type(outcome) for outcome in outcomes if isinstance(outcome, BaseException)} == {NotBegun}
+    assert noted(book) == collections.Counter([0, *done]), "what was given up did not run"
+
+
+def test_how_many_are_welcome_follows_what_ended():
+    """A quarter of a second of work; less when they get slower, never for want of calls."""
+    flow = Flow()
+    flow.look(1.0, busy=True)
+    assert flow.soon == 0
+    now = 1.0
+    for _ in range(40):
+        flow.ended, now = 50, now + 0.025
+        flow.look(now, busy=False)
+    assert 490 <= flow.soon <= 500
+    flow.ended = 1
+    flow.look(now + 0.025, busy=False)
+    assert 490 <= flow.soon <= 500, "there was nothing more to do"
+    flow.ended = 1_000_000
+    flow.look(now + 5, busy=True)
+    assert 490 <= flow.soon <= 500, "they were idle"
+    now += 5
+    for _ in range(40):
+        flow.ended, now = 10, now + 0.025
+        flow.look(now, busy=True)
+    assert 98 <= flow.soon <= 105
+    for _ in range(40):
+        flow.ended, now = 1000, now + 0.025
+        flow.look(now, busy=True)
+    assert flow.soon == 1000

@@ -85,6 +85,7 @@ class Scheduler:
                 self._fire()
             case Look():
                 self._look_wanted = True
+                self._slots.settle_for_less()
                 self._fire()
             case Claimed(claims):
                 self._worked()
@@ -192,7 +193,7 @@ class Scheduler:
         elif self._look_wanted:
             self._look_wanted = False
             self._slots.offer(self._around.sender.offers)
-            pools = [pool for pool in self._slots.pools.values() if pool.offers and pool.room]
+            pools = [pool for pool in self._slots.pools.values() if pool.offers and pool.room >= max(1, pool.wanted)]
             if pools:
                 self._go(self._claimer.claim(pools))
 

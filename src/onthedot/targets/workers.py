@@ -3,6 +3,9 @@
 A call goes to a worker that has nothing to do, or waits. Short calls are also sent ahead, behind others that are
 expected to be short (`pace`), so that neither side waits for the other between two calls. If one of them takes longer
 after all, what is behind it is taken back within a few milliseconds and goes to whoever is free first.
+
+While calls are short, more are welcome than can be sent ahead: what is expected to get through in a quarter of a second
+waits here, so that the node claims many runs at a time. What waits for too long all the same is given up.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from onthedot.targets.answers import Answer
 from onthedot.targets.asked import Asked, WorkerDied
 from onthedot.targets.call import NotBegun
-from onthedot.targets.pace import AHEAD, PATIENCE, SHORT, Pace
+from onthedot.targets.pace import AHEAD, PATIENCE, SHORT, Flow, Pace
 from onthedot.targets.worker import Worker
 
 __all__ = ["Workers"]
@@ -22,7 +25,8 @@ __all__ = ["Workers"]
 CALLS_PER_WORKER = 100_000
 _LOOK = 0.004  # seconds between two looks at calls that run; one that is first at two looks takes its time
 _PRESSURE = 8  # calls behind one worker for which another process is worth its start
-_NO_WORKER = 0.1  # seconds without a worker after which a call that was sent too many is given up
+_NO_WORKER = 0.1  # seconds in which no call ended, after which one that was sent too many is given up
+_TOO_LONG = 0.5  # the same while calls do end: twice the time that it was expected to wait
 
 
 class Workers:
@@ -38,6 +42,8 @@ class Workers:
         self._next_look: asyncio.TimerHandle | None = None
         self._closed = False
         self._pace = Pace()
+        self._flow = Flow()
+        self._progress = 0.0  # when a call ended or a process was there, the last time
         self._ahead = 0  # reckoned once for many answers: it is asked for twice a call
 
     @property
@@ -47,7 +53,7 @@ class Workers:
     @property
     def ahead(self) -> int:
         """How many calls more than there are processes are welcome now."""
-        return 0 if self._waiting else self._ahead
+        return self._ahead
 
     # calls
 
@@ -83,6 +89,8 @@ class Workers:
         """Told in a moment, and all that ended by then at once: who hears it may ask for the next thing."""
         if isinstance(how, Answer):
             self._pace.took(asked.function, how.ended - how.begun)
+            self._flow.ended += 1
+            self._progress = how.ended
         if not asked.done:
             asked.done = True
             self._ended.append((asked, how))
@@ -144,7 +152,7 @@ class Workers:
         self._start_more()
 
     def changed(self, worker: Worker) -> None:
-        self._ahead = self._pace.ahead * self._processes
+        self._reckon()
         if worker.dead:
             self._leaving.discard(worker)
             self._forget(worker)
@@ -157,6 +165,12 @@ class Workers:
         elif not worker.asked and worker in self._all and worker not in self._idle:
             self._idle.append(worker)
         self._dispatch()
+
+    def _reckon(self) -> None:
+        """Processes that are stuck in a long call take nothing, however short the calls before were."""
+        moving = self._processes - sum(worker.settled for worker in self._all)
+        behind = self._pace.ahead * moving
+        self._ahead = max(behind, self._flow.soon) if behind else 0
 
     # looking
 
@@ -174,6 +188,7 @@ class Workers:
             else:
                 worker.seen = first
             again = again or not worker.settled
+        self._flow.look(asyncio.get_running_loop().time(), busy=bool(self._waiting))
         if (self._give_up() or again) and self._next_look is None:
             self._look_later()
 
@@ -183,20 +198,25 @@ class Workers:
     def _give_up(self) -> bool:
         """More was sent here than there are processes, because calls were short, and now they are not: somebody else
         may have a free one. Whether there will be something to give up later."""
-        if self._starting or not all(worker.settled for worker in self._all):
+        if self._starting or not self._waiting:
             return bool(self._waiting)
-        last = asyncio.get_running_loop().time() - _NO_WORKER
-        waiting = [asked for asked in self._waiting if asked.begun is not None]
-        for asked in waiting:
-            if asked.since <= last:
-                self._waiting.remove(asked)
-                self.ended(asked, NotBegun())
-        return any(asked.since > last for asked in waiting)
+        now = asyncio.get_running_loop().time()
+        last = now - (_TOO_LONG if now - self._progress < _NO_WORKER else _NO_WORKER)
+        if self._waiting[0].since > last:  # they wait in the order in which they came
+            return True
+        kept = deque(asked for asked in self._waiting if asked.begun is None or asked.since > last)
+        given_up = [asked for asked in self._waiting if asked.begun is not None and asked.since <= last]
+        self._waiting = kept
+        for asked in given_up:
+            self.ended(asked, NotBegun())
+        return any(asked.begun is not None for asked in kept)
 
     # processes
 
     def _start_more(self, wanted: int = 0) -> None:
         """As many as there are calls that wait."""
+        if len(self._all) >= self._processes:
+            return
         wanted = max(wanted, min(len(self._waiting), self._processes)) - len(self._starting)
         busy = sum(1 for worker in self._leaving if not worker.killed)
         room = self._processes - len(self._all) - len(self._starting) - busy
@@ -213,6 +233,7 @@ class Workers:
             if self._waiting and not self._all:
                 self.ended(self._waiting.popleft(), OSError(f"no worker process can be started: {error}"))
         else:
+            self._progress = asyncio.get_running_loop().time()
             self._all.append(worker)
             if self._closed or generation != self._generation:
                 self._let_go(worker)
