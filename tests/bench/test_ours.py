@@ -49,6 +49,27 @@ def test_runs_of_one_job(postgres_url: str):
     assert play("drain_runs", store=postgres_url, n=200)["rate"] > 0
 
 
+def test_through_worker_processes(postgres_url: str):
+    figures = play("drain_workers", store=postgres_url, n=300)
+    assert figures["rate"] > 0
+    assert figures["cpu_us_per_run"] > 0
+
+
+def test_webhooks(postgres_url: str):
+    with running_receiver() as there:
+        assert play("drain_webhooks", store=postgres_url, n=300, echo=there.url)["rate"] > 0
+        assert play("bare_webhooks", store=postgres_url, n=300, echo=there.url)["rate"] > 0
+
+
+def test_a_drain_whose_runs_fail_has_no_figures(postgres_url: str):
+    """They failed once for want of an import path, and the rate of failing was taken for that of running."""
+    given = json.dumps({"store": postgres_url, "n": 5, "echo": "http://127.0.0.1:1/"})
+    command = [sys.executable, "-m", "bench.ours", "drain_webhooks", given]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=55, check=False)
+    assert done.returncode != 0
+    assert "a run failed, which is not what is measured: can't connect" in done.stderr
+
+
 def test_nothing_is_early(sqlite: str):
     late = play("lateness", store=sqlite, rate=50, seconds=1)["late_ms"]
     assert late["min"] >= 0
