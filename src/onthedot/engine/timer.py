@@ -97,16 +97,15 @@ class Timer:
     def _until_next(self) -> float:
         now = self._clock.monotonic()
         patience = self._may_look - now
-        sleeps = [self._next_look - now, self._granularity]
+        sleep = min(self._next_look - now, self._granularity)
         if self._look_asked:
-            sleeps.append(patience)
+            sleep = min(sleep, patience)
         if self._time.known:
             head = self._agenda.head
             if head is not None and self._lease.may_start():
-                sleeps.append(self._time.seconds_until(head))
+                sleep = min(sleep, self._time.seconds_until(head))
             if self._expected is not None:
-                sleeps.append(max(self._time.seconds_until(self._expected), patience))
-        sleep = min(sleeps)
+                sleep = min(sleep, max(self._time.seconds_until(self._expected), patience))
         return sleep if sleep > _INSTANT else 0.0
 
     def _speak(self) -> None:

@@ -179,10 +179,12 @@ class PostgresDriver:
         """Without BEGIN and COMMIT: one round trip instead of three."""
         if self.address.pooled:  # prepare and execute must reach the same server: only a transaction promises it
             return await self.at_once(lambda tx: tx.rows(name, *args), repeatable=repeatable)
+        text, given = self.queries[name], _flat(args)
 
         async def attempt() -> Sequence[Row]:
             async with self._lender.lend(watched=repeatable) as connection:
-                return await PostgresTransaction(connection, self.queries, self.address.timeout).rows(name, *args)
+                found: Sequence[Row] = await connection.fetch(text, *given, timeout=self.address.timeout)
+                return found
 
         return await self._until_it_works(attempt)
 
