@@ -36,7 +36,8 @@ _ROWS = (
         f"""
     INSERT INTO runs (id, tenant, job_id, slot, kind, cursor, recurring, due_at, ready_at, requires, level, created_at)
     SELECT n || '-' || ({START} + n), CASE WHEN n % 1000 = 7 THEN 2 ELSE 1 END, n, {START} + n, 'scheduled',
-           n % 10 <> 0, n % 1000 = 4, {START} + n, {START} + n, 'webhook', 1, 0
+           n % 10 <> 0, n % 1000 = 4, {START} + n + CASE WHEN n % 10 = 6 THEN 100 ELSE 0 END, {START} + n, 'webhook',
+           1, 0
     """,
         "",
     ),

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from onthedot.errors import Invalid
+from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
-from onthedot.store import JobFilter, Store
+from onthedot.store import JobFilter, Store, job_lists
 from onthedot.store.paging import seal_cursor
 from tests.store.conftest import START, Times
 from tests.store.given import HOUR, create, execute, fetch, new
@@ -118,11 +119,38 @@ class TestNextRun:
     async def test_many_at_the_same_instant(self, store: Store, times: Times) -> None:
         answers = await store.create_jobs([new(schedule={"in": "1m"}) for _ in range(7)])
         made = [job.id for job in answers if isinstance(job, JobView)]
-        assert await walk(store, next_before=START + HOUR, limit=3) == made
+        assert await walk(store, next_before=START + HOUR, limit=3) == sorted(made, key=str)
+
+    @pytest.mark.parametrize("few", [0, 5000])
+    async def test_with_jitter_and_without_in_one_order(
+        self, store: Store, times: Times, monkeypatch: pytest.MonkeyPatch, few: int
+    ) -> None:
+        """The filters mean the next run as it is shown, whichever index finds it."""
+        monkeypatch.setattr(job_lists, "FEW", few)
+        jitters = [{}, {"jitter": "20m"}]
+        await store.create_jobs(
+            [new(schedule={"in": f"{n}m"}, policy=jitters[n % 2], tags=["t"]) for n in range(1, 21)]
+        )
+        rows = await fetch(store, "SELECT job_id, slot, due_at FROM runs ORDER BY due_at, id")
+        assert {row["due_at"] > row["slot"] for row in rows} == {True, False}
+        made = [row["job_id"] for row in rows]
+        assert made != [row["job_id"] for row in sorted(rows, key=lambda row: row["slot"])]
+        for tag in (None, "t"):
+            assert await walk(store, next_after=0, limit=3, tag=tag) == made
+            for place in (3, 10, 17):
+                due = rows[place]["due_at"]
+                assert await walk(store, next_before=due, limit=3, tag=tag) == made[:place]
+                assert await walk(store, next_after=due, limit=3, tag=tag) == made[place:]
+                shown = (await store.list_jobs(1, JobFilter(next_after=due, limit=1, tag=tag))).items
+                assert [job.next_run for job in shown] == [format_instant(due)]
 
 
-async def test_all_filters_at_once_in_any_set(store: Store, times: Times) -> None:
+@pytest.mark.parametrize("few", [0, 5000])
+async def test_all_filters_at_once_in_any_set(
+    store: Store, times: Times, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
     """The statement is put together from parts; every set of them must be a statement, and mean all of them."""
+    monkeypatch.setattr(job_lists, "FEW", few)
     wanted = await create(store, key="good", tags=["t"], schedule={"in": "1m"})
     others = [
         await create(store, key="bad", tags=["t"], schedule={"in": "1m"}),

@@ -6,7 +6,7 @@ import pytest
 
 from onthedot.errors import NotFound
 from onthedot.model.instant import NEVER, format_instant
-from onthedot.store import Store
+from onthedot.store import JobFilter, Store
 from tests.store.conftest import START, Times
 from tests.store.given import create, cursor_of, execute, fetch, history_of, hold, retrying, runs_of
 
@@ -25,6 +25,20 @@ async def test_pause_parks_and_resume_releases(store: Store, times: Times) -> No
     run = await cursor_of(store, job)
     assert (run["parked"], run["resume_at"], run["ready_at"]) == (None, None, START + MINUTE - 2000)
     assert await history_of(store, job) == []
+
+
+async def test_jobs_whose_ids_begin_alike_are_left_alone(store: Store, times: Times) -> None:
+    """A job's runs are a range of ids: that of 1 ends before 10."""
+    jobs = [await create(store, schedule={"every": "1m"}) for _ in range(12)]
+    first = jobs[0]
+    assert [job.id for job in jobs if str(job.id).startswith(str(first.id))][1:]
+    await store.pause_job(1, first.id)
+    parked = await fetch(store, "SELECT job_id FROM runs WHERE parked = 'paused'")
+    assert [row["job_id"] for row in parked] == [first.id]
+    assert {job.next_run is None for job in (await store.list_jobs(1, JobFilter(status="active"))).items} == {False}
+    await store.delete_job(1, first.id)
+    assert len(await fetch(store, "SELECT id FROM runs")) == 11
+    assert not await runs_of(store, first)
 
 
 async def test_twice_changes_nothing(store: Store, times: Times) -> None:

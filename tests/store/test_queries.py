@@ -43,6 +43,17 @@ def test_statements_by_name() -> None:
         queries()["nowhere"]
 
 
+def test_the_runs_of_a_job_are_a_range_of_ids() -> None:
+    text = "-- name: a\nSELECT 1 FROM runs r WHERE {of_job r j.id} OR {of_job r %s}"
+    assert Queries("sqlite", "x", [text % "?1"])["a"] == (
+        "SELECT 1 FROM runs r WHERE (r.id >= j.id || '-' AND r.id < j.id || '.')"
+        " OR (r.id >= ?1 || '-' AND r.id < ?1 || '.')"
+    )
+    assert Queries("postgres", "x", [text % "$1"])["a"].endswith(
+        "(r.id >= $1::bigint || '-' AND r.id < $1::bigint || '.')"
+    )
+
+
 def test_parts_go_to_their_places_and_count_on() -> None:
     assert queries()["list+columns.all+where.tag+where.between"] == (
         "SELECT id, $3::text AS label FROM jobs "

@@ -115,8 +115,9 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
         (middle - 500, middle, [LAST, "~"]),
     ):
         bounds = [low, high, *place]
-        yield "list_pending", [1, *bounds, LAST, LIMIT], "runs_listed", 5 * LIMIT
-        yield "list_pending_of_job", [1, *bounds, LAST, LIMIT, 50], "runs_of_job", 5 * LIMIT
+        for index in ("runs_next", "runs_listed"):
+            yield "list_pending", [1, *bounds, LAST, LIMIT], index, 5 * LIMIT
+        yield "list_pending_of_job", [1, *bounds, LAST, LIMIT, 50], "runs_pkey", 5
         yield "list_history+where.all_of_history", [1, *bounds, LIMIT], "history_", 5 * LIMIT
         yield "list_history+where.done", [1, *bounds, LIMIT], "history_", 5 * LIMIT
         yield "list_history+where.not_done+by.not_done", [1, *bounds, LIMIT, "failed"], "status", 5 * LIMIT
@@ -130,7 +131,7 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
         )
     yield "list_running", [1, 0, LAST, LAST, ANY_ID, None, LIMIT, LATER, None], "runs_of_node", 4000
     yield "claimed_specs", [list(range(1, LIMIT))], "jobs_", LIMIT
-    yield "scheduled_run", [55], "runs_of_job", 2
+    yield from of_one_job()
     yield "get_live", [1, f"55-{START + 55}"], "runs_pkey", 10
     yield "get_ended", [1, f"55-{START + 55}-h", START + 55], None, 10
     yield "orders_of", ["n1"], None, 1100
@@ -138,6 +139,24 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
     yield "count_ended", [1, LATER], None, 10
     for kind in ("free", "cursor", "lane"):
         yield f"backlog+where.{kind}_runs", [LATER], f"runs_{kind}", 60_000
+
+
+def of_one_job() -> Iterator[tuple[str, list[Any], str | None, int]]:
+    """What looks for the runs of a job finds them by their key, whatever else it knows of them."""
+    for name, args in (
+        ("scheduled_run", [55]),
+        ("lock_runs", [1, 55]),
+        ("timer_left", [1, 55]),
+        ("slots_taken", [1, 55, 0, START]),
+        ("refit_runs", [55, "webhook", 1, False, False]),
+        ("relane_runs", [2055, 3, 5]),
+        ("park_runs", [55]),
+        ("release_runs", [55, 5]),
+        ("recall_runs", [155, 5]),
+    ):
+        yield name, args, "runs_pkey", 5
+    yield "drop_cursor", [55], "runs_one_cursor", 5
+    yield "move_cursor", [55, 5, 5, None, None], "runs_one_cursor", 5
 
 
 def finishes() -> list[tuple[str, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onthedot.errors import Invalid, NotFound
+from onthedot.model.duration import Duration
 from onthedot.model.instant import format_instant
 from onthedot.store import RunFilter, Store
 from tests.store.conftest import START, Times
@@ -122,6 +123,19 @@ class TestLists:
             await hands.store.get_run(2, names["DONE"])
         with pytest.raises(NotFound):
             await hands.store.run_logs(2, names["DONE"])
+
+    async def test_pending_of_every_kind_in_one_order(self, hands: Hands):
+        """Cursors that are due at their slot are found by one index, all others by another."""
+        specs = [spec(at(START + n * MINUTE), **({}, {"jitter": Duration(MINUTE)})[n % 2]) for n in range(1, 13)]
+        jobs = [view.id for view in await hands.create(*specs)]
+        for job in jobs[::5]:
+            await hands.store.pause_job(1, job)
+        by_hand = (await hands.store.run_job(1, jobs[0])).id
+        expected = [f"{job}-{START + n * MINUTE}" for n, job in enumerate(jobs, start=1)][::-1]
+        for limit in (1, 3, 50):
+            assert await pages(hands, limit, status="PENDING") == [*expected, by_hand]
+            assert await pages(hands, limit, status="PENDING", since=START + 5 * MINUTE) == expected[:8]
+            assert await pages(hands, limit, status="PENDING", job_id=jobs[0]) == [expected[-1], by_hand]
 
     async def test_many_runs_of_one_slot_page_well(self, hands: Hands):
         job = await hands.job(every(MINUTE))

@@ -1,10 +1,11 @@
 """Named statements: `-- name: lock_job` starts one, in any `.sql` file of a dialect's `queries` folder.
 
-`{now}` stands for the database's clock. A statement may hold `{where}`, `{order}` … places, and a fragment is a
-statement named `place.name` (`where.tag`): asking for `list_jobs+where.tag+where.state` puts the fragments into their
-places (several in `where` are joined with AND). Each part counts its own parameters from 1; the arguments of all parts
-follow each other in the order of the parts. So a list with any set of filters is built of fixed text, and no value is
-ever formatted into SQL.
+`{now}` stands for the database's clock, `{of_job r j.id}` for "this row of `r` is a run of that job".
+
+A statement may hold `{where}`, `{order}` … places, and a fragment is a statement named `place.name` (`where.tag`):
+asking for `list_jobs+where.tag+where.state` puts the fragments into their places (several in `where` are joined with
+AND). Each part counts its own parameters from 1; the arguments of all parts follow each other in the order of the
+parts. So a list with any set of filters is built of fixed text, and no value is ever formatted into SQL.
 """
 
 from __future__ import annotations
@@ -19,6 +20,14 @@ _NAME = re.compile(r"^-- name: *([a-z0-9_.]+)\s*$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--.*$", re.MULTILINE)
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 _PARAMETER = {"sqlite": re.compile(r"\?(\d+)"), "postgres": re.compile(r"\$(\d+)")}
+_OF_JOB = re.compile(r"\{of_job ([a-z]+) (\S+)\}")
+_RANGE = {
+    "sqlite": r"(\1.id >= \2 || '-' AND \1.id < \2 || '.')",
+    "postgres": r"(\1.id >= \2::bigint || '-' AND \1.id < \2::bigint || '.')",
+}
+"""A job's runs by their own key: an id is `<job>-<slot>…`, and `.` is what follows `-`. So runs need no index by job,
+into which each claim would have to write them again. With `ORDER BY id LIMIT 1` no plan thinks of anything but the key.
+"""
 
 
 class Queries:
@@ -40,8 +49,8 @@ class Queries:
             self._statements[name] = self.render(_COMMENT.sub("", body).strip().removesuffix(";"))
 
     def render(self, text: str) -> str:
-        """Text with `{now}` filled in."""
-        return text.replace("{now}", self._now)
+        """Text with `{now}` and `{of_job …}` filled in."""
+        return _OF_JOB.sub(_RANGE[self.dialect], text).replace("{now}", self._now)
 
     def names(self) -> set[str]:
         """What the files define; compositions are not listed."""

@@ -229,15 +229,16 @@ CREATE INDEX runs_cursors ON runs (requires, backlog, ready_at)
 CREATE INDEX runs_free ON runs (requires, backlog, ready_at)
     WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring);
 
+CREATE INDEX runs_jittered ON runs (tenant, due_at, id) WHERE cursor AND parked IS NULL AND due_at <> slot;
+
 CREATE UNIQUE INDEX runs_lane_holder ON runs (lane) WHERE state = 'running' AND lane IS NOT NULL;
 
 CREATE INDEX runs_lanes ON runs (requires, backlog, ready_at) WHERE state = 'pending' AND lane IS NOT NULL;
 
-CREATE INDEX runs_listed ON runs (tenant, slot, id) WHERE state = 'pending';
+CREATE INDEX runs_listed ON runs (tenant, slot, id)
+    WHERE state = 'pending' AND NOT (cursor AND parked IS NULL AND due_at = slot);
 
-CREATE INDEX runs_next ON runs (tenant, due_at, job_id) WHERE cursor AND parked IS NULL;
-
-CREATE INDEX runs_of_job ON runs (job_id, slot);
+CREATE INDEX runs_next ON runs (tenant, slot, id) WHERE cursor AND parked IS NULL AND due_at = slot;
 
 CREATE INDEX runs_of_node ON runs (node) WHERE state = 'running';
 

@@ -86,14 +86,14 @@ RETURNING job_ids, ended_at;
 UPDATE jobs j SET state = 'ended', ended_at = x.ended_at
 FROM unnest($1::bigint[], $2::bigint[]) AS x (id, ended_at)
 WHERE j.id = x.id AND j.one_off AND j.state IN ('active', 'paused')
-  AND (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.kind = 'scheduled' LIMIT 1) IS NULL
+  AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind = 'scheduled' ORDER BY r.id LIMIT 1) IS NULL
 RETURNING j.id;
 
 -- name: any_endings
 SELECT 1 AS there FROM endings LIMIT 1;
 
 -- name: scheduled_run
-SELECT 1 AS there FROM runs WHERE job_id = $1 AND kind = 'scheduled' LIMIT 1;
+SELECT 1 AS there FROM runs WHERE {of_job runs $1} AND kind = 'scheduled' ORDER BY id LIMIT 1;
 
 -- name: finish_record
 -- Runs that ended leave `runs` and enter the ledger, if (id, node, token) still match. `node || ''`, and no word of the

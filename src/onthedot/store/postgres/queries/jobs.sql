@@ -60,7 +60,7 @@ DELETE FROM job_stats WHERE job_id = $1;
 DELETE FROM dead_letters WHERE job_id = $1;
 
 -- name: timer_left
-SELECT (SELECT min(r.due_at) FROM runs r WHERE r.job_id = j.id AND r.kind = 'scheduled') - {now} AS left_ms
+SELECT (SELECT min(r.due_at) FROM runs r WHERE {of_job r j.id} AND r.kind = 'scheduled') - {now} AS left_ms
 FROM jobs j WHERE j.tenant = $1 AND j.id = $2;
 
 -- A subquery that ends in LIMIT is not made into a join: the generic plan, which takes any LIMIT $n for a tenth of the
@@ -68,11 +68,11 @@ FROM jobs j WHERE j.tenant = $1 AND j.id = $2;
 -- name: columns.view
 j.id, j.spec, j.version, j.reason,
        CASE WHEN j.one_off AND j.state IN ('active', 'paused')
-             AND (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.kind = 'scheduled' LIMIT 1) IS NULL
+             AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind = 'scheduled' ORDER BY r.id LIMIT 1) IS NULL
             THEN 'ended' ELSE j.state END AS state,
        j.created_at, j.updated_at,
        (SELECT min(r.due_at) FROM runs r
-        WHERE r.job_id = j.id AND r.kind = 'scheduled' AND r.parked IS NULL
+        WHERE {of_job r j.id} AND r.kind = 'scheduled' AND r.parked IS NULL
           AND (r.cursor OR (r.tries = 0 AND r.due_at > {now}))) AS next_run,
        s.runs, s.failures, s.timed, s.duration_ms, s.last_duration_ms, s.last_lateness_ms, s.last_status, s.last_run_id,
        s.last_finished_at AS last_run,
@@ -99,7 +99,8 @@ SELECT {columns} FROM jobs j {joins} WHERE j.tenant = $1 AND j.id = ANY($2::bigi
 DELETE FROM jobs
 WHERE id = ANY(ARRAY(
     SELECT j.id FROM jobs j
-    WHERE j.state = 'ended' AND j.one_off AND j.ended_at < $1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.job_id = j.id)
+    WHERE j.state = 'ended' AND j.one_off AND j.ended_at < $1
+      AND (SELECT 1 FROM runs r WHERE {of_job r j.id} ORDER BY r.id LIMIT 1) IS NULL
     ORDER BY j.ended_at, j.id LIMIT $2 FOR UPDATE SKIP LOCKED))
 RETURNING id;
 

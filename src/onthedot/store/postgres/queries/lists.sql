@@ -57,14 +57,42 @@ SELECT {columns}, j.matched FROM (
 ) j {joins}
 ORDER BY j.matched, j.id;
 
+-- Two indexes, merged: jobs that are due at their slot are found by it (runs_next), those with jitter by runs_jittered.
 -- name: list_jobs_by_next
-SELECT {columns}, j.matched FROM (
-    SELECT j.*, r.due_at AS matched FROM runs r
-    CROSS JOIN LATERAL (SELECT * FROM jobs WHERE id = r.job_id AND tenant = r.tenant LIMIT 1) j
-    WHERE r.tenant = $1 AND r.cursor AND r.parked IS NULL AND r.due_at < $2 AND (r.due_at, r.job_id) > ($3, $4) AND {where}
-    ORDER BY r.due_at, r.job_id LIMIT $5
+SELECT {columns}, j.matched, j.run FROM (
+    SELECT * FROM (
+        (SELECT j.*, r.slot AS matched, r.id AS run FROM runs r
+         CROSS JOIN LATERAL (SELECT * FROM jobs WHERE id = r.job_id AND tenant = r.tenant LIMIT 1) j
+         WHERE r.cursor AND r.parked IS NULL AND r.due_at = r.slot
+           AND r.tenant = $1 AND r.slot < $2 AND (r.slot, r.id) > ($3::bigint, $4::text) AND {where}
+         ORDER BY r.slot, r.id LIMIT $5)
+        UNION ALL
+        (SELECT j.*, r.due_at AS matched, r.id AS run FROM runs r
+         CROSS JOIN LATERAL (SELECT * FROM jobs WHERE id = r.job_id AND tenant = r.tenant LIMIT 1) j
+         WHERE r.cursor AND r.parked IS NULL AND r.due_at <> r.slot
+           AND r.tenant = $1 AND r.due_at < $2 AND (r.due_at, r.id) > ($3::bigint, $4::text) AND {where}
+         ORDER BY r.due_at, r.id LIMIT $5)
+    ) found ORDER BY matched, run LIMIT $5
 ) j {joins}
-ORDER BY j.matched, j.id;
+ORDER BY j.matched, j.run;
+
+-- The same list for a tag that few jobs have: the next runs of all of them are looked up and sorted.
+-- name: list_jobs_by_next_tagged
+SELECT {columns}, j.matched, j.run FROM (
+    SELECT j.*, r.due_at AS matched, r.id AS run
+    FROM (SELECT * FROM job_tags WHERE tenant = $1 AND tag = $6 ORDER BY job_id LIMIT $7) t
+    CROSS JOIN LATERAL (
+        SELECT id, due_at FROM runs
+        WHERE job_id = t.job_id AND cursor AND parked IS NULL AND due_at < $2 AND (due_at, id) > ($3::bigint, $4::text)
+        LIMIT 1) r
+    CROSS JOIN LATERAL (SELECT * FROM jobs WHERE id = t.job_id AND tenant = t.tenant LIMIT 1) j
+    WHERE {where}
+    ORDER BY matched, run LIMIT $5
+) j {joins}
+ORDER BY j.matched, j.run;
+
+-- name: count_tagged
+SELECT count(*) AS n FROM (SELECT 1 FROM job_tags WHERE tenant = $1 AND tag = $2 LIMIT $3) t;
 
 -- name: where.state
 j.state = $1
@@ -72,7 +100,8 @@ j.state = $1
 -- A one-off without a scheduled run has ended, whatever its row says yet.
 -- name: where.so_still
 (NOT j.one_off OR j.state NOT IN ('active', 'paused')
-    OR (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.tenant = j.tenant AND r.kind = 'scheduled' LIMIT 1) IS NOT NULL)
+    OR (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.tenant = j.tenant AND r.kind = 'scheduled'
+        ORDER BY r.id LIMIT 1) IS NOT NULL)
 
 -- name: where.target
 j.target_type = $1

@@ -2,20 +2,30 @@
 -- subquery, so that no plan joins first and cuts after. (slot, id) is where the page before ended.
 
 -- name: list_pending
+-- By two indexes: runs_next has the cursors that are due at their slot, runs_listed the others.
 SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
     r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key
-FROM runs r
-WHERE r.state = 'pending' AND r.tenant = $1 AND r.slot >= $2 AND r.slot <= $3 AND (r.slot, r.id) < ($4::bigint, $5::text)
-  AND r.due_at <= $6
+FROM (
+    (SELECT * FROM runs r
+     WHERE r.cursor AND r.parked IS NULL AND r.due_at = r.slot AND r.state = 'pending'
+       AND r.tenant = $1 AND r.slot >= $2 AND r.slot <= $3 AND (r.slot, r.id) < ($4::bigint, $5::text) AND r.due_at <= $6
+     ORDER BY r.slot DESC, r.id DESC LIMIT $7)
+    UNION ALL
+    (SELECT * FROM runs r
+     WHERE r.state = 'pending' AND NOT (r.cursor AND r.parked IS NULL AND r.due_at = r.slot)
+       AND r.tenant = $1 AND r.slot >= $2 AND r.slot <= $3 AND (r.slot, r.id) < ($4::bigint, $5::text) AND r.due_at <= $6
+     ORDER BY r.slot DESC, r.id DESC LIMIT $7)
+) r
 ORDER BY r.slot DESC, r.id DESC LIMIT $7;
 
 -- name: list_pending_of_job
--- `tenant + 0`: the job's own index is the right one, whatever a generic plan thinks.
+-- All that the job has pending is read and sorted.
 SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
     r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key
 FROM runs r
-WHERE r.state = 'pending' AND r.tenant + 0 = $1 AND r.job_id = $8 AND r.slot >= $2 AND r.slot <= $3
-  AND (r.slot, r.id) < ($4::bigint, $5::text) AND r.due_at <= $6
+WHERE {of_job r $8} AND r.state = 'pending' AND r.tenant + 0 = $1
+  AND r.slot >= $2 AND r.slot <= $3 AND (r.slot, r.id) < ($4::bigint, $5::text)
+  AND r.due_at <= $6
 ORDER BY r.slot DESC, r.id DESC LIMIT $7;
 
 -- name: list_running

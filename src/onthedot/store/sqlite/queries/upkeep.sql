@@ -22,8 +22,9 @@ DELETE FROM nodes AS n WHERE n.lost_at < ?1 AND NOT EXISTS (SELECT 1 FROM runs r
 SELECT DISTINCT w.lane FROM runs w
 WHERE w.parked = 'lane'
   AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.lane = w.lane AND r.state = 'running')
-  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.job_id = w.lane AND r.lane = w.lane AND r.state = 'pending'
-      AND r.ready_at <= {now});
+  AND (SELECT 1 FROM runs r
+       WHERE {of_job r w.lane} AND r.lane = w.lane AND r.state = 'pending' AND r.ready_at <= {now}
+       ORDER BY r.id LIMIT 1) IS NULL;
 
 -- name: silent_jobs
 -- Active recurring jobs without a cursor: there should be none.

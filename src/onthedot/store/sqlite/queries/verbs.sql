@@ -2,7 +2,7 @@
 
 -- name: lock_runs
 SELECT id, slot, kind, cursor, tries, parked, state FROM runs
-WHERE tenant = ?1 AND job_id = ?2
+WHERE tenant = ?1 AND {of_job runs ?2}
 ORDER BY id;
 
 -- name: add_runs
@@ -23,27 +23,28 @@ DELETE FROM runs WHERE job_id = ?1 AND cursor;
 UPDATE runs SET due_at = ?2, ready_at = ?3, parked = ?4, resume_at = ?5 WHERE job_id = ?1 AND cursor;
 
 -- name: refit_runs
-UPDATE runs SET requires = ?2, level = ?3, at_most_once = ?4, recurring = ?5 WHERE job_id = ?1;
+UPDATE runs SET requires = ?2, level = ?3, at_most_once = ?4, recurring = ?5 WHERE {of_job runs ?1};
 
 -- name: relane_runs
 UPDATE runs
 SET lane = ?2,
     ready_at = CASE WHEN parked = 'lane' THEN ?3 ELSE ready_at END,
     parked = CASE WHEN parked = 'lane' THEN NULL ELSE parked END
-WHERE job_id = ?1 AND state = 'pending' AND lane IS NOT ?2;
+WHERE {of_job runs ?1} AND state = 'pending' AND lane IS NOT ?2;
 
 -- name: park_runs
 UPDATE runs
 SET resume_at = CASE WHEN parked IS NULL THEN ready_at ELSE due_at END, ready_at = 9223372036854775807, parked = 'paused'
-WHERE job_id = ?1 AND state = 'pending' AND kind <> 'manual' AND parked IS NOT 'paused';
+WHERE {of_job runs ?1} AND state = 'pending' AND kind <> 'manual' AND parked IS NOT 'paused';
 
 -- name: release_runs
 UPDATE runs SET ready_at = max(coalesce(resume_at, due_at), ?2), parked = NULL, resume_at = NULL
-WHERE job_id = ?1 AND parked IN ('paused', 'quarantined');
+WHERE {of_job runs ?1} AND parked IN ('paused', 'quarantined');
 
 -- name: recall_runs
+-- By the node, not the state: naming that would let a plan read all that runs.
 UPDATE runs SET orders = 'recall'
-WHERE job_id = ?1 AND state = 'running' AND begun_at IS NULL AND due_at > ?2 AND orders IS NULL;
+WHERE {of_job runs ?1} AND node IS NOT NULL AND begun_at IS NULL AND due_at > ?2 AND orders IS NULL;
 
 -- name: cancel_pending
 INSERT INTO history (id, tenant, job_id, slot, kind, due_at, status, reason, token, tries, losses, finished_at,
@@ -61,7 +62,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'scheduled', ?4, 'skipped', ?7, ?8)
 ON CONFLICT DO NOTHING;
 
 -- name: slots_taken
-SELECT slot FROM runs WHERE tenant = ?1 AND job_id = ?2 AND slot BETWEEN ?3 AND ?4 AND kind <> 'manual'
+SELECT slot FROM runs WHERE tenant = ?1 AND {of_job runs ?2} AND slot BETWEEN ?3 AND ?4 AND kind <> 'manual'
 UNION
 SELECT slot FROM history
 WHERE tenant = ?1 AND job_id = ?2 AND slot BETWEEN ?3 AND ?4 AND kind <> 'manual' AND status = 'done';
