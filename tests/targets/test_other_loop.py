@@ -123,7 +123,7 @@ async def test_many_senders_while_the_other_loop_is_blocked_lose_nothing(other: 
 
     def send_all(mine: list[Work]) -> None:
         for errand in mine:
-            other.send(errand)
+            other.send_from_thread(errand)
 
     parts = (errands[60:80], errands[80:100], errands[100:])
     threads = [threading.Thread(target=send_all, args=[mine]) for mine in parts]

@@ -171,7 +171,7 @@ class _Errand:
             result = self._function(**self._call.params)
             if result is not None and inspect.isawaitable(result):
                 self._awaitable = result
-                self._all._other.send(self)
+                self._all._other.send_from_thread(self)
                 return False
             self._succeeded(result)
         except BaseException as error:

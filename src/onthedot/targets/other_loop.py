@@ -1,9 +1,8 @@
 """A loop of its own in another thread, and the way there and back: what waits crosses together.
 
-Each crossing is a system call and a turn at the interpreter lock. The first errand calls the other side at once; those
-that follow before the other side has come lie beside it, in both directions. And calls that end at once share a task: a
-task takes one after the other until one of them has to wait; that one keeps the task, and another task takes over the
-rest.
+Each crossing is a system call and a turn at the interpreter lock, so there is one for all that one pass of a loop has
+gathered, in both directions. And calls that end at once share a task: a task takes one after the other until one of
+them has to wait; that one keeps the task, and another task takes over the rest.
 """
 
 from __future__ import annotations
@@ -40,20 +39,19 @@ class OtherLoop:
     def __init__(self, name: str) -> None:
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._outgoing: list[Errand] = []
         self._waiting: deque[Errand] = deque()
-        self._carried_out: deque[Errand] = deque()
-        self._called = self._called_home = False  # and not come yet
+        self._carried_out: list[Errand] = []
         self._at_work: dict[Errand, asyncio.Task[None]] = {}
         self._worker: asyncio.Task[None] | None = None
 
     # here
 
     def send(self, errand: Errand) -> None:
-        """From any thread."""
-        self._waiting.append(errand)
-        if not self._called:
-            self._called = True
-            self._over_there.call_soon_threadsafe(self._arrive)
+        """It leaves with all others of this pass of the loop."""
+        self._outgoing.append(errand)
+        if len(self._outgoing) == 1:
+            self._home.call_soon(self._cross)
 
     def withdraw(self, errand: Errand) -> None:
         """Its answer is not waited for any more. If it has begun, it is cancelled over there."""
@@ -61,10 +59,15 @@ class OtherLoop:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._cancel, errand)
 
-    def _bring_home(self) -> None:
-        self._called_home = False  # before the first is taken: what comes from here on calls again
-        while self._carried_out:
-            errand = self._carried_out.popleft()
+    def send_from_thread(self, errand: Errand) -> None:
+        self._over_there.call_soon_threadsafe(self._arrive, [errand])
+
+    def _cross(self) -> None:
+        leaving, self._outgoing = self._outgoing, []
+        self._over_there.call_soon_threadsafe(self._arrive, leaving)
+
+    def _bring_home(self, arrived: list[Errand]) -> None:
+        for errand in arrived:
             if not errand.unwanted:
                 errand.bring_home()
 
@@ -75,8 +78,8 @@ class OtherLoop:
 
     # over there
 
-    def _arrive(self) -> None:
-        self._called = False  # before the first is taken: what comes from here on calls again
+    def _arrive(self, errands: list[Errand]) -> None:
+        self._waiting.extend(errands)
         if self._worker is None:
             self._take_over()
 
@@ -115,9 +118,13 @@ class OtherLoop:
 
     def _done(self, errand: Errand) -> None:
         self._carried_out.append(errand)
-        if not self._called_home and not self._home.is_closed():
-            self._called_home = True
-            self._home.call_soon_threadsafe(self._bring_home)
+        if len(self._carried_out) == 1:
+            self._over_there.call_soon(self._cross_back)
+
+    def _cross_back(self) -> None:
+        leaving, self._carried_out = self._carried_out, []
+        if not self._home.is_closed():
+            self._home.call_soon_threadsafe(self._bring_home, leaving)
 
     # opening and closing
 
