@@ -26,7 +26,7 @@ from onthedot.engine.keeper import OrderReader, Watchman
 from onthedot.engine.lease import Lease
 from onthedot.engine.logfiles import LogFiles
 from onthedot.engine.mailbox import Mailbox
-from onthedot.engine.messages import LOOK, TICK, Return, SchedulerMessage
+from onthedot.engine.messages import TICK, Return, SchedulerMessage
 from onthedot.engine.recorder import Recorder
 from onthedot.engine.scheduler import Scheduler
 from onthedot.engine.settings import EngineSettings
@@ -71,7 +71,7 @@ class Chain:
         directory = settings.logs_base_directory
         to_scheduler: Mailbox[SchedulerMessage] = Mailbox(SCHEDULER_MAILBOX)
         to_recorder: Mailbox[Finished | Return] = Mailbox(max(settings.next_job_count, 100))
-        slots.on_freed(lambda: to_scheduler.merge(LOOK))
+        slots.on_freed(lambda: to_scheduler.merge(TICK))
 
         def backoff() -> Backoff:
             return Backoff(rng)

@@ -66,6 +66,13 @@ class Pool:
         return max(0, min(self.hold_most - self.held, free, free + self._spare - self.held))
 
     @property
+    def has_enough(self) -> bool:
+        """Whether a claim is worth it right after the last one. A target that holds runs ahead is not waiting for it,
+        and claims of what has just come free would be small."""
+        room = self.room
+        return room > 0 and bool(self.offers) and (room >= self.wanted or self.most == self.capacity)
+
+    @property
     def most(self) -> int:
         """How many may run now: the capacity, and what the target sends ahead. A worker process that gets through a
         function in 30 µs would otherwise wait for the node after each. Measured in turns: 328-399 µs of the node's CPU
@@ -166,11 +173,6 @@ class Slots:
         self._freed = freed
         for pool in self.pools.values():
             pool.freed = freed
-
-    def settle_for_less(self) -> None:
-        """It is time to look, however little came free."""
-        for pool in self.pools.values():
-            pool.wanted = 0
 
     def of(self, target_type: str) -> Pool:
         """A job may have got a target of another kind since the claim looked: it must be counted somewhere."""
