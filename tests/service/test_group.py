@@ -75,6 +75,17 @@ async def test_those_who_come_while_it_writes_go_together_next(written):
     assert written.keys() == [["a"], ["b", "c", "d"]]
 
 
+async def test_those_who_come_in_the_same_round_of_the_loop_go_together(written):
+    """A request that is read a round after the first is not left to the next commit."""
+    group = grouped(written)
+    first = asyncio.create_task(group.create([new("a")]))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(group.create([new("b")]))
+    assert await first == ["made a"]
+    assert await second == ["made b"]
+    assert written.keys() == [["a", "b"]]
+
+
 async def test_a_group_is_bounded(written):
     group = grouped(written, limit=3)
     answers = await group.create([new(str(n)) for n in range(7)])
@@ -167,7 +178,7 @@ async def test_drain_waits_for_what_is_being_written(written):
     await group.drain()
 
 
-async def test_a_full_group_that_waits_gets_a_second_writer_and_no_third(written):
+async def test_full_groups_that_wait_get_a_second_and_a_third_writer_and_no_fourth(written):
     group = grouped(written, limit=2)
     written.gate.clear()
     first = asyncio.create_task(group.create([new(), new()]))
@@ -176,9 +187,9 @@ async def test_a_full_group_that_waits_gets_a_second_writer_and_no_third(written
     await asyncio.sleep(0)
     assert len(written.groups) == 1, "less than a full group waits for the writer there is"
     more = [asyncio.create_task(group.create([new(), new()])) for _ in range(4)]
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert [len(items) for items in written.groups] == [2, 2], "two at once, not more"
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert [len(items) for items in written.groups] == [2, 2, 2], "three at once, not more"
     written.gate.set()
     await asyncio.gather(first, *halves, *more)
     assert [len(items) for items in written.groups] == [2] * 6

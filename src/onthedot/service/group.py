@@ -1,8 +1,8 @@
 """Group commit for creates: take one, take whatever else waits, write, answer all.
 
 One commit costs the same for one job as for a thousand, so the busier it is, the bigger the groups grow by themselves;
-there is no timer that a lonely create would have to wait for. While a full group waits behind the one being written, a
-second writer takes it: what one prepares in Python, the database does for the other.
+there is no timer that a lonely create would have to wait for. While a full group waits behind the one being written,
+another writer takes it: what one prepares in Python, the database does for the others.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from onthedot.telemetry import emit
 
 __all__ = ["GROUP_LIMIT", "CreateGroup"]
 
-GROUP_LIMIT = 500
-WRITERS = 2
+GROUP_LIMIT = 1000
+WRITERS = 3
+"""Twice 500 had 0.7 of PgQueuer's rate in bulk on a busy machine, three times 1,000 had 1.05 (ADR 0007)."""
 
 Answer = JobView | OnTheDotError
 Write = Callable[[Sequence[NewJob]], Awaitable[Sequence[Answer]]]
@@ -77,10 +78,16 @@ class CreateGroup:
             await asyncio.wait(self._writers)
 
     async def _write_all(self) -> None:
-        """Who comes while it ends must find it gone: it leaves in the very step in which it saw the line empty."""
+        """Who comes while it ends must find it gone: it leaves in the very step in which it saw the line empty.
+
+        Before each group the loop goes round once, so that requests that have arrived but are not read yet get in:
+        with 32 connections groups of 16 instead of 13.
+        """
         try:
             while self._line:
-                await self._write_group(self._take())
+                await asyncio.sleep(0)
+                if group := self._take():  # the other writer may have been faster
+                    await self._write_group(group)
         finally:
             self._writers.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
