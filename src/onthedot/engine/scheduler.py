@@ -174,9 +174,10 @@ class Scheduler:
                     self.agenda.push(run, run.due_at)
             self._more_due.discard(name)
             if len(claim.runs) >= limit:
-                self._slots.pools[name].want_more()
+                pool = self._slots.pools[name]
+                pool.want_more()
                 self._more_due.add(name)
-                self._timer.look_within(HUNGRY)
+                self._timer.look_within(4 * HUNGRY if pool.holds_ahead else HUNGRY)
             elif claim.next_ready is not None and claim.next_ready > claim.now:
                 self._timer.expect(claim.next_ready)
             elif claim.next_ready is not None:

@@ -70,7 +70,11 @@ class Pool:
         """Whether a claim is worth it right after the last one. A target that holds runs ahead is not waiting for it,
         and claims of what has just come free would be small."""
         room = self.room
-        return room > 0 and bool(self.offers) and (room >= self.wanted or self.most == self.capacity)
+        return room > 0 and bool(self.offers) and (room >= self.wanted or not self.holds_ahead)
+
+    @property
+    def holds_ahead(self) -> bool:
+        return self.most > self.capacity
 
     @property
     def most(self) -> int:
@@ -92,11 +96,9 @@ class Pool:
         return min(self.hold_most, int(self.capacity * QUICK / max(self._pace, 0.0005)))
 
     def want_more(self) -> None:
-        """More is due than fitted: ring once a quarter is free, rather than claim run by run. What a target holds ahead
-        of its processes lasts for longer: half of it."""
+        """More is due than fitted: ring once a quarter is free, rather than claim run by run."""
         most = self.most
-        share = 4 if most == self.capacity else 2
-        self.wanted = max(1, min(most + self._soon(most), self.hold_most) // share)
+        self.wanted = max(1, min(most + self._soon(most), self.hold_most) // 4)
 
     def hold(self) -> None:
         self.held += 1
