@@ -36,18 +36,18 @@ class Actor:
         self._wrap(store.driver)
 
     def _wrap(self, driver: Any) -> None:
-        transaction = driver.transaction
+        begun = driver._begun  # every transaction goes through it, however its connection was got
 
         @asynccontextmanager
-        async def stepped() -> AsyncIterator[Transaction]:
-            async with transaction() as tx:
-                self.pid = tx.connection.get_server_pid()
+        async def stepped(connection: Any) -> AsyncIterator[Transaction]:
+            async with begun(connection) as tx:
+                self.pid = connection.get_server_pid()
                 yield _Stepped(tx, self)  # type: ignore[misc]  # as much of one as verbs use
                 await self.gate()  # the COMMIT is a step
 
-        driver.transaction = stepped
+        driver._begun = stepped
         driver.read = driver.write  # a read is stepped too
-        driver.alone = lambda name, *args: driver.write(lambda tx: tx.rows(name, *args))
+        driver.alone = lambda name, *args, **_: driver.write(lambda tx: tx.rows(name, *args))
 
     async def gate(self) -> None:
         self._idle.set()
