@@ -59,13 +59,17 @@ class Answers:
         raw = self._rest + portion if self._rest else portion
         at = 0
         while len(raw) - at >= HEAD.size:
-            number, begun, ended, flags, *lengths = HEAD.unpack_from(raw, at)
-            if max(lengths) > _LONGEST:
+            number, begun, ended, flags, error, result, output = HEAD.unpack_from(raw, at)
+            if not error and not result and not output:  # most of them: it was done, and there is nothing to say
+                yield Answer(number, begun, ended, flags, b"", b"", b"")
+                at += HEAD.size
+                continue
+            if max(error, result, output) > _LONGEST:
                 raise Nonsense
             error_at = at + HEAD.size
-            result_at = error_at + lengths[0]
-            output_at = result_at + lengths[1]
-            end = output_at + lengths[2]
+            result_at = error_at + error
+            output_at = result_at + result
+            end = output_at + output
             if end > len(raw):
                 break
             yield Answer(

@@ -42,6 +42,6 @@ class Asked:
         self._told = False
 
     def has_begun(self, at: float) -> None:
-        if self.begun is not None and not self._told and at - self.since > _MOMENT:
+        if not self._told and at - self.since > _MOMENT and self.begun is not None:
             self._told = True
             self.begun(at)

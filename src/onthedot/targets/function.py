@@ -147,10 +147,8 @@ def _message(name: str, call: Call) -> bytes:
 
 def _outcome(how: Answer | Exception) -> Outcome | None:
     """None: it was not begun."""
-    if isinstance(how, NotBegun):
-        return None
     if isinstance(how, Exception):
-        return Outcome(kind="error", retryable=True, error=str(how))
+        return None if isinstance(how, NotBegun) else Outcome(kind="error", retryable=True, error=str(how))
     if how.ok:
         return Outcome(kind="ok", detail={"result": _decoded(how.result)} if how.has_result else {})
     return Outcome(kind="error", retryable=how.retryable, error=how.error.decode("utf-8", "replace"))
