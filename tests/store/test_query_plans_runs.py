@@ -192,6 +192,8 @@ class TestPostgres:
         good = ["n1", ids, tokens, numbers, numbers, numbers, numbers, texts]
         yield "finish_done+also.nothing", good
         yield "finish_done+also.stats", good
+        for also in ("also.nothing", "also.stats"):
+            yield f"finish_one+{also}", ["n1", ids[0], 1, 5, 5, 5, 5, "x"]
         yield "finish_lock", [ids, tokens, nodes]
         yield "finish_retry", [ids, numbers, numbers, numbers, texts, [False] * LIMIT]
         yield "begin_runs", ["n1", ids, tokens]
