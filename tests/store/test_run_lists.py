@@ -126,7 +126,7 @@ class TestLists:
 
     async def test_pending_of_every_kind_in_one_order(self, hands: Hands):
         """Cursors that are due at their slot are found by one index, all others by another."""
-        specs = [spec(at(START + n * MINUTE), **({}, {"jitter": Duration(MINUTE)})[n % 2]) for n in range(1, 13)]
+        specs = [spec(at(START + n * MINUTE), jitter=Duration(n % 2 * MINUTE)) for n in range(1, 13)]
         jobs = [view.id for view in await hands.create(*specs)]
         for job in jobs[::5]:
             await hands.store.pause_job(1, job)
