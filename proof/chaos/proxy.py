@@ -4,7 +4,7 @@ cut       all connections are reset, now
 refuse    and new ones too, until healed
 delay     each portion of bytes waits, both ways
 silence   one way or both nothing passes until healed; then it does, late, as TCP would have it
-swallow   the next COMMITs reach the server, their answers never reach the client, the connection is reset
+swallow   the next commits reach the server, their answers never reach the client, the connection is reset
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import sys
 from typing import Any, Literal
 
 from onthedot.launcher.launch import fast_loop
+from proof.chaos.commits import Commits
 from proof.chaos.wire import obey
 
 __all__ = ["Door"]
 
 Way = Literal["up", "down"]
-COMMIT = b"COMMIT;\x00"
 
 
 class Door:
@@ -89,12 +89,13 @@ class Door:
             self._swallowing.discard(number)
 
     async def _pump(self, way: Way, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        commits = Commits()
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
                 if self.delay:
                     await asyncio.sleep(self.delay)
                 await self._open[way].wait()
-                if way == "up" and self.swallow and COMMIT in data:
+                if way == "up" and commits.sends(data) and self.swallow:
                     self.swallow -= 1
                     self._swallowing.add(number)
                 elif way == "down" and number in self._swallowing:

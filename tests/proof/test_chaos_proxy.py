@@ -12,9 +12,17 @@ from typing import Literal
 import aiohttp
 import pytest
 
+from proof.chaos.commits import Commits
 from proof.chaos.proxy import Door
 from proof.chaos.receiver import decide
 from proof.chaos.wire import Helper
+
+
+def message(kind: bytes, body: bytes) -> bytes:
+    return kind + (len(body) + 4).to_bytes(4, "big") + body
+
+
+SESSION = message(b"", (196608).to_bytes(4, "big") + b"user\x00me\x00\x00")
 
 
 class Echo:
@@ -72,11 +80,38 @@ async def test_the_answer_to_a_commit_is_swallowed_after_it_was_carried_out(door
     server, _ = echo
     port = await door.serve()
     door.swallow = 1
-    assert await ask(port, b"SELECT") == b"answer to SELECT"
-    assert await ask(port, b"COMMIT;\x00") == b""
-    assert b"COMMIT;\x00" in server.seen
+    reading, commit = SESSION + message(b"Q", b"SELECT 1\x00"), SESSION + message(b"Q", b"COMMIT;\x00")
+    assert await ask(port, reading) == b"answer to " + reading
+    assert await ask(port, commit) == b""
+    assert commit in server.seen
     assert door.swallowed == 1
-    assert await ask(port, b"COMMIT;\x00") == b"answer to COMMIT;\x00"
+    assert await ask(port, commit) == b"answer to " + commit
+
+
+def prepared(name: bytes, text: bytes) -> bytes:
+    return message(b"P", name + b"\x00" + text + b"\x00\x00\x00")
+
+
+def bound(name: bytes) -> bytes:
+    return message(b"B", b"\x00" + name + b"\x00\x00\x00")
+
+
+def test_a_write_commits_when_it_stands_alone() -> None:
+    commits = Commits()
+    assert not commits.sends((8).to_bytes(4, "big") + (80877103).to_bytes(4, "big") + SESSION)
+    assert not commits.sends(prepared(b"w", b"WITH x AS (DELETE FROM runs) SELECT 1") + prepared(b"r", b"SELECT 1"))
+    assert not commits.sends(bound(b"r"))
+    assert commits.sends(bound(b"w"))
+    assert not commits.sends(message(b"Q", b"BEGIN;\x00") + bound(b"w"))
+    assert commits.sends(message(b"Q", b"COMMIT;\x00"))
+    assert not commits.sends(message(b"Q", b"BEGIN;\x00") + message(b"Q", b"ROLLBACK;\x00"))
+    assert commits.sends(bound(b"w"))
+    assert not commits.sends(prepared(b"w", b"SELECT 2") + bound(b"w"))
+
+
+def test_a_message_counts_when_it_is_whole() -> None:
+    commits, data = Commits(), SESSION + message(b"Q", b"COMMIT;\x00")
+    assert [commits.sends(data[n : n + 1]) for n in range(len(data))] == [False] * (len(data) - 1) + [True]
 
 
 async def test_refused_until_healed(door: Door) -> None:
