@@ -70,21 +70,25 @@ async def record_done(driver: Driver, node: str, results: Sequence[Finished]) ->
 _id = attrgetter("run.id")
 
 
-async def _one(driver: Driver, name: str, node: str, result: Finished) -> list[Finished]:
-    rows = await driver.alone(
-        name,
+def _row(node: str, result: Finished) -> tuple[str | int | None, ...]:
+    """What the ledger gets of one of them, in the order of the statements' parameters."""
+    run = result.run
+    return (
         node,
-        (run := result.run).id,
+        run.id,
         run.token,
         result.started_at,
         result.finished_at,
         result.lateness_ms,
         result.duration_ms,
         outcome_json(result.outcome),
-        repeatable=True,
     )
+
+
+async def _one(driver: Driver, name: str, node: str, result: Finished) -> list[Finished]:
+    rows = await driver.alone(name, *_row(node, result), repeatable=True)
     if rows and not rows[0]["kept"]:
-        telemetry.emit("ledger.conflict", run_id=run.id)
+        telemetry.emit("ledger.conflict", run_id=result.run.id)
     return [] if rows else [result]
 
 
@@ -121,19 +125,7 @@ class _Each:
 
     async def write(self, tx: Transaction) -> None:
         node, results = self._node, self._results
-        rows = [
-            (
-                node,
-                (run := result.run).id,
-                run.token,
-                result.started_at,
-                result.finished_at,
-                result.lateness_ms,
-                result.duration_ms,
-                outcome_json(result.outcome),
-            )
-            for result in results
-        ]
+        rows = [_row(node, result) for result in results]
         if await tx.execute_each(self._name, rows) < len(rows):
             raise _NotAll
         ended = [run.job_id for result in results if not (run := result.run).recurring and run.kind == "scheduled"]
