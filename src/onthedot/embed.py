@@ -204,7 +204,7 @@ class Scheduler:
         if self._service is not None:
             raise Conflict("the scheduler runs already")
         async with AsyncExitStack() as opening:
-            store = await open_store(self.settings.store, self._clock)
+            store = await open_store(self.settings.store, self._clock, lookahead=self.settings.lookahead)
             opening.push_async_callback(store.close)
             egress = EgressRule.parse(self.settings.egress_allow, allow_private=self.settings.loopback)
             targets = build_targets(version=__version__, egress=egress, callables=self._callables, clock=self._clock)

@@ -63,7 +63,7 @@ class Running:
 async def prepare(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Prepared:
     """Raises StoreUnavailable when the database is away: then it can be tried again, nothing is left open."""
     async with AsyncExitStack() as stack:
-        store = await open_store(settings.store, clock)
+        store = await open_store(settings.store, clock, lookahead=settings.lookahead)
         stack.push_async_callback(store.close)
         await _refuse_open_door(settings, store)
         targets = _targets(settings, jobs, clock)

@@ -98,6 +98,7 @@ class _Stepped:
         self._tx = tx
         self._actor = actor
         self.connection = tx.connection
+        self.lookahead = tx.lookahead
 
     async def rows(self, name: str, *args: Any) -> Any:
         await self._actor.gate()

@@ -25,7 +25,7 @@ def with_store(settings: Settings, body: Callable[[Store], Awaitable[T]], *, mig
     from onthedot.store import open_store
 
     async def run() -> T:
-        store = await open_store(settings.store, migrated=migrated)
+        store = await open_store(settings.store, migrated=migrated, lookahead=settings.lookahead)
         try:
             return await body(store)
         finally:

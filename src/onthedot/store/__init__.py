@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onthedot.clock import Clock, SystemClock
 from onthedot.errors import SettingsError, StoreError
+from onthedot.plan import LOOKAHEAD_MS
 from onthedot.store.claims import Claim
 from onthedot.store.creating import NewJob
 from onthedot.store.driver import Driver
@@ -52,14 +53,17 @@ async def open_store(
     migrated: bool = True,
     threads: bool = True,
     now: str | None = None,
+    lookahead: int = LOOKAHEAD_MS,
 ) -> Store:
     """Open the store at `url` and bring its tables up to date.
 
     migrated=False: do not change tables, refuse a database that needs it (`onthedot migrate` does it by hand).
     clock: whose time SQLite lives by; PostgreSQL lives by its own (`now`: another SQL expression for it, in tests).
     threads=False: SQLite works on the event loop itself, for a simulation that must repeat exactly.
+    lookahead: how many ms before its instant a run that is written here may be claimed.
     """
     driver = await open_driver(url, clock, threads=threads, now=now)
+    driver.queries.lookahead = lookahead
     try:
         if migrated:
             await migrate(driver)

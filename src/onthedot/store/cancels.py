@@ -7,7 +7,7 @@ from typing import Any
 
 from onthedot.errors import Conflict
 from onthedot.model.run import RunView, run_id
-from onthedot.plan import LOOKAHEAD_MS, on_cancel
+from onthedot.plan import on_cancel
 from onthedot.store.changing import Locked, lock
 from onthedot.store.driver import Driver, Row, Rows, Transaction
 from onthedot.store.endings import Ending, end_runs
@@ -102,7 +102,7 @@ class RunVerbs(Topic):
                 jobs[row["job_id"]],
                 row["slot"],
                 now,
-                lookahead=LOOKAHEAD_MS,
+                lookahead=tx.lookahead,
                 kind="redrive",
                 n=n,
                 backlog=True,
@@ -124,6 +124,6 @@ async def _go_on(tx: Transaction, job: Locked, slot: int) -> None:
     ended_at = job.now if change.state == "ended" else None
     await tx.execute("advance_jobs", Rows([(record.id, change.claimed_slot, change.slots_used, ended_at)]))
     if change.cursor_slot is not None:
-        row = new_run(record, change.cursor_slot, job.now, lookahead=LOOKAHEAD_MS, cursor=True, not_before=job.now)
+        row = new_run(record, change.cursor_slot, job.now, lookahead=tx.lookahead, cursor=True, not_before=job.now)
         assert row[0] == run_id(record.id, change.cursor_slot)
         await tx.rows("insert_runs", Rows([row]))

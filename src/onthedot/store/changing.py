@@ -124,7 +124,7 @@ async def _set_cursor(tx: Transaction, job: Locked, spec: JobSpec, change: Chang
         if spec.schedule.one_off and change.state != "ended":  # its only slot was fired before it became one
             await note_endings(tx, [record.id], job.now)
         return
-    row = cursor_row(record.tenant, record.id, spec, change.cursor_slot, parked=change.parked)
+    row = cursor_row(record.tenant, record.id, spec, change.cursor_slot, lookahead=tx.lookahead, parked=change.parked)
     if change.moved or job.cursor_slot is None:
         await tx.execute("add_runs", job.now, Rows([row]))
     else:

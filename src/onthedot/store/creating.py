@@ -85,7 +85,7 @@ async def insert_fresh(tx: Transaction, jobs: Sequence[Fresh], now: int) -> dict
     tags = [(job.tenant, tag, job.id) for job in done if job.spec.tags for tag in dict.fromkeys(job.spec.tags)]
     if tags:
         await tx.execute("insert_tags", Rows(tags))
-    cursors = [(*_first_run(job), now) for job in done if job.opening.cursor_slot is not None]
+    cursors = [(*_first_run(job, tx.lookahead), now) for job in done if job.opening.cursor_slot is not None]
     if cursors:
         await tx.copy("copy_runs", cursors)
     return taken
@@ -118,10 +118,10 @@ def _job_rows(jobs: Sequence[Fresh], now: int) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def _first_run(job: Fresh) -> tuple[Any, ...]:
+def _first_run(job: Fresh, lookahead: int) -> tuple[Any, ...]:
     assert job.opening.cursor_slot is not None
     parked = job.opening.state == "paused"
-    return cursor_row(job.tenant, job.id, job.spec, job.opening.cursor_slot, parked=parked)
+    return cursor_row(job.tenant, job.id, job.spec, job.opening.cursor_slot, lookahead=lookahead, parked=parked)
 
 
 async def _taken(tx: Transaction, refused: Sequence[Fresh]) -> dict[int, Conflict]:

@@ -60,6 +60,11 @@ class Rows:
 class Transaction(Protocol):
     """Statements by name. `"list_jobs+by_tag"` is a statement with a fragment put into it (see `queries`)."""
 
+    @property
+    def lookahead(self) -> int:
+        """How many ms before its instant a run may be claimed: what the store was opened with."""
+        ...
+
     async def rows(self, name: str, *args: Any) -> Sequence[Row]: ...
 
     async def row(self, name: str, *args: Any) -> Row | None: ...

@@ -15,7 +15,7 @@ from onthedot.model.decoding import encode_json
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.level import level_of
 from onthedot.model.target import MASK, WebhookTarget, requires, target_type
-from onthedot.plan import LOOKAHEAD_MS, Opening, laned
+from onthedot.plan import Opening, laned
 from onthedot.store.creating import Fresh, NewJob
 from onthedot.store.driver import Driver, Rows
 from onthedot.store.records import search_text
@@ -50,7 +50,7 @@ def _simple(item: NewJob) -> bool:
 
 async def add_simple(driver: Driver, items: Sequence[NewJob]) -> list[JobView]:
     rows = Rows([_row(item.tenant, item.spec) for item in items])
-    (answer,) = await driver.alone("add_jobs", LOOKAHEAD_MS, rows)
+    (answer,) = await driver.alone("add_jobs", driver.queries.lookahead, rows)
     now: int = answer["now"]
     return [_view(item, job_id, now) for item, job_id in zip(items, answer["ids"], strict=True)]
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from onthedot.model.job import JobRecord
-from onthedot.plan import LOOKAHEAD_MS, laned, ready_at, timetable_of
+from onthedot.plan import laned, ready_at, timetable_of
 from onthedot.store.driver import Driver, Row, Rows, Transaction
 from onthedot.store.endings import Ending, end_runs, release_lanes
 from onthedot.store.run_ids import job_of
@@ -63,7 +63,7 @@ class Orders(Topic):
             jobs = await self._present.read(tx, job_ids)
             held = await tx.rows("finish_lock", Rows([(run_id, token, node) for run_id, token in sorted(fences)]))
             now = await tx.now()
-            endings, back = _decide(held, jobs, now)
+            endings, back = _decide(held, jobs, now, tx.lookahead)
             if endings:
                 await end_runs(tx, endings, now)
             if back:
@@ -73,7 +73,9 @@ class Orders(Topic):
         await self.driver.write(body)
 
 
-def _decide(held: Iterable[Row], jobs: dict[int, JobRecord], now: int) -> tuple[list[Ending], list[tuple[Any, ...]]]:
+def _decide(
+    held: Iterable[Row], jobs: dict[int, JobRecord], now: int, lookahead: int
+) -> tuple[list[Ending], list[tuple[Any, ...]]]:
     endings, back = [], []
     for row in held:
         job = jobs.get(row["job_id"])
@@ -81,7 +83,7 @@ def _decide(held: Iterable[Row], jobs: dict[int, JobRecord], now: int) -> tuple[
         if ending is not None:
             endings.append(ending)
         elif job is not None:
-            back.append(_back(row, job, now))
+            back.append(_back(row, job, now, lookahead))
     return endings, back
 
 
@@ -107,9 +109,9 @@ def _is_slot(job: JobRecord, slot: int) -> bool:
         return True
 
 
-def _back(row: Row, job: JobRecord, now: int) -> tuple[Any, ...]:
+def _back(row: Row, job: JobRecord, now: int, lookahead: int) -> tuple[Any, ...]:
     """The columns of `finish_retry`. A one-off's run that nobody began is its cursor again: an edit moves it."""
     begun = bool(row["tries"] or row["losses"])
-    ready = now if begun else ready_at(row["due_at"], lane=laned(job.spec.policy), lookahead=LOOKAHEAD_MS)
+    ready = now if begun else ready_at(row["due_at"], lane=laned(job.spec.policy), lookahead=lookahead)
     cursor = job.spec.schedule.one_off and row["kind"] == "scheduled" and not begun
     return row["id"], ready, row["tries"], row["losses"], row["attempts"], cursor

@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterable
 from importlib import resources
 
+from onthedot.plan import LOOKAHEAD_MS
+
 __all__ = ["Queries"]
 
 _NAME = re.compile(r"^-- name: *([a-z0-9_.]+)\s*$", re.MULTILINE)
@@ -31,10 +33,11 @@ into which each claim would have to write them again. With `ORDER BY id LIMIT 1`
 
 
 class Queries:
-    """The statements of one dialect, by name."""
+    """The statements of one dialect, by name; and the one setting that goes into rows."""
 
     def __init__(self, dialect: str, now: str, texts: Iterable[str] | None = None) -> None:
         self.dialect = dialect
+        self.lookahead = LOOKAHEAD_MS  # before its instant a run may be claimed; `open_store` sets it
         self._now = now
         self._parameter = _PARAMETER[dialect]
         self._statements: dict[str, str] = {}

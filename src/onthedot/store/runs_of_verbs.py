@@ -22,10 +22,10 @@ def lane_of(job_id: int, spec: JobSpec) -> int | None:
     return job_id if laned(spec.policy) else None
 
 
-def cursor_row(tenant: int, job_id: int, spec: JobSpec, slot: int, *, parked: bool) -> RunRow:
+def cursor_row(tenant: int, job_id: int, spec: JobSpec, slot: int, *, lookahead: int, parked: bool) -> RunRow:
     jitter = spec.policy.jitter
     due = due_at(slot, run_id(job_id, slot), jitter) if jitter else slot
-    ready = ready_at(due, lane=laned(spec.policy))
+    ready = ready_at(due, lane=laned(spec.policy), lookahead=lookahead)
     return run_row(tenant, job_id, spec, slot, "scheduled", due=due, ready=ready, cursor=True, parked=parked)
 
 

@@ -48,6 +48,10 @@ class PostgresTransaction:
         self._queries = queries
         self._timeout = timeout
 
+    @property
+    def lookahead(self) -> int:
+        return self._queries.lookahead
+
     async def rows(self, name: str, *args: Any) -> Sequence[Row]:
         return await self.sql(self._queries[name], *args)
 

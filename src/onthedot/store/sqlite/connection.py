@@ -83,6 +83,10 @@ class SqliteTransaction:
         self._begin = begin
         self.begun = False
 
+    @property
+    def lookahead(self) -> int:
+        return self._queries.lookahead
+
     async def _run(self, act: Callable[[sqlite3.Connection], T]) -> T:
         if self.begun:
             return await self._connection.run(act)
