@@ -19,26 +19,31 @@ from proof.checker.story import Story
 __all__ = ["KILLS", "Repeats", "repeats_of"]
 
 KILLS = ("kill", "kill_at", "twin")
+LONGEST_ANSWER = 4500
+"""ms that a call may be under way to a receiver that is slow."""
 
 
 class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     """by_kind: of each kind of fault. answered: of those, whose first call had its answer before the fault: only the
     record was missing; the others were under way, and nobody could know how they would end.
 
-    The averages per kill count only kills of nodes that reached their database until then: who is killed during an
-    outage takes all results of the outage along. Those are told apart; and so are kills at a named point, which are
-    aimed at the worst moment: right before a batch of results is recorded all of it is repeated."""
+    The averages per kill count only kills of nodes that reached their database until then, and whose receivers
+    answered: who is killed during an outage takes all results of the outage along, and while answers take seconds, all
+    calls of those seconds are under way. These are told apart; and so are kills at a named point, which are aimed at
+    the worst moment: right before a batch of results is recorded all of it is repeated."""
 
     by_kind: dict[str, int]
     answered: dict[str, int]
     each: dict[str, float]
-    kills: int  # while the database was there
+    kills: int  # while the database was there and the receiver quick
     per_kill: float
     per_kill_answered: float
-    aimed: int  # at a named point, while the database was there
+    aimed: int  # at a named point, at such a time
     per_aimed: float
-    kills_apart: int  # while it was not, or had only just come back
+    kills_apart: int  # while the database was away, or had only just come back
     per_kill_apart: float
+    kills_slow: int  # while answers took seconds
+    per_kill_slow: float
     connections_cut: int
 
 
@@ -65,7 +70,8 @@ def repeats_of(story: Story, harms: Sequence[Harm]) -> Repeats:
                     killed_answered[fault.what, fault.at] += had_answer
     kills = [harm for harm in harms if harm.what in KILLS]
     apart = {(kill.what, kill.at) for kill in kills if in_trouble(harms, kill.pid, kill.at, kill.at)}
-    reached = [(kill.what, kill.at) for kill in kills if (kill.what, kill.at) not in apart]
+    slow = {(kill.what, kill.at) for kill in kills if _answers_were_slow(harms, kill.at)} - apart
+    reached = [key for kill in kills if (key := (kill.what, kill.at)) not in apart and key not in slow]
     there = [key for key in reached if key[0] != "kill_at"]
     aimed = [key for key in reached if key[0] == "kill_at"]
     happened = Counter(harm.what for harm in harms)
@@ -80,8 +86,14 @@ def repeats_of(story: Story, harms: Sequence[Harm]) -> Repeats:
         per_aimed=_each(sum(killed[key] for key in aimed), len(aimed)),
         kills_apart=len(apart),
         per_kill_apart=_each(sum(killed[key] for key in apart), len(apart)),
+        kills_slow=len(slow),
+        per_kill_slow=_each(sum(killed[key] for key in slow), len(slow)),
         connections_cut=sum(harm.count for harm in harms if harm.what == "cut"),
     )
+
+
+def _answers_were_slow(harms: Sequence[Harm], at: int) -> bool:
+    return any(harm.what == "receiver_slow" and harm.at <= at <= harm.until + LONGEST_ANSWER for harm in harms)
 
 
 def _each(count: int, among: int) -> float:

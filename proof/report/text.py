@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from proof.chaos.nodes import LOOKAHEAD
 from proof.chaos.run import Result
 from proof.report.aims import aims_of
 
@@ -49,7 +50,7 @@ def _counts(counts: Mapping[str, float]) -> str:
 
 def told(result: Result, *, full: bool = False, aims: bool = True) -> str:
     """aims: whether it is a run that the figures to be reached are of."""
-    lines = [f"chaos: seed {result.seed}, profile {result.profile}"]
+    lines = [f"chaos: seed {result.seed}, profile {result.profile}, nodes with LOOKAHEAD={LOOKAHEAD}"]
     lines += [f"  {name:<34} {value}" for name, value in rows_of(result)]
     if aims:
         lines.append("what was to be reached:")

@@ -303,6 +303,10 @@ def test_each_repeat_is_put_to_one_fault_and_kills_in_an_outage_apart() -> None:
     assert there.per_kill_answered == 1.0
     apart = repeats_of(story, [harm, Harm(at=9000, until=12_000, what="short_outage")])
     assert (apart.kills, apart.per_kill, apart.kills_apart, apart.per_kill_apart) == (0, 0.0, 1, 1.0)
+    slow = repeats_of(story, [harm, Harm(at=5000, until=7000, what="receiver_slow")])
+    assert (slow.kills, slow.kills_apart, slow.kills_slow, slow.per_kill_slow) == (0, 0, 1, 1.0)
+    quick_again = repeats_of(story, [harm, Harm(at=5000, until=5500, what="receiver_slow")])
+    assert (quick_again.kills, quick_again.kills_slow) == (1, 0)
 
 
 def test_kills_at_a_named_point_are_counted_apart() -> None:
