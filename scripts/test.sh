@@ -11,13 +11,21 @@ unset PYTHONDONTWRITEBYTECODE
 checked=$(mktemp)
 "${MAKE:-make}" --no-print-directory check >"$checked" 2>&1 &
 check=$!
+tests=
 trap 'rm -f "$checked"' EXIT
-trap 'kill "$check" 2>/dev/null; exit 130' INT TERM
+# A shell that waits for a command in the foreground hears no signal before that has ended; so nothing is there.
+trap 'trap "" INT TERM; kill "$check" $tests 2>/dev/null; wait; exit 130' INT TERM
 
 failed=0
-"$VENV/bin/pytest" -n "$WORKERS" -m "not alone" --durations 10 || failed=1
+run() {
+	"$VENV/bin/pytest" "$@" &
+	tests=$!
+	wait "$tests" || failed=1
+	tests=
+}
+run -n "$WORKERS" -m "not alone" --durations 10
 wait "$check" || failed=1
 cat "$checked"
-"$VENV/bin/pytest" -m alone --durations 3 || failed=1
+run -m alone --durations 3
 [ "$failed" -eq 0 ] || echo "make test: something failed, see above" >&2
 exit "$failed"

@@ -15,8 +15,10 @@ from __future__ import annotations
 import inspect
 import itertools
 import os
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
@@ -25,6 +27,7 @@ import pytest
 from onthedot.clock import FakeClock
 from tests.services.leaks import children, outlived, sessions_left, tasks_left
 from tests.services.memory import roomy_directory
+from tests.services.missing import missing
 from tests.services.ports import free_port as find_free_port
 from tests.services.postgres import PostgresMissing, PostgresServer, in_own_loop, running_postgres
 from tests.services.process import NodeProcess
@@ -47,6 +50,18 @@ if memory := roomy_directory():
 _numbers = itertools.count(1)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """SIGTERM ends the tests as Ctrl-C does: with what failed so far, and everything put away."""
+    signal.signal(signal.SIGTERM, _interrupt if config.getoption("numprocesses", None) else signal.default_int_handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """The workers too, which would otherwise be waited for until they have ended their tests, for ten seconds."""
+    for worker in children():
+        os.kill(worker, number)
+    signal.default_int_handler(number, frame)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Sharing:
     """Asked by the process that hands out the tests."""
@@ -58,10 +73,8 @@ def postgres_server() -> Iterator[PostgresServer]:
     try:
         with running_postgres() as server:
             yield server
-    except PostgresMissing as missing:
-        if os.environ.get("CI"):
-            pytest.fail(str(missing))
-        pytest.skip(str(missing))
+    except PostgresMissing as why:
+        missing(why)
 
 
 @pytest.fixture(scope="session")

@@ -6,28 +6,18 @@ import asyncio
 import json
 import os
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 
 from tests.services.ports import free_port
 from tests.services.process import COMMAND, NodeProcess
+from tests.services.waiting import until_blocking
 
-__all__ = ["HOOK", "Product", "until"]
+__all__ = ["HOOK", "Product"]
 
-T = TypeVar("T")
 HOOK = {"type": "webhook", "url": "http://127.0.0.1:9/never"}
-
-
-def until(look: Callable[[], T], what: str, within: float = 20.0) -> T:
-    deadline = time.monotonic() + within
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"not within {within:.0f} s: {what}"
-        time.sleep(0.02)
-    return found
 
 
 class Product:
@@ -64,7 +54,8 @@ class Product:
     def ended(self, job: dict[str, Any]) -> dict[str, Any]:
         """The one run of a job, once it has ended."""
         final = {"DONE", "FAILED", "CANCELLED", "SKIPPED"}
-        (run,) = until(lambda: [r for r in self.runs(job) if r["status"] in final], f"a run of {job['target']} ends")
+        what = f"a run of {job['target']} ends"
+        (run,) = until_blocking(lambda: [run for run in self.runs(job) if run["status"] in final], what)
         return run
 
 

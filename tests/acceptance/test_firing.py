@@ -12,7 +12,7 @@ from functools import partial
 
 import pytest
 
-from tests.acceptance.product import until
+from tests.services.waiting import until_blocking as until
 
 pytestmark = pytest.mark.timeout(180)  # real processes on a machine that may be busy
 

@@ -29,6 +29,7 @@ from onthedot.telemetry import Telemetry
 from onthedot.telemetry.metrics import Metrics
 from onthedot.web import routes as pages
 from tests.api.executor import TinyNode
+from tests.services.waiting import until
 
 JOB: dict[str, Any] = {
     "key": "nightly",
@@ -128,9 +129,7 @@ async def listening(app: App) -> AsyncIterator[tuple[str, int]]:
     server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]  # pytest's own stay
     serve = asyncio.create_task(server.serve())
     try:
-        async with asyncio.timeout(10):
-            while not server.started:
-                await asyncio.sleep(0.005)
+        await until(lambda: server.started, "the server listens")
         yield server.servers[0].sockets[0].getsockname()[:2]
     finally:
         server.should_exit = True

@@ -11,6 +11,7 @@ import pytest
 from onthedot.api import server as server_module
 from onthedot.clock import SystemClock
 from tests.api.conftest import JOB, listening, serving
+from tests.services.waiting import until
 
 TIMER = b'{"seconds": 30, "url": "http://127.0.0.1:5003/"}'
 
@@ -188,9 +189,7 @@ async def test_a_listener_that_leaves_is_forgotten(sqlite_url):
             assert stream.status_code == 200
             await anext(stream.aiter_lines())
             assert app.context.streams.count == 1
-        async with asyncio.timeout(10):
-            while app.context.streams.count:
-                await asyncio.sleep(0.01)
+        await until(lambda: not app.context.streams.count, "nobody listens any more")
         async with httpx.AsyncClient() as client:
             assert (await client.head(f"http://{host}:{port}/v1/events")).status_code == 200
 

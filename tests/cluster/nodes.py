@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from onthedot.echo import EchoServer
-from tests.cluster.walking import ask, until
+from tests.cluster.walking import ask
 from tests.services.ports import free_port
 from tests.services.process import NodeProcess
+from tests.services.waiting import until
 
 __all__ = ["Cluster", "alive", "post", "runs_heard"]
 

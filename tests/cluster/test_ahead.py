@@ -7,7 +7,7 @@ import asyncio
 import asyncpg
 
 from tests.cluster.nodes import alive, post, runs_heard
-from tests.cluster.walking import until
+from tests.services.waiting import until
 
 TAKEN_EARLY = """
 SELECT count(*) FROM runs WHERE state = 'running' AND due_at > extract(epoch from clock_timestamp()) * 1000

@@ -15,7 +15,7 @@ from onthedot.model.target import CommandTarget, FunctionTarget, WebhookTarget
 from onthedot.service import DEFAULT_TENANT
 from onthedot.settings import CommandSetting, Settings
 from onthedot.store import JobFilter, open_store
-from tests.cluster.walking import until
+from tests.services.waiting import until
 
 
 def settings(url: str, tmp_path, **fields) -> Settings:

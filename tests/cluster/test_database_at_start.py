@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import urllib.error
 import urllib.request
@@ -16,9 +15,11 @@ from onthedot.errors import StoreError, StoreUnavailable
 from onthedot.launcher.patience import prepared_when_there
 from onthedot.settings import Settings
 from tests.cluster.nodes import alive, post, runs_heard
-from tests.cluster.walking import ask, until
+from tests.cluster.walking import ask
+from tests.services.missing import missing
 from tests.services.pgbouncer import PgBouncerMissing, running_pgbouncer
 from tests.services.small_disk import NoSmallDisk, filled, small_disk
+from tests.services.waiting import until
 
 
 async def execute(url: str, *statements: str) -> None:
@@ -142,10 +143,8 @@ def pooled_url(postgres_server, postgres_url: str) -> Iterator[str]:
     try:
         with running_pgbouncer(postgres_server.port, pool=4) as port:
             yield postgres_url.replace(str(postgres_server.port), str(port)) + "?pooler=transaction"
-    except PgBouncerMissing as missing:
-        if os.environ.get("CI"):
-            pytest.fail(str(missing))
-        pytest.skip(str(missing))
+    except PgBouncerMissing as why:
+        missing(why)
 
 
 async def test_behind_a_real_pgbouncer(pooled_url, cluster, receiver):
@@ -198,10 +197,8 @@ async def test_sqlite_on_a_full_disk(cluster, receiver):
             assert set(runs_heard(receiver).values()) == {1}
             assert await node.stop() == 0
             assert "Traceback" not in node.output()
-    except NoSmallDisk as missing:
-        if os.environ.get("CI"):
-            pytest.fail(str(missing))
-        pytest.skip(str(missing))
+    except NoSmallDisk as why:
+        missing(why)
 
 
 def _webhook(url: str, delay: str) -> dict[str, object]:

@@ -8,7 +8,16 @@ import signal
 import pytest
 
 from tests.cluster.nodes import alive, post, runs_heard
-from tests.cluster.walking import ask, until
+from tests.cluster.walking import ask
+from tests.services.waiting import until
+
+NAP = """
+import pathlib, time
+
+def nap():
+    while not pathlib.Path("wake").exists():
+        time.sleep(0.01)
+"""
 
 
 async def run_of(node, job_id: int) -> dict[str, object]:
@@ -22,7 +31,7 @@ def webhook(url: str, delay: str) -> dict[str, object]:
 
 
 async def test_what_runs_may_end_and_what_waits_goes_to_others(postgres_url, cluster, receiver, tmp_path):
-    (tmp_path / "chores.py").write_text("import time\n\ndef nap():\n    time.sleep(1.5)\n")
+    (tmp_path / "chores.py").write_text(NAP)
     mine = {"ONTHEDOT_LOOKAHEAD": "20s", "ONTHEDOT_FUNCTIONS": "chores"}
     leaving, staying = cluster.start("--store", postgres_url, env=mine), cluster.start("--store", postgres_url)
     await leaving.ready()
@@ -42,6 +51,13 @@ async def test_what_runs_may_end_and_what_waits_goes_to_others(postgres_url, clu
 
     await until(executing, "it naps")
     leaving.signal(signal.SIGTERM)
+
+    async def stopping() -> bool:
+        return far_sighted not in await alive(staying)
+
+    await until(stopping, "it is about to leave")
+    assert (await run_of(staying, running["id"]))["status"] == "EXECUTING"
+    (tmp_path / "wake").touch()
     assert await leaving.exited() == 0
     assert (await run_of(staying, running["id"]))["status"] == "DONE"
     (later,) = await receiver.wait_for(1, timeout=20)

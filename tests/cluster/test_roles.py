@@ -8,8 +8,9 @@ import urllib.request
 
 from onthedot.version import __version__
 from tests.cluster.nodes import alive, post
-from tests.cluster.walking import ask, until
+from tests.cluster.walking import ask
 from tests.services.process import NodeProcess
+from tests.services.waiting import until
 
 NEVER_POLLS = {"ONTHEDOT_POLL_INTERVAL": "1h"}
 

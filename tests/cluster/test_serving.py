@@ -16,7 +16,7 @@ from onthedot.launcher import serving
 from onthedot.launcher.serving import Stopping, serve
 from onthedot.model.duration import Duration
 from onthedot.settings import Settings
-from tests.cluster.walking import until
+from tests.services.waiting import until
 
 
 @pytest.fixture(autouse=True)

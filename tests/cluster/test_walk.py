@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import signal
 
-from tests.cluster.walking import ask, until
+from tests.cluster.walking import ask
+from tests.services.waiting import until
 
 
 async def timer(node, seconds: int, url: str) -> int:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import psutil
 
-from tests.cluster.walking import ask, until
+from tests.cluster.walking import ask
+from tests.services.waiting import until
 
 
 async def alive(node) -> dict[str, int]:

@@ -1,38 +1,18 @@
-"""What a new user does, as steps a test can take: start things, ask over HTTP, wait until something is so."""
+"""What a new user does, as steps a test can take: start things, ask over HTTP."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any
 
 from tests.services.process import NodeProcess
+from tests.services.waiting import until
 
-__all__ = ["Echo", "ask", "until"]
-
-T = TypeVar("T")
-
-
-@overload
-async def until(look: Callable[[], Awaitable[T]], what: str, within: float = ...) -> T: ...
-@overload
-async def until(look: Callable[[], T], what: str, within: float = ...) -> T: ...
-async def until(look: Callable[[], Any], what: str, within: float = 30.0) -> Any:
-    """Look again and again until there is something; the deadline says what was waited for."""
-    deadline = time.monotonic() + within
-    while True:
-        seen = look()
-        found = await seen if isinstance(seen, Awaitable) else seen
-        if found:
-            return found
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {within:.0f} s: {what}")
-        await asyncio.sleep(0.03)
+__all__ = ["Echo", "ask"]
 
 
 async def ask(node: NodeProcess, method: str, path: str, body: Any = None) -> tuple[int, Any]:

@@ -15,6 +15,7 @@ from onthedot import Scheduler
 from onthedot.echo import EchoServer
 from onthedot.errors import Conflict, Invalid, NotFound
 from onthedot.model.run import RunView
+from tests.services.waiting import until
 
 
 class Heard:
@@ -52,14 +53,16 @@ def scheduler_for(url: str, **settings: Any) -> Scheduler:
     return Scheduler(url, **{"poll_interval": "200ms", "grace": "2s", **settings})
 
 
-async def ended(scheduler: Scheduler, job: int | str, within: float = 20.0) -> RunView:
+async def ended(scheduler: Scheduler, job: int | str) -> RunView:
     """The newest run of a job, once it has ended."""
-    async with asyncio.timeout(within):
-        while True:
-            runs = await scheduler.runs(job, limit=1)
-            if runs and runs[0].status in ("DONE", "FAILED", "SKIPPED", "CANCELLED"):
-                return runs[0]
-            await asyncio.sleep(0.02)
+
+    async def look() -> RunView | None:
+        runs = await scheduler.runs(job, limit=1)
+        return runs[0] if runs and runs[0].status in ("DONE", "FAILED", "SKIPPED", "CANCELLED") else None
+
+    run = await until(look, f"a run of {job} ends")
+    assert run is not None
+    return run
 
 
 async def test_a_decorated_function_is_called_again_and_again(store_url, heard):
@@ -92,9 +95,11 @@ async def test_jobs_are_added_while_it_runs(store_url, heard):
         assert await heard.wait_for() == [7]
         run = await ended(scheduler, made.id)
         assert run.status == "DONE"
-        async with asyncio.timeout(10):
-            while "function:late" not in (await scheduler.service.list_nodes())[0].offers:
-                await asyncio.sleep(0.02)
+
+        async def offered() -> bool:
+            return "function:late" in (await scheduler.service.list_nodes())[0].offers
+
+        assert await until(offered, "the node's row names the new function")
 
 
 async def test_a_timer_calls_an_address(store_url):
@@ -233,9 +238,11 @@ async def test_a_slow_function_holds_up_nothing(store_url, heard):
         for number in range(3):
             await scheduler.add(quick, in_="1ms")
             await heard.wait_for(2 + number)
-        async with asyncio.timeout(20):
-            while (await scheduler.service.list_nodes())[0].beat_at <= before.beat_at:
-                await asyncio.sleep(0.02)
+
+        async def beats() -> bool:
+            return (await scheduler.service.list_nodes())[0].beat_at > before.beat_at
+
+        await until(beats, "another beat")
         assert time.monotonic() - began < 20
         assert heard.so_far() == ["stuck", "quick", "quick", "quick"]
         release.set()
@@ -251,7 +258,7 @@ async def test_failing_and_slow_ones_are_told(store_url):
 
     @scheduler.function()
     async def dawdles() -> None:
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     async with scheduler:
         broken = await scheduler.add(breaks, in_="1ms", retry={"attempts": 1})

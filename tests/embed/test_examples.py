@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.walking import until
+from tests.services.waiting import until
 
 ROOT = Path(__file__).parents[2]
 SHORTER = {"*/5 * * * * *": "* * * * * *", '"10s"': '"1s"', '"30s"': '"1s"'}

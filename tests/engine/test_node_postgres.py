@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -17,6 +17,7 @@ from onthedot.model.schedule import Schedule
 from onthedot.store import NewJob, RunFilter, Store, open_store
 from onthedot.targets import Call
 from tests.engine.making import OK, spec
+from tests.services.waiting import until
 
 
 class Receiver:
@@ -59,12 +60,6 @@ async def running(store: Store, receiver: Receiver, seed: int = 1, **settings: i
     ) as node:
         await until(lambda: node.ready)
         yield node
-
-
-async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 async def create(store: Store, count: int, ms: int) -> None:

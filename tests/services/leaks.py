@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -12,13 +11,16 @@ from typing import Any
 
 import psutil
 
+from tests.services import last_will
 from tests.services.postgres import SERVER_PREFIX, PostgresServer
+from tests.services.waiting import looks
 
 __all__ = ["children", "outlived", "sessions_left", "tasks_left"]
 
 PATIENCE = 2.0
-# multiprocessing starts its two once and keeps them for the life of the interpreter; the server is the session's.
-KEPT = ("multiprocessing.resource_tracker", "multiprocessing.forkserver", SERVER_PREFIX)
+# multiprocessing starts its two once and keeps them for the life of the interpreter; so is the last will of the tests;
+# the server is the session's.
+KEPT = ("multiprocessing.resource_tracker", "multiprocessing.forkserver", last_will.NAME, SERVER_PREFIX)
 
 
 def children() -> set[int]:
@@ -69,9 +71,9 @@ def _describe(pid: int) -> str | None:
 
 
 def _until_empty(look: Callable[[], list[str]]) -> list[str]:
-    deadline = time.monotonic() + PATIENCE
-    while found := look():
-        if time.monotonic() > deadline:
+    found: list[str] = []
+    for _ in looks(PATIENCE):
+        found = look()
+        if not found:
             break
-        time.sleep(0.02)
     return found

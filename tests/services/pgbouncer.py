@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.services.last_will import last_will
 from tests.services.ports import free_port
 from tests.services.postgres import NOBODY, other_user
+from tests.services.waiting import until_blocking
 
 __all__ = ["PgBouncerMissing", "find_pgbouncer", "running_pgbouncer"]
 
@@ -64,18 +66,20 @@ def running_pgbouncer(postgres_port: int, *, pool: int = 4) -> Iterator[int]:
     process = subprocess.Popen(
         [program, home / "pgbouncer.ini"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, **other_user()
     )
+    last_will.runs(process.pid, signal.SIGTERM)
+    last_will.made(home)
     try:
-        deadline = time.monotonic() + START_SECONDS
-        while not _listens(port):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"pgbouncer did not start:\n{(home / 'log').read_text()[-2000:]}")
-            time.sleep(0.02)
+        until_blocking(lambda: _listens(port) or process.poll() is not None, "pgbouncer listens", START_SECONDS)
+        if process.poll() is not None:
+            raise RuntimeError(f"pgbouncer did not start:\n{(home / 'log').read_text()[-2000:]}")
         yield port
     finally:
         process.terminate()
         process.wait(timeout=10)
+        last_will.ended(process.pid)
         log.close()
         shutil.rmtree(home, ignore_errors=True)
+        last_will.removed(home)
 
 
 def _listens(port: int) -> bool:

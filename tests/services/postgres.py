@@ -16,7 +16,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -26,8 +25,10 @@ from typing import Any, TypeVar
 
 import asyncpg
 
+from tests.services.last_will import last_will
 from tests.services.memory import roomy_directory
 from tests.services.ports import free_port
+from tests.services.waiting import looks
 
 __all__ = [
     "NOBODY",
@@ -143,13 +144,16 @@ class PostgresServer:
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **(self.environ or {})},
+                start_new_session=True,  # not ended by the tests' Ctrl-C before they have put away what they have
                 **other_user(),
             )
-        deadline = time.monotonic() + START_SECONDS
-        while not self._answers():
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"PostgreSQL did not start:\n{self.log()[-4000:]}")
-            time.sleep(0.02)
+        last_will.runs(process.pid, signal.SIGQUIT)
+        for _ in looks(START_SECONDS):
+            if process.poll() is not None:
+                break
+            if self._answers():
+                return
+        raise RuntimeError(f"PostgreSQL did not start:\n{self.log()[-4000:]}")
 
     def stop(self, *, immediate: bool = False) -> None:
         """`immediate` leaves the server to crash recovery, like a power cut."""
@@ -162,6 +166,7 @@ class PostgresServer:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        last_will.ended(self.process.pid)
         self.process = None
 
     def restart(self, *, immediate: bool = False) -> None:
@@ -225,6 +230,7 @@ def running_postgres(place: Path | None = None) -> Iterator[PostgresServer]:
     """
     binaries = find_binaries()
     home = Path(tempfile.mkdtemp(prefix=SERVER_PREFIX, dir=place or roomy_directory()))
+    last_will.made(home)
     try:
         if os.geteuid() == 0:
             os.chown(home, NOBODY, NOBODY)
@@ -256,6 +262,7 @@ def running_postgres(place: Path | None = None) -> Iterator[PostgresServer]:
             server.stop(immediate=True)
     finally:
         shutil.rmtree(home, ignore_errors=True)
+        last_will.removed(home)
 
 
 def other_user() -> dict[str, Any]:

@@ -8,12 +8,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
+
+from tests.services.last_will import last_will
+from tests.services.waiting import until
 
 __all__ = ["COMMAND", "NodeProcess"]
 
@@ -39,6 +41,7 @@ class NodeProcess:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        last_will.runs(-self.pid, signal.SIGKILL)
 
     @classmethod
     async def serve(cls, *args: str, directory: Path, port: int, env: Mapping[str, str] | None = None) -> Self:
@@ -64,13 +67,16 @@ class NodeProcess:
 
     async def ready(self, within: float = 30.0) -> None:
         """Wait until /readyz answers 200."""
-        deadline = time.monotonic() + within
-        while not await asyncio.to_thread(self._answers):
-            if self.exit_code is not None:
-                raise AssertionError(f"onthedot ended with {self.exit_code}:\n{self.output()[-4000:]}")
-            if time.monotonic() > deadline:
-                raise AssertionError(f"onthedot was not ready within {within:.0f} s:\n{self.output()[-4000:]}")
-            await asyncio.sleep(0.05)
+
+        async def ready_or_ended() -> bool:
+            return self.exit_code is not None or await asyncio.to_thread(self._answers)
+
+        try:
+            await until(ready_or_ended, "onthedot is ready", within)
+        except AssertionError as late:
+            raise AssertionError(f"{late}\n{self.output()[-4000:]}") from None
+        if self.exit_code is not None:
+            raise AssertionError(f"onthedot ended with {self.exit_code}:\n{self.output()[-4000:]}")
 
     def signal(self, number: signal.Signals) -> None:
         """To this process alone: SIGTERM stops it in order, SIGSTOP freezes it, SIGKILL is the crash."""
@@ -90,6 +96,7 @@ class NodeProcess:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        last_will.ended(-self.pid)
 
     def _answers(self) -> bool:
         try:

@@ -13,6 +13,7 @@ import pytest
 from onthedot.errors import Conflict, OnTheDotError
 from onthedot.model.job import JobView
 from onthedot.store import Idempotency, Store, open_store
+from tests.services.waiting import until
 from tests.store.given import change, create, cursor_of, fetch, history_of, new, runs_of, spec
 
 
@@ -36,11 +37,9 @@ async def connected(url: str) -> AsyncIterator[Any]:
 
 async def waits(url: str) -> None:
     """Until somebody in this database waits for a lock."""
-    async with connected(url) as connection, asyncio.timeout(10):
-        while not await connection.fetchval(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        ):
-            await asyncio.sleep(0.005)
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    async with connected(url) as connection:
+        await until(lambda: connection.fetchval(query), "somebody waits for a lock")
 
 
 class TestCreating:

@@ -1,18 +1,10 @@
-"""Waiting for what happens in other processes, with a deadline."""
+"""What a test asks about processes it did not start itself."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import Callable
 
 import psutil
-
-
-async def until(condition: Callable[[], object], deadline: float = 10.0) -> None:
-    async with asyncio.timeout(deadline):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 def gone(pid: int) -> bool:

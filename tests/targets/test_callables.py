@@ -15,8 +15,8 @@ from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
 from onthedot.targets import Callables
+from tests.services.waiting import until
 from tests.targets.conftest import Log, MakeCall
-from tests.targets.processes import until
 
 IT = FunctionTarget(function="it")
 

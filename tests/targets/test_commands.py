@@ -17,8 +17,9 @@ from onthedot.model.run import Outcome
 from onthedot.model.target import CommandTarget
 from onthedot.settings import CommandSetting
 from onthedot.targets.command import Commands
+from tests.services.waiting import until
 from tests.targets.conftest import Log, MakeCall
-from tests.targets.processes import gone, until
+from tests.targets.processes import gone
 
 
 def shell(script: str, **fields: Any) -> Commands:

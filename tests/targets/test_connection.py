@@ -18,8 +18,8 @@ from onthedot.targets.call import Call
 from onthedot.targets.connection import Unanswered
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.webhook import Webhooks
+from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
-from tests.targets.processes import until
 from tests.targets.receivers import answer_of, server, written
 from tests.targets.test_reading import ANSWERS
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from onthedot.echo import Arrival, EchoServer
 from tests.services.ports import free_port
-from tests.targets.processes import until
+from tests.services.waiting import until
 
 
 async def ask(echo: EchoServer, raw: bytes) -> bytes:

@@ -12,8 +12,8 @@ from onthedot.jobsfile import JobsFile, read_jobs_file
 from onthedot.model.job import JobSpec
 from onthedot.model.run import Outcome
 from onthedot.targets import Call, EgressRule, Targets, build_targets
+from tests.services.waiting import until
 from tests.targets.conftest import Log
-from tests.targets.processes import until
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = ("jobs.json", "jobs.yaml", "jobs.toml")

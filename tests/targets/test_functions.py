@@ -16,9 +16,10 @@ from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
 from onthedot.targets.function import Functions
 from onthedot.targets.workers import Workers
+from tests.services.waiting import until
 from tests.targets.bench import Bench
 from tests.targets.conftest import Log, MakeCall
-from tests.targets.processes import gone, until
+from tests.targets.processes import gone
 
 
 async def test_params_become_keyword_arguments_and_the_result_is_kept(bench: Bench):

@@ -19,8 +19,8 @@ from onthedot.model.target import WebhookTarget
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.gate import EgressRefused, Gate, _close_late
 from onthedot.targets.webhook import Webhooks
+from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
-from tests.targets.processes import until
 
 Resolve = Callable[..., None]
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -16,7 +17,8 @@ from onthedot.echo import EchoServer
 from onthedot.model.target import CommandTarget, FunctionTarget, Target, WebhookTarget
 from onthedot.settings import CommandSetting
 from onthedot.targets import Call, EgressRule, build_targets
-from tests.targets.processes import gone, until
+from tests.services.waiting import until
+from tests.targets.processes import gone
 
 NODE = """
 import asyncio, sys
@@ -57,7 +59,7 @@ async def test_workers_die_with_their_node(tmp_path: Path, how: signal.Signals):
     node.send_signal(how)
     assert await node.wait() == -how
     for pid in workers.values():
-        await until(lambda pid=pid: gone(pid))  # type: ignore[misc]
+        await until(partial(gone, pid), "the worker is gone")
 
 
 async def test_a_worker_whose_node_hangs_up_ends_by_itself(tmp_path: Path):
@@ -112,7 +114,7 @@ def test_all_kinds_on_uvloop(tmp_path: Path):
             ):
                 texts = []
                 running = asyncio.ensure_future(send(target, texts))
-                await until(lambda texts=texts: "".join(texts) == "hanging\n")  # type: ignore[misc]
+                await until(lambda told=texts: "".join(told) == "hanging\n")  # type: ignore[misc,arg-type]
                 running.cancel()
                 await asyncio.wait([running])
                 seen[name] = running.cancelled()

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from onthedot.targets.other_loop import OtherLoop
-from tests.targets.processes import until
+from tests.services.waiting import until
 
 
 class Work:
@@ -96,8 +96,8 @@ async def test_many_at_once_each_get_their_own_answer(other: OtherLoop):
 
     def numbered(number: int) -> Callable[[], Awaitable[object]]:
         async def work() -> int:
-            if number % 3:
-                await asyncio.sleep(0.001 * (number % 3))
+            for _ in range(number % 3):
+                await asyncio.sleep(0)
             return number
 
         return work
@@ -224,7 +224,9 @@ async def test_leaving_ends_the_thread_and_what_runs_there():
             ended.set()
 
     async with OtherLoop("leaving") as other:
-        send(other, work)
+        errand = send(other, work)
         await answer(send(other, nothing))
     assert ended.is_set()
+    with pytest.raises(asyncio.CancelledError):
+        await answer(errand)
     assert not any(thread.name == "leaving" for thread in threading.enumerate())

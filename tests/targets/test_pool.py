@@ -17,8 +17,8 @@ from onthedot.targets.egress import EgressRule
 from onthedot.targets.gate import Gate
 from onthedot.targets.pool import Pool
 from onthedot.targets.webhook import Webhooks
+from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
-from tests.targets.processes import until
 from tests.targets.receivers import answer_of, server, trusting, written
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

@@ -14,8 +14,8 @@ from onthedot.model.target import WebhookTarget
 from onthedot.targets import build_targets
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.webhook import Webhooks
+from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
-from tests.targets.processes import until
 from tests.targets.receivers import server
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

@@ -16,9 +16,10 @@ import pytest
 from onthedot.targets import NotBegun
 from onthedot.targets.pace import Flow
 from onthedot.targets.workers import Workers
+from tests.services.waiting import until
 from tests.targets.bench import Bench
 from tests.targets.conftest import Log
-from tests.targets.processes import gone, until
+from tests.targets.processes import gone
 
 NOTE = """
     import os, sys, time
@@ -62,7 +63,7 @@ async def test_killed_at_random_each_call_is_run_once_at_most_and_answered_once(
         nonlocal kills
         while kills < 40 and answered < total:
             next_kill = min(total, answered + dice.randrange(1, 80))
-            await until(lambda after=next_kill: answered >= after, 30)  # type: ignore[misc]
+            await until(lambda after=next_kill: answered >= after, "more are answered")  # type: ignore[misc]
             if victims := [pid for pid in bench.pids if not gone(pid)]:
                 os.kill(dice.choice(victims), signal.SIGKILL)
                 kills += 1

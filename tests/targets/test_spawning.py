@@ -15,7 +15,8 @@ from onthedot.model.target import CommandTarget, FunctionTarget, Target
 from onthedot.settings import CommandSetting
 from onthedot.targets import Call, build_targets, spawning
 from onthedot.targets.spawning import signal_group, spawn
-from tests.targets.processes import gone, until
+from tests.services.waiting import until
+from tests.targets.processes import gone
 
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 SCRIPT = "trap '' TERM; while :; do sleep 600; done"

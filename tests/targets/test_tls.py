@@ -13,8 +13,8 @@ import pytest
 from onthedot.model.target import WebhookTarget
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.webhook import Webhooks
+from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
-from tests.targets.processes import until
 from tests.targets.receivers import certified, server, trusting, written
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

@@ -17,8 +17,8 @@ from onthedot.model.run import Outcome
 from onthedot.model.target import WebhookTarget
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.webhook import Webhooks
+from tests.services.waiting import until
 from tests.targets.conftest import SLOT, MakeCall
-from tests.targets.processes import until
 from tests.targets.receivers import server
 
 SECRET = "whsec_" + base64.b64encode(b"a secret of 24 bytes !!!").decode()
