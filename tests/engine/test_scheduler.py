@@ -192,6 +192,22 @@ async def test_a_claim_that_left_late_runs_behind_is_followed_by_another(fake_cl
     assert bench.sender.sent == ["1-1", "2-1"]
 
 
+async def test_a_look_while_all_slots_are_taken_does_not_put_off_the_next_claim(bench, fake_clock):
+    """It found no room, and switched off the bell that a free slot rings: the next claim came with the poll, a second
+    later. And of the pools only the one that left something is asked."""
+    bench.sender.hold = asyncio.Event()
+    bench.take(*(bench.run(f"{n}-2", target=FUNCTION) for n in range(2)))
+    bench.take(*(bench.run(f"{n}-1") for n in range(4)), limit=4)
+    await fake_clock.settle()
+    assert bench.slots.running == 6
+    await bench.look()
+    assert bench.store.asked_for("claim") == []
+    bench.sender.hold.set()
+    await fake_clock.settle()
+    await bench.drain()  # what the slots that came free say; no time passes, nobody else looks
+    assert [kinds for kinds, _ in bench.store.asked_for("claim")] == [["webhook"]]
+
+
 async def test_ready_runs_that_could_not_be_taken_are_no_reason_to_spin(fake_clock):
     """Another node is at them this moment: look again soon, not at once."""
     bench = Bench(fake_clock)
