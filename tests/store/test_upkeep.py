@@ -173,3 +173,11 @@ class TestWatch:
         assert await hands.store.watch_ledger() == [job]
         stop()
         assert said == ["job.silent"]
+
+    async def test_each_look_goes_on_where_the_last_one_ended(self, hands: Hands, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("onthedot.store.upkeep.WATCHED", 2)
+        jobs = await hands.create(*(spec(every(MINUTE)) for _ in range(5)))
+        first, _, third, _, fifth = (job.id for job in jobs)
+        await hands.sql(f"DELETE FROM runs WHERE job_id IN ({first}, {third}, {fifth})")
+        looks = [await hands.store.watch_ledger() for _ in range(4)]
+        assert looks == [[first], [third], [fifth], [first]]

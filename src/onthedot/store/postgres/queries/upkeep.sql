@@ -31,10 +31,16 @@ WHERE w.parked = 'lane'
        WHERE {of_job r w.lane} AND r.lane = w.lane AND r.state = 'pending' AND r.ready_at <= {now}
        ORDER BY r.id LIMIT 1) IS NULL;
 
+-- name: job_after
+-- How far one look goes that begins after $1: over $2 jobs.
+SELECT id FROM jobs WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2 - 1;
+
 -- name: silent_jobs
--- Active recurring jobs without a cursor: there should be none.
+-- Active recurring jobs without a cursor, from $1 to $2: there should be none. Cursor by cursor: as an anti-join the
+-- planner reads those of all jobs for it.
 SELECT j.id FROM jobs j
-WHERE j.state = 'active' AND NOT j.one_off AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.cursor)
+WHERE j.id > $1 AND j.id <= $2 AND j.state = 'active' AND NOT j.one_off
+  AND (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.cursor LIMIT 1) IS NULL
 ORDER BY j.id LIMIT 100;
 
 -- name: backlog
