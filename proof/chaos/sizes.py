@@ -28,5 +28,5 @@ SIZES = {
     ),
     "single": Size(seconds=40, quiet=14, gap=3.5, load=Load(firings=60), calm=6, longest_outage=15.0),
     "short": Size(seconds=120, quiet=30, gap=2.5, load=Load(firings=100), calm=20),
-    "full": Size(seconds=620, quiet=40, gap=2.6, load=Load(firings=330, verbs=4.0), calm=60),
+    "full": Size(seconds=620, quiet=40, gap=2.6, load=Load(firings=330, verbs=4.0), calm=60, executors=5),
 }
