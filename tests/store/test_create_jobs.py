@@ -277,24 +277,26 @@ SIMPLE: list[dict[str, Any]] = [
 async def test_simple_jobs_get_the_rows_that_they_get_among_others(
     store: Store, times: Times, fields: dict[str, Any]
 ) -> None:
-    """A few simple ones are one statement on PostgreSQL; beside a job with a key they take the way of all."""
+    """One and a few are one statement each on PostgreSQL; beside a job with a key they take the way of all."""
     simple = new(schedule={"in": "90s"}, **fields)
     assert all_simple([simple])
     (alone,) = await store.create_jobs([simple])
+    first, second = await store.create_jobs([simple, simple])
     among, _ = await store.create_jobs([simple, new(key="k")])
-    assert isinstance(alone, JobView)
     assert isinstance(among, JobView)
-    assert msgspec.structs.replace(alone, id=among.id) == among
-    assert await store.get_job(1, alone.id) == alone
-    for table, its_own in (("jobs", {"id"}), ("runs", {"id", "job_id", "lane"})):
-        column = "id" if table == "jobs" else "job_id"
-        one, other = await fetch(
-            store, f"SELECT * FROM {table} WHERE {column} IN ({alone.id}, {among.id}) ORDER BY {column}"
-        )
-        assert {name for name, value in one.items() if value != other[name]} - its_own == set()
-    (run,) = await runs_of(store, alone)
-    assert run["id"] == f"{alone.id}-{START + 90_000}"
-    assert run["lane"] == (alone.id if "overlap" in fields.get("policy", {}) else None)
+    for made in (alone, first, second):
+        assert isinstance(made, JobView)
+        assert msgspec.structs.replace(made, id=among.id) == among
+        assert await store.get_job(1, made.id) == made
+        for table, its_own in (("jobs", {"id"}), ("runs", {"id", "job_id", "lane"})):
+            column = "id" if table == "jobs" else "job_id"
+            one, other = await fetch(
+                store, f"SELECT * FROM {table} WHERE {column} IN ({made.id}, {among.id}) ORDER BY {column}"
+            )
+            assert {name for name, value in one.items() if value != other[name]} - its_own == set()
+        (run,) = await runs_of(store, made)
+        assert run["id"] == f"{made.id}-{START + 90_000}"
+        assert run["lane"] == (made.id if "overlap" in fields.get("policy", {}) else None)
 
 
 async def test_simple_jobs_are_answered_in_their_order(store: Store, times: Times) -> None:

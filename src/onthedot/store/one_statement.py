@@ -49,8 +49,12 @@ def _simple(item: NewJob) -> bool:
 
 
 async def add_simple(driver: Driver, items: Sequence[NewJob]) -> list[JobView]:
-    rows = Rows([_row(item.tenant, item.spec) for item in items])
-    (answer,) = await driver.alone("add_jobs", driver.queries.lookahead, rows)
+    rows = [_row(item.tenant, item.spec) for item in items]
+    lookahead = driver.queries.lookahead
+    if len(rows) == 1:
+        (answer,) = await driver.alone("add_job", lookahead, *rows[0])
+    else:
+        (answer,) = await driver.alone("add_jobs", lookahead, Rows(rows))
     now: int = answer["now"]
     return [_view(item, job_id, now) for item, job_id in zip(items, answer["ids"], strict=True)]
 

@@ -24,3 +24,22 @@ WITH t AS MATERIALIZED (
     FROM u
 )
 SELECT t.now, ARRAY(SELECT id FROM u ORDER BY place) AS ids FROM t;
+
+-- name: add_job
+-- The lonely one: add_jobs without arrays, 40-50 of 260 µs less for the server and 27 of 115 for the node.
+WITH t AS MATERIALIZED (
+    SELECT nextval('job_ids') AS id, now, now + $9::bigint AS slot FROM (SELECT {now} AS now) n
+), added AS (
+    INSERT INTO jobs (id, tenant, name, name_search, spec, level, requires, target_type, schedule_kind, one_off, state,
+                      version, anchor_at, slots_used, created_at, updated_at)
+    SELECT id, $2::bigint, $3::text, $4::text, $5::text, $6::bigint, $7::text, $8::text, 'in', true, 'active', 1, now, 0,
+           now, now
+    FROM t
+), planned AS (
+    INSERT INTO runs (id, slot, kind, cursor, due_at, ready_at, tenant, job_id, recurring, requires, level, lane,
+                      at_most_once, created_at)
+    SELECT id || '-' || slot, slot, 'scheduled', true, slot, CASE WHEN $10::boolean THEN slot ELSE slot - $1::bigint END,
+           $2, id, false, $7, $6, CASE WHEN $10 THEN id END, $11::boolean, now
+    FROM t
+)
+SELECT now, ARRAY[id] AS ids FROM t;

@@ -2,3 +2,6 @@
 
 -- name: add_jobs
 /* open_group, copy_jobs and copy_runs: no statement here writes into two tables, and there are no round trips to save */
+
+-- name: add_job
+/* the same */
