@@ -48,7 +48,11 @@ class DatabaseClock:
         return self._smallest[0][1]
 
     def now_us(self) -> int:
-        return floor(self._clock.monotonic() * 1e6) - self._smallest[0][1]
+        return self.at_us(self._clock.monotonic())
+
+    def at_us(self, monotonic: float) -> int:
+        """What the database's clock says at this instant of ours."""
+        return floor(monotonic * 1e6) - self._smallest[0][1]
 
     def now_ms(self) -> int:
         """Whole milliseconds, rounded down."""

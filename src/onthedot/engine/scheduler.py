@@ -15,6 +15,7 @@ from onthedot.clock import Clock
 from onthedot.engine.agenda import Agenda
 from onthedot.engine.backoff import Backoff
 from onthedot.engine.claimer import Claimer
+from onthedot.engine.departures import AT_ONCE, Departures
 from onthedot.engine.gate import Gate
 from onthedot.engine.health import Health
 from onthedot.engine.mailbox import Mailbox
@@ -74,6 +75,8 @@ class Scheduler:
         self._reconcile_at = clock.monotonic() + RECONCILE
         # By pool, due, without a slot; in the agenda till their patience ends.
         self._waiting: defaultdict[str, dict[str, ClaimedRun]] = defaultdict(dict)
+        self._departures = Departures()
+        self._on_end = self._ended  # made once, not for each Monitor
 
     async def step(self) -> None:
         self.handle(await self.mailbox.take())
@@ -109,21 +112,28 @@ class Scheduler:
         for pool in self._slots.pools.values():
             self._start_waiting(pool)
         now_us = self._around.time.now_us()
-        while (run := self.agenda.pop(now_us)) is not None:
-            self._start(run, self._pool(run), now_us // 1000)
+        ready: list[Monitor] = []
+        for _ in range(AT_ONCE):  # what is left is still due, and the Timer ticks again
+            run = self.agenda.pop(now_us)
+            if run is None:
+                break
+            pool = self._pool(run)
+            if self._waiting[pool.name].pop(run.id, None) is not None:
+                pool.stuck()
+                self._return(run, pool)
+            else:
+                self._start(run, pool, now_us // 1000, ready)
+        self._departures.begin(ready)
 
-    def _start(self, run: ClaimedRun, pool: Pool, now: int) -> None:
+    def _start(self, run: ClaimedRun, pool: Pool, now: int, ready: list[Monitor]) -> None:
+        """It gets its slot; what can begin without asking the store is added to `ready`."""
         policy = run.spec.policy
-        if run.id in self._waiting[pool.name]:
-            del self._waiting[pool.name][run.id]
-            pool.stuck()
-            self._return(run, pool)
-        elif policy.expires_in is not None and not run.tries and not run.losses and expired(policy, run.due_at, now):
+        if policy.expires_in is not None and not run.tries and not run.losses and expired(policy, run.due_at, now):
             pool.let_go()
             outcome = Outcome(kind="expired", error=f"not started within {policy.expires_in} of its time")
             self._around.recorder.put_over(self._around.finished(run, outcome, None, now))
         elif pool.start():
-            self._launch(run, pool)
+            self._launch(run, pool, ready)
         else:
             self._waiting[pool.name][run.id] = run
             self.agenda.push(run, now + NO_SLOT_MS)
@@ -131,33 +141,37 @@ class Scheduler:
     def _start_waiting(self, pool: Pool) -> None:
         """In the order in which they came due, as many as there are slots."""
         waiting = self._waiting[pool.name]
+        ready: list[Monitor] = []
         while waiting and pool.start():
             run = waiting.pop(next(iter(waiting)))
             self.agenda.remove(run.id)
-            self._launch(run, pool)
+            self._launch(run, pool, ready)
+        self._departures.begin(ready)
 
-    def _launch(self, run: ClaimedRun, pool: Pool) -> None:
-        monitor = Monitor(run, pool, self._around, self._ended)
+    def _launch(self, run: ClaimedRun, pool: Pool, ready: list[Monitor]) -> None:
+        monitor = Monitor(run, pool, self._around, self._on_end)
         self.running[run.id] = monitor
         if run.spec.policy.delivery == "at_most_once":
             self._gate.mailbox.put_over(monitor)
         else:
-            monitor.start()
+            ready.append(monitor)
 
     def _ended(self, monitor: Monitor) -> None:
         """A Monitor is through with its run: the slot is free, whatever the Recorder still has to write."""
-        if self.running.get(monitor.run.id) is monitor:
-            del self.running[monitor.run.id]
-        monitor.pool.end(monitor.seconds)
-        if not self.running:
+        running, pool, run_id = self.running, monitor.pool, monitor.run.id
+        if running.get(run_id) is monitor:
+            del running[run_id]
+        pool.end(monitor.seconds)
+        if not running:
             self.quiet.set()
-        if self._waiting[monitor.pool.name] and self._around.time.known and self._around.lease.may_start():
-            self._start_waiting(monitor.pool)
+        if self._waiting[pool.name] and self._around.time.known and self._around.lease.may_start():
+            self._start_waiting(pool)
 
     # claiming
 
     def _take(self, claims: Sequence[tuple[str, int, Claim]]) -> None:
         """Past ones start at once, in the order of the claim; the others wait for their instant."""
+        ready: list[Monitor] = []
         for name, limit, claim in claims:
             if claim.runs:
                 emit("run.claimed", n=len(claim.runs))
@@ -169,7 +183,7 @@ class Scheduler:
                 if self.closed:
                     self._return(run, pool)
                 elif may_start and run.due_at * 1000 <= now_us:
-                    self._start(run, pool, now_us // 1000)
+                    self._start(run, pool, now_us // 1000, ready)
                 else:
                     self.agenda.push(run, run.due_at)
             self._more_due.discard(name)
@@ -184,6 +198,7 @@ class Scheduler:
                 if claim.runs:
                     self._more_due.add(name)
                 self._timer.look_within(HUNGRY)
+        self._departures.begin(ready)
 
     def _next_errand(self) -> None:
         """At most one at a time, until its answer is taken: only then is it known how much room there is."""

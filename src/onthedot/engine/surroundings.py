@@ -17,7 +17,9 @@ from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import Return
 from onthedot.engine.statistics import Lateness
 from onthedot.engine.task import Sender
+from onthedot.model.job import JobSpec
 from onthedot.model.run import ClaimedRun, Outcome
+from onthedot.model.target import WebhookTarget
 from onthedot.plan import on_outcome
 from onthedot.store import Finished
 from onthedot.targets.call import HandOver
@@ -54,13 +56,22 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
         first = started_at
         if run.attempts:
             first = next((a.started_at for a in run.attempts if a.started_at is not None), started_at)
+        lateness = None
+        if first is not None:
+            lateness = first - run.due_at if first > run.due_at else 0
         return Finished(
             run=run,
             outcome=outcome,
             decision=on_outcome(run, outcome, finished_at, self.rng, begun=started_at is not None),
             started_at=started_at,
             finished_at=finished_at,
-            lateness_ms=None if first is None else max(0, first - run.due_at),
+            lateness_ms=lateness,
             duration_ms=duration_ms,
             log=log,
         )
+
+    def timeout_of(self, spec: JobSpec) -> float | None:
+        """Seconds. The policy's; by default a webhook has TIMEOUT_SECONDS, everything else as long as it takes."""
+        if spec.policy.timeout is not None:
+            return spec.policy.timeout / 1000
+        return self.webhook_timeout if isinstance(spec.target, WebhookTarget) else None

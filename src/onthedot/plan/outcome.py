@@ -20,7 +20,7 @@ POISON = 3
 LONGEST_WAIT = DAY  # a Retry-After beyond this is a mistake of the receiver, or malice
 
 
-class Done(msgspec.Struct, frozen=True, kw_only=True):
+class Done(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Over, and nobody needs to look at it."""
 
     status: Literal["done", "cancelled", "skipped"]
@@ -29,7 +29,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class Retry(msgspec.Struct, frozen=True, kw_only=True):
+class Retry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Pending again, not to be claimed before `ready_at`."""
 
     ready_at: int
@@ -37,7 +37,7 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     losses: int
 
 
-class Dead(msgspec.Struct, frozen=True, kw_only=True):
+class Dead(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Failed for good: a dead letter, kept until somebody redrives it."""
 
     reason: Literal["attempts", "not_retryable", "max_age", "at_most_once", "poison", "unknown"]
@@ -46,6 +46,9 @@ class Dead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Decision = Done | Retry | Dead
+
+AT_FIRST_TRY = Done(status="done", tries=1, losses=0)
+"""What becomes of nearly every run: one value for all of them."""
 
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,16 +63,16 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
 
 def on_outcome(run: ClaimedRun, outcome: Outcome, now: int, random: chance.Random, *, begun: bool = True) -> Decision:
     """A target answered, failed, timed out, or was told to stop; `begun` False: it was stopped before any send."""
+    if outcome.kind == "ok":
+        tries, losses = run.tries + 1, run.losses
+        return Done(status="done", tries=tries, losses=losses) if tries > 1 or losses else AT_FIRST_TRY
     if outcome.kind == "interrupted":
         return on_interrupted(run, now)
     if outcome.kind == "cancelled":
         return Done(status="cancelled", tries=run.tries + begun, losses=run.losses)
     if outcome.kind == "expired":
         return Done(status="skipped", reason="late", tries=run.tries, losses=run.losses)
-    tries = run.tries + 1
-    if outcome.ok:
-        return Done(status="done", tries=tries, losses=run.losses)
-    return _failed(run, outcome, tries, now, random)
+    return _failed(run, outcome, run.tries + 1, now, random)
 
 
 def _failed(run: ClaimedRun, outcome: Outcome, tries: int, now: int, random: chance.Random) -> Decision:

@@ -49,7 +49,7 @@ class Callables:
         self.offers: list[str] = []
         self.threads = threads
         self._waits: dict[str, bool] = {}  # whether it is a coroutine function
-        self._misfits: dict[tuple[str, ...], str | None] = {}
+        self._misfits: dict[str | tuple[str, ...], str | None] = {}
         self._other = OtherLoop("onthedot-callables")
         self._home: asyncio.AbstractEventLoop | None = None
         self._threads: Threads | None = None
@@ -102,12 +102,14 @@ class Callables:
 
     def _misfit(self, name: str, function: Callable[..., Any], params: dict[str, Any]) -> str | None:
         """Whether params fit is decided by their names alone, so it is found out once: it takes longer than a call."""
-        given = (name, *params)
-        if given not in self._misfits:
+        given = (name, *params) if params else name
+        try:
+            return self._misfits[given]
+        except KeyError:
             if len(self._misfits) >= _REMEMBERED:
                 self._misfits.clear()
-            self._misfits[given] = _why_not(name, function, params)
-        return self._misfits[given]
+            misfit = self._misfits[given] = _why_not(name, function, params)
+            return misfit
 
     async def __aenter__(self) -> Self:
         self._home = asyncio.get_running_loop()
@@ -125,21 +127,17 @@ class Callables:
         self._home = None
 
 
-class _Errand:
-    """One call, on its way to where it is carried out and back."""
+class _Errand(msgspec.Struct, gc=False, eq=False):
+    """One call, on its way to where it is carried out and back. Out of the collector's sight as the Monitor is, which
+    lets go of it when it ends."""
 
-    __slots__ = ("_all", "_awaitable", "_call", "_ended", "_function", "outcome", "unwanted")
-
-    def __init__(
-        self, every: Callables, function: Callable[..., Any] | None, call: Call, ended: Callable[[Outcome], None]
-    ) -> None:
-        self._all = every
-        self._function = function
-        self._call = call
-        self._ended = ended
-        self._awaitable: Any = None
-        self.outcome: Outcome | None = None
-        self.unwanted = False
+    _all: Callables
+    _function: Callable[..., Any] | None
+    _call: Call
+    _ended: Callable[[Outcome], None]
+    _awaitable: Any = None
+    outcome: Outcome | None = None
+    unwanted: bool = False
 
     def withdraw(self) -> None:
         self._all._other.withdraw(self)

@@ -1,0 +1,64 @@
+"""Many runs that begin at once do not take the loop for themselves."""
+
+from __future__ import annotations
+
+import asyncio
+
+from onthedot.engine.departures import AT_ONCE, Departures
+from onthedot.engine.monitor import Monitor
+from tests.engine.making import FakeSender, claimed
+from tests.engine.test_monitor import Bench
+
+
+class Counting:
+    """A kind that is handed calls and answers none."""
+
+    def __init__(self, sender: FakeSender) -> None:
+        self.begun: list[str] = []
+        sender.direct["webhook"] = self.hand_over
+
+    def hand_over(self, call, ended):
+        self.begun.append(call.run_id)
+        return lambda: True
+
+
+def monitors(bench: Bench, count: int) -> list[Monitor]:
+    runs = [claimed(f"{number}-1", due_at=bench.now) for number in range(1, count + 1)]
+    return [Monitor(run, bench.pool, bench.around, bench.ended.append) for run in runs]
+
+
+async def test_the_first_begin_at_once_and_the_rest_turn_by_turn_in_their_order(fake_clock):
+    bench = Bench(fake_clock)
+    door, departures = Counting(bench.sender), Departures()
+    all_of_them = monitors(bench, 2 * AT_ONCE + 3)
+    departures.begin(all_of_them[:-1])
+    assert len(door.begun) == AT_ONCE
+    departures.begin(all_of_them[-1:])
+    assert len(door.begun) == AT_ONCE  # nobody overtakes
+    await asyncio.sleep(0)
+    assert len(door.begun) == 2 * AT_ONCE
+    await fake_clock.settle()
+    assert door.begun == [monitor.run.id for monitor in all_of_them]
+
+
+async def test_one_that_is_stopped_before_its_turn_is_not_sent_and_says_so(fake_clock):
+    bench = Bench(fake_clock, mailbox=1000)
+    door, departures = Counting(bench.sender), Departures()
+    all_of_them = monitors(bench, AT_ONCE + 2)
+    departures.begin(all_of_them)
+    all_of_them[-1].stop("cancel")
+    await fake_clock.settle()
+    assert door.begun == [monitor.run.id for monitor in all_of_them[:-1]]
+    assert bench.result().outcome.kind == "cancelled"
+    assert bench.ended == all_of_them[-1:]
+
+
+async def test_one_whose_turn_comes_after_the_lease_is_given_back_unsent(fake_clock):
+    bench = Bench(fake_clock, mailbox=1000)
+    door, departures = Counting(bench.sender), Departures()
+    all_of_them = monitors(bench, AT_ONCE + 1)
+    departures.begin(all_of_them)
+    bench.lease.renew(fake_clock.monotonic() - 4.5)
+    await fake_clock.settle()
+    assert len(door.begun) == AT_ONCE
+    assert bench.ended == all_of_them[-1:]
