@@ -22,6 +22,7 @@ from onthedot.launcher.launch import jobs_file_of
 from onthedot.settings import Settings, load_settings
 from onthedot.store import Store, open_driver
 from onthedot.store.migrate import check_version
+from onthedot.timing.zones import zone_data
 from onthedot.version import __version__
 
 __all__ = ["Finding", "examine"]
@@ -51,7 +52,7 @@ async def examine(store: str | None, file: str | None, server: str | None, key: 
 
 def _versions() -> Finding:
     found = f"onthedot {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
-    return _ok("versions", found)
+    return _ok("versions", f"{found}, time zones {zone_data()}")
 
 
 def _settings(settings: Settings) -> Finding:

@@ -60,6 +60,7 @@ def schedule_of(expression: str, tz: str, start: str | None = None, end: str | N
 
 def _local(fire: str, tz: str) -> str:
     from datetime import datetime
-    from zoneinfo import ZoneInfo
 
-    return datetime.fromisoformat(fire).astimezone(ZoneInfo(tz)).strftime("%a %Y-%m-%d %H:%M:%S %Z")
+    from onthedot.timing.zones import zone
+
+    return datetime.fromisoformat(fire).astimezone(zone(tz)).strftime("%a %Y-%m-%d %H:%M:%S %Z")

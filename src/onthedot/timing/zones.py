@@ -4,14 +4,20 @@
 made of. So each zone's year is cut once into stretches of constant offset, by probing every three days and bisecting
 between probes that differ (0.4 ms a zone and year, cached). No zone ever changed twice within three days; a test reads
 that from the zone files.
+
+The rules are those of the `tzdata` package, which is pinned with the others, and not those of the system, which Python
+would read first: nodes on different systems must agree on when a job is due. Who sets PYTHONTZPATH decides for
+themselves.
 """
 
 from __future__ import annotations
 
 import difflib
+import os
 import zoneinfo
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import import_module, resources
 from typing import NamedTuple
 
 from onthedot.model.duration import DAY, SECOND
@@ -26,6 +32,8 @@ __all__ = [
     "is_zone",
     "stretch_at",
     "wall_of",
+    "zone",
+    "zone_data",
 ]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,9 +56,28 @@ class Stretch(NamedTuple):
     before: int
 
 
-@lru_cache(maxsize=1)
+@cache
+def zone(name: str) -> zoneinfo.ZoneInfo:
+    if _operators():
+        return zoneinfo.ZoneInfo(name)
+    with resources.files("tzdata.zoneinfo").joinpath(*name.split("/")).open("rb") as file:
+        return zoneinfo.ZoneInfo.from_file(file, key=name)
+
+
+def zone_data() -> str:
+    """Whose rules they are."""
+    return os.environ["PYTHONTZPATH"] if _operators() else str(import_module("tzdata").IANA_VERSION)
+
+
+@cache
 def _names() -> frozenset[str]:
-    return frozenset(zoneinfo.available_timezones() - _NOT_NAMES)
+    if _operators():
+        return frozenset(zoneinfo.available_timezones() - _NOT_NAMES)
+    return frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split()) - _NOT_NAMES
+
+
+def _operators() -> bool:
+    return bool(os.environ.get("PYTHONTZPATH"))
 
 
 def is_zone(name: str) -> bool:
@@ -69,9 +96,9 @@ def close_names(name: str) -> list[str]:
 
 
 @lru_cache(maxsize=8192)
-def _stretches(zone: str, year: int) -> tuple[Stretch, ...]:
+def _stretches(name: str, year: int) -> tuple[Stretch, ...]:
     """The stretches of one UTC year. The first begins at New Year whether the clocks changed there or not."""
-    info = zoneinfo.ZoneInfo(zone)
+    info = zone(name)
     begin, end = (_year_start(y) for y in (year, year + 1))
     found, before = [], _offset(info, begin - SECOND)
     start, offset = begin, _offset(info, begin)
@@ -103,15 +130,15 @@ def _offset(info: zoneinfo.ZoneInfo, t: int) -> int:
     return shift // _MS
 
 
-def stretch_at(zone: str, t: int) -> Stretch:
+def stretch_at(name: str, t: int) -> Stretch:
     """The stretch that the instant `t` lies in. `t` is between EARLIEST and LATEST."""
     year = (_EPOCH + timedelta(milliseconds=t)).year
-    return next(stretch for stretch in _stretches(zone, year) if t < stretch.end)
+    return next(stretch for stretch in _stretches(name, year) if t < stretch.end)
 
 
-def is_dst_change(zone: str, t: int) -> bool:
+def is_dst_change(name: str, t: int) -> bool:
     """Did daylight saving time begin or end at `t`? (Else the zone itself moved, as Apia's over the date line.)"""
-    info = zoneinfo.ZoneInfo(zone)
+    info = zone(name)
     before, after = ((_EPOCH + timedelta(milliseconds=u)).astimezone(info).dst() for u in (t - SECOND, t))
     return before != after
 
@@ -121,7 +148,7 @@ def wall_of(local: datetime) -> int:
     return (local.replace(tzinfo=UTC) - _EPOCH) // _MS
 
 
-def from_local(zone: str, local: datetime) -> int | None:
+def from_local(name: str, local: datetime) -> int | None:
     """The instant of a naive local time: in a gap the first valid one after it, in a fold the first pass.
 
     None if it is outside EARLIEST to LATEST.
@@ -129,7 +156,7 @@ def from_local(zone: str, local: datetime) -> int | None:
     wall = wall_of(local)
     if not EARLIEST + 2 * DAY <= wall <= LATEST - 2 * DAY:
         return None
-    stretch = stretch_at(zone, wall - 2 * DAY)
+    stretch = stretch_at(name, wall - 2 * DAY)
     while wall >= stretch.end + stretch.offset:
-        stretch = stretch_at(zone, stretch.end)
+        stretch = stretch_at(name, stretch.end)
     return max(stretch.start, wall - stretch.offset)

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from tests.unit.timing.zone_files import zone_file
+
 Reading = tuple[int, int, int, datetime]  # second, minute, hour, midnight before them
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -121,7 +123,8 @@ def reading(wall: datetime) -> Reading:
 @functools.lru_cache(maxsize=64)
 def readings(zone: str, begin: int, end: int, tick: int) -> list[tuple[int, datetime, Reading]]:
     """(instant in ms, what the wall clock shows, the same in parts) for each tick in [begin, end)."""
-    info = ZoneInfo(zone)
+    with zone_file(zone).open("rb") as file:
+        info = ZoneInfo.from_file(file)
     found = []
     for u in range(begin, end, tick):
         wall = (EPOCH + timedelta(milliseconds=u)).astimezone(info).replace(tzinfo=None, fold=0)

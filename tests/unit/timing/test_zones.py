@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zoneinfo
+from collections.abc import Iterator
 from datetime import datetime
-from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from onthedot.model.duration import DAY
-from onthedot.timing.zones import EARLIEST, LATEST, close_names, from_local, is_zone, stretch_at
+from onthedot.model.duration import DAY, HOUR
+from onthedot.timing import zones
+from onthedot.timing.zones import EARLIEST, LATEST, close_names, from_local, is_zone, stretch_at, zone_data
 from tests.unit.timing.changes import CHANGES, ms
+from tests.unit.timing.zone_files import zone_file
 
 ODD_ZONES = sorted({zone for zone, _ in CHANGES} | {"Asia/Gaza", "America/Recife", "Pacific/Kwajalein", "Africa/Cairo"})
 
 
 def changes_in_file(zone: str) -> list[tuple[int, int, int]]:
     """(second, old offset, new offset), read from the compiled zone file (RFC 9636) by nobody's code but this."""
-    system = [Path(root, zone) for root in zoneinfo.TZPATH if Path(root, zone).is_file()]
-    file = system[0] if system else resources.files("tzdata.zoneinfo").joinpath(*zone.split("/"))
-    data = file.read_bytes()
+    data = zone_file(zone).read_bytes()
 
     def header(at: int) -> tuple[int, ...]:
         return struct.unpack(">6l", data[at + 20 : at + 44])
@@ -58,6 +59,39 @@ def test_stretches_are_those_of_the_zone_file(zone: str) -> None:
             found.append((following.start // 1000, stretch.offset // 1000, following.offset // 1000))
         stretch = following
     assert found[: len(expected)] == expected
+
+
+@pytest.fixture
+def another_system(tmp_path: Path) -> Iterator[Path]:
+    """One whose zone files are wrong, or newer: there Berlin keeps Tokyo's time, and there is a base on Mars."""
+    for name in ("Europe/Berlin", "Mars/Base"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(zone_file("Asia/Tokyo").read_bytes())
+    caches = (zones.zone, zones._names, zones._stretches)
+    zoneinfo.reset_tzpath([tmp_path])
+    for kept in caches:
+        kept.cache_clear()
+    yield tmp_path
+    zoneinfo.reset_tzpath()
+    zoneinfo.ZoneInfo.clear_cache()
+    for kept in caches:
+        kept.cache_clear()
+
+
+@pytest.mark.usefixtures("another_system")
+def test_nodes_agree_whatever_their_systems_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONTZPATH", raising=False)
+    assert stretch_at("Europe/Berlin", ms("2026-07-01T00:00:00Z")).offset == 2 * HOUR
+    assert not is_zone("Mars/Base")
+    assert re.fullmatch(r"20\d\d[a-z]", zone_data())
+
+
+def test_who_names_a_place_for_zones_decides(another_system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONTZPATH", str(another_system))
+    zoneinfo.ZoneInfo.clear_cache()
+    assert stretch_at("Europe/Berlin", ms("2026-07-01T00:00:00Z")).offset == 9 * HOUR
+    assert is_zone("Mars/Base")
+    assert zone_data() == str(another_system)
 
 
 @pytest.mark.parametrize("t", [EARLIEST, EARLIEST + 1, 0, LATEST - 1])
