@@ -18,19 +18,24 @@ _JSON = (b"content-type", b"application/json")
 class Json(ASGIResponse):
     """The framework's own, made by hand: its constructor takes as long as all of a create's checks together."""
 
-    __slots__ = ("_lines",)
+    __slots__ = ("given",)
 
     def __init__(self, body: bytes, status: int, headers: dict[str, str] | None) -> None:
         self.body = body
         self.status_code = status
-        self._lines = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in (headers or {}).items()]
-        self._lines += (_JSON, (b"content-length", str(len(body)).encode()))
+        self.given = headers or {}
 
     def encode_headers(self) -> list[tuple[bytes, bytes]]:
-        return self._lines
+        lines = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self.given.items()]
+        return [*lines, _JSON, (b"content-length", str(len(self.body)).encode())]
+
+    def lines(self) -> bytes:
+        """The headers as they are written."""
+        given = "".join([f"{name}: {value}\r\n" for name, value in self.given.items()])
+        return f"{given}content-type: application/json\r\ncontent-length: {len(self.body)}\r\n".encode("latin-1")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self._lines})
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.encode_headers()})
         await send({"type": "http.response.body", "body": self.body, "more_body": False})
 
 

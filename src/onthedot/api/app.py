@@ -77,7 +77,7 @@ class App:
         router.state["allowed"] = {path: ", ".join(sorted(methods)) for path, methods in _methods(router).items()}
         router.state["openapi"] = lambda: self.openapi
         self._edge = Edge(router, context.metrics, context.clock)
-        self.express: Express | None = Express(router, self._edge)  # None: everything takes the long way
+        self.express: Express | None = Express(router, self._edge, context)  # None: everything takes the long way
 
     @cached_property
     def openapi(self) -> dict[str, Any]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from onthedot.api.context import Connection, service_of
-from onthedot.api.operations import Req, operation_of
+from onthedot.api.operations import Access, Req, operation_of
 from onthedot.api.origin import from_elsewhere, host_is_loopback
 from onthedot.api.problems import HttpProblem
 from onthedot.errors import Forbidden, Unauthorized
 from onthedot.model.key import SCOPES
 from onthedot.service import Principal
 
-__all__ = ["COOKIE", "guard", "identify"]
+__all__ = ["COOKIE", "bearer_of", "guard", "identify", "may"]
 
 COOKIE = "otd_session"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -41,7 +41,7 @@ async def guard(connection: Req) -> None:
         if declared.page:
             raise HttpProblem(303, "log in first", {"location": "/login"}) from None
         raise
-    if SCOPES.index(principal.scope) < SCOPES.index(declared.access):
+    if not may(principal, declared.access):
         raise Forbidden(f"this needs the scope {declared.access!r}; the key given has {principal.scope!r}")
     scope: Any = connection.scope
     scope["principal"] = principal
@@ -68,6 +68,10 @@ async def identify(connection: Connection) -> Principal:
             f"open on this machine only, not under the name {host[:200]!r}; make a key: onthedot keys create"
         )
     return principal
+
+
+def may(principal: Principal, access: Access) -> bool:
+    return access == "public" or SCOPES.index(principal.scope) >= SCOPES.index(access)
 
 
 def bearer_of(header: str | None) -> str | None:

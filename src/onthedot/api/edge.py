@@ -15,7 +15,7 @@ from onthedot.api.problems import answer_problem
 from onthedot.clock import Clock
 from onthedot.telemetry.metrics import Metrics
 
-__all__ = ["CONTENT_SECURITY_POLICY", "Edge", "header_lines", "secured_lines", "with_security"]
+__all__ = ["CONTENT_SECURITY_POLICY", "UNCACHED_LINES", "Edge", "header_lines", "secured_lines", "with_security"]
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -37,8 +37,7 @@ class Edge:
     def __init__(self, app: ASGIApp, metrics: Metrics, clock: Clock) -> None:
         self.app = app
         self.clock = clock
-        self._metrics = metrics
-        self._series: dict[tuple[str, str, int], tuple[Any, Any]] = {}
+        self._requests = metrics.requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         kind = str(scope["type"])
@@ -75,14 +74,10 @@ class Edge:
             self.count(method, scope.get("path_template", "unmatched"), status, self.clock.monotonic() - began)
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        known = (method if method in METHODS else "other", route, status)
-        series = self._series.get(known)
-        if series is None:
-            counter = self._metrics.requests.labels(known[0], route, str(status))
-            series = self._series[known] = (counter, self._metrics.request_seconds.labels(known[0], route))
-        series[0].inc()
+        known = method if method in METHODS else "other"
+        self._requests.count(known, route, status)
         if route != "/v1/events":  # how long somebody listens is not how long an answer takes
-            series[1].observe(seconds)
+            self._requests.time(known, route, seconds)
 
 
 def with_security(headers: Any) -> list[tuple[bytes, bytes]]:
@@ -98,10 +93,10 @@ def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 _SECURITY_LINES = header_lines(SECURITY_HEADERS)
-_UNCACHED_LINES = header_lines(UNCACHED)
+UNCACHED_LINES = header_lines(UNCACHED)
 
 
 def secured_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
     """`with_security` as it is written: what is added is the same every time."""
     cached = any(name == b"cache-control" for name, _ in headers)
-    return header_lines(headers) + (_SECURITY_LINES if cached else _UNCACHED_LINES)
+    return header_lines(headers) + (_SECURITY_LINES if cached else UNCACHED_LINES)

@@ -21,7 +21,7 @@ from onthedot.model.schedule import SCHEDULE_KINDS
 from onthedot.model.target import TARGET_TYPES
 from onthedot.store import JobFilter
 
-__all__ = ["routes"]
+__all__ = ["job_created", "routes"]
 
 FILTERS = (
     text("q", "Prefix of the key or the name, in upper or lower case", longest=200),
@@ -60,6 +60,10 @@ async def create_job(request: Req) -> ASGIResponse:
     """
     spec = await read_json(request, JobSpec)
     job = await service_of(request).create_job(tenant_of(request), spec, idempotency_key(request))
+    return job_created(job)
+
+
+def job_created(job: JobView) -> ASGIResponse:
     return answers.job_answer(job, 201, {"location": f"/v1/jobs/{job.id}"})
 
 

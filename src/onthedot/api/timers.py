@@ -12,7 +12,7 @@ from onthedot.api.identifiers import whole_id
 from onthedot.api.operations import Req, operation
 from onthedot.model.timer import TimerSpec, TimerView
 
-__all__ = ["routes"]
+__all__ = ["routes", "timer_created"]
 
 
 @operation(
@@ -33,6 +33,10 @@ async def create_timer(request: Req) -> ASGIResponse:
     """
     spec = await read_json(request, TimerSpec)
     timer = await service_of(request).create_timer(tenant_of(request), spec, idempotency_key(request))
+    return timer_created(timer)
+
+
+def timer_created(timer: TimerView) -> ASGIResponse:
     return answers.json(timer, 201, {"location": f"/timers/{timer.id}"})
 
 

@@ -36,7 +36,7 @@ _LABEL = re.compile(r"[\w-]{1,63}")  # letters of any script; the resolver has t
 
 def check_spec(spec: JobSpec) -> None:
     """Raises Invalid with every problem."""
-    problems = [*_policy(spec.policy), *_tags(spec.tags), *target_problems(spec.target)]
+    problems = [*_policy(spec.policy), *(_tags(spec.tags) if spec.tags else ()), *target_problems(spec.target)]
     if problems:
         raise Invalid(problems)
 
@@ -45,6 +45,8 @@ def target_problems(target: Target) -> list[FieldProblem]:
     """What is wrong with a target wherever it would run."""
     match target:
         case WebhookTarget():
+            if not target.headers and target.secret is None and url_problem(target.url) is None:
+                return []
             return list(_webhook(target))
         case FunctionTarget():
             return list(_function(target))

@@ -22,6 +22,17 @@ class DatabaseTime:
         self._answer: int | None = None
         self._asked_at = 0.0
 
+    def known(self) -> int | None:
+        """What `now` would say without asking; None: it would ask."""
+        if self._answer is None or self._clock.monotonic() - self._asked_at >= GOOD_FOR:
+            return None
+        return self.carried()
+
+    def carried(self) -> int:
+        """The last answer and the time since, however long that is; it must have been asked before."""
+        assert self._answer is not None
+        return self._answer + int((self._clock.monotonic() - self._asked_at) * 1000)
+
     async def now(self) -> int:
         """Milliseconds; never ahead of the database by more than a clock drifts in a second."""
         sent = self._clock.monotonic()

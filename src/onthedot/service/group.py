@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import cast
+from typing import Protocol, cast
 
 from onthedot.errors import Invalid, OnTheDotError, StoreUnavailable
 from onthedot.model.job import JobView
 from onthedot.store import NewJob
 from onthedot.telemetry import emit
 
-__all__ = ["GROUP_LIMIT", "CreateGroup"]
+__all__ = ["GROUP_LIMIT", "Caller", "CreateGroup"]
 
 GROUP_LIMIT = 1000
 WRITERS = 3
@@ -27,8 +27,16 @@ Answer = JobView | OnTheDotError
 Write = Callable[[Sequence[NewJob]], Awaitable[Sequence[Answer]]]
 
 
+class Caller(Protocol):
+    """Who is told what became of its items."""
+
+    def answer(self, place: int, answer: Answer) -> None:
+        """Must not raise: others wait for theirs."""
+        ...
+
+
 class _Call:
-    """What one caller waits for: an answer per item, and one future for them all."""
+    """A caller that waits: an answer per item, and one future for them all."""
 
     __slots__ = ("answers", "done", "left")
 
@@ -44,7 +52,7 @@ class _Call:
             self.done.set_result(None)
 
 
-Waiting = tuple[NewJob, _Call, int]  # the item, who asked for it, its place there
+Waiting = tuple[NewJob, Caller, int]  # the item, who asked for it, its place there
 
 
 class CreateGroup:
@@ -65,6 +73,11 @@ class CreateGroup:
         self._start_writers()
         await call.done
         return [answer for answer in call.answers if answer is not None]
+
+    def add(self, item: NewJob, caller: Caller) -> None:
+        """For a caller that does not wait: it is told, by place 0, from the step of the loop that knows."""
+        self._line.append((item, caller, 0))
+        self._start_writers()
 
     def _start_writers(self) -> None:
         """One always; another only for a full group: two half groups would be two commits instead of one."""

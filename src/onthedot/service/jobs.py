@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any
@@ -22,11 +23,14 @@ from onthedot.service.wired import Wired, idempotency
 from onthedot.store import Idempotency, JobFilter, NewJob, Page, SyncReport
 from onthedot.store.records import keep_secret
 from onthedot.telemetry import emit
+from onthedot.timing import plain_delay
 
-__all__ = ["BATCH_LIMIT", "JobVerbs"]
+__all__ = ["BATCH_LIMIT", "Answered", "JobVerbs"]
 
 BATCH_LIMIT = 5000
 BREATH = 200
+Answered = Callable[[JobView | OnTheDotError], None]
+_log = logging.getLogger("onthedot.service")
 
 
 class JobVerbs(Wired):
@@ -40,6 +44,22 @@ class JobVerbs(Wired):
                 raise
             return earlier
         return await self.create_checked(tenant, spec, repeat)
+
+    def take_job(self, tenant: int, spec: JobSpec, answered: Answered) -> bool:
+        """`create_job` for a job that nothing need be asked about and no node hinted at: it is answered from the step
+        of the loop that knows, without a task. False: nothing was done, and `create_job` has the answer."""
+        now = self.time.known()
+        if now is None:
+            return False
+        slot = plain_delay(spec.schedule, now)
+        if slot is None or slot - now <= self.unhinted:
+            return False
+        try:
+            check_job(spec, self.targets, now=now)
+        except Invalid:
+            return False
+        self.creates.add(NewJob(tenant=tenant, spec=self._settled(spec)), _Taken(tenant, answered))
+        return True
 
     async def _earlier(self, tenant: int, repeats: Sequence[Idempotency | None]) -> list[JobView | None]:
         """What a repeat of a request that was fine then is answered: its `at` may have passed since, and the answer to
@@ -219,6 +239,24 @@ class JobVerbs(Wired):
         if spec.policy.timeout is not None or not isinstance(spec.target, WebhookTarget):
             return spec
         return msgspec.structs.replace(spec, policy=_with_timeout(spec.policy, self.settings.timeout_seconds))
+
+
+class _Taken:
+    """A caller that is called back. What it makes of the answer is its own affair: the others get theirs."""
+
+    __slots__ = ("_answered", "_tenant")
+
+    def __init__(self, tenant: int, answered: Answered) -> None:
+        self._tenant = tenant
+        self._answered = answered
+
+    def answer(self, _place: int, answer: JobView | OnTheDotError) -> None:
+        if isinstance(answer, JobView):
+            emit("job.created", tenant=self._tenant, job_id=answer.id)
+        try:
+            self._answered(answer)
+        except Exception:
+            _log.exception("a create could not be answered")
 
 
 @lru_cache(maxsize=256)

@@ -31,6 +31,10 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     key_id: int | None = None
 
 
+ANYBODY = Principal(tenant=DEFAULT_TENANT, scope="admin")
+"""Who asks an open server."""
+
+
 def new_key() -> str:
     return "otd_" + secrets.token_urlsafe(32)
 
@@ -67,7 +71,7 @@ class KeyVerbs(Wired):
         """The principal of a request, or Unauthorized. Without a key only an open server answers."""
         if bearer is None:
             if await self.is_open():
-                return Principal(tenant=DEFAULT_TENANT, scope="admin")
+                return ANYBODY
             raise Unauthorized("an API key is needed: `Authorization: Bearer otd_…` (`onthedot keys create` makes one)")
         hashed = hash_key(bearer)
         known = self._known.get(hashed)
@@ -81,6 +85,15 @@ class KeyVerbs(Wired):
             principal = Principal(tenant=found.tenant, scope=found.scope, key_id=found.id)
             known = self._known[hashed] = (self.clock.monotonic() + KNOWN_FOR, principal)
         return known[1]
+
+    def known_principal(self, bearer: str | None) -> Principal | None:
+        """What `authenticate` would say without asking the store; None: it would ask, or refuse."""
+        now = self.clock.monotonic()
+        if bearer is None:
+            until, locked = self._locked
+            return ANYBODY if self._may_be_open and not locked and until > now else None
+        known = self._known.get(hash_key(bearer))
+        return None if known is None or known[0] <= now else known[1]
 
     async def is_open(self) -> bool:
         """For one person on one machine: bound to loopback, no key ever made, and nobody asked for keys."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
-from onthedot.errors import Invalid
+from onthedot.errors import Invalid, OnTheDotError
 from onthedot.model.duration import DAY, HOUR, MINUTE, SECOND, Duration
 from onthedot.model.instant import parse_rfc3339
-from onthedot.model.job import JobSpec
+from onthedot.model.job import JobSpec, JobView
 from onthedot.model.schedule import Schedule
 from onthedot.model.target import WebhookTarget
 from onthedot.model.timer import TimerSpec, TimerView
@@ -34,9 +36,24 @@ class TimerVerbs(JobVerbs):
                 ]
             ) from None
         job = await self.create_checked(tenant, spec, idempotency("timers", idempotency_key, timer))
+        return self._view(job, int(spec.schedule.in_ or 0), await self.time.now())
+
+    def take_timer(self, tenant: int, timer: TimerSpec, answered: Callable[[TimerView | OnTheDotError], None]) -> bool:
+        """`create_timer` as `take_job` is `create_job`."""
+
+        def as_timer(job: JobView | OnTheDotError) -> None:
+            answered(self._view(job, total, self.time.carried()) if isinstance(job, JobView) else job)
+
+        try:
+            spec = job_of_timer(timer)
+        except Invalid:
+            return False
+        total = int(spec.schedule.in_ or 0)
+        return self.take_job(tenant, spec, as_timer)
+
+    def _view(self, job: JobView, total: int, now: int) -> TimerView:
         due = parse_rfc3339(job.next_run) if job.next_run is not None else None
-        left = 0 if due is None else min(due - await self.time.now(), int(spec.schedule.in_ or 0))
-        return TimerView(id=job.id, time_left=_whole_seconds(left))
+        return TimerView(id=job.id, time_left=_whole_seconds(0 if due is None else min(due - now, total)))
 
     async def get_timer(self, tenant: int, timer_id: int) -> TimerView:
         return TimerView(id=timer_id, time_left=_whole_seconds(await self.store.timer_left(tenant, timer_id)))

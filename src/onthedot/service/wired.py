@@ -26,16 +26,17 @@ class Wired:
         self.time = DatabaseTime(store.now, clock)
         self.creates = CreateGroup(store.create_jobs)
 
+        self.unhinted = 2 * settings.poll_interval + settings.lookahead
+        """What is due later than this is found by every node in time without a hint: a poll gap is randomised up to
+        twice the interval, and a node claims LOOKAHEAD before the instant."""
+
     async def hint(self, *jobs: JobView) -> None:
-        """Wake the nodes only for what is due before they would have looked by themselves: a poll gap is randomised up
-        to twice the interval, and a node claims LOOKAHEAD before the instant."""
+        """Wake the nodes only for what is due before they would have looked by themselves."""
         soonest = min((job.next_run for job in jobs if job.next_run is not None), default=None)
         if soonest is None:
             return
-        soon = await self.time.now() + 2 * self.settings.poll_interval + self.settings.lookahead
-        if soonest < format_instant(
-            soon
-        ):  # instants of one form: as texts they have the same order, and reading is dear
+        soon = format_instant(await self.time.now() + self.unhinted)
+        if soonest < soon:  # instants of one form: as texts they have the same order, and reading is dear
             await self.hint_now()
 
     async def hint_now(self) -> None:

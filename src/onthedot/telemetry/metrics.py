@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from onthedot.telemetry.bus import Event, Telemetry
+from onthedot.telemetry.requests import RequestCounts
 
 __all__ = ["CONTENT_TYPE", "Metrics"]
 
@@ -17,7 +18,6 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # a time of birth be
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _LATENESS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600)
 _DURATION = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200)
-_REQUEST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 _STATUSES = ("DONE", "FAILED", "CANCELLED")
 _SKIP_REASONS = ("coalesced", "overlap", "late", "paused", "excluded")
 
@@ -55,12 +55,8 @@ class Metrics:
         self.duration = Histogram(
             "onthedot_run_duration_seconds", "How long runs took", buckets=_DURATION, registry=registry
         )
-        self.requests = Counter(
-            "onthedot_http_requests", "Answers by route and status", ["method", "route", "status"], registry=registry
-        )
-        self.request_seconds = Histogram(
-            "onthedot_http_request_seconds", "Time to answer", ["method", "route"], buckets=_REQUEST, registry=registry
-        )
+        self.requests = RequestCounts()
+        registry.register(self.requests)
         self.due = Gauge("onthedot_runs_due", "Runs that are due and not claimed", registry=registry)
         self.oldest = Gauge("onthedot_oldest_due_seconds", "How long the oldest due run has waited", registry=registry)
         self.running = Gauge("onthedot_runs_running", "Runs claimed and not finished, all nodes", registry=registry)
