@@ -150,3 +150,19 @@ async def test_many_senders_and_one_reader_lose_nothing():
     await asyncio.gather(*(mailbox.put(number) for number in range(100)))
     await reader
     assert sorted(taken) == list(range(100))
+
+
+async def test_who_waits_for_enough_is_not_woken_before():
+    mailbox: Mailbox[int] = Mailbox(10)
+    waiting = asyncio.ensure_future(mailbox.until(lambda item: item == 3))
+    await settle()
+    mailbox.put_over(1)
+    mailbox.put_over(2)
+    await settle()
+    assert not waiting.done()
+    mailbox.put_over(3)
+    await settle()
+    assert waiting.done()
+    assert mailbox.take_all() == [1, 2, 3]  # nothing was taken
+    mailbox.put_over(4)
+    assert await mailbox.take() == 4

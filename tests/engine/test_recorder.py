@@ -9,6 +9,7 @@ import pytest
 
 from onthedot.clock import FakeClock
 from onthedot.engine.backoff import Backoff
+from onthedot.engine.gathering import INSIDE, OUTSIDE, TOGETHER, Gathering
 from onthedot.engine.health import Health
 from onthedot.engine.holdings import Holdings
 from onthedot.engine.mailbox import Mailbox
@@ -18,7 +19,7 @@ from onthedot.model.run import Outcome
 from onthedot.plan import Dead, Done, Retry, on_outcome
 from onthedot.store import Finished, FinishReport
 from onthedot.telemetry import Event, subscribe
-from tests.engine.making import FAILED, OK, claimed
+from tests.engine.making import FAILED, FUNCTION, OK, claimed
 from tests.engine.scripted import AWAY, ScriptedStore
 
 
@@ -34,6 +35,7 @@ class Bench:
         self.holdings = Holdings()
         self.health = Health()
         self.expected: list[int] = []
+        self.next_fires_in: float | None = None
         self.recorder = Recorder(
             "me",
             mailbox=self.mailbox,
@@ -42,6 +44,7 @@ class Bench:
             holdings=self.holdings,
             health=self.health,
             backoff=Backoff(random.Random(1)),
+            gathering=Gathering(frozenset({"function"}), lambda: self.next_fires_in),
             expect=self.expected.append,
         )
 
@@ -113,6 +116,84 @@ async def test_one_alone_is_written_at_once_and_those_that_follow_closely_togeth
     await fake_clock.advance(APART / 4)
     assert step.done()
     assert [[item.run.id for item in batch] for batch in bench.store.asked_for("finish")] == [["1-1"], ["2-1", "3-1"]]
+
+
+async def in_step(bench: Bench) -> asyncio.Future[None]:
+    await bench.clock.advance(1)  # long after whatever was written last
+    step = asyncio.ensure_future(bench.recorder.step())
+    await bench.clock.settle()
+    return step
+
+
+async def test_what_was_called_outside_waits_for_one_other_that_is_about_to_fire(bench, fake_clock):
+    bench.next_fires_in = OUTSIDE / 2
+    bench.ended("1-1")
+    step = await in_step(bench)
+    assert not step.done()
+    bench.ended("2-1")
+    await fake_clock.settle()
+    assert step.done()
+    assert [len(batch) for batch in bench.store.asked_for("finish")] == [2]
+
+
+async def test_but_not_for_long(bench, fake_clock):
+    bench.next_fires_in = OUTSIDE / 2
+    bench.ended("1-1")
+    step = await in_step(bench)
+    await fake_clock.advance(OUTSIDE * 0.99)
+    assert not step.done()
+    await fake_clock.advance(OUTSIDE * 0.02)
+    assert step.done()
+
+
+async def test_nor_if_nothing_is_about_to_fire(bench):
+    bench.next_fires_in = OUTSIDE
+    bench.ended("1-1")
+    assert (await in_step(bench)).done()
+    bench.next_fires_in = None
+    bench.ended("2-1")
+    assert (await in_step(bench)).done()
+
+
+async def test_what_ran_in_this_process_waits_for_two_others(bench, fake_clock):
+    bench.next_fires_in = INSIDE / 2
+    bench.ended("1-1", target=FUNCTION)
+    step = await in_step(bench)
+    for number in range(2, TOGETHER):
+        bench.ended(f"{number}-1", target=FUNCTION)
+        await fake_clock.settle()
+        assert not step.done()
+    bench.ended("9-1", target=FUNCTION)
+    await fake_clock.settle()
+    assert step.done()
+    assert [len(batch) for batch in bench.store.asked_for("finish")] == [TOGETHER]
+
+
+async def test_what_was_called_outside_does_not_wait_as_long_as_what_ran_inside(bench, fake_clock):
+    bench.next_fires_in = 0.001
+    bench.ended("1-1", target=FUNCTION)
+    step = await in_step(bench)
+    bench.ended("2-1")
+    await fake_clock.settle()
+    assert step.done()
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_what_goes_back_and_who_keeps_others_waiting_is_written_at_once(bench, fake_clock, first):
+    bench.next_fires_in = 0.001
+    hasty = [lambda: bench.given_back("3-1"), lambda: bench.ended("4-1", target=FUNCTION, overlap="queue")]
+    for come in hasty:
+        if not first:
+            bench.ended("1-1", target=FUNCTION)
+            step = await in_step(bench)
+            assert not step.done()
+            come()
+            await fake_clock.settle()
+        else:
+            come()
+            step = await in_step(bench)
+        assert step.done()
+        assert bench.recorder.idle
 
 
 async def test_many_that_wait_are_not_kept_waiting(bench):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -14,12 +15,15 @@ from onthedot.engine.lease import Lease
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import LOOK, TICK, SchedulerMessage
 from onthedot.engine.timer import MIN_GAP, Timer
+from onthedot.model.run import ClaimedRun
 from tests.engine.making import claimed
 
 
 class Bench:
     def __init__(self, clock: FakeClock, *, poll: float = 100.0, granularity: float = 1000.0) -> None:
         self.clock = clock
+        self.steps: list[asyncio.Task[None]] = []
+        self.ticked: list[tuple[float, ClaimedRun | None]] = []
         self.time = DatabaseClock(clock)
         self.time.observe(clock.now_ms(), clock.monotonic(), clock.monotonic())
         self.lease = Lease(clock, 5.0, renewed=lambda: self.timer.wake())
@@ -39,7 +43,8 @@ class Bench:
         )
 
     def due_in(self, ms: int) -> None:
-        self.agenda.push(claimed(due_at=self.clock.now_ms() + ms), self.clock.now_ms() + ms)
+        at = self.clock.now_ms() + ms
+        self.agenda.push(claimed(f"1-{at}", due_at=at), at)
 
     async def first_look(self) -> None:
         """A timer looks as soon as it starts."""
@@ -48,16 +53,37 @@ class Bench:
         await self.clock.advance(MIN_GAP)
 
     async def stepping(self) -> asyncio.Task[None]:
+        """What comes by the alarm comes on the alarm's own turn: the step goes on until somebody rings."""
         step = asyncio.ensure_future(self.timer.step())
+        self.steps.append(step)
         await self.clock.settle()
         return step
 
+    async def end(self) -> None:
+        for step in self.steps:
+            step.cancel()
+        await asyncio.gather(*self.steps, return_exceptions=True)
+
+
+class Looked(Agenda):
+    """Tells when somebody looks at its head."""
+
+    def __init__(self, told: Callable[[], None]) -> None:
+        super().__init__()
+        self._told = told
+
+    @property
+    def head(self) -> int | None:
+        self._told()
+        return super().head
+
 
 @pytest.fixture
-async def bench(fake_clock: FakeClock) -> Bench:
+async def bench(fake_clock: FakeClock) -> AsyncIterator[Bench]:
     bench = Bench(fake_clock)
     await bench.first_look()
-    return bench
+    yield bench
+    await bench.end()
 
 
 async def test_ticks_at_the_instant_and_not_before(bench, fake_clock):
@@ -114,13 +140,14 @@ async def test_polls_at_random_gaps_within_the_interval(fake_clock):
     bench = Bench(fake_clock, poll=1.0)
     await bench.first_look()
     gaps = []
+    await bench.stepping()
     for _ in range(20):
         before = fake_clock.monotonic()
-        step = await bench.stepping()
-        while not step.done():
+        while not bench.mailbox:
             await fake_clock.advance(0.01)
         assert bench.mailbox.take_all() == [LOOK]
         gaps.append(round(fake_clock.monotonic() - before, 2))
+    await bench.end()
     assert all(0.5 <= gap <= 1.01 for gap in gaps)
     assert len(set(gaps)) > 10
 
@@ -128,9 +155,12 @@ async def test_polls_at_random_gaps_within_the_interval(fake_clock):
 async def test_the_granularity_is_the_longest_sleep(fake_clock):
     bench = Bench(fake_clock, granularity=1.0)
     await bench.first_look()
-    step = await bench.stepping()
-    await fake_clock.advance(1.0)
-    assert step.done()
+    await bench.stepping()
+    looked_at = []
+    bench.agenda = bench.timer._agenda = Looked(lambda: looked_at.append(fake_clock.monotonic()))
+    await fake_clock.advance(2.0)
+    await bench.end()
+    assert sorted(set(looked_at)) == [pytest.approx(MIN_GAP + 1.0), pytest.approx(MIN_GAP + 2.0)]
     assert bench.mailbox.take_all() == []  # awake, and no reason to speak
 
 
@@ -138,11 +168,10 @@ async def test_an_expected_instant_is_looked_for(bench, fake_clock):
     bench.timer.expect(fake_clock.now_ms() + 700)
     bench.timer.expect(fake_clock.now_ms() + 900)
     await bench.timer.step()
-    step = await bench.stepping()
+    await bench.stepping()
     await fake_clock.advance(0.699)
-    assert not step.done()
+    assert bench.mailbox.take_all() == []
     await fake_clock.advance(0.001)
-    assert step.done()
     assert bench.mailbox.take_all() == [LOOK]
 
 
@@ -150,9 +179,8 @@ async def test_looks_within_a_given_time_if_the_poll_is_further_off(bench, fake_
     bench.timer.look_within(0.05)
     bench.timer.look_within(10)
     await bench.timer.step()
-    step = await bench.stepping()
+    await bench.stepping()
     await fake_clock.advance(0.05)
-    assert step.done()
     assert bench.mailbox.take_all() == [LOOK]
 
 
@@ -161,8 +189,6 @@ async def test_no_tick_while_the_lease_forbids_to_start(bench, fake_clock):
     await bench.timer.step()
     step = await bench.stepping()
     await fake_clock.advance(4.6)  # trusted for 4 s
-    assert step.done()
-    step = await bench.stepping()
     assert not step.done()
     assert bench.mailbox.take_all() == []
     bench.lease.renew(fake_clock.monotonic())
@@ -189,5 +215,46 @@ async def test_a_stream_of_hints_is_bundled(bench, fake_clock):
     step = await bench.stepping()
     assert not step.done()
     await fake_clock.advance(MIN_GAP)
-    assert step.done()
     assert bench.mailbox.take_all() == [LOOK]
+
+
+async def test_one_instant_after_the_other_without_a_step_in_between(bench, fake_clock):
+    for ms in (100, 110, 120):
+        bench.due_in(ms)
+    bench.timer._tick = lambda: bench.ticked.append((fake_clock.monotonic(), bench.agenda.pop(bench.time.now_us())))
+    await bench.timer.step()
+    step = await bench.stepping()
+    began = fake_clock.monotonic()
+    await fake_clock.advance(0.2)
+    assert not step.done()
+    assert [round(at - began, 6) for at, run in bench.ticked if run is not None] == [0.1, 0.11, 0.12]
+
+
+async def test_told_to_end_it_fires_nothing_any_more(bench, fake_clock):
+    """A node that was declared lost, or stops, must not begin a run because an alarm was still set."""
+    bench.due_in(100)
+    await bench.timer.step()
+    step = await bench.stepping()
+    step.cancel()
+    await fake_clock.advance(1)
+    assert step.cancelled()
+    assert bench.mailbox.take_all() == []
+
+
+async def test_what_fails_on_the_alarm_s_turn_comes_out_of_the_step(bench, fake_clock):
+    def broken() -> None:
+        raise ValueError("broken")
+
+    bench.timer._tick = broken
+    bench.due_in(100)
+    await bench.timer.step()
+    step = await bench.stepping()
+    await fake_clock.advance(0.1)
+    with pytest.raises(ValueError, match="broken"):
+        await step
+
+
+async def test_it_tells_when_the_next_fires(bench, fake_clock):
+    assert bench.timer.next_tick() is None
+    bench.due_in(100)
+    assert bench.timer.next_tick() == pytest.approx(0.1)

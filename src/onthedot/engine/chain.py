@@ -18,6 +18,7 @@ from onthedot.engine.clockwork import DatabaseClock
 from onthedot.engine.deadlines import Deadlines
 from onthedot.engine.duties import Duties
 from onthedot.engine.gate import Gate
+from onthedot.engine.gathering import Gathering
 from onthedot.engine.health import Health
 from onthedot.engine.heart import BEAT, Heart
 from onthedot.engine.holdings import Holdings
@@ -103,6 +104,7 @@ class Chain:
             holdings=holdings,
             health=health,
             backoff=backoff(),
+            gathering=Gathering(getattr(sender, "inside", frozenset()), self.timer.next_tick),
             expect=self.timer.expect,
         )
         self.gate = Gate(node_id, store=store, clock=clock, health=health, backoff=backoff(), size=slots.capacity)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 __all__ = ["Mailbox", "Signal"]
@@ -47,12 +48,13 @@ class Signal:
 class Mailbox(Generic[T]):
     """Size n, the sender waits. One reader: an actor has one loop."""
 
-    __slots__ = ("_items", "_reader", "_senders", "size")
+    __slots__ = ("_enough", "_items", "_reader", "_senders", "size")
 
     def __init__(self, size: int) -> None:
         self.size = size
         self._items: deque[T] = deque()
         self._reader: asyncio.Future[None] | None = None
+        self._enough: Callable[[T], bool] | None = None
         self._senders: deque[asyncio.Future[None]] = deque()
 
     def __len__(self) -> int:
@@ -107,6 +109,14 @@ class Mailbox(Generic[T]):
         self._let_in()
         return item
 
+    async def until(self, enough: Callable[[T], bool]) -> None:
+        """Wait until one comes of which `enough` says so. Takes nothing, and nobody is woken for the others."""
+        self._enough, self._reader = enough, asyncio.get_running_loop().create_future()
+        try:
+            await self._reader
+        finally:
+            self._enough = self._reader = None
+
     def take_all(self, most: int | None = None) -> list[T]:
         """What waits now, without waiting for more."""
         if most is None or most >= len(self._items):
@@ -119,7 +129,7 @@ class Mailbox(Generic[T]):
 
     def _append(self, item: T) -> None:
         self._items.append(item)
-        if self._reader is not None and not self._reader.done():
+        if self._reader is not None and not self._reader.done() and (self._enough is None or self._enough(item)):
             self._reader.set_result(None)
 
     def _let_in(self) -> None:

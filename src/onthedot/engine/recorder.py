@@ -1,8 +1,8 @@
 """The Recorder: batches results into `finish`: take one, take all that wait, write, repeat.
 
-Alone a result is written at once; one that follows closely waits for the others that come in the same moment, and under
-load batches grow by themselves. While the database is away it keeps its batch
-and knocks for ever; its mailbox fills, Monitors wait, slots stay taken, less is claimed, other nodes take the work.
+Alone a result is written at once; one that others follow closely waits for them (`gathering` says how long), and under
+load batches grow by themselves. While the database is away it keeps its batch and knocks for ever; its mailbox fills,
+Monitors wait, slots stay taken, less is claimed, other nodes take the work.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from onthedot.clock import Clock
 from onthedot.engine.backoff import Backoff
+from onthedot.engine.gathering import Gathering
 from onthedot.engine.health import Health
 from onthedot.engine.holdings import Holdings
 from onthedot.engine.mailbox import Mailbox, Signal
@@ -52,6 +53,7 @@ class Recorder:
         holdings: Holdings,
         health: Health,
         backoff: Backoff,
+        gathering: Gathering,
         expect: Callable[[int], None] = lambda at: None,
     ) -> None:
         self.mailbox = mailbox
@@ -61,6 +63,7 @@ class Recorder:
         self._holdings = holdings
         self._health = health
         self._backoff = backoff
+        self._gathering = gathering
         self._expect = expect
         self._finished: list[Finished] = []
         self._returned: list[Fence] = []
@@ -72,7 +75,10 @@ class Recorder:
         return not self.mailbox and not self._finished and not self._returned
 
     async def step(self) -> None:
-        self._sort([await self.mailbox.take()])
+        first = await self.mailbox.take()
+        self._sort([first])
+        if not self.mailbox and (patience := self._gathering.patience(first)):
+            await self._wait_for_others(patience)
         wait = self._wrote_at + APART - self._clock.monotonic()
         if wait > 0 and len(self.mailbox) < MANY:
             await self._clock.sleep(wait)
@@ -81,6 +87,13 @@ class Recorder:
         while not await self.write():
             await self._clock.sleep(self._backoff.delay())
         self._written.ring()
+
+    async def _wait_for_others(self, patience: float) -> None:
+        try:
+            async with self._clock.timeout(patience):
+                await self.mailbox.until(self._gathering.enough)
+        except TimeoutError:
+            pass
 
     async def rest(self) -> None:
         """Until everything that was reported is written."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable
 
@@ -46,6 +47,7 @@ class Timer:
         self._scheduler = scheduler
         self._tick = tick
         self._alarm: Alarm | None = None
+        self._error: BaseException | None = None
         self._rng = rng
         self._poll = poll
         self._granularity = granularity
@@ -76,15 +78,26 @@ class Timer:
             self._expected = at_ms
             self.hints.ring()
 
+    def next_tick(self) -> float | None:
+        """Seconds until the first instant in the agenda; None: there is none, or the time is not known."""
+        head = self._agenda.head
+        return None if head is None or not self._time.known else self._time.seconds_until(head)
+
     async def step(self) -> None:
-        """One sleep, and one tick or Look if there is reason for it. Waking early (a loop without a timer of the kernel
+        """Until the next hint; and a Look if there is reason for it. Waking early (a loop without a timer of the kernel
         rounds to the millisecond) gives no reason, and the next step sleeps the rest."""
         sleep = self._until_next()
         if sleep > 0:
             if self._alarm is None:
-                self._alarm = self._clock.alarm(self.hints.ring)
+                self._alarm = self._clock.alarm(self._rings)
             self._alarm.set(sleep)
-            await self.hints.wait()
+            try:
+                await self.hints.wait()
+            except asyncio.CancelledError:
+                self.close()  # told to end: nothing fires any more
+                raise
+            if self._error is not None:
+                raise self._error
         else:
             await self._clock.sleep(0)  # whoever got the last word must have its turn before the next
         self._speak()
@@ -94,23 +107,39 @@ class Timer:
             self._alarm.close()
             self._alarm = None
 
+    def _rings(self) -> None:
+        """An instant has come, and nothing else: speak on the alarm's own turn and set it anew, while the loop of steps
+        sleeps on. Waking that for each firing took another pass of the event loop."""
+        try:
+            self._speak()
+            sleep = self._until_next()
+        except BaseException as error:  # nobody up there would hear it
+            self._error = error
+            self.hints.ring()
+            return
+        if sleep > 0 and self._alarm is not None:
+            self._alarm.set(sleep)
+        else:
+            self.hints.ring()
+
     def _until_next(self) -> float:
         now = self._clock.monotonic()
-        patience = self._may_look - now
         sleep = min(self._next_look - now, self._granularity)
         if self._look_asked:
-            sleep = min(sleep, patience)
+            sleep = min(sleep, self._may_look - now)
         if self._time.known:
+            at_us = self._time.at_us(now)
             head = self._agenda.head
-            if head is not None and self._lease.may_start():
-                sleep = min(sleep, self._time.seconds_until(head))
+            if head is not None and self._lease.may_start(now):
+                sleep = min(sleep, (head * 1000 - at_us) / 1e6)
             if self._expected is not None:
-                sleep = min(sleep, max(self._time.seconds_until(self._expected), patience))
+                sleep = min(sleep, max((self._expected * 1000 - at_us) / 1e6, self._may_look - now))
         return sleep if sleep > _INSTANT else 0.0
 
     def _speak(self) -> None:
         now = self._clock.monotonic()
-        expected = self._expected is not None and self._time.known and self._time.seconds_until(self._expected) <= 0
+        at_us = self._time.at_us(now) if self._time.known else 0  # whose first instant nothing is before
+        expected = self._expected is not None and self._expected * 1000 <= at_us
         asked = (self._look_asked or expected) and self._may_look - now <= _INSTANT
         if asked or self._next_look - now <= _INSTANT:
             self._look_asked = False
@@ -121,5 +150,5 @@ class Timer:
                 self._may_look = now + MIN_GAP
             self._scheduler.merge(LOOK)
         head = self._agenda.head
-        if head is not None and self._time.seconds_until(head) <= 0 and self._lease.may_start():
+        if head is not None and head * 1000 <= at_us and self._lease.may_start(now):
             self._tick()

@@ -37,4 +37,6 @@ def build_targets(
         "function": callables or Functions(functions, processes=processes, import_paths=import_paths),
         "command": Commands(commands or {}),
     }
-    return Targets(kinds, capacity={"function": processes if callables is None else callables.threads})
+    if callables is None:
+        return Targets(kinds, capacity={"function": processes})
+    return Targets(kinds, capacity={"function": callables.threads}, inside=frozenset({"function"}))

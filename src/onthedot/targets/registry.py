@@ -36,10 +36,18 @@ class HandingOver(Protocol):
 class Targets:
     """Every kind of target of one node, by `type`. `async with targets:` around the engine."""
 
-    def __init__(self, kinds: Mapping[str, Kind], *, capacity: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        kinds: Mapping[str, Kind],
+        *,
+        capacity: Mapping[str, int] | None = None,
+        inside: frozenset[str] = frozenset(),
+    ) -> None:
         self._kinds = dict(kinds)
         self.capacity: dict[str, int] = dict(capacity or {})
         """How many sends of a type run at once here, where there is a limit; what is over it waits inside `send`."""
+        self.inside = inside
+        """The types that run in this very process."""
         self.direct: dict[str, HandOver] = {
             name: kind.hand_over for name, kind in self._kinds.items() if isinstance(kind, HandingOver)
         }
