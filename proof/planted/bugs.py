@@ -69,8 +69,8 @@ def _skipped_unwritten(self: ClaimBatch, job: Any, skipped: Any) -> None:
     """Given up in silence."""
 
 
-def _back_counts_a_try(row: Any, job: Any, now: int) -> Any:
-    run_id, ready, tries, *rest = _back(row, job, now)
+def _back_counts_a_try(*args: Any) -> Any:
+    run_id, ready, tries, *rest = _back(*args)
     return run_id, ready, tries + 1, *rest
 
 

@@ -19,10 +19,10 @@ class DatabaseTime(SystemClock):
         self.highest = start_ms
 
     def now_ms(self) -> int:
-        return self._start_ms + int(round(self._loop.time() * 1000, 6))
+        return self._start_ms + int(self._loop.now * 1000 + 1e-6)  # a sum of sleeps may end a hair before its instant
 
     def monotonic(self) -> float:
-        return self._loop.time()
+        return self._loop.now
 
     def step(self, by_ms: int) -> None:
         self.highest = max(self.highest, self.now_ms())
@@ -38,13 +38,13 @@ class ProcessClock(SystemClock):
         self._began = began
 
     def now_ms(self) -> int:
-        return self._wall_ms + int(self._loop.time() * 1000)
+        return self._wall_ms + int(self._loop.now * 1000)
 
     def monotonic(self) -> float:
-        return self._began + self._loop.time()
+        return self._began + self._loop.now
 
     def jump(self, by_ms: int) -> None:
         self._wall_ms += by_ms
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(max(0.0, seconds))
+        await (self._loop.pause(seconds) if seconds > 0 else asyncio.sleep(0))

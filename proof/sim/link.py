@@ -14,7 +14,7 @@ from typing import Any
 
 from onthedot.errors import StoreUnavailable
 from onthedot.store import Store
-from proof.sim.loop import Place, VirtualLoop, at_once, outside
+from proof.sim.loop import Place, VirtualLoop, at_once
 
 __all__ = ["Database", "Link", "LinkedStore"]
 
@@ -42,13 +42,13 @@ class Link:
         self.database = database
         self.place = place
         self.rng = rng
+        self._random = rng.random
         self.cut = False
         self.slow = 0.0
         self.refuses = 0.0  # the connection breaks before the statement arrives
         self.loses = 0.0  # it was committed, and the answer is lost
         self.hangs = 0.0  # lost as well, but silently: the caller waits until its deadline
         self.late = 0.0  # it is carried out only when the caller has long given up
-        self._outside = outside()
 
     def call(self, name: str, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         answer: asyncio.Future[Any] = self.loop.create_future()
@@ -56,11 +56,11 @@ class Link:
         if self.late and self.rng.random() < self.late:
             way += DEADLINE * self.rng.uniform(0.5, 1.8)
         if self.cut:
-            self._later(self.rng.choice((0.05, DEADLINE)), self._fail, answer, "cut off")
+            self.loop.outside_later(self.rng.choice((0.05, DEADLINE)), self._fail, answer, "cut off")
         else:
-            self._later(way, self._arrive, answer, name, method, args, kwargs)
+            self.loop.outside_later(way, self._arrive, answer, name, method, args, kwargs)
             if way > DEADLINE:
-                self._later(DEADLINE, self._fail, answer, "no answer in time")
+                self.loop.outside_later(DEADLINE, self._fail, answer, "no answer in time")
         return answer
 
     def hides_cancellation(self) -> bool:
@@ -77,7 +77,9 @@ class Link:
     ) -> None:
         database = self.database
         if not database.up or self.cut:
-            self._later(DEADLINE if database.silent or self.cut else 0.002, self._fail, answer, "the database is away")
+            self.loop.outside_later(
+                DEADLINE if database.silent or self.cut else 0.002, self._fail, answer, "the database is away"
+            )
             return
         if self.refuses and self.rng.random() < self.refuses:
             self._fail(answer, "the connection broke")
@@ -85,34 +87,31 @@ class Link:
         try:
             result = at_once(method(*args, **kwargs))
         except Exception as error:
-            self._later(self._way(), _reject, answer, error)
+            self.loop.outside_later(self._way(), _reject, answer, error)
             return
         database.witness(self.place.name, name, result, args)
         chance = self.rng.random()
         if chance < self.loses:
             self._fail(answer, "the connection broke before the answer came")
         elif chance < self.loses + self.hangs:
-            self._later(DEADLINE, self._fail, answer, "no answer in time")
+            self.loop.outside_later(DEADLINE, self._fail, answer, "no answer in time")
         else:
-            self._later(self._way(), self._answer, answer, result)
+            self.loop.outside_later(self._way(), self._answer, answer, result)
 
     def _answer(self, answer: asyncio.Future[Any], result: Any) -> None:
         if self.cut or not self.database.up:
-            self._later(DEADLINE, self._fail, answer, "no answer in time")
+            self.loop.outside_later(DEADLINE, self._fail, answer, "no answer in time")
         elif not answer.done():
             answer.set_result(result)
 
     def _fail(self, answer: asyncio.Future[Any], why: str) -> None:
         _reject(answer, StoreUnavailable(why))
 
-    def _later(self, seconds: float, act: Callable[..., None], *args: Any) -> None:
-        self.loop.call_later(seconds, act, *args, context=self._outside)
-
     def _way(self) -> float:
         """One way. Mostly a fraction of a millisecond, now and then a retransmission."""
-        rng = self.rng
-        way = rng.uniform(0.0002, 0.002) if rng.random() > 0.01 else rng.uniform(0.02, 0.25)
-        return way + rng.uniform(0, self.slow) if self.slow else way
+        chance = self._random()
+        way = 0.0002 + 0.0018 * self._random() if chance > 0.01 else 0.02 + 0.23 * self._random()
+        return way + self.slow * self._random() if self.slow else way
 
 
 class LinkedStore:

@@ -8,12 +8,13 @@ thawed, late, as after SIGSTOP and SIGCONT. A killed process is one that is neve
 from __future__ import annotations
 
 import asyncio
-import heapq
 from collections.abc import Callable, Sequence
 from contextvars import Context, ContextVar, copy_context
+from functools import partial
+from heapq import heappop, heappush
 from typing import Any, TypeVarTuple, Unpack, cast
 
-__all__ = ["PLACE", "Deadlock", "Place", "VirtualLoop", "at_once", "outside"]
+__all__ = ["PLACE", "Deadlock", "Place", "VirtualLoop", "at_once"]
 
 
 Args = TypeVarTuple("Args")
@@ -42,38 +43,31 @@ class Place:
 PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
 
 
-def outside() -> Context:
-    """The context of what belongs to no process that could be frozen: the database, the receiver, the network."""
-    context = copy_context()
-    context.run(PLACE.set, None)
-    return context
-
-
-class _Timer(asyncio.TimerHandle):
-    """As the standard one makes it without debugging, in a third of the time."""
+class _Turn(asyncio.TimerHandle):
+    """One callback to come. As the standard one without debugging, and made and cancelled in a third of the time."""
 
     __slots__ = ()
 
-    def __init__(
-        self,
-        when: float,
-        callback: Callable[..., object],
-        args: Sequence[Any],
-        loop: asyncio.AbstractEventLoop,
-        context: Context | None,
-    ) -> None:
+    def __init__(self, when: float, callback: Callable[..., object], args: Sequence[Any], context: Context) -> None:
         handle: Any = self
-        handle._context = copy_context() if context is None else context
-        handle._loop, handle._callback, handle._args = loop, callback, args
-        handle._cancelled, handle._repr, handle._source_traceback = False, None, None
-        handle._when, handle._scheduled = when, True
+        handle._when, handle._callback, handle._args, handle._context = when, callback, args, context
+        handle._cancelled = False
+
+    def __repr__(self) -> str:
+        return f"<{_named(cast('Any', self)._callback)} at {self.when():.6f}>"
+
+    def cancel(self) -> None:
+        handle: Any = self
+        handle._cancelled, handle._callback, handle._args = True, None, ()
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
     """Deterministic: no threads, no sockets, no clock of the machine.
 
-    Timers lie in the heap as (when, number, handle): compared by the interpreter itself, and in their order if they are
-    due at the same time. (Handles that compare themselves were called 700,000 times a seed.)
+    What is to come lies in the heap as (when, number, …): compared by the interpreter itself, and in its order if it is
+    due at the same time. (Handles that compare themselves were called 700,000 times a seed.) What belongs to no process
+    needs neither handle nor context: it lies there, and among what is ready, as a bare function with its arguments.
+    That is every third turn.
     """
 
     # Of the standard loop's own machinery: declared here because its stubs do not.
@@ -83,17 +77,21 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def __init__(self) -> None:
         super().__init__()
-        self._now = 0.0
+        self.now = 0.0
         self._number = 0
         self.turns = 0
         self.set_exception_handler(self._collect)
         self.errors: list[str] = []
+        cast("Any", self).create_future = partial(asyncio.Future, loop=self)  # a frame less for each of 50,000
 
     def _collect(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self.errors.append(f"{context.get('message')}: {context.get('exception')!r}")
 
     def time(self) -> float:
-        return self._now
+        return self.now
+
+    get_debug = cast("Any", bool)
+    """Never. Each future asks, so this one is answered without a frame of Python."""
 
     def call_at(
         self,
@@ -102,10 +100,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         *args: *Args,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
-        timer = _Timer(when, callback, args, self, context)
+        turn = _Turn(when, callback, args, copy_context() if context is None else context)
         self._number += 1
-        heapq.heappush(self._scheduled, (when, self._number, timer))
-        return timer
+        heappush(self._scheduled, (when, self._number, turn))
+        return turn
 
     def call_later(
         self,
@@ -114,7 +112,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         *args: *Args,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
-        return self.call_at(self._now + delay, callback, *args, context=context)
+        when = self.now + delay
+        turn = _Turn(when, callback, args, copy_context() if context is None else context)
+        self._number += 1
+        heappush(self._scheduled, (when, self._number, turn))
+        return turn
 
     def call_soon(
         self,
@@ -122,10 +124,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
         *args: *Args,
         context: Context | None = None,
     ) -> asyncio.Handle:
-        handle = _Timer(0.0, callback, args, self, context)
-        cast("Any", handle)._scheduled = False
-        self._ready.append(handle)
-        return handle
+        turn = _Turn(0.0, callback, args, copy_context() if context is None else context)
+        self._ready.append(turn)
+        return turn
+
+    def outside_later(self, delay: float, act: Callable[[Unpack[Args]], object], *args: *Args) -> None:
+        """What happens in the world, not in a process: it can't be frozen, and nobody takes it back."""
+        self._number += 1
+        heappush(self._scheduled, (self.now + delay, self._number, (act, args)))
+
+    async def pause(self, seconds: float) -> None:
+        """Sleep. The time is up for a frozen process too; it only learns of it when it is thawed."""
+        woken = self.create_future()
+        self.outside_later(seconds, _wake, woken)
+        await woken
 
     def freeze(self, place: Place) -> None:
         place.standing = True
@@ -136,32 +148,41 @@ class VirtualLoop(asyncio.BaseEventLoop):
         place.parked.clear()
 
     def _run_once(self) -> None:
-        scheduled, ready = self._scheduled, self._ready
-        while scheduled and scheduled[0][2]._cancelled:
-            heapq.heappop(scheduled)[2]._scheduled = False
-        self._now += INSTANT
-        if not ready:
-            if not scheduled:
-                if self._stopping:
-                    return
-                raise Deadlock(f"nothing left to do at {self._now:.3f} s")
-            self._now = max(self._now, scheduled[0][0])
-        now, pop = self._now, heapq.heappop
-        while scheduled and scheduled[0][0] <= now:
-            handle = pop(scheduled)[2]
-            handle._scheduled = False
-            ready.append(handle)
-        turns = 0
-        for _ in range(len(ready)):
-            handle = ready.popleft()
-            if handle._cancelled:
-                continue
-            place = handle._context.get(PLACE)
-            if place is not None and place.standing:
-                place.parked.append(handle)
-            else:
-                turns += 1
-                handle._run()
+        """All rounds until somebody stops the loop."""
+        scheduled, ready, turns = self._scheduled, self._ready, 0
+        while True:
+            now = self.now = self.now + INSTANT
+            if not ready:
+                while scheduled and type(scheduled[0][2]) is _Turn and scheduled[0][2]._cancelled:
+                    heappop(scheduled)
+                if not scheduled:
+                    if self._stopping:
+                        break
+                    raise Deadlock(f"nothing left to do at {now:.3f} s")
+                if scheduled[0][0] > now:
+                    now = self.now = scheduled[0][0]
+            while scheduled and scheduled[0][0] <= now:
+                ready.append(heappop(scheduled)[2])
+            for _ in range(len(ready)):
+                turn = ready.popleft()
+                try:
+                    if type(turn) is tuple:
+                        turns += 1
+                        turn[0](*turn[1])
+                    elif not turn._cancelled:
+                        place = turn._context.get(PLACE)
+                        if place is not None and place.standing:
+                            place.parked.append(turn)
+                        else:
+                            turns += 1
+                            turn._context.run(turn._callback, *turn._args)
+                except (SystemExit, KeyboardInterrupt):
+                    raise
+                except BaseException as error:
+                    what = turn[0] if type(turn) is tuple else turn._callback
+                    self.errors.append(f"{_named(what)}: {error!r}")
+            if self._stopping:
+                break
         self.turns += turns
 
     def _process_events(self, event_list: Any) -> None:
@@ -169,6 +190,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _write_to_self(self) -> None:
         """Nobody sleeps in a selector."""
+
+
+def _wake(sleeper: asyncio.Future[None]) -> None:
+    if not sleeper.done():
+        sleeper.set_result(None)
+
+
+def _named(what: Any) -> str:
+    """Without an address in memory: what stands in a history must be the same when it is played again."""
+    return getattr(what, "__qualname__", type(what).__name__)
 
 
 def at_once(coroutine: Any) -> Any:

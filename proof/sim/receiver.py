@@ -14,7 +14,7 @@ from onthedot.model.run import Outcome
 from onthedot.targets import Call
 from proof.checker.events import History, Received
 from proof.sim.clocks import DatabaseTime
-from proof.sim.loop import Place, VirtualLoop, outside
+from proof.sim.loop import Place, VirtualLoop
 
 __all__ = ["Receiver", "Sender"]
 
@@ -33,7 +33,7 @@ class Receiver:
         kind, seconds = self._decide(call.params)
         self.history.append(
             Received(
-                at=round(self.loop.time() * 1000),
+                at=round(self.loop.now * 1000),
                 db=self.time.now_ms(),
                 run=call.run_id,
                 job=call.job_id,
@@ -43,7 +43,7 @@ class Receiver:
                 node=node,
             )
         )
-        self.loop.call_later(seconds, self._answer, answer, kind, process)
+        self.loop.outside_later(seconds, self._answer, answer, kind, process)
         self.reached(process)
 
     def _decide(self, params: dict[str, Any]) -> tuple[Any, float]:
@@ -81,13 +81,10 @@ class Sender:
         self.offers = list(offers)
         self.node: Callable[[], str | None] = lambda: None
         self._receiver = receiver
-        self._outside = outside()
 
     async def send(self, call: Call) -> Outcome:
         receiver = self._receiver
         answer: asyncio.Future[Outcome] = receiver.loop.create_future()
         delay = receiver.rng.uniform(0.0001, 0.005)
-        receiver.loop.call_later(
-            delay, receiver.arrive, call, self.place.name, self.node(), answer, context=self._outside
-        )
+        receiver.loop.outside_later(delay, receiver.arrive, call, self.place.name, self.node(), answer)
         return await answer

@@ -55,7 +55,7 @@ class World:
     @property
     def now(self) -> int:
         """The true time in ms."""
-        return round(self.loop.time() * 1000)
+        return round(self.loop.now * 1000)
 
     async def open(self) -> None:
         self.driver = await open_driver("sqlite:///:memory:", self.time, threads=False)
@@ -89,23 +89,23 @@ class World:
 
     def _witness(self, process: str, method: str, answer: Any, arguments: tuple[Any, ...]) -> None:
         """The database's own diary. It is what the checker believes, beside the receiver and the users."""
-        if method == "beat":
-            if answer.alive:
-                self._beats[arguments[0]] = self.loop.time()
-        elif method == "register":
-            self._beats[arguments[0].id] = self.loop.time()
-        elif method == "claim":
+        if method == "claim":
             for run in answer.runs:
                 self.history.append(Claimed(at=self.now, db=answer.now, node=arguments[0], run=run.id, token=run.token))
             if answer.runs:
                 self.point("claimed", process)
+        elif method == "beat":
+            if answer.alive:
+                self._beats[arguments[0]] = self.loop.now
+        elif method == "register":
+            self._beats[arguments[0].id] = self.loop.now
         elif method == "begin":
             self.point("begun", process)
         elif method == "finish":
             self._recorded(arguments[0], arguments[1], {*answer.refused, *answer.repeated})
             self.point("recorded", process)
         elif method == "declare_lost" and answer:
-            silent = self.loop.time() - self._beats.get(arguments[0], 0.0)
+            silent = self.loop.now - self._beats.get(arguments[0], 0.0)
             self.history.append(Lost(at=self.now, node=arguments[0], silent=round(silent * 1000)))
 
     def _recorded(self, node: str, results: Any, not_taken: set[str]) -> None:

@@ -77,11 +77,12 @@ class Connection:
 class SqliteTransaction:
     """Named statements on one connection. BEGIN travels with the first of them: one hop between threads less."""
 
-    def __init__(self, connection: Connection, queries: Queries, begin: str) -> None:
+    def __init__(self, connection: Connection, queries: Queries, begin: str | None) -> None:
+        """begin None: each statement for itself."""
         self._connection = connection
         self._queries = queries
-        self._begin = begin
-        self.begun = False
+        self._begin = begin or ""
+        self.begun = begin is None
 
     @property
     def lookahead(self) -> int:
