@@ -12,8 +12,10 @@ SELECT c.relname AS table_name, a.attname AS name, format_type(a.atttypid, a.att
        CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END AS required,
        coalesce(' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid), '') AS fallback,
        CASE a.attidentity WHEN '' THEN '' ELSE ' IDENTITY' END AS identity,
-       coalesce(' COLLATE ' || co.collname, '') AS collation
+       coalesce(' COLLATE ' || co.collname, '') AS collation,
+       CASE WHEN a.attstorage <> t.typstorage THEN ' STORAGE ' || a.attstorage::text ELSE '' END AS storage
 FROM pg_attribute a
+JOIN pg_type t ON t.oid = a.atttypid
 JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p') AND c.relnamespace = current_schema()::regnamespace
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 LEFT JOIN pg_collation co ON co.oid = a.attcollation AND co.collname <> 'default'
@@ -59,7 +61,7 @@ async def _postgres(store: Store) -> str:
     for table in await fetch(store, _TABLES):
         name = table["name"]
         lines = [
-            f"    {c['name']} {c['type']}{c['collation']}{c['required']}{c['fallback']}{c['identity']}"
+            f"    {c['name']} {c['type']}{c['collation']}{c['required']}{c['fallback']}{c['identity']}{c['storage']}"
             for c in columns
             if c["table_name"] == name
         ]

@@ -7,6 +7,7 @@ read all that was running, by the index on the node, because it named the state.
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -81,21 +82,31 @@ def fill_history_sqlite(path: str, size: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def many_runs(many_jobs: Callable[[str, int], str]) -> Callable[[str, int], str]:
-    """The databases of `many_jobs` with as many rows in the ledger, a thousand runs running and a thousand in lanes."""
-    filled: set[tuple[str, int]] = set()
+def many_runs(
+    request: pytest.FixtureRequest, many_jobs: Callable[[str, int], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str, int], str]]:
+    """Copies of the databases of `many_jobs` (others read those too), with as many rows in the ledger, a thousand runs
+    running and a thousand in lanes."""
+    made: dict[tuple[str, int], str] = {}
+    databases: list[str] = []
 
     def address(dialect: str, size: int) -> str:
-        url = many_jobs(dialect, size)
-        if (dialect, size) not in filled:
-            filled.add((dialect, size))
+        if (dialect, size) not in made:
+            url = many_jobs(dialect, size)
             if dialect == "sqlite":
-                fill_history_sqlite(url.removeprefix("sqlite:///"), size)
+                copy = shutil.copy(url.removeprefix("sqlite:///"), tmp_path_factory.mktemp("runs") / f"{size}.db")
+                fill_history_sqlite(str(copy), size)
+                made[dialect, size] = f"sqlite:///{copy}"
             else:
-                fill_history_postgres(url, size)
-        return url
+                databases.append(f"many_runs_{size}")
+                server = request.getfixturevalue("postgres_server")
+                made[dialect, size] = server.create_database(databases[-1], template=url.rpartition("/")[2])
+                fill_history_postgres(made[dialect, size], size)
+        return made[dialect, size]
 
-    return address
+    yield address
+    for database in databases:
+        request.getfixturevalue("postgres_server").drop_database(database)
 
 
 def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
@@ -139,6 +150,8 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
     yield "count_ended", [1, LATER], None, 10
     for kind in ("free", "cursor", "lane"):
         yield f"backlog+where.{kind}_runs", [LATER], f"runs_{kind}", 60_000
+    yield "job_after", [size // 2, LIMIT], "jobs_pkey", LIMIT
+    yield "silent_jobs", [0, 50 * LIMIT], "jobs_pkey", 100 * LIMIT
 
 
 def of_one_job() -> Iterator[tuple[str, list[Any], str | None, int]]:
@@ -207,6 +220,7 @@ class TestPostgres:
             await connection.execute("SET plan_cache_mode = force_generic_plan")
             queries = Queries("postgres", NOW)
             for name, args in (
+                ("end_unchanged", [[*range(1, LIMIT)], [5] * (LIMIT - 1)]),
                 ("lock_jobs", [[*range(1, LIMIT)]]),
                 ("end_jobs", [[*range(1, LIMIT)], [5] * (LIMIT - 1)]),
             ):
@@ -283,7 +297,8 @@ class TestSqlite:
         fences = [[run, token, "n1"] for run, token in finishes()]
         done = [[*fence, "done", "x", 5, 5, 5, 5, 5, 5, "x", "x", "x"] for fence in fences]
         yield "finish_lock", [fences]
-        yield "end_jobs", [[[job, 5] for job in range(1, LIMIT)]]
+        for name in ("end_unchanged", "end_jobs"):
+            yield name, [[[job, 5] for job in range(1, LIMIT)]]
         yield "finish_record", [done]
         yield "finish_done+also.nothing", ["n1", *fences[0][:2], 5, 5, 5, 5, "x"]
         yield "finish_retry", [[[fence[0], 5, 5, 5, "[]", False] for fence in fences]]

@@ -11,10 +11,9 @@ from operator import attrgetter
 
 import msgspec
 
-from onthedot import telemetry
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.plan import Decision, Done, laned
-from onthedot.store.driver import Driver, Rows, Transaction
+from onthedot.store.driver import Collision, Driver, Rows, Transaction
 from onthedot.store.endings import firings_of_one_offs
 from onthedot.store.finish_batch import Item, outcome_json
 from onthedot.store.job_stats import stats_rows
@@ -56,13 +55,13 @@ async def record_done(driver: Driver, node: str, results: Sequence[Finished]) ->
     """Write them. Answers those that matched nothing: whose they are, or what became of them, is not for here."""
     ordered = sorted(results, key=_id)  # verbs lock the runs of a job in this order too
     also = "also.stats" if any(result.run.recurring for result in ordered) else "also.nothing"
-    if driver.dialect == "postgres":
-        if len(ordered) == 1:
-            return await _one(driver, f"finish_one+{also}", node, ordered[0])
-        return await _in_one_statement(driver, f"finish_done+{also}", node, ordered)
     try:
+        if driver.dialect == "postgres":
+            if len(ordered) == 1:
+                return await _one(driver, f"finish_one+{also}", node, ordered[0])
+            return await _in_one_statement(driver, f"finish_done+{also}", node, ordered)
         await driver.at_once(_Each(f"finish_done+{also}", node, ordered).write)
-    except _NotAll:
+    except (Collision, _NotAll):  # a slot that is in the ledger already is found, and told, on the long way
         return ordered
     return []
 
@@ -86,10 +85,7 @@ def _row(node: str, result: Finished) -> tuple[str | int | None, ...]:
 
 
 async def _one(driver: Driver, name: str, node: str, result: Finished) -> list[Finished]:
-    rows = await driver.alone(name, *_row(node, result), repeatable=True)
-    if rows and not rows[0]["kept"]:
-        telemetry.emit("ledger.conflict", run_id=result.run.id)
-    return [] if rows else [result]
+    return [] if await driver.alone(name, *_row(node, result), repeatable=True) else [result]
 
 
 async def _in_one_statement(driver: Driver, name: str, node: str, results: Sequence[Finished]) -> list[Finished]:
@@ -105,8 +101,6 @@ async def _in_one_statement(driver: Driver, name: str, node: str, results: Seque
         [outcome_json(result.outcome) for result in results],
         repeatable=True,
     )
-    for run_id in answer["conflicts"] or ():
-        telemetry.emit("ledger.conflict", run_id=run_id)
     if answer["ids"] is None:
         return []
     gone = set(answer["ids"])

@@ -64,10 +64,17 @@ async def settle(driver: Driver, most: int = AT_MOST) -> int:
 
 
 async def _end(tx: Transaction, ended: dict[int, int]) -> None:
+    """Most jobs were never changed: their only firing is over, and nothing else has to be looked at."""
+    rows = sorted(ended.items())
+    done = {row["id"] for row in await tx.rows("end_unchanged", Rows(rows))}
+    if len(done) < len(rows):
+        await _end_changed(tx, [row for row in rows if row[0] not in done])
+
+
+async def _end_changed(tx: Transaction, rows: Sequence[tuple[int, int]]) -> None:
     """Jobs before runs, as in every verb. An edit may have given a job another slot: then it has a run and goes on."""
-    locked = await tx.rows("lock_jobs", sorted(ended))
-    rows = [(row["id"], ended[row["id"]]) for row in locked]
-    if not rows:
+    locked = await tx.rows("lock_jobs", [job_id for job_id, _ in rows])
+    if not locked:
         return
     over = {row["id"] for row in await tx.rows("end_jobs", Rows(rows))}
     for row in locked:
@@ -91,7 +98,11 @@ class Settling(Topic):
         return await settle(self.driver, most)
 
     async def settle_in_passing(self) -> int:
-        """The duty. While this node is busy only a little of it, so that it takes no more than a few percent of the
-        database from a drain: 25 µs a job, about as much as claim and finish together."""
-        busy = asyncio.get_running_loop().time() - self._full_at < BUSY
-        return await settle(self.driver, AT_ONCE if busy else AT_MOST)
+        """The duty. A little at a time, and no more than that while this node is busy, so that it takes no more than a
+        few percent of the database from a drain: 11 µs a job, half as much as claim and finish together."""
+        settled = 0
+        while settled < AT_MOST:
+            settled += (count := await settle(self.driver, AT_ONCE))
+            if count < AT_ONCE or asyncio.get_running_loop().time() - self._full_at < BUSY:
+                break
+        return settled

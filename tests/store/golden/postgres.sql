@@ -33,7 +33,7 @@ CREATE TABLE duties (
 CREATE TABLE endings (
     id bigint NOT NULL IDENTITY,
     jobs bigint NOT NULL,
-    job_ids bigint[] NOT NULL,
+    job_ids bigint[] NOT NULL STORAGE e,
     ended_at bigint NOT NULL,
     PRIMARY KEY (id)
 ) WITH (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=1);

@@ -2,7 +2,7 @@
 
 -- name: finish_one
 -- $1 node, $2 id, $3 token, $4 started_at, $5 finished_at, $6 lateness_ms, $7 duration_ms, $8 outcome. No row: it matched
--- nothing. `kept` false: its slot is in the ledger already.
+-- nothing.
 WITH gone AS (
     DELETE FROM runs r WHERE r.id = $2 AND r.token = $3 AND r.node || '' = $1 AND r.lane IS NULL
     RETURNING r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.token, r.tries, r.losses, r.parent,
@@ -13,10 +13,8 @@ WITH gone AS (
     SELECT id, tenant, job_id, slot, kind, due_at, 'done', token, tries + 1, losses, $1, started_at, finished_at,
         lateness_ms, duration_ms, $8, parent
     FROM gone
-    ON CONFLICT DO NOTHING
-    RETURNING id
 ), noted AS (
     INSERT INTO endings (jobs, job_ids, ended_at)
     SELECT 1, ARRAY[job_id], finished_at FROM gone WHERE NOT recurring AND kind = 'scheduled'
 ) {also}
-SELECT (SELECT id FROM kept) IS NOT NULL AS kept FROM gone;
+SELECT id FROM gone;

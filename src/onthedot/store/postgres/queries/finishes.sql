@@ -13,7 +13,9 @@ SELECT id, state FROM jobs WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY 
 -- name: finish_done
 -- What went well at the first attempt: the whole of finish in one statement that is its own transaction. $1 node, and for
 -- each run id, token, started_at, finished_at, lateness_ms, duration_ms, outcome. Whatever matches nothing here (not ours,
--- recorded before, in a lane) is left to the statements below. `ids` comes only if not all of them matched.
+-- recorded before, in a lane) is left to the statements below, and so is the whole batch if one of its slots is in the
+-- ledger already: without ON CONFLICT, which looks before it writes and confirms after, a run costs 3 of 13 µs less. `ids`
+-- comes only if not all of them matched.
 WITH gone AS (
     DELETE FROM runs r
     USING unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[])
@@ -27,17 +29,13 @@ WITH gone AS (
     SELECT id, tenant, job_id, slot, kind, due_at, 'done', token, tries + 1, losses, $1, started_at, finished_at,
         lateness_ms, duration_ms, outcome, parent
     FROM gone
-    ON CONFLICT DO NOTHING
-    RETURNING id
 ), noted AS (
     INSERT INTO endings (jobs, job_ids, ended_at)
     SELECT count(*), array_agg(job_id), max(finished_at) FROM gone WHERE NOT recurring AND kind = 'scheduled'
     HAVING count(*) > 0
 ) {also}
-SELECT g.n AS gone, k.n AS kept,
-    CASE WHEN g.n < cardinality($2::text[]) THEN ARRAY(SELECT id FROM gone) END AS ids,
-    CASE WHEN k.n < g.n THEN ARRAY(SELECT id FROM gone EXCEPT SELECT id FROM kept) END AS conflicts
-FROM (SELECT count(*) AS n FROM gone) g CROSS JOIN (SELECT count(*) AS n FROM kept) k;
+SELECT CASE WHEN g.n < cardinality($2::text[]) THEN ARRAY(SELECT id FROM gone) END AS ids
+FROM (SELECT count(*) AS n FROM gone) g;
 
 -- name: also.nothing
 /* one-off jobs have no statistics */
@@ -80,6 +78,14 @@ DELETE FROM endings WHERE id = ANY (ARRAY(
     ) f WHERE f.before < $1
 ))
 RETURNING job_ids, ended_at;
+
+-- name: end_unchanged
+-- A job that was never changed had one scheduled run, and that has ended: no lock first, no look at its runs. One that is
+-- being changed just now is at its next version when we get it, and is left to the statement below.
+UPDATE jobs j SET state = 'ended', ended_at = x.ended_at
+FROM unnest($1::bigint[], $2::bigint[]) AS x (id, ended_at)
+WHERE j.id = x.id AND j.version = 1 AND j.one_off AND j.state = 'active'
+RETURNING j.id;
 
 -- name: end_jobs
 -- Under the job's lock, in a statement after it: an edit that gave it another slot is seen by the run it made.

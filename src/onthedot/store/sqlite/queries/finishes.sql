@@ -42,6 +42,13 @@ DELETE FROM endings WHERE id IN (
 )
 RETURNING job_ids, ended_at;
 
+-- name: end_unchanged
+-- A job that was never changed had one scheduled run, and that has ended: no look at its runs.
+UPDATE jobs SET state = 'ended', ended_at = x.value ->> 1
+FROM json_each(?1) x
+WHERE jobs.id = x.value ->> 0 AND jobs.version = 1 AND jobs.one_off AND jobs.state = 'active'
+RETURNING jobs.id;
+
 -- name: end_jobs
 UPDATE jobs SET state = 'ended', ended_at = x.value ->> 1
 FROM json_each(?1) x

@@ -1,0 +1,2 @@
+-- breaking: no
+-- Nothing to do here: only PostgreSQL packed the notes of jobs that ended.
