@@ -24,9 +24,10 @@ from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.schedule import Schedule
 from onthedot.store import Claim, Store, open_store
 from onthedot.store.driver import Row
+from onthedot.store.postgres.driver import SESSION
 from tests.store.conftest import START
 from tests.store.hands import FAILED, OK, Hands, at, check_invariants, every, node_info, spec
-from tests.store.stepping import Action, Stage
+from tests.store.stepping import DEADLINE, Action, Stage
 
 NOW = "(SELECT now_ms FROM test_clock)"
 TABLES = ["jobs", "job_tags", "runs", "history", "job_stats", "dead_letters", "run_logs", "nodes", "duties", "endings"]
@@ -113,11 +114,16 @@ def check_lanes(live: Sequence[Row]) -> None:
 
 
 @pytest.fixture
-async def scene(postgres_url: str) -> AsyncIterator[tuple[Scene, Stage]]:
+async def scene(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Scene, Stage]]:
+    """A transaction stands still here until the other one has done its steps. On a busy machine that was longer than
+    the product waits for a silent connection (1.5 s) or the server for a silent client (3 s), and one was hung up."""
+    monkeypatch.setattr("onthedot.store.postgres.lending.PATIENCE", DEADLINE)
+    monkeypatch.setitem(SESSION, "idle_in_transaction_session_timeout", str(int(DEADLINE * 1000)))
+    address = f"{postgres_url}?timeout={DEADLINE:g}"
     watcher = await asyncpg.connect(postgres_url)
     await watcher.execute(f"CREATE TABLE test_clock AS SELECT {START}::bigint AS now_ms")
     await watcher.execute("ALTER DATABASE " + postgres_url.rpartition("/")[2] + " SET deadlock_timeout = '50ms'")
-    stores = [await open_store(postgres_url, now=NOW) for _ in range(3)]
+    stores = [await open_store(address, now=NOW) for _ in range(3)]
     yield Scene(stores[2], watcher), Stage(stores[0], stores[1], watcher)
     for store in stores:
         await store.close()
