@@ -60,6 +60,13 @@ async def test_an_impossible_schedule_is_422_and_says_where(api, schedule, path)
     assert any(found.startswith(path) for found in paths(document)), document
 
 
+async def test_what_is_answered_to_a_create_is_what_is_read_later(api, app):
+    """To the letter: defaults were written as 2 by the one and as 2.0 by the other."""
+    made = await api.post("/v1/jobs", json={"schedule": {"in": "1h"}, "target": JOB["target"]})
+    assert made.status_code == 201
+    assert (await api.get(made.headers["location"])).text == made.text
+
+
 @pytest.mark.parametrize(
     ("target", "path"),
     [

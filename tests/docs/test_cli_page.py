@@ -24,7 +24,7 @@ def commands(found: Any, *path: str) -> Iterator[tuple[str, Any]]:
     if hasattr(found, "commands"):
         for name, inner in found.commands.items():
             yield from commands(inner, *path, name)
-    else:
+    elif not found.hidden:
         yield " ".join(path), found
 
 

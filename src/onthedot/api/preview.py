@@ -11,11 +11,19 @@ from onthedot.api import answers
 from onthedot.api.bodies import read_json
 from onthedot.api.context import service_of
 from onthedot.api.operations import Req, operation
+from onthedot.errors import FieldProblem, NotAvailable
 from onthedot.model.schedule import Schedule
 from onthedot.model.struct import Strict
 from onthedot.service import Preview
 
 __all__ = ["routes"]
+
+
+NO_PLAN = FieldProblem(
+    path="plan",
+    message="not available: 'plan' is not built into this version",
+    accepted="/v1/preview, which tells when one schedule fires",
+)
 
 
 class PreviewRequest(Strict, frozen=True, kw_only=True):
@@ -42,4 +50,10 @@ async def preview(request: Req) -> ASGIResponse:
     return answers.json(await service_of(request).preview(asked.schedule, asked.after, asked.count))
 
 
-routes = [preview]
+@operation("POST", "/v1/plan", "read", answers={}, listed=False)
+async def plan(request: Req) -> ASGIResponse:
+    """Which firings a change would add, move or remove: a name that is taken, and says that it is not built."""
+    raise NotAvailable([NO_PLAN])
+
+
+routes = [preview, plan]

@@ -12,7 +12,9 @@ from onthedot.cli.output import print_json, say, table, when
 if TYPE_CHECKING:
     from onthedot.model.schedule import Schedule
 
-__all__ = ["preview", "schedule_of"]
+__all__ = ["ANYTHING", "plan", "preview", "schedule_of"]
+
+ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 def preview(
@@ -41,6 +43,16 @@ def preview(
     )
     for remark in seen.remarks:
         say(f"Note: {remark}")
+
+
+def plan() -> None:
+    """Which firings a change would add, move or remove: a name that is taken, and says that it is not built."""
+    from onthedot.errors import OnTheDotError
+
+    raise OnTheDotError(
+        "`onthedot plan` is not built into this version. `onthedot jobs apply FILE --dry-run` tells which jobs a file "
+        "would change, `onthedot preview` when one schedule fires"
+    )
 
 
 def schedule_of(expression: str, tz: str, start: str | None = None, end: str | None = None) -> Schedule:

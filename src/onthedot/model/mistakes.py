@@ -14,7 +14,7 @@ from onthedot.model.duration import Duration
 from onthedot.model.hazards import child
 from onthedot.model.target import NOT_BUILT, TARGET_TYPES
 
-__all__ = ["dec_hook", "mistakes"]
+__all__ = ["brief", "dec_hook", "mistakes"]
 
 
 def dec_hook(kind: type, value: Any) -> Any:
@@ -59,7 +59,7 @@ def _fields(value: dict[str, Any], structs: list[type[msgspec.Struct]], path: st
         elif name != tag_field:
             known = ", ".join(fields)
             found.append(
-                FieldProblem(path=child(path, name), message="unknown field", given=_brief(item), accepted=known)
+                FieldProblem(path=child(path, name), message="unknown field", given=brief(item), accepted=known)
             )
     for name, field in fields.items():
         if field.required and name not in value:
@@ -90,7 +90,7 @@ def _tag_problem(value: dict[str, Any], tag_field: str, path: str) -> FieldProbl
         message = f"not available: {given!r} is not built into this version"
         return FieldProblem(path=where, message=message, given=given, accepted=built)
     known = ", ".join(TARGET_TYPES)
-    return FieldProblem(path=where, message="unknown target type", given=_brief(given), accepted=known)
+    return FieldProblem(path=where, message="unknown target type", given=brief(given), accepted=known)
 
 
 _JSON_NAMES = {
@@ -115,7 +115,7 @@ _WORDS = (
 
 def _leaf(value: Any, kind: Any, path: str, refusal: str) -> FieldProblem:
     wanted = accepted(kind)
-    return FieldProblem(path=path or "$", message=_in_words(refusal, kind), given=_brief(value), accepted=wanted)
+    return FieldProblem(path=path or "$", message=_in_words(refusal, kind), given=brief(value), accepted=wanted)
 
 
 def _in_words(refusal: str, kind: Any) -> str:
@@ -130,7 +130,7 @@ def _in_words(refusal: str, kind: Any) -> str:
     return f"expected {accepted(kind, limits=False)}, not {_JSON_NAMES.get(match[1], match[1])}"
 
 
-def _brief(value: Any) -> Any:
+def brief(value: Any) -> Any:
     """What was given, short enough for an error message."""
     if isinstance(value, (dict, list)):
         value = msgspec.json.encode(value).decode(errors="replace")

@@ -21,7 +21,7 @@ class Retry(Strict, frozen=True, kw_only=True):
 
     attempts: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 3
     backoff: Duration = Duration(1000)
-    factor: Annotated[float, msgspec.Meta(ge=1, le=100)] = 2
+    factor: Annotated[float, msgspec.Meta(ge=1, le=100)] = 2.0
     max: Duration = Duration(300_000)
     max_age: Duration | None = None
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from onthedot.errors import FieldProblem, Invalid, NotAvailable
 from onthedot.model.instant import parse_local, parse_rfc3339
+from onthedot.model.mistakes import brief
 from onthedot.model.schedule import SCHEDULE_KINDS, Schedule
 from onthedot.timing.cron import cron_timetable
 from onthedot.timing.timetable import Bounded, Every, Once, Timetable
@@ -81,6 +82,7 @@ def shape_problems(schedule: Schedule) -> list[FieldProblem]:
         FieldProblem(
             path=f"schedule.{name}",
             message=f"not available: {name!r} is not built into this version",
+            given=brief(value),
             accepted="a schedule without it",
         )
         for name, value in (("rrule", schedule.rrule), ("exclude", schedule.exclude))

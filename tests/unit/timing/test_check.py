@@ -121,7 +121,9 @@ def test_an_impossible_schedule_stays_impossible() -> None:
 def test_not_available(schedule: Schedule) -> None:
     with pytest.raises(NotAvailable) as caught:
         check_schedule(schedule, now=NOW)
-    assert all(problem.message.startswith("not available") for problem in caught.value.problems)
+    (problem,) = caught.value.problems
+    assert problem.message.startswith("not available")
+    assert problem.given in ("FREQ=DAILY", '["DE"]')
 
 
 def test_not_available_beside_another_mistake_is_invalid() -> None:
