@@ -61,6 +61,8 @@ def lateness(story: Story, job: JobStory) -> Iterator[tuple[Received, int]]:
         row = story.entries.get(send.run) or story.live.get(send.run)
         if row is None or row.kind != "scheduled" or story.sends[send.run][0] is not send:
             continue
+        if job.made.until > send.at:
+            continue  # nobody had been told of it yet, perhaps because it was written late: nobody can say when
         late = send.db - row.due_at
         due = send.at - late
         if not story.quiet(min(due, send.at) - 5000, send.at):

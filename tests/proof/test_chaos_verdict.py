@@ -134,6 +134,13 @@ def test_after_a_thaw_what_was_claimed_during_the_freeze_is_not_excused() -> Non
 def test_later_than_a_lease_with_nothing_wrong() -> None:
     assert kinds(*one_run(sends=[send(14_900)])) == set()  # a figure
     assert kinds(*one_run(sends=[send(15_100)])) == {"late"}
+
+
+def test_a_job_that_nobody_had_been_told_of_is_not_late() -> None:
+    history, ledger = one_run(sends=[send(15_100)])
+    for told, found in ((16_000, set()), (1000, {"late"})):
+        made = [msgspec.structs.replace(e, until=told) if isinstance(e, Made) else e for e in history]
+        assert kinds(made, ledger) == found
     history, ledger = one_run(sends=[send(15_100)])
     assert kinds([*history, Fault(at=9000, until=12_000, what="outage")], ledger) == set()
 
