@@ -53,6 +53,9 @@ _numbers = itertools.count(1)
 def pytest_configure(config: pytest.Config) -> None:
     """SIGTERM ends the tests as Ctrl-C does: with what failed so far, and everything put away."""
     signal.signal(signal.SIGTERM, _interrupt if config.getoption("numprocesses", None) else signal.default_int_handler)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts what it puts in the background like that, and all that we start would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -60,6 +63,11 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     for worker in children():
         os.kill(worker, number)
     signal.default_int_handler(number, frame)
+
+
+def pytest_keyboard_interrupt() -> None:
+    """Once is enough: a terminal's signal and that of scripts/test.sh come together."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 @pytest.hookimpl(optionalhook=True)
