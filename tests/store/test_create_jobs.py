@@ -11,6 +11,7 @@ from onthedot.errors import Conflict, IdempotencyMismatch, Invalid, NotFound, On
 from onthedot.model.instant import NEVER, format_instant
 from onthedot.model.job import JobView
 from onthedot.model.target import MASK, WebhookTarget
+from onthedot.plan import due_at
 from onthedot.store import Idempotency, Store
 from onthedot.store.one_statement import MOST, all_simple
 from tests.store.conftest import START, Times
@@ -297,6 +298,38 @@ async def test_simple_jobs_get_the_rows_that_they_get_among_others(
         (run,) = await runs_of(store, made)
         assert run["id"] == f"{made.id}-{START + 90_000}"
         assert run["lane"] == (made.id if "overlap" in fields.get("policy", {}) else None)
+
+
+REPEATED: list[dict[str, Any]] = [
+    *SIMPLE,
+    {"paused": True, "tags": ["a"]},
+    {"policy": {"jitter": "1h"}},
+    {"schedule": {"cron": "0 3 * * *"}},
+]
+
+
+@pytest.mark.parametrize("fields", REPEATED, ids=[str(fields) for fields in REPEATED])
+async def test_a_spec_that_is_repeated_is_stored_like_an_equal_one(
+    store: Store, times: Times, fields: dict[str, Any]
+) -> None:
+    """The very object again is written by the example of the one before; nothing but ids may come of that."""
+    first, equal = (new(**{"schedule": {"in": "90s"}, **fields}) for _ in range(2))
+    other = msgspec.structs.replace(first, tenant=2)
+    answers = await store.create_jobs([first, first, other, first, equal, new(key="k")])
+    made = [job for job in answers if isinstance(job, JobView)][:5]
+    jobs = await fetch(store, "SELECT * FROM jobs WHERE key IS NULL ORDER BY id")
+    runs = await fetch(store, "SELECT * FROM runs ORDER BY job_id")
+    for job, row, run, tenant in zip(made, jobs, runs, (1, 1, 2, 1, 1), strict=False):
+        assert await store.get_job(tenant, job.id) == job
+        assert (row["id"], row["tenant"], run["job_id"], run["tenant"]) == (job.id, tenant, job.id, tenant)
+        assert {**row, "id": 0, "tenant": 0} == {**jobs[-1], "id": 0, "tenant": 0}
+        assert run["id"] == f"{job.id}-{run['slot']}"
+        own = {"id": "", "job_id": 0, "tenant": 0, "lane": 0}
+        if "jitter" in fields.get("policy", {}):
+            own |= {"due_at": 0, "ready_at": 0}
+            assert run["due_at"] == due_at(run["slot"], run["id"], 3_600_000)
+        assert {**run, **own} == {**runs[4], **own}
+        assert run["lane"] == (job.id if "overlap" in fields.get("policy", {}) else None)
 
 
 async def test_simple_jobs_are_answered_in_their_order(store: Store, times: Times) -> None:

@@ -30,8 +30,8 @@ Write = Callable[[Sequence[NewJob]], Awaitable[Sequence[Answer]]]
 class Caller(Protocol):
     """Who is told what became of its items."""
 
-    def answer(self, place: int, answer: Answer) -> None:
-        """Must not raise: others wait for theirs."""
+    def answer(self, place: int, answers: Sequence[Answer]) -> None:
+        """Those of its items from `place` on. Must not raise: others wait for theirs."""
         ...
 
 
@@ -45,14 +45,14 @@ class _Call:
         self.left = size
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def answer(self, place: int, answer: Answer) -> None:
-        self.answers[place] = answer
-        self.left -= 1
+    def answer(self, place: int, answers: Sequence[Answer]) -> None:
+        self.answers[place : place + len(answers)] = answers
+        self.left -= len(answers)
         if not self.left and not self.done.done():
             self.done.set_result(None)
 
 
-Waiting = tuple[NewJob, Caller, int]  # the item, who asked for it, its place there
+Waiting = tuple[Sequence[NewJob], Caller, int]  # items that stay together, who asked for them, the place of the first
 
 
 class CreateGroup:
@@ -62,6 +62,7 @@ class CreateGroup:
         self._write = write
         self._limit = limit
         self._line: deque[Waiting] = deque()
+        self._waiting = 0  # items in line
         self._writers: set[asyncio.Task[None]] = set()
 
     async def create(self, items: Sequence[NewJob]) -> list[Answer]:
@@ -69,19 +70,24 @@ class CreateGroup:
         if not items:
             return []
         call = _Call(len(items))
-        self._line.extend((item, call, place) for place, item in enumerate(items))
+        if any(_contended(item) for item in items):  # each may have to wait for another
+            self._line.extend(((item,), call, place) for place, item in enumerate(items))
+        else:
+            self._line.append((items, call, 0))
+        self._waiting += len(items)
         self._start_writers()
         await call.done
         return [answer for answer in call.answers if answer is not None]
 
     def add(self, item: NewJob, caller: Caller) -> None:
-        """For a caller that does not wait: it is told, by place 0, from the step of the loop that knows."""
-        self._line.append((item, caller, 0))
+        """For a caller that does not wait: it is told from the step of the loop that knows."""
+        self._line.append(((item,), caller, 0))
+        self._waiting += 1
         self._start_writers()
 
     def _start_writers(self) -> None:
         """One always; another only for a full group: two half groups would be two commits instead of one."""
-        while len(self._writers) < WRITERS and len(self._line) > len(self._writers) * self._limit:
+        while len(self._writers) < WRITERS and self._waiting > len(self._writers) * self._limit:
             writer = asyncio.get_running_loop().create_task(self._write_all(), name="service.create-group")
             self._writers.add(writer)
 
@@ -105,15 +111,18 @@ class CreateGroup:
             self._writers.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
     async def _write_group(self, group: Sequence[Waiting]) -> None:
+        items = [item for together, _, _ in group for item in together]
         answers: Sequence[Answer]
         try:
-            answers = await self._write([item for item, _, _ in group])
+            answers = await self._write(items)
         except StoreUnavailable as error:  # nobody's fault in particular: singly would fail the same way
-            answers = [error] * len(group)
+            answers = [error] * len(items)
         except Exception:  # one of them made the statement fail: only the guilty one may get the error
-            answers = [await self._write_one(item) for item, _, _ in group]
-        for (_, call, place), answer in zip(group, answers, strict=True):
-            call.answer(place, answer)
+            answers = [await self._write_one(item) for item in items]
+        given = 0
+        for together, caller, place in group:
+            caller.answer(place, answers[given : given + len(together)])
+            given += len(together)
 
     async def _write_one(self, item: NewJob) -> Answer:
         try:
@@ -129,26 +138,38 @@ class CreateGroup:
         group: list[Waiting] = []
         later: list[Waiting] = []
         seen: set[tuple[int, str, str]] = set()
-        while self._line and len(group) < self._limit:
-            waiting = self._line.popleft()
-            item = waiting[0]
-            if item.spec.key is None and item.idempotency is None:
-                group.append(waiting)
-                continue
-            names = _contended(item)
-            (later if names & seen else group).append(waiting)
-            seen |= names
+        room = self._limit
+        while self._line and room:
+            items, caller, place = waiting = self._line.popleft()
+            if len(items) > room:
+                self._line.appendleft((items[room:], caller, place + room))
+                items = items[:room]
+                waiting = (items, caller, place)
+            if len(items) == 1 and (names := _contended(items[0])):
+                if names & seen:
+                    later.append(waiting)
+                    seen |= names
+                    continue
+                seen |= names
+            group.append(waiting)
+            room -= len(items)
         self._line.extendleft(reversed(later))
+        self._waiting -= self._limit - room
         return group
 
 
 def _contended(item: NewJob) -> set[tuple[int, str, str]]:
+    if item.spec.key is None and item.idempotency is None:
+        return _NOTHING
     names = set()
     if item.spec.key is not None:
         names.add((item.tenant, "key", item.spec.key))
     if item.idempotency is not None:
         names.add((item.tenant, "idempotency", item.idempotency.key))
     return names
+
+
+_NOTHING: set[tuple[int, str, str]] = set()
 
 
 def _unexpected(error: Exception) -> OnTheDotError:

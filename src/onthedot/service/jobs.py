@@ -250,7 +250,8 @@ class _Taken:
         self._tenant = tenant
         self._answered = answered
 
-    def answer(self, _place: int, answer: JobView | OnTheDotError) -> None:
+    def answer(self, _place: int, answers: Sequence[JobView | OnTheDotError]) -> None:
+        (answer,) = answers
         if isinstance(answer, JobView):
             emit("job.created", tenant=self._tenant, job_id=answer.id)
         try:

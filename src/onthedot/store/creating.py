@@ -11,14 +11,14 @@ from onthedot.errors import Conflict, Invalid, OnTheDotError
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.run import run_id
 from onthedot.model.target import MASK, WebhookTarget
-from onthedot.plan import Opening, due_at, opening
+from onthedot.plan import Opening, due_at, laned, opening
 from onthedot.store.driver import Rows, Transaction
 from onthedot.store.idempotency import Idempotency
 from onthedot.store.numbers import take_job_ids
 from onthedot.store.records import spec_columns, view_of
-from onthedot.store.runs_of_verbs import cursor_row
+from onthedot.store.runs_of_verbs import JOB_ID, cursor_row
 
-__all__ = ["Fresh", "NewJob", "insert_fresh", "key_taken", "plan_all", "prepare"]
+__all__ = ["Fresh", "NewJob", "insert_fresh", "key_taken", "plan_all", "prepare", "views_of"]
 
 
 class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -59,18 +59,56 @@ async def prepare(tx: Transaction, items: Sequence[NewJob], now: int) -> list[Fr
 
 
 def plan_all(items: Sequence[NewJob], ids: Sequence[int], now: int) -> list[Fresh | OnTheDotError]:
-    return [_plan(item, job_id, now) for item, job_id in zip(items, ids, strict=True)]
+    """A spec that is the very object of the job before opens as that one did: a bulk often repeats one."""
+    spec: JobSpec | None = None
+    start: Opening | OnTheDotError | None = None
+    planned: list[Fresh | OnTheDotError] = []
+    for item, job_id in zip(items, ids, strict=True):
+        if item.spec is not spec or start is None:
+            spec, start = item.spec, _opened(item.spec, now)
+        if isinstance(start, Opening):
+            planned.append(Fresh(id=job_id, tenant=item.tenant, spec=spec, opening=start, source=item.source))
+        else:
+            planned.append(start)
+    return planned
 
 
-def _plan(item: NewJob, job_id: int, now: int) -> Fresh | OnTheDotError:
-    target = item.spec.target
-    if isinstance(target, WebhookTarget) and target.secret == MASK:
+def _opened(spec: JobSpec, now: int) -> Opening | OnTheDotError:
+    if isinstance(spec.target, WebhookTarget) and spec.target.secret == MASK:
         return Invalid.one("target.secret", "this is the mask, not a secret", accepted='the signing secret, "whsec_…"')
     try:
-        start = opening(item.spec, now)
+        return opening(spec, now)
     except OnTheDotError as error:
         return error
-    return Fresh(id=job_id, tenant=item.tenant, spec=item.spec, opening=start, source=item.source)
+
+
+def views_of(jobs: Sequence[Fresh], now: int) -> list[JobView]:
+    """What reading them back would give, without reading them back."""
+    views: list[JobView] = []
+    before: Fresh | None = None
+    for job in jobs:
+        if before is not None and _alike(job, before):
+            views.append(msgspec.structs.replace(views[-1], id=job.id))
+        else:
+            before = _pattern(job)
+            views.append(job.view(now))
+    return views
+
+
+def _alike(job: Fresh, before: Fresh) -> bool:
+    """Whether nothing but the id tells them apart."""
+    return (
+        job.spec is before.spec
+        and job.opening is before.opening
+        and job.tenant == before.tenant
+        and job.source == before.source
+    )
+
+
+def _pattern(job: Fresh) -> Fresh | None:
+    """The job, if what comes after it may be written by its example: an instant or a lane of its own goes by the id."""
+    policy = job.spec.policy
+    return None if policy.jitter or laned(policy) else job
 
 
 async def insert_fresh(tx: Transaction, jobs: Sequence[Fresh], now: int) -> dict[int, Conflict]:
@@ -79,13 +117,13 @@ async def insert_fresh(tx: Transaction, jobs: Sequence[Fresh], now: int) -> dict
     refused = await _insert_keyed(tx, keyed, now) if keyed else []
     taken = await _taken(tx, refused) if refused else {}
     done = [job for job in jobs if job.id not in taken] if taken else jobs
-    plain = [(*row, 1, now, 0, now, now) for row in _job_rows([job for job in jobs if job.spec.key is None], now)]
+    plain = list(_plain_rows([job for job in jobs if job.spec.key is None], now))
     if plain:
         await tx.copy("copy_jobs", plain)
     tags = [(job.tenant, tag, job.id) for job in done if job.spec.tags for tag in dict.fromkeys(job.spec.tags)]
     if tags:
         await tx.execute("insert_tags", Rows(tags))
-    cursors = [(*_first_run(job, tx.lookahead), now) for job in done if job.opening.cursor_slot is not None]
+    cursors = list(_first_runs([job for job in done if job.opening.cursor_slot is not None], tx.lookahead, now))
     if cursors:
         await tx.copy("copy_runs", cursors)
     return taken
@@ -93,29 +131,45 @@ async def insert_fresh(tx: Transaction, jobs: Sequence[Fresh], now: int) -> dict
 
 async def _insert_keyed(tx: Transaction, jobs: Sequence[Fresh], now: int) -> list[Fresh]:
     """Those whose key somebody else has. All who write keys do it in one order: no deadlock."""
-    rows = sorted(_job_rows(jobs, now), key=lambda row: (row[1], row[2]))
+    rows = sorted((_job_row(job, now) for job in jobs), key=lambda row: (row[1], row[2]))
     written = {row["id"] for row in await tx.rows("insert_jobs", now, Rows(rows))}
     return [job for job in jobs if job.id not in written]
 
 
-def _job_rows(jobs: Sequence[Fresh], now: int) -> Iterator[tuple[Any, ...]]:
-    """A spec that is the very object of the job before is not written out again: a bulk often repeats one."""
-    spec: JobSpec | None = None
+def _plain_rows(jobs: Sequence[Fresh], now: int) -> Iterator[tuple[Any, ...]]:
+    before: Fresh | None = None
     columns: tuple[Any, ...] = ()
     for job in jobs:
-        if job.spec is not spec:
-            spec, columns = job.spec, spec_columns(job.spec)
-        state = job.opening.state
-        yield (
-            job.id,
-            job.tenant,
-            *columns,
-            state,
-            now if state == "paused" else None,
-            now if state == "ended" else None,
-            job.source,
-            job.spec.paused if job.source is not None else None,
-        )
+        if before is None or not _alike(job, before):
+            before, columns = job, (*_job_row(job, now)[1:], 1, now, 0, now, now)
+        yield (job.id, *columns)
+
+
+def _job_row(job: Fresh, now: int) -> tuple[Any, ...]:
+    state = job.opening.state
+    return (
+        job.id,
+        job.tenant,
+        *spec_columns(job.spec),
+        state,
+        now if state == "paused" else None,
+        now if state == "ended" else None,
+        job.source,
+        job.spec.paused if job.source is not None else None,
+    )
+
+
+def _first_runs(jobs: Sequence[Fresh], lookahead: int, now: int) -> Iterator[tuple[Any, ...]]:
+    before: Fresh | None = None
+    row: tuple[Any, ...] = ()
+    front = back = row
+    for job in jobs:
+        if before is not None and _alike(job, before):
+            yield (run_id(job.id, row[1]), *front, job.id, *back)
+        else:
+            before, row = _pattern(job), (*_first_run(job, lookahead), now)
+            front, back = row[1:JOB_ID], row[JOB_ID + 1 :]
+            yield row
 
 
 def _first_run(job: Fresh, lookahead: int) -> tuple[Any, ...]:

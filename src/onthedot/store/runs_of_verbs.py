@@ -11,11 +11,13 @@ from onthedot.model.run import RunKind, run_id
 from onthedot.model.target import requires
 from onthedot.plan import due_at, laned, ready_at
 
-__all__ = ["cursor_row", "lane_of", "run_row"]
+__all__ = ["JOB_ID", "cursor_row", "lane_of", "run_row"]
 
 RunRow = tuple[Any, ...]
 """id, slot, kind, cursor, due_at, ready_at, parked, resume_at, backlog, n, tenant, job_id, recurring, requires, level,
 lane, at_most_once: what `add_runs` takes, in this order."""
+JOB_ID = 11
+"""Where a row has its job."""
 
 
 def lane_of(job_id: int, spec: JobSpec) -> int | None:
