@@ -40,6 +40,15 @@ class Bench:
         self.mailbox: Mailbox[SchedulerMessage] = Mailbox(10)
         self.lost: list[float] = []
         self.looks: list[float] = []
+        self.orders = OrderReader(
+            "me",
+            store=self.store,
+            clock=clock,
+            holdings=self.holdings,
+            scheduler=self.mailbox,
+            health=self.health,
+            backoff=Backoff(self.rng),
+        )
         self.heart = Heart(
             "me",
             store=self.store,
@@ -51,15 +60,7 @@ class Bench:
             rng=self.rng,
             load=lambda: NodeLoad(held=3),
             lost=lambda: self.lost.append(clock.monotonic()),
-        )
-        self.orders = OrderReader(
-            "me",
-            store=self.store,
-            clock=clock,
-            holdings=self.holdings,
-            scheduler=self.mailbox,
-            health=self.health,
-            backoff=Backoff(self.rng),
+            ordered=self.orders.beat_said,
         )
         self.watchman = Watchman(
             "me",
@@ -160,6 +161,31 @@ async def test_a_hint_reads_orders_at_once(bench, fake_clock):
     await bench.orders.step()
     assert bench.store.asked_for("orders") == ["me"]
     assert bench.mailbox.take_all() == []
+
+
+async def test_a_beat_looks_for_orders_too(bench, fake_clock):
+    bench.holdings.add("1-1", 1)
+    step = asyncio.ensure_future(bench.orders.step())
+    await fake_clock.advance(ORDERS * 0.9)
+    bench.store.script("beat", bench.alive())
+    await bench.heart.beat()
+    await fake_clock.advance(ORDERS * 0.9)
+    assert step.done()
+    assert bench.store.asked_for("orders") == [], "the beat said that there are none"
+    step = asyncio.ensure_future(bench.orders.step())
+    await fake_clock.advance(ORDERS * 0.2)
+    assert step.done()
+    assert bench.store.asked_for("orders") == ["me"]
+
+
+async def test_orders_that_a_beat_saw_are_read_at_once(bench, fake_clock):
+    bench.holdings.add("1-1", 1)
+    order = Order(run_id="1-1", token=1, what="recall")
+    bench.store.script("orders", [order])
+    bench.store.script("beat", Beat(now=fake_clock.now_ms(), alive=True, peers=[], orders=True))
+    await bench.heart.beat()
+    await bench.orders.step()
+    assert bench.mailbox.take_all() == [Orders([order])]
 
 
 async def test_who_holds_nothing_has_no_orders_to_read(bench):

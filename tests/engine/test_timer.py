@@ -175,6 +175,32 @@ async def test_an_expected_instant_is_looked_for(bench, fake_clock):
     assert bench.mailbox.take_all() == [LOOK]
 
 
+async def test_what_a_claim_says_takes_the_place_of_what_the_one_before_said(bench, fake_clock):
+    now = fake_clock.now_ms()
+    bench.timer.expect_next("webhook", now + 700)
+    bench.timer.expect_next("function", now + 1200)
+    bench.timer.expect_next("webhook", now + 900)
+    await bench.timer.step()
+    await bench.stepping()
+    await fake_clock.advance(0.899)
+    assert bench.mailbox.take_all() == []
+    await fake_clock.advance(0.001)
+    assert bench.mailbox.take_all() == [LOOK]
+    await fake_clock.advance(0.299)
+    assert bench.mailbox.take_all() == []
+    await fake_clock.advance(0.001)
+    assert bench.mailbox.take_all() == [LOOK]
+
+
+async def test_but_not_of_a_retry_that_is_expected(bench, fake_clock):
+    bench.timer.expect(fake_clock.now_ms() + 700)
+    bench.timer.expect_next("webhook", fake_clock.now_ms() + 900)
+    await bench.timer.step()
+    await bench.stepping()
+    await fake_clock.advance(0.7)
+    assert bench.mailbox.take_all() == [LOOK]
+
+
 async def test_looks_within_a_given_time_if_the_poll_is_further_off(bench, fake_clock):
     bench.timer.look_within(0.05)
     bench.timer.look_within(10)

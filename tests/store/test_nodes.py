@@ -43,6 +43,16 @@ class TestBeat:
     async def test_an_unknown_node_is_not_alive(self, store: Store, times: Times):
         assert not (await store.beat("nobody", NodeLoad())).alive
 
+    async def test_it_tells_whether_there_are_orders(self, hands: Hands):
+        await hands.store.register(node_info("n1"))
+        await hands.store.register(node_info("n2"))
+        await hands.job()
+        run = await hands.one()
+        assert not (await hands.store.beat("n1", NodeLoad())).orders
+        await hands.store.cancel_run(1, run.id)
+        assert (await hands.store.beat("n1", NodeLoad())).orders
+        assert not (await hands.store.beat("n2", NodeLoad())).orders
+
     async def test_leave(self, store: Store, times: Times):
         await store.register(node_info("a"))
         await store.take_duty("upkeep", "a")

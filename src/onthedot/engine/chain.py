@@ -157,6 +157,7 @@ class Chain:
             every=min(BEAT, lease_seconds / 5),
             load=load,
             lost=lost,
+            ordered=self.orders.beat_said,
         )
         self.clock_reader = ClockReader(store=store, clock=clock, time=time, rng=rng)
         self.watchman = Watchman(

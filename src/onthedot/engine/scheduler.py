@@ -193,7 +193,7 @@ class Scheduler:
                 self._more_due.add(name)
                 self._timer.look_within(4 * HUNGRY if pool.holds_ahead else HUNGRY)
             elif claim.next_ready is not None and claim.next_ready > claim.now:
-                self._timer.expect(claim.next_ready)
+                self._timer.expect_next(name, claim.next_ready)
             elif claim.next_ready is not None:
                 if claim.runs:
                     self._more_due.add(name)

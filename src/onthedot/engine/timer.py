@@ -53,7 +53,8 @@ class Timer:
         self._granularity = granularity
         self._next_look = clock.monotonic()
         self._may_look = clock.monotonic()
-        self._expected: int | None = None
+        self._expectations: dict[str, int] = {}
+        self._expected: int | None = None  # the first of them
         self._look_asked = False
 
     def wake(self) -> None:
@@ -73,9 +74,20 @@ class Timer:
             self.hints.ring()
 
     def expect(self, at_ms: int) -> None:
-        """Something will be claimable at this instant of the database's clock (a retry, a run that can't be held)."""
-        if self._expected is None or at_ms < self._expected:
-            self._expected = at_ms
+        """Something will be claimable at this instant of the database's clock (a retry)."""
+        if at_ms < self._expectations.get("", at_ms + 1):
+            self._expect("", at_ms)
+
+    def expect_next(self, pool: str, at_ms: int) -> None:
+        """A claim for this pool has seen all that is pending: what the one before it said is void. (With both, each
+        second's runs were claimed in two.)"""
+        self._expect(pool, at_ms)
+
+    def _expect(self, what: str, at_ms: int) -> None:
+        before = self._expected
+        self._expectations[what] = at_ms
+        self._expected = min(self._expectations.values())
+        if before is None or self._expected < before:
             self.hints.ring()
 
     def next_tick(self) -> float | None:
@@ -144,7 +156,8 @@ class Timer:
         if asked or self._next_look - now <= _INSTANT:
             self._look_asked = False
             if expected:
-                self._expected = None
+                self._expectations = {what: at for what, at in self._expectations.items() if at * 1000 > at_us}
+                self._expected = min(self._expectations.values(), default=None)
             self._next_look = now + self._poll * self._rng.uniform(0.5, 1.0)
             if asked:
                 self._may_look = now + MIN_GAP

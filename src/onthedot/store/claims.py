@@ -77,7 +77,9 @@ class Claims(Settling):
         key = tuple(offers)
         floor = self._floors.setdefault(key, Floor())
         bound, unbounded = floor.begin(asyncio.get_running_loop().time())
-        seen = await self.driver.read(lambda tx: tx.row("peek", list(offers), level, lookahead_ms // 2, bound))
+        seen = await self.driver.read(
+            lambda tx: tx.row("peek", list(offers), level, lookahead_ms // 2, bound), watched=True
+        )
         assert seen is not None
         now, due = seen["now"], _Due(bool(seen["free"]), bool(seen["cursors"]), bool(seen["lanes"]))
         if not any(due):

@@ -122,8 +122,9 @@ class Driver(Protocol):
         """One statement that is a transaction of its own. `repeatable`: as above."""
         ...
 
-    async def read(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Run `body`, which only reads, without standing in the way of those who write."""
+    async def read(self, body: Callable[[Transaction], Awaitable[T]], *, watched: bool = False) -> T:
+        """Run `body`, which only reads, without standing in the way of those who write. `watched`: it is quick, and the
+        caller asks again: a way to the database that has gone silent is given up as for what is `repeatable`."""
         ...
 
     def listen(self, callback: Callable[[str], None]) -> Callable[[], None]:

@@ -31,6 +31,7 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     now: int
     alive: bool
     peers: list[tuple[str, int]]  # (node, its beat) of all others that are not lost
+    orders: bool = False  # somebody wants something of runs that this node has
 
 
 class Nodes(Topic):
@@ -51,13 +52,17 @@ class Nodes(Topic):
 
         offers = None if load.offers is None else msgspec.json.encode(load.offers).decode()
         said = (load.held, load.running, load.lateness_ms, load.draining, offers, load.capacity)
+        if self.driver.dialect == "postgres":
+            (row,) = await self.driver.alone("beat_at_once", node, *said, repeatable=True)
+            peers = list(zip(row["peers"], row["beats"], strict=True))
+            return Beat(now=row["now"], alive=row["alive"], peers=peers, orders=row["ordered"])
 
         async def body(tx: Transaction) -> Beat:
             row = await tx.row("beat", node, *said)
             peers = [(peer["id"], peer["beat"]) for peer in await tx.rows("peers", node)]
             if row is None:
                 return Beat(now=await tx.now(), alive=False, peers=peers)
-            return Beat(now=row["now"], alive=True, peers=peers)
+            return Beat(now=row["now"], alive=True, peers=peers, orders=bool(await tx.rows("orders_of", node)))
 
         return await self.driver.write(body)
 
@@ -67,7 +72,7 @@ class Nodes(Topic):
 
     async def reclaim(self) -> int:
         """Runs of lost and unknown nodes are pending again at once, or end, as `plan` says. How many it were."""
-        rows = await self.driver.read(lambda tx: tx.rows("orphans", RECLAIMED))
+        rows = await self.driver.read(lambda tx: tx.rows("orphans", RECLAIMED), watched=True)
         if not rows:
             return 0
         batch = await write_finishes(self, [_lost(row) for row in rows])

@@ -41,7 +41,7 @@ class Orders(Topic):
             rows = await tx.rows("orders_of", node)
             return [Order(run_id=row["id"], token=row["token"], what=row["orders"]) for row in rows]
 
-        return await self.driver.read(body)
+        return await self.driver.read(body, watched=True)
 
     async def held(self, node: str) -> list[tuple[str, int]]:
         """Which runs are this node's, with their tokens: for a node that is not sure what a claim brought."""
@@ -49,7 +49,7 @@ class Orders(Topic):
         async def body(tx: Transaction) -> list[tuple[str, int]]:
             return [(row["id"], row["token"]) for row in await tx.rows("held_by", node)]
 
-        return await self.driver.read(body)
+        return await self.driver.read(body, watched=True)
 
     async def give_back(self, node: str, fences: Sequence[tuple[str, int]]) -> None:
         """Runs that this node will not send after all are pending again, with the same token, no try counted; or they

@@ -206,16 +206,16 @@ class PostgresDriver:
                 await SystemClock().sleep(random.uniform(0, 0.02 * (REPEATS - left)))
         raise AssertionError("unreachable")
 
-    async def read(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+    async def read(self, body: Callable[[Transaction], Awaitable[T]], *, watched: bool = False) -> T:
         if self.address.pooled:  # prepare and execute must reach the same server: only a transaction promises it
-            return await self.write(body)
+            return await self.at_once(body, repeatable=watched)
         try:
-            async with self._lender.lend() as connection:
+            async with self._lender.lend(watched=watched) as connection:
                 return await body(PostgresTransaction(connection, self.queries, self.address.timeout))
         except asyncpg.PostgresError as error:
             if not is_again(error):
                 raise
-            return await self.write(body)
+            return await self.at_once(body, repeatable=watched)
 
     def listen(self, callback: Callable[[str], None]) -> Callable[[], None]:
         if self.address.pooled or not self.address.hints:

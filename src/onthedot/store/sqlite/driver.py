@@ -128,7 +128,7 @@ class SqliteDriver:
     async def alone(self, name: str, *args: Any, repeatable: bool = False) -> Sequence[Row]:
         return await self.at_once(lambda transaction: transaction.rows(name, *args))
 
-    async def read(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+    async def read(self, body: Callable[[Transaction], Awaitable[T]], *, watched: bool = False) -> T:
         if self._memory:  # on the one connection, and nobody comes in between: it needs no BEGIN
             async with self._turn:
                 return await body(SqliteTransaction(self._writer, self.queries, None))

@@ -6,13 +6,23 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {now}, {now})
 RETURNING started_at;
 
 -- name: beat
-UPDATE nodes SET beat = beat + 1, beat_at = {now}, held = $2, running = $3, lateness_ms = $4, draining = $5,
-    offers = coalesce($6, offers), capacity = coalesce($7, capacity)
-WHERE id = $1 AND lost_at IS NULL
-RETURNING beat_at AS now;
+/* beat_at_once */
 
 -- name: peers
-SELECT id, beat FROM nodes WHERE lost_at IS NULL AND id <> $1 ORDER BY id;
+/* beat_at_once */
+
+-- name: beat_at_once
+-- I am here; and what a node wants to know each second, in the same round trip.
+WITH me AS (
+    UPDATE nodes SET beat = beat + 1, beat_at = {now}, held = $2, running = $3, lateness_ms = $4, draining = $5,
+        offers = coalesce($6, offers), capacity = coalesce($7, capacity)
+    WHERE id = $1 AND lost_at IS NULL
+    RETURNING beat_at
+)
+SELECT coalesce((SELECT beat_at FROM me), {now}) AS now, EXISTS (SELECT 1 FROM me) AS alive,
+    EXISTS (SELECT 1 FROM runs WHERE node = $1 AND orders IS NOT NULL AND state = 'running') AS ordered,
+    ARRAY(SELECT id FROM nodes WHERE lost_at IS NULL AND id <> $1 ORDER BY id) AS peers,
+    ARRAY(SELECT beat FROM nodes WHERE lost_at IS NULL AND id <> $1 ORDER BY id) AS beats;
 
 -- name: declare_lost
 UPDATE nodes SET lost_at = {now} WHERE id = $1 AND beat = $2 AND lost_at IS NULL;
