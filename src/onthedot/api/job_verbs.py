@@ -16,9 +16,9 @@ from onthedot.api.operations import Req, operation
 from onthedot.api.queries import instant, read_query
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
+from onthedot.model.preview import Explanation
 from onthedot.model.run import RunView
 from onthedot.model.struct import Strict
-from onthedot.service import Explanation
 
 __all__ = ["routes"]
 

@@ -12,9 +12,9 @@ from onthedot.api.bodies import read_json
 from onthedot.api.context import service_of
 from onthedot.api.operations import Req, operation
 from onthedot.errors import FieldProblem, NotAvailable
+from onthedot.model.preview import Preview
 from onthedot.model.schedule import Schedule
 from onthedot.model.struct import Strict
-from onthedot.service import Preview
 
 __all__ = ["routes"]
 

@@ -7,9 +7,8 @@ from typing import Generic, TypeVar
 import msgspec
 
 from onthedot.errors import FieldProblem
-from onthedot.model.run import RunView
 
-__all__ = ["BatchAnswer", "Explanation", "Page", "Preview", "SyncReport"]
+__all__ = ["BatchAnswer", "Page"]
 
 T = TypeVar("T")
 
@@ -29,27 +28,3 @@ class BatchAnswer(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
     detail: str | None = None
     errors: list[FieldProblem] = msgspec.field(default_factory=list)
-
-
-class Preview(msgspec.Struct, frozen=True, kw_only=True):
-    fires: list[str]
-    description: str
-    remarks: list[str]
-
-
-class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    at: str
-    slot: bool
-    because: str
-    previous: str | None
-    next: str | None
-    run: RunView | None
-
-
-class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Keys of the jobs that a sync made, changed, left alone and removed (or would, in a dry run)."""
-
-    created: list[str]
-    updated: list[str]
-    unchanged: list[str]
-    removed: list[str]

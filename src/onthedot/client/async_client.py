@@ -15,14 +15,16 @@ from urllib.parse import quote
 
 import msgspec
 
-from onthedot.client.answers import BatchAnswer, Explanation, Page, Preview, SyncReport
+from onthedot.client.answers import BatchAnswer, Page
 from onthedot.client.transport import Transport
 from onthedot.clock import Clock
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.model.node import NodeView
+from onthedot.model.preview import Explanation, Preview
 from onthedot.model.run import RunView
 from onthedot.model.schedule import Schedule
+from onthedot.model.sync import SyncReport
 from onthedot.model.timer import TimerSpec, TimerView
 
 __all__ = ["AsyncClient"]

@@ -5,15 +5,13 @@ from __future__ import annotations
 from onthedot.service.cluster import Health
 from onthedot.service.jobs import BATCH_LIMIT
 from onthedot.service.keys import DEFAULT_TENANT, Principal
-from onthedot.service.previews import Explanation, Preview, preview_schedule
+from onthedot.service.previews import preview_schedule
 from onthedot.service.service import Service
 
 __all__ = [
     "BATCH_LIMIT",
     "DEFAULT_TENANT",
-    "Explanation",
     "Health",
-    "Preview",
     "Principal",
     "Service",
     "preview_schedule",

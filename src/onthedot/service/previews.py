@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from onthedot.errors import Invalid
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.job import JobRecord
+from onthedot.model.preview import Explanation, Preview
 from onthedot.model.run import RunView
 from onthedot.model.schedule import Schedule
 from onthedot.plan import timetable_of
@@ -14,26 +13,9 @@ from onthedot.service.wired import Wired
 from onthedot.store import RunFilter
 from onthedot.timing import check_schedule, compile_schedule, describe, remarks
 
-__all__ = ["Explanation", "Preview", "PreviewVerbs", "preview_schedule"]
+__all__ = ["PreviewVerbs", "preview_schedule"]
 
 MOST = 1000
-
-
-class Preview(msgspec.Struct, frozen=True, kw_only=True):
-    fires: list[str]
-    description: str
-    remarks: list[str]
-
-
-class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """`slot`: is `at` an instant of the schedule? `run`: its entry, if there is one. `because` says it in words."""
-
-    at: str
-    slot: bool
-    because: str
-    previous: str | None
-    next: str | None
-    run: RunView | None
 
 
 def preview_schedule(schedule: Schedule, *, now: int, after: str | None = None, count: int = 10) -> Preview:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onthedot.clock import Clock, SystemClock
 from onthedot.errors import SettingsError, StoreError
+from onthedot.model.sync import SyncReport
 from onthedot.plan import LOOKAHEAD_MS
 from onthedot.store.claims import Claim
 from onthedot.store.creating import NewJob
@@ -20,7 +21,6 @@ from onthedot.store.postgres.driver import PostgresDriver
 from onthedot.store.run_lists import RunFilter
 from onthedot.store.sqlite.driver import SqliteDriver
 from onthedot.store.store import Store
-from onthedot.store.sync import SyncReport
 from onthedot.store.upkeep import Backlog, StoreStats
 
 __all__ = [

@@ -12,6 +12,7 @@ import msgspec
 
 from onthedot.errors import Conflict, FieldProblem, Invalid, OnTheDotError
 from onthedot.model.job import JobSpec
+from onthedot.model.sync import SyncReport
 from onthedot.store.changing import Locked, lock, remove
 from onthedot.store.creating import Fresh, NewJob, insert_fresh, prepare
 from onthedot.store.driver import Collision, Row, Rows, Transaction
@@ -20,16 +21,7 @@ from onthedot.store.topic import Topic
 from onthedot.store.verbs import edit
 from onthedot.timing import check_schedule
 
-__all__ = ["JobSync", "SyncReport"]
-
-
-class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Keys of the jobs that were (or, dry, would be) created, updated, left alone, removed."""
-
-    created: list[str]
-    updated: list[str]
-    unchanged: list[str]
-    removed: list[str]
+__all__ = ["JobSync"]
 
 
 class _Plan(msgspec.Struct, kw_only=True):
