@@ -71,14 +71,18 @@ async def _started(arguments: list[str], port: int) -> AsyncIterator[int]:
 
 
 async def _answers(port: int, process: asyncio.subprocess.Process) -> None:
+    """It listens long before it can answer: half a second of starting was measured with the first requests."""
     async with asyncio.timeout(30):
         while True:
             try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except OSError:
-                if process.returncode is not None:
-                    raise RuntimeError(f"it ended with exit code {process.returncode}") from None
-                await asyncio.sleep(0.05)
-            else:
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+                answered = await reader.read()
                 writer.close()
+            except OSError:
+                answered = b""
+            if answered:
                 return
+            if process.returncode is not None:
+                raise RuntimeError(f"it ended with exit code {process.returncode}")
+            await asyncio.sleep(0.05)
