@@ -84,16 +84,18 @@ class TestDone:
         assert (await hands.store.get_run(1, run.id)).error == "a\ufffdb?"
         assert await hands.store.run_logs(1, run.id) == "x\ufffdy?"
 
-    async def test_a_slot_that_is_in_the_ledger_already_is_an_alarm(self, hands: Hands, said):
-        await hands.create(spec(), spec())
+    @pytest.mark.parametrize("others", [0, 1], ids=["alone", "among others"])
+    async def test_a_slot_that_is_in_the_ledger_already_is_an_alarm(self, hands: Hands, said, others: int):
+        await hands.create(*(spec() for _ in range(1 + others)))
         runs = (await hands.claim()).runs
         await hands.sql(
             "INSERT INTO history (id, tenant, job_id, slot, kind, due_at, status, finished_at)"
             f" VALUES ('{runs[0].id}', 1, {runs[0].job_id}, {runs[0].slot}, 'scheduled', 1, 'done', 1)"
         )
-        assert (await hands.finish(*runs)).recorded == 2
+        assert (await hands.finish(*runs)).recorded == 1 + others
         assert [fields for name, fields in said if name == "ledger.conflict"] == [{"run_id": runs[0].id}]
         assert await hands.live() == []
+        assert len(await hands.sql("SELECT id FROM history")) == 1 + others
 
 
 class TestRetry:

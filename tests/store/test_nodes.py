@@ -137,6 +137,18 @@ class TestReclaim:
         assert await hands.store.reclaim() == 1
         assert await hands.store.reclaim() == 0
 
+    async def test_only_theirs_whatever_the_nodes_are_called(self, hands: Hands):
+        """They are looked for between the live ones: before, amidst and after them."""
+        await hands.create(*(spec() for _ in "abcde"))
+        for name in "abcde":
+            await Hands(hands.store, name).claim(limit=1)
+        for name in "bcd":
+            await hands.store.register(node_info(name))
+        await hands.store.declare_lost("c", 0)
+        assert await hands.store.reclaim() == 3
+        assert sorted(row["node"] for row in await hands.live() if row["state"] == "running") == ["b", "d"]
+        assert await hands.store.reclaim() == 0
+
     async def test_unknown_nodes_are_lost_nodes(self, hands: Hands):
         await hands.job()
         await hands.one()

@@ -36,6 +36,10 @@ SELECT n || '-' || ({START} + n) || '-h', CASE WHEN n % 1000 = 7 THEN 2 ELSE 1 E
        CASE n % 1000 WHEN 1 THEN 'failed' WHEN 2 THEN 'skipped' ELSE 'done' END, {START} + n
 """
 _RUNNING = "UPDATE runs SET state = 'running', node = 'n1', token = 1, cursor = {no} WHERE job_id BETWEEN 101 AND 1100"
+_NODE = """
+INSERT INTO nodes (id, name, host, pid, version, level, roles, offers, capacity, started_at, beat_at)
+VALUES ('{node}', '', '', 1, '', 1, '[]', '[]', 1, 0, 0)
+"""
 _LANES = "UPDATE runs SET lane = job_id WHERE job_id BETWEEN 2001 AND 3000"
 
 
@@ -225,6 +229,20 @@ class TestPostgres:
                 ("end_jobs", [[*range(1, LIMIT)], [5] * (LIMIT - 1)]),
             ):
                 check(name, await executed(connection, queries[name], args), "jobs_pkey", 3 * LIMIT)
+        finally:
+            await connection.close()
+
+
+    async def test_runs_of_the_living_are_not_read(self, many_runs: Callable[[str, int], str]) -> None:
+        connection = await asyncpg.connect(many_runs("postgres", 50_000))
+        try:
+            await connection.execute("SET plan_cache_mode = force_generic_plan")
+            sql, undone = Queries("postgres", NOW)["orphans"], connection.transaction()
+            await undone.start()
+            for node, most in (("n0", 1000 + LIMIT), ("n2", 1000 + LIMIT), ("n1", 0)):
+                await connection.execute(_NODE.format(node=node))
+                check("orphans", await executed(connection, sql, [LIMIT]), "runs_of_node", most)
+            await undone.rollback()
         finally:
             await connection.close()
 

@@ -141,6 +141,16 @@ class TestSettling:
         assert await rows(hands) == [("active", None)]
         await hands.check()
 
+    async def test_changed_and_unchanged_ones_together(self, hands: Hands):
+        """The unchanged end without a look at their runs; of the changed, one waits for its next time."""
+        jobs = await hands.create(*(spec(at(START + 1000), key=key) for key in "abc"))
+        await hands.finish(*(await hands.claim()).runs)
+        await hands.store.update_job(1, jobs[0].id, lambda _: spec(at(START + MINUTE), key="a"))
+        await hands.store.update_job(1, jobs[1].id, lambda old: msgspec.structs.replace(old, params={"v": 2}))
+        assert await hands.store.settle() == 3
+        assert [state for state, _ in await rows(hands)] == ["active", "ended", "ended"]
+        await hands.check()
+
     async def test_the_last_of_two_runs_ends_it(self, hands: Hands, times: Times):
         """A recurring job became a one-off while it ran: neither run alone is its end."""
         job = await hands.job(every(1000))

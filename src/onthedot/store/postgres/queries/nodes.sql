@@ -52,9 +52,20 @@ RETURNING d.node;
 DELETE FROM duties WHERE node = $1;
 
 -- name: orphans
--- Running rows of lost or unknown nodes. Not locked: they go through finish, which checks the fence.
+-- Running rows of lost or unknown nodes. Not locked: they go through finish, which checks the fence. Looked for between the
+-- ids of the live ones, whose own runs, however many, are not read: 2,000 of them were 20 ms each second. OFFSET keeps the
+-- planner, which takes them for one, from reading them all and comparing.
 SELECT r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.node, r.token, r.tries, r.losses, r.at_most_once,
-    r.begun_at, r.claimed_at, r.attempts, j.version, {now} AS now
-FROM runs r LEFT JOIN jobs j ON j.id = r.job_id
-WHERE r.state = 'running' AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = r.node AND n.lost_at IS NULL)
+    r.begun_at, r.claimed_at, r.attempts, (SELECT version FROM jobs WHERE id = r.job_id) AS version, {now} AS now
+FROM (
+    SELECT o.* FROM (
+        SELECT lag(id, 1, '') OVER (ORDER BY id) AS after, id AS before FROM nodes WHERE lost_at IS NULL
+    ) live
+    CROSS JOIN LATERAL (
+        SELECT * FROM runs WHERE state = 'running' AND node > live.after AND node < live.before OFFSET 0
+    ) o
+    UNION ALL
+    SELECT * FROM runs
+    WHERE state = 'running' AND node > (SELECT coalesce(max(id), '') FROM nodes WHERE lost_at IS NULL)
+) r
 ORDER BY r.id LIMIT $1;
