@@ -232,7 +232,6 @@ class TestPostgres:
         finally:
             await connection.close()
 
-
     async def test_runs_of_the_living_are_not_read(self, many_runs: Callable[[str, int], str]) -> None:
         connection = await asyncpg.connect(many_runs("postgres", 50_000))
         try:
