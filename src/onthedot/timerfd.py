@@ -42,6 +42,7 @@ class KernelTimer:
             raise NotImplementedError
         self._loop = asyncio.get_running_loop()
         self._ring = ring
+        self._is_set = False  # since it rang
         self._setting = _Setting()
         self._at = ctypes.byref(self._setting)
         self._fd = _checked(_libc.timerfd_create(_MONOTONIC, _FLAGS))
@@ -54,7 +55,8 @@ class KernelTimer:
 
     def set(self, seconds: float) -> None:
         """Ring so long from now, instead of what was set before."""
-        self._set(max(1, int(seconds * 1e9)))
+        self._is_set = True
+        self._set(int(seconds * 1e9) or 1)
 
     def clear(self) -> None:
         self._set(0)
@@ -67,11 +69,17 @@ class KernelTimer:
 
     def _set(self, ns: int) -> None:
         self._setting.after_s, self._setting.after_ns = divmod(ns, _BILLION)
-        _checked(self._settime(self._fd, 0, self._at, None))
+        if self._settime(self._fd, 0, self._at, None) < 0:
+            _checked(-1)
 
     def _expired(self) -> None:
-        self.clear()  # setting it takes back that it is readable, as reading would
-        self._ring()
+        """Setting it anew takes back that it is readable, as reading would."""
+        self._is_set = False
+        try:
+            self._ring()
+        finally:
+            if not self._is_set and self._fd >= 0:
+                self.clear()
 
 
 def _checked(answer: int) -> int:

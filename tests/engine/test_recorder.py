@@ -155,7 +155,7 @@ async def test_nor_if_nothing_is_about_to_fire(bench):
     assert (await in_step(bench)).done()
 
 
-async def test_what_ran_in_this_process_waits_for_two_others(bench, fake_clock):
+async def test_what_ran_in_this_process_waits_for_some_others(bench, fake_clock):
     bench.next_fires_in = INSIDE / 2
     bench.ended("1-1", target=FUNCTION)
     step = await in_step(bench)

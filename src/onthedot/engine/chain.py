@@ -91,7 +91,7 @@ class Chain:
             agenda=self.agenda,
             lease=self.lease,
             scheduler=to_scheduler,
-            tick=lambda: self.scheduler.handle(TICK),
+            tick=lambda: self.scheduler.tick(),
             rng=rng,
             poll=settings.poll_interval / 1000,
             granularity=settings.granularity / 1000,

@@ -25,6 +25,8 @@ class Departures:
 
     def begin(self, monitors: Sequence[Monitor]) -> None:
         """The first of them at once (each turn of the loop is lateness), unless others are before them."""
+        if not monitors:
+            return
         before = len(self._waiting)
         self._waiting.extend(monitors)
         if not before:

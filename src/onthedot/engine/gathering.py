@@ -2,7 +2,8 @@
 
 A statement and its commit cost the node and the database more than what is in it: after a rest of 10 ms one result took
 773 µs of both together, two took 928 and three 955. But what was answered and is not yet written is sent again if the
-process is killed. So one waits for another only if something fires within its patience, and no longer than that.
+process is killed. So one waits for others only if something fires within its patience, and no longer than that; and how
+many wait at once is bounded too, whatever the rate.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ __all__ = ["INSIDE", "OUTSIDE", "TOGETHER", "Gathering"]
 OUTSIDE = 0.012
 """Seconds that a result of what is called outside (a webhook, a worker process, a command) waits for one other. At 100
 a second, evenly, that is 5 ms on average, or half a run that a kill -9 repeats."""
-INSIDE = 0.025
-"""Seconds that a result of a function of this very process waits for two others. At 100 a second, evenly, that is 10 ms
-on average, or one function that runs again if this process is killed."""
-TOGETHER = 3
+INSIDE = 0.045
+"""Seconds that a result of a function of this very process waits for four others. At 100 a second, evenly, that is
+20 ms on average, or two functions that run again if this process, and all that they were part of, is killed."""
+TOGETHER = 5
 
 
 class Expected(Protocol):

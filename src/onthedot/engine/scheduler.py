@@ -81,6 +81,11 @@ class Scheduler:
     async def step(self) -> None:
         self.handle(await self.mailbox.take())
 
+    def tick(self) -> None:
+        """An instant has come: the Timer says so on its own turn."""
+        self._fire()
+        self._next_errand()
+
     def handle(self, message: SchedulerMessage) -> None:
         if isinstance(message, Claimed | Missed | Rows):
             self._errand = None
@@ -110,7 +115,8 @@ class Scheduler:
         if not self._around.time.known or not self._around.lease.may_start():
             return
         for pool in self._slots.pools.values():
-            self._start_waiting(pool)
+            if self._waiting.get(pool.name):
+                self._start_waiting(pool)
         now_us = self._around.time.now_us()
         ready: list[Monitor] = []
         for _ in range(AT_ONCE):  # what is left is still due, and the Timer ticks again

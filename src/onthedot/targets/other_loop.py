@@ -64,7 +64,8 @@ class OtherLoop:
 
     def _cross(self) -> None:
         leaving, self._outgoing = self._outgoing, []
-        self._over_there.call_soon_threadsafe(self._arrive, leaving)
+        assert self._loop is not None, "not entered"
+        self._loop.call_soon_threadsafe(self._arrive, leaving)
 
     def _bring_home(self, arrived: list[Errand]) -> None:
         for errand in arrived:
@@ -87,7 +88,8 @@ class OtherLoop:
         """Who is still at work has a call that waits, and leaves after it; somebody else takes the rest."""
         self._worker = None
         if self._waiting:
-            loop = self._over_there
+            loop = self._loop
+            assert loop is not None
             self._worker = loop.create_task(self._work())
             loop.call_soon(self._take_over)  # right after its first step
 
@@ -119,7 +121,8 @@ class OtherLoop:
     def _done(self, errand: Errand) -> None:
         self._carried_out.append(errand)
         if len(self._carried_out) == 1:
-            self._over_there.call_soon(self._cross_back)
+            assert self._loop is not None
+            self._loop.call_soon(self._cross_back)
 
     def _cross_back(self) -> None:
         leaving, self._carried_out = self._carried_out, []
