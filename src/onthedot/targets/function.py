@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Self
 
 import msgspec
@@ -28,6 +29,7 @@ __all__ = ["Functions"]
 
 _SHAPE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z]\w*)", re.ASCII)
 _MANY = 10_000
+_OK = Outcome(kind="ok")
 ACCEPTED = '"package.module:function", a function that the module defines'
 
 
@@ -39,6 +41,7 @@ class Functions:
         self._calls: dict[str, str] = {}
         self.register(registered)
         self._workers = Workers(processes, import_paths)
+        self._withdraw = self._workers.withdraw
 
     def register(self, registered: Iterable[str]) -> None:
         """These and no others, from now on."""
@@ -110,9 +113,10 @@ class Functions:
                 return False  # it had not begun
 
             return forget
-        asked = Asked(target.function, _message(name, call), call.log, lambda how: ended(_outcome(how)), call.begun)
+        now = asyncio.get_running_loop().time()
+        asked = Asked(target.function, _message(name, call), call.log, partial(_tell, ended), call.begun, now)
         self._workers.submit(asked)
-        return lambda: self._workers.withdraw(asked)
+        return partial(self._withdraw, asked)
 
     def _called(self, function: str) -> str | None:
         """Module and name as `worker_main` wants them; None: it may not be called. Looked at once for each function."""
@@ -145,12 +149,16 @@ def _message(name: str, call: Call) -> bytes:
     return "\0".join((*parts, call.key or "")).encode()
 
 
+def _tell(ended: Callable[[Outcome | None], None], how: Answer | Exception) -> None:
+    ended(_outcome(how))
+
+
 def _outcome(how: Answer | Exception) -> Outcome | None:
     """None: it was not begun."""
     if isinstance(how, Exception):
         return None if isinstance(how, NotBegun) else Outcome(kind="error", retryable=True, error=str(how))
     if how.ok:
-        return Outcome(kind="ok", detail={"result": _decoded(how.result)} if how.has_result else {})
+        return Outcome(kind="ok", detail={"result": _decoded(how.result)}) if how.has_result else _OK
     return Outcome(kind="error", retryable=how.retryable, error=how.error.decode("utf-8", "replace"))
 
 
