@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,13 @@ import pytest
 from onthedot.api.app import App
 from onthedot.api.express import Express
 from onthedot.api.heads import KEPT, LONGEST, Head, KnownHeads
-from onthedot.api.server import GuardedProtocol
+from onthedot.api.server import GuardedProtocol, make_server
 from onthedot.clock import FakeClock
 from onthedot.errors import StoreUnavailable
 from onthedot.model.key import ApiKeySpec
 from onthedot.store import NewJob
 from tests.api.conftest import listening, serving
+from tests.services.waiting import until
 
 JOB = {"schedule": {"in": "1d"}, "target": {"type": "webhook", "url": "http://127.0.0.1:5003/"}}
 TIMER = {"hours": 1, "url": "http://127.0.0.1:5003/"}
@@ -281,6 +282,26 @@ async def test_an_orderly_stop_waits_for_the_answer(
         status, headers, _ = await line.read()
         assert (status, headers["connection"]) == (201, "close"), "the server told it that it goes"
         line.writer.close()
+
+
+async def test_a_stop_that_waits_no_longer_hangs_up(
+    tmp_path: Path, fake_clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(f"sqlite:///{tmp_path}/stop.db", fake_clock) as app:
+        server = make_server(app, "127.0.0.1", 0, grace_seconds=0)
+        server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]  # pytest's own stay
+        serve = asyncio.create_task(server.serve())
+        await until(lambda: server.started, "the server listens")
+        line = Line(*await asyncio.open_connection(*server.servers[0].sockets[0].getsockname()[:2]))
+        await line.ask(request("/timers", TIMER))
+        held = Held(app, monkeypatch)
+        line.writer.write(request("/timers", TIMER))
+        await held.began.wait()
+        server.should_exit = True
+        await serve
+        assert await line.ended()
+        line.writer.close()
+        held.go.set()
 
 
 async def test_a_quiet_connection_is_closed_only_when_it_was_quiet_long_enough(

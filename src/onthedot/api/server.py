@@ -57,7 +57,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._express: Express | None = getattr(self.app, "express", None)
         self._stop: Stop | None = None
         self._parts: list[bytes] = []
-        self._data = b""  # what was received last, if a request may begin with it
+        self._data = b""  # what is being received, if a request begins with it
         self._answered_at = -math.inf
         self._dated: tuple[object, bytes] = (None, b"")
         self._in_headers = True
@@ -70,6 +70,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        self._unset_keepalive_if_required()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -80,6 +81,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._in_headers:
             self._header_bytes += len(data)
         super().data_received(data)
+        self._data = b""
         if self._stop is not None:
             self._take_the_long_way()
         if self._in_headers and self._patience is None and self._idle() and self.timeout_keep_alive_task is None:
@@ -207,7 +209,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 class Server(uvicorn.Server):
-    """Ends the event streams before it waits for connections to end: they would not by themselves."""
+    """Ends the event streams before it waits for connections to end: they would not by themselves. Who waits for an
+    answer when the grace is over is hung up on: for what went straight into the group uvicorn has no task to end."""
 
     def __init__(self, config: uvicorn.Config, app: App) -> None:
         super().__init__(config)
@@ -216,6 +219,8 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: Any = None) -> None:
         self._application.close_streams()
         await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):
+            connection.transport.close()
 
 
 def make_server(app: App, host: str, port: int, *, grace_seconds: int = 5) -> Server:
