@@ -92,6 +92,7 @@ class OtherLoop:
             assert loop is not None
             self._worker = loop.create_task(self._work())
             loop.call_soon(self._take_over)  # right after its first step
+        self._cross_back()
 
     async def _work(self) -> None:
         me = asyncio.current_task()
@@ -120,13 +121,13 @@ class OtherLoop:
 
     def _done(self, errand: Errand) -> None:
         self._carried_out.append(errand)
-        if len(self._carried_out) == 1:
+        if len(self._carried_out) == 1 and self._worker is None:  # else whoever takes over brings it, a pass earlier
             assert self._loop is not None
             self._loop.call_soon(self._cross_back)
 
     def _cross_back(self) -> None:
         leaving, self._carried_out = self._carried_out, []
-        if not self._home.is_closed():
+        if leaving and not self._home.is_closed():
             self._home.call_soon_threadsafe(self._bring_home, leaving)
 
     # opening and closing
