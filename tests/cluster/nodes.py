@@ -12,7 +12,7 @@ from tests.services.ports import free_port
 from tests.services.process import NodeProcess
 from tests.services.waiting import until
 
-__all__ = ["Cluster", "alive", "post", "runs_heard"]
+__all__ = ["Cluster", "alive", "lateness", "post", "runs_heard"]
 
 
 async def alive(node: NodeProcess) -> dict[str, dict[str, Any]]:
@@ -29,6 +29,14 @@ async def post(node: NodeProcess, path: str, body: Any = None, *, expect: int = 
 
 def runs_heard(receiver: EchoServer) -> Counter[str]:
     return Counter(arrival.run_id or "" for arrival in receiver.received)
+
+
+def lateness(receiver: EchoServer) -> list[int]:
+    """Of each arrival, in ms; below zero is early."""
+    late = [arrival.late_ms for arrival in receiver.received]
+    assert late, "nothing has arrived"
+    assert None not in late, "an arrival does not say when it was due"
+    return [ms for ms in late if ms is not None]
 
 
 class Cluster:

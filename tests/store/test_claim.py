@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onthedot.model.duration import Duration
+from onthedot.model.instant import format_instant
 from onthedot.model.node import NodeLoad
 from onthedot.model.schedule import Schedule
 from onthedot.model.target import CommandTarget, FunctionTarget
@@ -110,7 +111,7 @@ class TestBacklog:
     async def test_what_is_on_time_goes_first(self, hands: Hands, times: Times):
         await self.late_and_on_time(hands, times)
         claim = await hands.claim(10)
-        assert all(run.due_at > START + 100_000 for run in claim.runs)
+        assert [run.due_at > START + 100_000 for run in claim.runs] == [True] * 10
 
     async def test_half_of_the_slots_are_kept_for_it(self, hands: Hands, times: Times):
         await hands.create(*[spec(at(START + 1000 + n)) for n in range(10)])
@@ -124,11 +125,14 @@ class TestBacklog:
         await times.set(START + 120_000)
         assert len((await hands.claim(1)).runs) == 1
 
-    async def test_marked_rows_count_as_backlog(self, hands: Hands):
-        job = await hands.job(every(1000))
-        await hands.store.backfill_job(1, job, start=START - 10_000, end=START, force=True, limit=100)
+    async def test_marked_rows_count_as_backlog(self, hands: Hands, times: Times):
+        """They are due at once, and still no more than half of the slots are theirs."""
+        job = await hands.job(every(60_000, start=format_instant(START - 600_000)))
+        await hands.store.backfill_job(1, job, start=START - 600_000, end=START - 1, force=True, limit=100)
         rows = [row for row in await hands.live(job) if row["kind"] == "backfill"]
-        assert all(row["backlog"] for row in rows)
+        assert [bool(row["backlog"]) for row in rows] == [True] * 10
+        await times.advance(100)  # each is ready a moment after the one before
+        assert len((await hands.claim(8)).runs) == 4
 
 
 class TestFloor:

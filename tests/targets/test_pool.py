@@ -164,7 +164,7 @@ async def test_nobody_waits_long_for_a_receiver_that_does_not_say_goodbye(
     echo: EchoServer, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("onthedot.targets.pool.FAREWELL", 0.01)
-    async with pooled() as pool:
+    async with asyncio.timeout(5), pooled() as pool:
         await asked(pool, echo)
         (connection,) = pool.open
         monkeypatch.setattr(type(connection), "close", lambda self: None)  # as TLS may do: it waits for the other side
