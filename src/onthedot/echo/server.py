@@ -1,88 +1,19 @@
-"""`onthedot echo`: a receiver that logs what arrives, and can be slow, fail or hang up. For demos, tests and benches.
-
-Plain asyncio and httptools, because it must never be what limits a bench: what nobody looks at is not made, and what is
-always the same is written once. Measured on a busy machine, CPU a request: 18 to 27 µs with the log off (33 to 41
-before), 53 to 68 with the log going to a file (72 to 84 before).
-An arrival is logged before it is answered, so that after a crash the log never lacks an acknowledged one.
-"""
+"""The receiver: counts, keeps, delays, fails and hangs up, as it is told."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-import signal
-import sys
 from collections.abc import Callable
-from datetime import datetime
 from functools import lru_cache
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import httptools
-import msgspec
 
 from onthedot.clock import Clock, SystemClock
+from onthedot.echo.arrival import Arrival
 
-__all__ = ["Arrival", "EchoServer", "run_echo"]
-
-_SHOWN = 300
-
-
-class Arrival(msgspec.Struct, frozen=True, kw_only=True):
-    """One request as it came in. `at` in ms since the epoch; header names in lower case."""
-
-    at: int
-    method: str
-    path: str
-    headers: dict[str, str]
-    body: bytes
-    status: int  # what it is answered with; 0: nothing, the connection is dropped
-
-    @property
-    def run_id(self) -> str | None:
-        return self.headers.get("webhook-id")
-
-    @property
-    def late_ms(self) -> int | None:
-        """How long after its slot it came; None without x-onthedot-scheduled-for."""
-        try:
-            slot = datetime.fromisoformat(self.headers["x-onthedot-scheduled-for"])
-            return self.at - round(slot.timestamp() * 1000)
-        except (KeyError, ValueError):
-            return None
-
-    def line(self) -> str:
-        """For people."""
-        words = [_time_of_day(self.at), self.method, self.path, str(self.status or "dropped")]
-        if (run_id := self.run_id) is not None:
-            words.append(f"run={run_id}")
-        if (attempt := self.headers.get("x-onthedot-attempt")) is not None:
-            words.append(f"attempt={attempt}")
-        if (late := self.late_ms) is not None:
-            words.append(f"late={late}ms")
-        if self.body:
-            words.append(_printable(self.body))
-        return " ".join(words)
-
-    def json(self) -> str:
-        """For programs: one object per line."""
-        seen: dict[str, Any] = {"at": self.at, "method": self.method, "path": self.path, "status": self.status}
-        seen |= {"run_id": self.run_id, "late_ms": self.late_ms, "headers": self.headers}
-        seen["body"] = self.body.decode("utf-8", errors="replace")
-        return msgspec.json.encode(seen).decode()
-
-
-def _time_of_day(at: int) -> str:
-    """What strftime writes, in a fifth of its time."""
-    seconds, ms = divmod(at, 1000)
-    return f"{seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}"
-
-
-def _printable(body: bytes) -> str:
-    text = body[:_SHOWN].decode("utf-8", errors="replace")
-    if text.isprintable():
-        return text + ("…" if len(body) > _SHOWN else "")
-    shown = "".join(c if c.isprintable() else "�" if c < " " and c not in "\r\n\t" else " " for c in text)
-    return shown + ("…" if len(body) > _SHOWN else "")
+__all__ = ["EchoServer"]
 
 
 class EchoServer:
@@ -274,53 +205,3 @@ def _written(status: int, headers: dict[str, str], body: bytes, is_head: bool, k
         head += "connection: close\r\n"
     start = f"HTTP/1.1 {status} -\r\ncontent-length: {len(body)}\r\n{head}\r\n".encode()
     return start if is_head else start + body
-
-
-def run_echo(
-    port: int = 5003,
-    host: str = "127.0.0.1",
-    delay: float = 0.0,
-    fail: float = 0.0,
-    drop: float = 0.0,
-    json: bool = False,
-    status: int = 500,
-    quiet: bool = False,
-) -> None:
-    """Listen and log until interrupted. Raises OSError if the port is taken."""
-
-    def show(arrival: Arrival) -> None:
-        sys.stdout.write((arrival.json() if json else arrival.line()) + "\n")
-        sys.stdout.flush()
-
-    echo = EchoServer(
-        host=host,
-        port=port,
-        delay=delay,
-        fail=fail,
-        status=status,
-        drop=drop,
-        keep=False,
-        on_arrival=None if quiet else show,
-    )
-    with asyncio.Runner(loop_factory=_fast_loop()) as runner:
-        runner.run(_serve(echo))
-
-
-def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ImportError:  # not on every system
-        return None
-    return uvloop.new_event_loop
-
-
-async def _serve(echo: EchoServer) -> None:
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    async with echo:
-        sys.stderr.write(f"listening on {echo.url} (Ctrl-C stops)\n")
-        sys.stderr.flush()
-        await stopped.wait()
-    sys.stderr.write(f"{echo.count} requests received\n")
