@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from proof.checker.events import Claimed, Received, Recorded
-from proof.checker.story import LEASE, SLACK, Story, Violation
+from proof.checker.story import LEASE, SLACK, Story, Violation, merged
 
 __all__ = ["check_fences"]
 
@@ -33,12 +33,9 @@ def check_fences(story: Story) -> Iterator[Violation]:
                 recorded.add((event.run, event.token))
             case Received():
                 yield from _zombie(story, event)
+    outages = merged((fault.at, fault.until) for fault in story.faults if fault.what in AWAY)
     for loss in story.losses.values():
-        away = sum(
-            max(0, min(fault.until, loss.at) - max(fault.at, loss.at - loss.silent))
-            for fault in story.faults
-            if fault.what in AWAY
-        )
+        away = sum(max(0, min(end, loss.at) - max(begin, loss.at - loss.silent)) for begin, end in outages)
         if loss.silent - away < LEASE - (GAP if away else SLACK):
             yield Violation(kind="robbed", text=f"{loss.node} was declared lost {loss.silent} ms after its last beat")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from proof.checker.events import Acted, Changed, Claimed, Fault, History, Lost, 
 from proof.checker.ledger import Entry, Job, Ledger, Live
 from proof.oracle.slots import is_one_off
 
-__all__ = ["LEASE", "LOOKAHEAD", "SLACK", "JobStory", "Segment", "Story", "Violation"]
+__all__ = ["LEASE", "LOOKAHEAD", "SLACK", "JobStory", "Segment", "Story", "Violation", "merged"]
 
 LEASE = 5000
 LOOKAHEAD = 2000
@@ -110,7 +111,7 @@ class Story:
         self.live = {live.id: live for live in ledger.live}
         self._read_users(history)
         self._read_rest(history, ledger)
-        self._troubled = _merged(
+        self._troubled = merged(
             [(f.at, f.until + SETTLE) for f in self.faults if f.what not in _FAULTS_THAT_DELAY_NOTHING]
         )
 
@@ -169,11 +170,12 @@ class Story:
         )
 
 
-def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
+def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans that overlap as one: no moment counts twice."""
+    found: list[tuple[int, int]] = []
     for begin, end in sorted(spans):
-        if merged and begin <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        if found and begin <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
         else:
-            merged.append((begin, end))
-    return merged
+            found.append((begin, end))
+    return found

@@ -49,7 +49,7 @@ async def _begin_unrecorded(self: Store, node: str, fences: Sequence[tuple[str, 
     return {run_id for run_id, _ in fences}
 
 
-def _wall_now_us(self: DatabaseClock) -> int:
+def _at_us_by_wall(self: DatabaseClock, monotonic: float) -> int:
     return self._clock.now_ms() * 1000
 
 
@@ -119,7 +119,7 @@ BUGS = (
         name="node clock used for due",
         what="a node fires by its own wall clock",
         shows=("early",),
-        swaps=((DatabaseClock, "now_us", _wall_now_us),),
+        swaps=((DatabaseClock, "at_us", _at_us_by_wall),),
     ),
     Bug(
         name="lease by wall clock",

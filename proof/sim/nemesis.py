@@ -34,6 +34,7 @@ class Nemesis:
         self.rng = rng
         self.kinds = kinds
         self.faults = 0
+        self._outages = 0
         self._armed: tuple[str, Callable[[Process], None]] | None = None
         world.point = self._at_point
 
@@ -203,10 +204,13 @@ class Nemesis:
         await self._away(0.05, 0.5 * LEASE)
 
     async def _away(self, least: float, most: float) -> None:
+        """One may begin during another: the database is back when the last is over."""
         database, began = self.world.database, self.world.now
+        self._outages += 1
         database.up, database.silent = False, self.rng.random() < 0.5
         await self._rest(least, most)
-        database.up = True
+        self._outages -= 1
+        database.up = self._outages == 0
         self._note(began, "outage", None)
 
     # clocks, and the receiver

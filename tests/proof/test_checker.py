@@ -190,6 +190,10 @@ class TestFences:
         assert "robbed" in all_well().lost("z", 30_000, silent=9000).fault("outage", 21_000, 29_500).kinds()
         assert "robbed" not in all_well().lost("z", 40_000, silent=15_000).fault("outage", 25_000, 33_000).kinds()
 
+    def test_outages_that_overlap_are_counted_once(self):
+        tale = all_well().lost("z", 40_000, silent=15_000).fault("outage", 25_000, 33_000)
+        assert "robbed" not in tale.fault("outage", 26_000, 32_000).kinds()
+
     @pytest.mark.parametrize("what", ["short_outage", "db_restart"])
     def test_robbed_after_a_short_outage(self, what):
         assert "robbed" in all_well().lost("z", 30_000, silent=5100).fault(what, 26_500, 29_900).kinds()

@@ -44,6 +44,83 @@ def test_nothing_left_to_do_is_an_error(loop):
         loop.run_until_complete(loop.create_future())
 
 
+def test_who_spins_is_told_and_time_goes_on(loop):
+    async def spins(until):
+        while loop.time() < until:
+            await asyncio.sleep(0)
+
+    async def story():
+        spinning = loop.create_task(spins(1.0))
+        await asyncio.sleep(2)
+        await spinning
+
+    loop.run_until_complete(story())
+    assert loop.time() == pytest.approx(2, abs=0.1)
+    assert "something spins" in loop.errors[0]
+
+
+def test_what_fails_is_told_by_name(loop):
+    async def story():
+        loop.call_soon(int, "seven")
+        loop.outside_later(0.1, int, "eight")
+        await asyncio.sleep(1)
+
+    loop.run_until_complete(story())
+    assert [error.partition(":")[0] for error in loop.errors] == ["int", "int"]
+
+
+def test_what_belongs_to_no_process_is_never_frozen(loop):
+    place, seen = Place("frozen"), []
+
+    async def sleeper():
+        await loop.pause(1)
+        seen.append(round(loop.time()))
+
+    async def story():
+        task = loop.create_task(sleeper(), context=place.context)
+        await asyncio.sleep(0.5)
+        loop.freeze(place)
+        loop.outside_later(1, seen.append, "outside")
+        await asyncio.sleep(2.5)
+        assert seen == ["outside"]
+        loop.thaw(place)
+        await task
+
+    loop.run_until_complete(story())
+    assert seen == ["outside", 3]
+
+
+def test_tasks_stand_in_a_set_in_their_order_wherever_they_lie_in_memory(loop):
+    async def nothing():
+        return None
+
+    async def story():
+        ballast, tasks = [], []
+        for number in range(30):
+            ballast.append([object() for _ in range(number * 7 % 11)])
+            tasks.append(loop.create_task(nothing(), name=f"t{number}"))
+            if number % 3:
+                ballast.pop(0)
+        numbers = [hash(task) for task in tasks]
+        assert numbers == list(range(numbers[0], numbers[0] + 30))
+        assert set(tasks) < asyncio.all_tasks()
+        await asyncio.wait(set(tasks))
+
+    loop.run_until_complete(story())
+
+
+def test_a_cancelled_timer_does_not_come(loop):
+    seen: list[str] = []
+
+    async def story():
+        loop.call_later(1, seen.append, "later").cancel()
+        loop.call_soon(seen.append, "soon").cancel()
+        await asyncio.sleep(2)
+
+    loop.run_until_complete(story())
+    assert seen == []
+
+
 def test_a_frozen_place_stands_still_and_is_late_afterwards(loop):
     place, seen = Place("frozen"), []
 

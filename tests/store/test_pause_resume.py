@@ -6,6 +6,7 @@ import pytest
 
 from onthedot.errors import NotFound
 from onthedot.model.instant import NEVER, format_instant
+from onthedot.model.level import LEVEL
 from onthedot.store import JobFilter, Store
 from tests.store.conftest import START, Times
 from tests.store.given import create, cursor_of, execute, fetch, history_of, hold, retrying, runs_of
@@ -162,3 +163,27 @@ async def test_no_such_job(store: Store) -> None:
     for verb in (store.pause_job, store.resume_job, store.run_job):
         with pytest.raises(NotFound):
             await verb(1, 99)
+
+
+async def test_a_retry_goes_on_if_the_resume_finds_no_slot_to_come(store: Store, times: Times) -> None:
+    """Found by the simulation: the job had ended, its last run stayed parked, and nobody could resume it any more."""
+    job = await create(store, schedule={"every": "1m", "count": 1})
+    (run,) = await runs_of(store, job)
+    await times.advance(MINUTE)
+    await retrying(store, run["id"], START + 2 * MINUTE)
+    await execute(store, f"UPDATE jobs SET claimed_slot = {run['slot']}, slots_used = 1 WHERE id = {job.id}")
+    assert (await store.pause_job(1, job.id)).state == "paused"
+    assert [run["parked"] for run in await runs_of(store, job)] == ["paused"]
+    assert (await store.resume_job(1, job.id)).state == "ended"
+    assert [(run["parked"], run["ready_at"]) for run in await runs_of(store, job)] == [(None, START + 2 * MINUTE)]
+
+
+async def test_a_retry_goes_on_if_the_last_slot_of_its_paused_job_is_cancelled(store: Store, times: Times) -> None:
+    job = await create(store, schedule={"every": "1m", "count": 2})
+    await times.advance(MINUTE)
+    (first,) = (await store.claim("n", offers=["webhook"], level=LEVEL, limit=9, lookahead_ms=0)).runs
+    await retrying(store, first.id, START + 3 * MINUTE)
+    await store.pause_job(1, job.id)
+    last = await cursor_of(store, job)
+    await store.cancel_run(1, last["id"])
+    assert [(run["id"], run["parked"]) for run in await runs_of(store, job)] == [(first.id, None)]

@@ -222,9 +222,9 @@ class Incarnation:
 
     async def _end(self, *names: str) -> None:
         """Told again until it ends: whoever is cancelled in the middle of trouble may take the one for the other."""
-        left = {self._loops[name] for name in names if not self._loops[name].done()}
+        left = [self._loops[name] for name in names if not self._loops[name].done()]
         while left:
             for task in left:
                 task.cancel()
             await at_most(self._clock, AGAIN, asyncio.wait(left))
-            left = {task for task in left if not task.done()}
+            left = [task for task in left if not task.done()]

@@ -127,3 +127,5 @@ async def _go_on(tx: Transaction, job: Locked, slot: int) -> None:
         row = new_run(record, change.cursor_slot, job.now, lookahead=tx.lookahead, cursor=True, not_before=job.now)
         assert row[0] == run_id(record.id, change.cursor_slot)
         await tx.rows("insert_runs", Rows([row]))
+    else:
+        await tx.execute("release_runs", record.id, job.now)  # nobody can resume it any more: waiting retries go on

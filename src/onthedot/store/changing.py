@@ -53,7 +53,7 @@ async def apply_change(tx: Transaction, job: Locked, spec: JobSpec, change: Chan
     await _refit_runs(tx, job, spec)
     if change.parked:
         await tx.execute("park_runs", job.record.id)
-    elif change.state == "active":
+    elif change.state in ("active", "ended"):  # ended: what was begun before still goes to its end
         await tx.execute("release_runs", job.record.id, job.now)
     await tx.execute("recall_runs", job.record.id, job.now)
 
