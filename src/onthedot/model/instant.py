@@ -24,8 +24,14 @@ def format_instant(ms: int) -> str:
 
     Cached: jobs that are created together share their instants, and writing three of them was 9 of the 11 µs of a view.
     """
-    ms = max(_FIRST, min(ms, _LAST))
-    return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")[:-6] + "Z"
+    second, rest = divmod(max(_FIRST, min(ms, _LAST)), 1000)
+    return f"{_to_the_second(second)}.{rest:03d}Z"
+
+
+@lru_cache(maxsize=256)
+def _to_the_second(second: int) -> str:
+    """Apart: jobs created one after the other share their second, if not their millisecond (1.9 µs instead of 3.8)."""
+    return (_EPOCH + timedelta(seconds=second)).isoformat(timespec="seconds")[:-6]
 
 
 def parse_rfc3339(text: str) -> int | None:

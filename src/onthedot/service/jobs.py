@@ -74,7 +74,8 @@ class JobVerbs(Wired):
         if isinstance(answer, OnTheDotError):
             raise answer
         emit("job.created", tenant=tenant, job_id=answer.id)
-        await self.hint(answer)
+        if spec.schedule.in_ is None or spec.schedule.in_ <= self.unhinted:
+            await self.hint(answer)
         return answer
 
     async def create_many(
