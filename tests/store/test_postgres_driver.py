@@ -15,6 +15,7 @@ from onthedot.store.postgres.driver import PostgresDriver, PostgresTransaction
 from tests.services.ports import free_port
 from tests.services.postgres import PostgresServer
 from tests.store.given import create, new
+from tests.store.hands import FAILED, OK, REFUSED, Hands, every, spec
 
 
 async def reloaded(server: PostgresServer, fsync: str) -> None:
@@ -27,6 +28,33 @@ async def reloaded(server: PostgresServer, fsync: str) -> None:
             await connection.close()
             if found == fsync:
                 return
+
+
+class TestArrays:
+    async def test_no_connection_asks_what_they_are(self, postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It fails if asyncpg closes the door that we take, or if a statement takes an array of another kind."""
+        monkeypatch.setattr(asyncpg.Connection, "_introspect_types", _asked)
+        store = await open_store(postgres_url)
+        try:
+            hands = Hands(store)
+            await hands.create(*(spec(every(1000)) for _ in range(3)), spec())
+            for outcome in (OK, FAILED, REFUSED):
+                await hands.sql("UPDATE runs SET ready_at = 1")
+                runs = (await hands.claim()).runs
+                assert runs
+                await hands.finish(*runs, outcome=outcome)
+            await store.settle()
+            given = [1, None], [True, None], ["x", None]
+            (answer,) = await store.driver.read(
+                lambda tx: tx.sql("SELECT $1::bigint[], $2::boolean[], $3::text[]", *given)
+            )
+            assert (*answer,) == given
+        finally:
+            await store.close()
+
+
+async def _asked(connection: object, types: object, timeout: object) -> None:
+    raise AssertionError(f"asked the server what {types} are")
 
 
 class TestAddress:

@@ -15,6 +15,7 @@ from onthedot.clock import SystemClock
 from onthedot.errors import StoreError, StoreUnsafe
 from onthedot.store.driver import Collision, Row, Rows, Transaction
 from onthedot.store.postgres.address import Address, parse_address
+from onthedot.store.postgres.arrays import tell_arrays
 from onthedot.store.postgres.hints import CHANNEL, Listener, Notifier
 from onthedot.store.postgres.lending import Lender
 from onthedot.store.postgres.trouble import AWAY, is_again, unavailable
@@ -128,6 +129,7 @@ class PostgresDriver:
                 command_timeout=address.timeout,
                 statement_cache_size=0 if address.pooled else 500,
                 max_cached_statement_lifetime=0,
+                init=tell_arrays,
                 reset=_keep,
                 server_settings={} if address.pooled else SESSION,
             )
