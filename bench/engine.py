@@ -1,6 +1,7 @@
-"""What a run costs outside the store: the real engine and targets around a store that answers at once.
+"""What a run costs outside the store: the real engine and targets around a store that answers at once or a while later.
 
-`python -m bench.engine [--runs 50000] [--target async|sync|none] [--listen] [--profile]` prints µs of CPU a run.
+`python -m bench.engine [--runs 50000] [--target async|sync|none] [--answers-after 15] [--listen] [--profile]` prints µs
+of CPU a run. A store that answers at once is asked for more before anything has ended, which no database does.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ CONCURRENCY = 1000
 class _Memory:
     """As much of a store as a drain asks for. A claim's runs are made beforehand: making them is the store's part."""
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n: int, seconds: float) -> None:
+        self._seconds = seconds
         spec = convert(
             {"schedule": {"in": "1ms"}, "target": {"type": "function", "function": "noop"}},
             JobSpec,
@@ -62,7 +64,7 @@ class _Memory:
         return Beat(alive=True, now=self._now(), peers=[])
 
     async def claim(self, node: str, *, offers: Sequence[str], level: int, limit: int, lookahead_ms: int) -> Claim:
-        await asyncio.sleep(0)
+        await asyncio.sleep(self._seconds)
         runs = [] if "function:noop" not in offers else self._due[: -limit - 1 : -1]
         if runs:
             del self._due[-len(runs) :]
@@ -71,7 +73,7 @@ class _Memory:
         return Claim(now=self._now(), runs=runs, skipped=0, next_ready=None)
 
     async def finish(self, node: str, results: Sequence[Finished]) -> FinishReport:
-        await asyncio.sleep(0)
+        await asyncio.sleep(self._seconds)
         self.finishes += 1
         self._left -= len(results)
         for result in results:
@@ -138,8 +140,8 @@ def _callables(target: str) -> Targets:
     return build_targets(version="bench", callables=offered)
 
 
-async def _measure(n: int, target: str) -> dict[str, float]:
-    store: Any = _Memory(n)
+async def _measure(n: int, target: str, seconds: float) -> dict[str, float]:
+    store: Any = _Memory(n, seconds)
     sender: Any = _Nowhere() if target == "none" else _callables(target)
     settings = EngineSettings(concurrency=CONCURRENCY, next_job_count=CONCURRENCY)
     node = Node(store=store, targets=sender, clock=SystemClock(), rng=random.Random(1), settings=settings)
@@ -164,6 +166,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(prog="bench.engine", description=__doc__)
     asked.add_argument("--runs", type=int, default=50_000)
     asked.add_argument("--target", choices=("async", "sync", "none"), default="async")
+    asked.add_argument("--answers-after", type=float, default=0.0, help="ms that a claim and a finish take")
     asked.add_argument("--listen", action="store_true", help="log and metrics listen, as in a server")
     asked.add_argument("--profile", action="store_true", help="of the loop that beats")
     chosen = asked.parse_args()
@@ -173,9 +176,9 @@ def main() -> None:
     profile = cProfile.Profile() if chosen.profile else None
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         figures = (
-            profile.runcall(runner.run, _measure(chosen.runs, chosen.target))
+            profile.runcall(runner.run, _measure(chosen.runs, chosen.target, chosen.answers_after / 1000))
             if profile
-            else runner.run(_measure(chosen.runs, chosen.target))
+            else runner.run(_measure(chosen.runs, chosen.target, chosen.answers_after / 1000))
         )
     if profile:
         pstats.Stats(profile).sort_stats("tottime").print_stats(30)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
 
 from onthedot.engine.monitor import Monitor
 
@@ -20,8 +19,10 @@ AT_ONCE = 100
 
 
 class Departures:
-    def __init__(self) -> None:
+    def __init__(self, crashed: Callable[[BaseException], None]) -> None:
+        """`crashed` hears of a Monitor that could not even begin: a bug, and the end of the node."""
         self._waiting: deque[Monitor] = deque()
+        self._crashed = crashed
 
     def begin(self, monitors: Sequence[Monitor]) -> None:
         """The first of them at once (each turn of the loop is lateness), unless others are before them."""
@@ -32,11 +33,20 @@ class Departures:
         if not before:
             self._go()
 
+    def hurry(self) -> None:
+        """All of them now: they have been stopped, and each of them has to say so."""
+        self._start(len(self._waiting))
+
     def _go(self) -> None:
         """All of them in the end: one that was stopped meanwhile begins too, and says so."""
-        portion = list(islice(self._waiting, AT_ONCE))
-        if len(self._waiting) > len(portion):
+        self._start(min(AT_ONCE, len(self._waiting)))
+        if self._waiting:
             asyncio.get_running_loop().call_soon(self._go)
-        for monitor in portion:
-            self._waiting.popleft()
-            monitor.start()
+
+    def _start(self, count: int) -> None:
+        for _ in range(count):
+            monitor = self._waiting.popleft()
+            try:
+                monitor.start()
+            except Exception as error:
+                self._crashed(error)

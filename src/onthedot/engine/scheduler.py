@@ -75,7 +75,7 @@ class Scheduler:
         self._reconcile_at = clock.monotonic() + RECONCILE
         # By pool, due, without a slot; in the agenda till their patience ends.
         self._waiting: defaultdict[str, dict[str, ClaimedRun]] = defaultdict(dict)
-        self._departures = Departures()
+        self._departures = Departures(around.crashed)
         self._on_end = self._ended  # made once, not for each Monitor
 
     async def step(self) -> None:
@@ -326,4 +326,5 @@ class Scheduler:
         monitors = list(self.running.values())
         for monitor in monitors:
             reason(monitor)
+        self._departures.hurry()
         return [monitor.task for monitor in monitors if monitor.task is not None]
