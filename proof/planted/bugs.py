@@ -57,7 +57,7 @@ def _renew_by_wall(self: Lease, sent: float) -> None:
     self._sent = self._clock.now_ms() / 1000
 
 
-def _may_start_by_wall(self: Lease) -> bool:
+def _may_start_by_wall(self: Lease, now: float | None = None) -> bool:
     return self._sent is not None and self._clock.now_ms() / 1000 < self._sent + self._trusted
 
 
@@ -69,8 +69,8 @@ def _skipped_unwritten(self: ClaimBatch, job: Any, skipped: Any) -> None:
     """Given up in silence."""
 
 
-def _back_counts_a_try(*args: Any) -> Any:
-    run_id, ready, tries, *rest = _back(*args)
+def _back_counts_a_try(row: Any, job: Any, now: int, lookahead: int) -> Any:
+    run_id, ready, tries, *rest = _back(row, job, now, lookahead)
     return run_id, ready, tries + 1, *rest
 
 
@@ -133,7 +133,7 @@ BUGS = (
         what="a node that was frozen or cut off goes on as if nothing had been",
         faults=("freeze", "cut"),
         shows=("zombie", "repeated", "at_most_once"),
-        swaps=((Lease, "may_start", lambda self: True),),
+        swaps=((Lease, "may_start", lambda self, now=None: True),),
     ),
     Bug(
         name="robbery after an outage",
@@ -196,7 +196,7 @@ BUGS = (
         name="pause recalls nothing",
         what="what a node holds ahead fires after the pause was confirmed",
         shows=("after_pause",),
-        statements=(("recall_runs", "state = 'running'", "state = 'running' AND 0"),),
+        statements=(("recall_runs", "node IS NOT NULL", "node IS NOT NULL AND 0"),),
     ),
     Bug(
         name="at-most-once not recorded",
