@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from onthedot.errors import StoreUnavailable
+from onthedot.model.node import NodeLoad
 from onthedot.store import Store, open_store
 from onthedot.store.driver import Transaction
 from onthedot.store.postgres.lending import PATIENCE
@@ -50,6 +51,24 @@ async def test_a_statement_that_gets_no_answer_is_given_up_and_asked_again_elsew
     again = asyncio.ensure_future(driver.alone("now", repeatable=True))
     door.heal()
     assert await asyncio.wait_for(again, PATIENCE)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda store: store.orders("n1"),
+        lambda store: store.held("n1"),
+        lambda store: store.reclaim(),
+        lambda store: store.claim("n1", offers=["webhook"], level=1, limit=1, lookahead_ms=2000),
+        lambda store: store.beat("n1", NodeLoad()),
+    ],
+    ids=["orders", "held", "reclaim", "claim", "beat"],
+)
+async def test_so_is_what_a_node_asks_each_second(store: Store, door: Door, ask: Callable[[Store], Awaitable[object]]):
+    await ask(store)
+    door.silence("down")
+    took = await given_up(asyncio.ensure_future(ask(store)))
+    assert PATIENCE * 0.9 < took < 2 * PATIENCE
 
 
 async def test_a_transaction_that_gets_no_answer_does_not_wait_for_its_rollback_either(store: Store, door: Door):
