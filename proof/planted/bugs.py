@@ -222,7 +222,7 @@ BUGS = (
     Bug(
         name="stop told once",
         what="a loop that takes its cancellation for trouble of the database is waited for, for ever",
-        faults=("outage", "cut", "stop"),
+        faults=("stop_cut",),
         shows=("crashed",),
         swaps=((Incarnation, "_end", _end_told_once),),
     ),

@@ -17,7 +17,7 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "calm": (),
     "kills": ("kill", "kill_at", "power_cut"),
     "freezes": ("freeze", "freeze_at", "suspend"),
-    "stops": ("stop", "stop"),
+    "stops": ("stop", "stop_cut"),
     "network": ("cut", "flaky", "slow", "late", "hang"),
     "outages": ("outage", "brief_outage"),
     "clocks": ("wall", "database_clock", "kill"),
@@ -87,6 +87,18 @@ class Nemesis:
     async def _stop(self) -> None:
         process = self._any()
         await self._restart_after(process, "stop", process.terminate)
+
+    async def _stop_cut(self) -> None:
+        """Told to stop because it does not reach its database: what it cancels is in the middle of trouble."""
+        process = self._any()
+        if not process.healthy:
+            return
+        began, node = self.world.now, self._id(process)
+        process.link.cut = True
+        await self._rest(0.1, LEASE)
+        await self._restart_after(process, "stop", process.terminate)
+        process.link.cut = False
+        self._note(began, "cut", node)
 
     async def _restart_after(self, process: Process, what: str, act: Callable[[], None]) -> None:
         began, node = self.world.now, self._id(process)

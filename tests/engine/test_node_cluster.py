@@ -339,6 +339,29 @@ async def test_a_loop_that_takes_its_end_for_trouble_is_told_again(cluster, fake
     assert mistaken == ["begin"]
 
 
+async def test_a_recorder_that_takes_its_end_for_trouble_is_told_again(cluster, fake_clock):
+    """The same while its last results are waited for, found by the simulation: the node was stopping for ever, beat all
+    the while, and so nobody took its runs."""
+    node = await cluster.node(grace=1000)
+    mistaken: list[str] = []
+
+    async def finish(*_: object) -> object:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if not mistaken:
+                mistaken.append("finish")
+                raise StoreUnavailable("the connection was lost") from None
+            raise
+        raise AssertionError("nobody answers")
+
+    node.way.finish = finish
+    await cluster.create(spec(schedule=due_in(1000)))
+    await fake_clock.advance(1.5)
+    await cluster.finish(node.node.stop(), most=30)
+    assert mistaken == ["finish"]
+
+
 async def test_a_restart_on_sqlite_takes_back_at_once(cluster, fake_clock):
     """Holding the file's lock proves all others dead: no lease to wait for."""
     dead = await cluster.node()

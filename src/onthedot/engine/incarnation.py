@@ -203,9 +203,11 @@ class Incarnation:
             await at_most(self._clock, self._settings.lease / 1000, self.chain.scheduler.quiet.wait())
 
     async def _drain(self) -> None:
-        """Until everything is written; a database that stays away for a lease has to wait for the next node."""
-        lease = self._settings.lease / 1000
-        await first_of(at_most(self._clock, lease, self.chain.recorder.rest()), self._loops["recorder"])
+        """Until everything is written; a database that stays away for a lease has to wait for the next node.
+
+        The loop itself is only watched here: told to end once, in the middle of trouble, it was waited for for ever."""
+        written = at_most(self._clock, self._settings.lease / 1000, self.chain.recorder.rest())
+        await first_of(written, asyncio.wait([self._loops["recorder"]]))
         if self.chain.logs is not None:
             await self._end("logs")
             await self.chain.logs.flush()
