@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -76,7 +77,7 @@ class ClaimedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     losses: int
     first_claimed_at: int
     recurring: bool  # False: a one-off job's run; its finish ends the job
-    attempts: list[Attempt] = msgspec.field(default_factory=list)
+    attempts: Sequence[Attempt] = ()
 
 
 class AttemptView(msgspec.Struct, frozen=True, kw_only=True):

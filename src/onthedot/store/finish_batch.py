@@ -43,7 +43,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     slot: int
     kind: RunKind
     recurring: bool
-    attempts: list[Attempt]
+    attempts: Sequence[Attempt]
     outcome: Outcome
     decision: Decision
     started_at: int | None

@@ -43,7 +43,7 @@ def free_runs(rows: Sequence[Row], specs: dict[int, tuple[int, JobSpec]], batch:
                 losses=losses,
                 first_claimed_at=first,
                 recurring=bool(recurring),
-                attempts=decode_attempts(attempts),
+                attempts=decode_attempts(attempts) if attempts else (),
             )
         )
     return runs

@@ -13,11 +13,11 @@ from onthedot.store.driver import Row
 
 __all__ = ["claimed_run", "decode_attempts", "history_view", "live_status", "live_view"]
 
-_attempts = msgspec.json.Decoder(list[Attempt])
+_attempts = msgspec.json.Decoder(tuple[Attempt, ...])
 
 
-def decode_attempts(text: str | None) -> list[Attempt]:
-    return _attempts.decode(text) if text else []
+def decode_attempts(text: str | None) -> tuple[Attempt, ...]:
+    return _attempts.decode(text) if text else ()
 
 
 def claimed_run(row: Row, job: JobRecord, token: int | None = None) -> ClaimedRun:
@@ -36,7 +36,7 @@ def claimed_run(row: Row, job: JobRecord, token: int | None = None) -> ClaimedRu
         losses=row["losses"],
         first_claimed_at=row["first_claimed_at"] or row["now"],
         recurring=bool(row["recurring"]),
-        attempts=_attempts.decode(attempts) if attempts else [],
+        attempts=_attempts.decode(attempts) if attempts else (),
     )
 
 
