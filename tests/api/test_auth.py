@@ -51,7 +51,7 @@ def test_writing_needs_write_and_keys_need_admin():
     for declared in SCOPED:
         if declared.path.startswith("/v1/keys"):
             assert declared.access == "admin"
-        elif declared.method == "GET" or declared.path == "/v1/preview":
+        elif declared.method == "GET" or declared.path in ("/v1/preview", "/v1/plan"):
             assert declared.access == "read"
         else:
             assert declared.access == "write"
