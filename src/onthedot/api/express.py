@@ -4,8 +4,8 @@ The framework and the server's ASGI machinery took two thirds of the CPU of a cr
 handler itself, what the edge adds to every answer, and one write. Whatever is out of the ordinary (a body that comes in
 pieces, cookies, Expect, an upgrade) takes the long way; tests hold both ways to the same answers.
 
-Of what was left, three quarters were plumbing: parsing a head that the client had sent before, a task, a dozen coroutines.
-So a create under a known head, of a job that nothing need be asked about, goes straight into the group (`take`).
+Of what was left, three quarters were plumbing: parsing a head that the client had sent before, a task, a dozen
+coroutines. So a create under a known head, of a job that nothing need be asked about, goes straight into the group.
 """
 
 from __future__ import annotations
