@@ -138,8 +138,8 @@ def test_later_than_a_lease_with_nothing_wrong() -> None:
 
 def test_a_job_that_nobody_had_been_told_of_is_not_late() -> None:
     history, ledger = one_run(sends=[send(15_100)])
-    for told, found in ((16_000, set()), (1000, {"late"})):
-        made = [msgspec.structs.replace(e, until=told) if isinstance(e, Made) else e for e in history]
+    for known, found in ((16_000, set()), (1000, {"late"})):
+        made = [msgspec.structs.replace(e, until=known) if isinstance(e, Made) else e for e in history]
         assert kinds(made, ledger) == found
     history, ledger = one_run(sends=[send(15_100)])
     assert kinds([*history, Fault(at=9000, until=12_000, what="outage")], ledger) == set()
