@@ -32,9 +32,11 @@ from onthedot.model.target import Target, WebhookTarget
 from onthedot.store import Claim, Finished, FinishReport, Store
 from onthedot.targets import Call, Targets
 
-__all__ = ["POINTS", "serve"]
+__all__ = ["LISTENS", "POINTS", "serve"]
 
 POINTS = ("claimed", "begun", "before_send", "after_send", "before_record", "after_record")
+LISTENS = ".listens"
+"""Beside CHAOS_FILE: which process hears SIGUSR1 by now. That it is ignored before is not inherited: libuv resets."""
 
 
 class Trap:
@@ -161,7 +163,8 @@ def serve(argv: Sequence[str]) -> None:
     wall.time_ns = lambda: true_time_ns() + trap.clock_ms * 1_000_000
     if "CHAOS_FILE" in os.environ:
         signal.signal(signal.SIGUSR1, trap.read)
-        trap.read()
+        Path(os.environ["CHAOS_FILE"] + LISTENS).write_text(str(os.getpid()))
+        trap.read()  # after it said so: whoever found it deaf wrote down its word before
     main(argv)
 
 

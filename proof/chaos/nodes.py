@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from proof.chaos.clock import TrueTime
+from proof.chaos.node import LISTENS
 from proof.checker.events import Crashed, History
 
 __all__ = ["LOOKAHEAD", "PYTHON_PATH", "NodeProcess"]
@@ -58,7 +59,6 @@ class NodeProcess:
 
     async def start(self, point: str = "") -> None:
         """point: "name count", where it is to kill itself."""
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # inherited: a word that comes before it listens must not end it
         self._write(point)
         environ = {
             "PATH": os.environ["PATH"],
@@ -106,18 +106,22 @@ class NodeProcess:
 
     def arm(self, point: str, count: int) -> None:
         self._wanted = False
-        self._write(f"{point} {count}")
-        self._signal(signal.SIGUSR1)
+        self._say(f"{point} {count}")
 
     def disarm(self) -> None:
         self._wanted = self.running
-        self._write("")
-        self._signal(signal.SIGUSR1)
+        self._say("")
 
     def set_clock(self, offset_ms: int) -> None:
         self.clock_ms = offset_ms
-        self._write("")
-        self._signal(signal.SIGUSR1)
+        self._say("")
+
+    def _say(self, point: str) -> None:
+        """A signal that came before it listens would end it; it reads what was written as soon as it does."""
+        self._write(point)
+        heard = self._orders.with_name(self._orders.name + LISTENS)
+        if heard.exists() and heard.read_text() == str(self.pid):
+            self._signal(signal.SIGUSR1)
 
     def _write(self, point: str) -> None:
         fresh = self._orders.with_suffix(".new")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from onthedot.launcher.launch import fast_loop
 from proof.chaos.clock import TrueTime
 from proof.chaos.figures import figures_of
 from proof.chaos.nemesis import Harm
@@ -185,16 +187,22 @@ def test_a_node_may_refuse_to_start_only_without_a_database(tmp_path: Path, trou
     assert bool(built.users) != excused
 
 
-async def test_a_word_that_comes_before_a_node_listens_does_not_end_it(tmp_path: Path) -> None:
+def test_a_word_that_comes_before_a_node_listens_does_not_end_it(tmp_path: Path) -> None:
+    """On the loop of the bench, whose children inherit nothing that is ignored."""
     built = Cluster(tmp_path, SIZES["smoke"])
     node = NodeProcess("early", "--help", directory=tmp_path, time=built.time, history=built.users)
-    await node.start()
-    try:
-        node.disarm()
-        assert await node.ended(within=60)
-        assert "Usage" in node.log()
-    finally:
-        await node.bury()
+
+    async def told_too_early() -> None:
+        await node.start()
+        try:
+            node.disarm()
+            assert await node.ended(within=60)
+        finally:
+            await node.bury()
+
+    with asyncio.Runner(loop_factory=fast_loop()) as runner:
+        runner.run(told_too_early())
+    assert "Usage" in node.log()
 
 
 def test_recorded_as_tried_and_killed_before_the_send() -> None:
