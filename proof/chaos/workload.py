@@ -227,6 +227,7 @@ class Workload:
                 job=job,
                 verb=verb,
                 version=None if view is None else view["version"],
+                state=None if view is None else view["state"],
                 changed_at=None if view is None else _ms(view["updated_at"]),
                 db_before=before,
                 db_after=self._time.db_now(),

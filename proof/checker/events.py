@@ -53,6 +53,7 @@ class Changed(_Event, frozen=True, kw_only=True, tag="changed"):
     job: int
     verb: Literal["edit", "pause", "resume", "delete"]
     version: int | None = None
+    state: str | None = None  # of the job, in the answer
     changed_at: int | None = None
     db_before: int = 0  # the database's clock when it was asked first, and when the answer came
     db_after: int = 0

@@ -15,8 +15,8 @@ PROMISED = 1000
 def check_verbs(story: Story) -> Iterator[Violation]:
     for job in story.jobs.values():
         for place, change in enumerate(job.changes):
-            if change.verb not in ("pause", "delete"):
-                continue
+            if change.verb not in ("pause", "delete") or (change.verb == "pause" and change.state == "ended"):
+                continue  # who pauses a job that has ended is told that it has: what was begun goes to its end
             until = next((later.at for later in job.changes[place + 1 :] if later.verb in ("resume", "edit")), 2**62)
             yield from _sent_between(story, job, change.verb, change.until, until)
 

@@ -164,6 +164,7 @@ class Workload:
                 job=job.id,
                 verb=verb,
                 version=None if view is None else view.version,
+                state=None if view is None else view.state,
                 changed_at=None if view is None else _ms(view.updated_at),
                 db_before=before,
                 db_after=self.world.time.now_ms(),

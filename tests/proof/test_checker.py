@@ -206,6 +206,10 @@ class TestVerbs:
     def test_sent_long_after_the_pause(self):
         assert all_well().changed("pause", 35_000).changed("resume", 45_000).kinds() == {"after_pause"}
 
+    def test_paused_after_it_had_ended(self):
+        told = [all_well().changed("pause", 35_000, state=state).kinds() for state in ("paused", "ended")]
+        assert ["after_pause" in kinds for kinds in told] == [True, False]
+
     def test_sent_long_after_the_delete(self):
         tale = all_well().changed("delete", 35_000)
         tale.jobs.clear()
