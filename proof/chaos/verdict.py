@@ -76,12 +76,11 @@ def judge(
 
 
 def _unexplained_losses(story: Story, alone: bool) -> Iterator[Violation]:
+    """Who was killed stays dead, however long nobody was there to watch for a lease; what else makes a node look dead
+    explains a loss for a while only."""
     for loss in story.losses.values():
-        if alone:
-            well = not _killed_before(story, loss)
-        else:
-            well = not story.fault_on(loss.node, loss.at - LOSS_EXPLAINED, loss.at, *LOOKS_DEAD)
-        if well:
+        looked_dead = not alone and story.fault_on(loss.node, loss.at - LOSS_EXPLAINED, loss.at, *LOOKS_DEAD)
+        if not looked_dead and not _killed_before(story, loss):
             yield Violation(kind="lost_node", text=f"{loss.node} was declared lost at {loss.at}, and nothing was wrong")
 
 

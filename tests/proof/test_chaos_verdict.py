@@ -106,6 +106,14 @@ def test_what_makes_nobody_look_dead_explains_no_loss(harmless: str) -> None:
     assert kinds([*lost, Fault(at=10_010, until=10_010, what=harmless, node="a")], ledger) == {"lost_node"}
 
 
+@pytest.mark.parametrize(("what", "found"), [("kill_api", set()), ("freeze", {"lost_node"})])
+def test_the_dead_may_be_buried_late_and_the_living_not(what: str, found: set[str]) -> None:
+    """Nobody else was there to watch for a lease."""
+    history, ledger = one_run(sends=[send(10_003)])
+    history += [Fault(at=12_000, until=12_000, what=what, node="z"), Lost(at=32_000, node="z", silent=20_000)]
+    assert kinds(history, ledger) == found
+
+
 def test_who_holds_the_sqlite_file_may_bury_the_dead_at_once() -> None:
     history, ledger = one_run(sends=[send(10_003), send(10_500, 2, "b")])
     history += [Lost(at=10_400, node="a", silent=300)]
