@@ -40,6 +40,7 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     per_kill_answered: float
     aimed: int  # at a named point, at such a time
     per_aimed: float
+    per_kill_of_both: float
     kills_apart: int  # while the database was away, or had only just come back
     per_kill_apart: float
     kills_slow: int  # while answers took seconds
@@ -84,6 +85,7 @@ def repeats_of(story: Story, harms: Sequence[Harm]) -> Repeats:
         per_kill_answered=_each(sum(killed_answered[key] for key in there), len(there)),
         aimed=len(aimed),
         per_aimed=_each(sum(killed[key] for key in aimed), len(aimed)),
+        per_kill_of_both=_each(sum(killed[key] for key in reached), len(reached)),
         kills_apart=len(apart),
         per_kill_apart=_each(sum(killed[key] for key in apart), len(apart)),
         kills_slow=len(slow),

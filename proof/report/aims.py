@@ -32,9 +32,15 @@ def aims_of(result: Result, *, full: bool) -> list[Aim]:
             not any(counts),
         ),
         Aim("any other violation", "0", str(figures.other_violations), not figures.other_violations),
-        _average("repeats per kill -9, database there, receiver quick", repeats.per_kill, repeats.kills, "kills"),
-        _average("… whose first had its answer", repeats.per_kill_answered, repeats.kills, "kills"),
-        _average("repeats per kill -9 at a named point, at such a time", repeats.per_aimed, repeats.aimed, "kills"),
+        _average(
+            "repeats per kill -9, database there, receiver quick",
+            repeats.per_kill_of_both,
+            repeats.kills + repeats.aimed,
+            "kills",
+        ),
+        Aim("… at random", "–", _told(repeats.per_kill, repeats.kills), None),
+        Aim("… of these, whose first had its answer", "–", _told(repeats.per_kill_answered, repeats.kills), None),
+        Aim("… at a named point", "–", _told(repeats.per_aimed, repeats.aimed), None),
         Aim(
             "repeats per kill -9, database away",
             "–",
@@ -76,6 +82,10 @@ def aims_of(result: Result, *, full: bool) -> list[Aim]:
         aims.append(_within(f"lateness {POSSIBLE}, p99", figures.lateness_ms[POSSIBLE], 2000))
         aims.append(Aim("firings per second, with all outages", "–", str(rate), None))
     return aims
+
+
+def _told(value: float, kills: int) -> str:
+    return f"{value} ({kills} kills)"
 
 
 def _average(name: str, value: float, count: int, of: str) -> Aim:

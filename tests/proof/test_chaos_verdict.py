@@ -337,7 +337,7 @@ def test_kills_at_a_named_point_are_counted_apart() -> None:
     aimed = Fault(at=10_010, until=10_010, what="kill_at", node="a")
     story, _ = judge(sorted([*lost, aimed], key=lambda event: event.at), ledger)
     repeats = repeats_of(story, [Harm(at=10_010, until=10_010, what="kill_at", pid=1)])
-    assert (repeats.kills, repeats.aimed, repeats.per_aimed) == (0, 1, 1.0)
+    assert (repeats.kills, repeats.aimed, repeats.per_aimed, repeats.per_kill_of_both) == (0, 1, 1.0, 1.0)
 
 
 def test_taken_over_counts_from_the_kill_that_led_to_the_loss() -> None:
