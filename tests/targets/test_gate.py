@@ -6,8 +6,8 @@ import asyncio
 import math
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 import psutil
@@ -192,6 +192,19 @@ async def test_joining_looks_nothing_up_but_the_name(echo: EchoServer, monkeypat
     gate.close()
 
 
+@contextmanager
+def nobody_answers() -> Iterator[int]:
+    """A port whose queue is full: a connection just waits."""
+    with socket.socket() as full, ExitStack() as filling:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for _ in range(4):
+            sock = filling.enter_context(socket.socket())
+            sock.setblocking(False)
+            sock.connect_ex(full.getsockname())
+        yield full.getsockname()[1]
+
+
 def trying() -> int:
     """How many connections of this process wait for an answer."""
     return sum(found.status == psutil.CONN_SYN_SENT for found in psutil.Process().net_connections("tcp"))
@@ -199,24 +212,14 @@ def trying() -> int:
 
 async def test_giving_up_while_joining_leaves_nothing_open():
     gate = Gate(EgressRule(allow_private=True))
-    with socket.socket() as full:
-        full.bind(("127.0.0.1", 0))
-        full.listen(0)
-        filling = [socket.socket() for _ in range(4)]
-        for sock in filling:  # after these the queue is full, and a connection just waits
-            sock.setblocking(False)
-            sock.connect_ex(full.getsockname())
+    with nobody_answers() as port:
         before = trying()
-        joining = asyncio.ensure_future(
-            gate.join(asyncio.Protocol, "127.0.0.1", full.getsockname()[1], is_address=True)
-        )
+        joining = asyncio.ensure_future(gate.join(asyncio.Protocol, "127.0.0.1", port, is_address=True))
         await until(lambda: trying() == before + 1)
         joining.cancel()
         with pytest.raises(asyncio.CancelledError):
             await joining
         await until(lambda: trying() == before)
-        for sock in filling:
-            sock.close()
     gate.close()
 
 
@@ -339,21 +342,13 @@ async def test_giving_up_while_connecting_leaves_nothing_open(monkeypatch: pytes
         opened.append(real(*args, **kwargs))
         return opened[-1]
 
-    with socket.socket() as full:
-        full.bind(("127.0.0.1", 0))
-        full.listen(0)
-        filling = [socket.socket() for _ in range(4)]
-        for sock in filling:  # after these the queue is full, and a connection just waits
-            sock.setblocking(False)
-            sock.connect_ex(full.getsockname())
+    with nobody_answers() as port:
         monkeypatch.setattr("onthedot.targets.gate.socket.socket", remembered)
         gate = Gate(EgressRule(allow_private=True))
-        connecting = asyncio.ensure_future(gate.connect("127.0.0.1", full.getsockname()[1], is_address=True))
+        connecting = asyncio.ensure_future(gate.connect("127.0.0.1", port, is_address=True))
         await until(lambda: opened)
         connecting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await connecting
         gate.close()
-        for sock in filling:
-            sock.close()
     assert [sock.fileno() for sock in opened] == [-1]
