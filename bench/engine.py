@@ -63,7 +63,9 @@ class _Memory:
     async def beat(self, node: str, load: Any) -> Beat:
         return Beat(alive=True, now=self._now(), peers=[])
 
-    async def claim(self, node: str, *, offers: Sequence[str], level: int, limit: int, lookahead_ms: int) -> Claim:
+    async def claim(
+        self, node: str, *, offers: Sequence[str], level: int, limit: int, late: int, lookahead_ms: int
+    ) -> Claim:
         await asyncio.sleep(self._seconds)
         runs = [] if "function:noop" not in offers else self._due[: -limit - 1 : -1]
         if runs:

@@ -100,7 +100,7 @@ def play_all(
         times = min(rounds, scenario.rounds or rounds)
         for number in range(times):
             for entry, seat in zip(entries, report.played, strict=True):
-                if seat.failed is None:
+                if seat.failed is None and not (entry.once and number):
                     _play(scenario, entry, seat, places)
                     say(f"  {number + 1}/{times} {seat.name}: {_last(seat, scenario.figure)}")
         places.forget_seeded()

@@ -184,6 +184,23 @@ async def test_a_claim_that_filled_its_limit_is_followed_by_another(fake_clock):
     assert bench.sender.sent == ["0-1", "1-1", "2-1", "3-1", "5-1"]
 
 
+async def test_unless_what_it_brought_lasts_for_a_while(bench, fake_clock):
+    """It would claim what has just come free, run by run. A quarter of the room has to be, or half that time over."""
+    bench.take(*(bench.run(f"{n}-1", due_in=1000 + n) for n in range(4)), limit=4)
+    bench.scheduler.handle(TICK)
+    await fake_clock.settle()
+    await bench.drain()
+    assert bench.store.asked_for("claim") == []
+    assert bench.chain.timer._next_look <= fake_clock.monotonic() + 0.502
+    await fake_clock.advance(1.0)
+    bench.scheduler.handle(TICK)
+    await fake_clock.settle()
+    assert bench.sender.sent == ["0-1"]
+    await bench.chain.timer.step()
+    await bench.drain()
+    assert [kinds for kinds, _ in bench.store.asked_for("claim")] == [["webhook"], ["function:reports"]]
+
+
 async def test_a_claim_that_left_late_runs_behind_is_followed_by_another(fake_clock):
     bench = Bench(fake_clock)
     bench.store.script("claim", bench.claim(bench.run("1-1"), next_ready=bench.now), bench.claim())

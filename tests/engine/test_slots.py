@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from onthedot.engine.slots import Slots, pool_of
+import pytest
+
+from onthedot.engine.slots import Pool, Slots, pool_of
 
 
 def slots(*offers: str, **capacities: int) -> Slots:
@@ -206,3 +208,40 @@ def test_what_a_target_takes_ahead_is_not_claimed_twice():
     assert (pool.soon, pool.room) == (0, 102)
     ahead["function"] = 0
     assert pool.soon == 200
+
+
+def test_a_quarter_of_the_slots_is_never_the_backlogs():
+    rung: list[str] = []
+    pool = Pool("webhook", ["webhook"], 8, 100, lambda: rung.append("freed"))
+    assert pool.backlog.room(4) == 4
+    for n in range(5):
+        pool.hold()
+        assert pool.start()
+        pool.backlog.add(f"{n}-1")
+    assert pool.backlog.room(4) == 1
+    pool.hold()
+    assert pool.start()
+    pool.backlog.add("5-1")
+    assert pool.backlog.room(1) == 0
+    assert pool.room == 2  # for what is on time
+    pool.end(None, "0-1")
+    assert rung == []
+    pool.end(None, "1-1")
+    assert rung == ["freed"]  # a quarter of what it may have is free again
+    pool.end(None, "2-1")
+    assert rung == ["freed"]
+    assert pool.backlog.room(2) == 2
+
+
+@pytest.mark.parametrize(("slots", "most"), [(1, 1), (2, 1), (3, 2), (4, 3), (1000, 750)])
+def test_a_backlog_moves_on_with_one_slot_and_leaves_one_of_two(slots, most):
+    assert Pool("webhook", ["webhook"], slots, 2000, lambda: None).backlog.room(5000) == most
+
+
+def test_who_holds_a_run_of_the_backlog_and_gives_it_back_has_room_again():
+    pool = Pool("webhook", ["webhook"], 2, 100, lambda: None)
+    pool.hold()
+    pool.backlog.add("1-1")
+    assert pool.backlog.room(1) == 0
+    pool.let_go("1-1")
+    assert pool.backlog.room(1) == 1

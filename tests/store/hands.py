@@ -66,8 +66,10 @@ class Hands:
         (view,) = await self.create(spec(schedule, **more))
         return view.id
 
-    async def claim(self, limit: int = 100, *, offers: Sequence[str] = ("webhook",), level: int = LEVEL) -> Claim:
-        return await self.store.claim(self.node, offers=offers, level=level, limit=limit, lookahead_ms=2000)
+    async def claim(
+        self, limit: int = 100, *, offers: Sequence[str] = ("webhook",), level: int = LEVEL, late: int | None = None
+    ) -> Claim:
+        return await self.store.claim(self.node, offers=offers, level=level, limit=limit, late=late, lookahead_ms=2000)
 
     async def one(self) -> ClaimedRun:
         (run,) = (await self.claim()).runs

@@ -120,6 +120,21 @@ class TestBacklog:
         assert len(claim.runs) == 4
         assert claim.next_ready == claim.now, "there is more: look again at once, with what room is left"
 
+    async def test_it_gets_no_more_than_the_node_lets_it_have(self, hands: Hands, times: Times):
+        await self.late_and_on_time(hands, times)
+        late = (await hands.claim(20, late=3)).runs[:3]
+        assert [run.due_at - START for run in late] == [1000, 1001, 1002]
+        none = await hands.claim(20, late=0)
+        assert (none.runs, none.next_ready) == ([], none.now)
+        assert len((await hands.claim(20, late=2)).runs) == 2
+
+    async def test_and_not_so_many_of_each_kind_of_run(self, hands: Hands, times: Times):
+        """Cursors, lanes and free runs are claimed one kind after the other."""
+        await hands.create(*[spec(at(START + 1000 + n)) for n in range(4)])
+        await hands.create(*[spec(every(3_600_000, start=format_instant(START + n))) for n in range(4)])
+        await times.set(START + 120_000)
+        assert len((await hands.claim(20, late=3)).runs) == 3
+
     async def test_it_moves_on_with_a_single_slot(self, hands: Hands, times: Times):
         await hands.create(spec(at(START + 1000)))
         await times.set(START + 120_000)

@@ -13,13 +13,16 @@ from onthedot.engine.messages import Claimed, Fence, Missed, Rows
 from onthedot.engine.slots import Pool
 from onthedot.errors import StoreUnavailable
 from onthedot.model.level import LEVEL
+from onthedot.plan import on_time_share
 from onthedot.store import Claim
 
 __all__ = ["ClaimStore", "Claimer"]
 
 
 class ClaimStore(Protocol):
-    async def claim(self, node: str, *, offers: Sequence[str], level: int, limit: int, lookahead_ms: int) -> Claim: ...
+    async def claim(
+        self, node: str, *, offers: Sequence[str], level: int, limit: int, late: int, lookahead_ms: int
+    ) -> Claim: ...
 
     async def held(self, node: str) -> list[Fence]: ...
 
@@ -49,10 +52,16 @@ class Claimer:
             limit = pool.room
             if limit <= 0:
                 continue
+            late = pool.backlog.room(on_time_share(limit))
             sent = self._clock.monotonic()
             try:
                 claim = await self._store.claim(
-                    self._node_id, offers=pool.offers, level=LEVEL, limit=limit, lookahead_ms=self._lookahead_ms
+                    self._node_id,
+                    offers=pool.offers,
+                    level=LEVEL,
+                    limit=limit,
+                    late=late,
+                    lookahead_ms=self._lookahead_ms,
                 )
             except StoreUnavailable as error:
                 return Missed(claims, error)

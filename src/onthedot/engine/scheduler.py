@@ -27,7 +27,7 @@ from onthedot.engine.timer import Timer
 from onthedot.engine.waiting import at_most
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import target_type
-from onthedot.plan import expired
+from onthedot.plan import expired, in_backlog
 from onthedot.store import Claim, Order
 from onthedot.telemetry import emit
 
@@ -38,6 +38,9 @@ NO_SLOT_MS = 100
 RECONCILE = 5.0
 HUNGRY = 0.05
 """After a claim that filled its limit, look again within this many seconds, even if few slots came free."""
+CALM = 0.1
+"""Unless what was claimed lasts for twice as long: then a quarter of the room has to come free first. At 500 a second a
+node holds the thousand that it may, and claimed what had just come free, 40 times a second."""
 
 
 class Scheduler:
@@ -135,7 +138,7 @@ class Scheduler:
         """It gets its slot; what can begin without asking the store is added to `ready`."""
         policy = run.spec.policy
         if policy.expires_in is not None and not run.tries and not run.losses and expired(policy, run.due_at, now):
-            pool.let_go()
+            pool.let_go(run.id)
             outcome = Outcome(kind="expired", error=f"not started within {policy.expires_in} of its time")
             self._around.recorder.put_over(self._around.finished(run, outcome, None, now))
         elif pool.start():
@@ -167,7 +170,7 @@ class Scheduler:
         running, pool, run_id = self.running, monitor.pool, monitor.run.id
         if running.get(run_id) is monitor:
             del running[run_id]
-        pool.end(monitor.seconds)
+        pool.end(monitor.seconds, run_id)
         if not running:
             self.quiet.set()
         if self._waiting[pool.name] and self._around.time.known and self._around.lease.may_start():
@@ -186,6 +189,8 @@ class Scheduler:
             for run in claim.runs:
                 pool = self._pool(run)
                 pool.hold()
+                if in_backlog(run.kind, run.due_at, claim.now):
+                    pool.backlog.add(run.id)
                 if self.closed:
                     self._return(run, pool)
                 elif may_start and run.due_at * 1000 <= now_us:
@@ -196,8 +201,12 @@ class Scheduler:
             if len(claim.runs) >= limit:
                 pool = self._slots.pools[name]
                 pool.want_more()
-                self._more_due.add(name)
-                self._timer.look_within(4 * HUNGRY if pool.holds_ahead else HUNGRY)
+                spare = (claim.runs[-1].due_at - claim.now) / 2000  # half of the time until the last of them
+                if spare >= CALM:
+                    self._timer.look_within(spare)
+                else:
+                    self._more_due.add(name)
+                    self._timer.look_within(4 * HUNGRY if pool.holds_ahead else HUNGRY)
             elif claim.next_ready is not None and claim.next_ready > claim.now:
                 self._timer.expect_next(name, claim.next_ready)
             elif claim.next_ready is not None:
@@ -272,7 +281,7 @@ class Scheduler:
             if order.what == "recall":
                 self._return(held, self._pool(held))
             else:
-                self._pool(held).let_go()
+                self._pool(held).let_go(held.id)
                 outcome, now = Outcome(kind="cancelled", error="cancelled by a user"), self._around.time.now_ms()
                 self._around.recorder.put_over(self._around.finished(held, outcome, None, now))
         elif order.what == "cancel":
@@ -286,7 +295,7 @@ class Scheduler:
         monitor = self.running.get(run_id)
         if held is not None and held.token == token:
             self._forget(held)
-            self._pool(held).let_go()
+            self._pool(held).let_go(run_id)
             self._around.holdings.release(run_id, token)
         elif monitor is not None and monitor.run.token == token and monitor.cause != "gone":
             emit("run.refused", run_id=run_id)
@@ -297,7 +306,7 @@ class Scheduler:
         self._waiting[self._pool(run).name].pop(run.id, None)
 
     def _return(self, run: ClaimedRun, pool: Pool) -> None:
-        pool.let_go()
+        pool.let_go(run.id)
         self._around.recorder.put_over(Return(run.id, run.token))
 
     def _pool(self, run: ClaimedRun) -> Pool:

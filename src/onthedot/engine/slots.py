@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from onthedot.engine.backlog import Backlog
+
 __all__ = ["QUICK", "Pool", "Slots", "pool_of"]
 
 QUICK = 0.05
@@ -28,6 +30,7 @@ class Pool:
         "_missing",
         "_pace",
         "_spare",
+        "backlog",
         "capacity",
         "freed",
         "held",
@@ -59,6 +62,7 @@ class Pool:
         self.wanted = 0  # ring when there is room for so many; 0: nobody waits
         self._missing = 0  # not before so many came free: reckoning the room at each end was 0.5 µs a run
         self.freed = freed
+        self.backlog = Backlog(lambda: self.most, lambda: self.freed())
 
     @property
     def room(self) -> int:
@@ -106,9 +110,10 @@ class Pool:
     def hold(self) -> None:
         self.held += 1
 
-    def let_go(self) -> None:
+    def let_go(self, run_id: str = "") -> None:
         """A held run was given back, cancelled or dropped."""
         self.held -= 1
+        self.backlog.remove(run_id)
         self._ring()
 
     def start(self) -> bool:
@@ -119,9 +124,10 @@ class Pool:
         self.running += 1
         return True
 
-    def end(self, seconds: float | None = None) -> None:
+    def end(self, seconds: float | None = None, run_id: str = "") -> None:
         """A run is over; `seconds` is how long it had its slot."""
         self.running -= 1
+        self.backlog.remove(run_id)
         if seconds is not None:
             self._pace = seconds if self._pace is None else self._pace + (seconds - self._pace) / 8
         self._ring()

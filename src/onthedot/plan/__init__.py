@@ -15,7 +15,7 @@ from onthedot.plan.claim import ClaimPlan, expired, on_claim
 from onthedot.plan.cursor import Change, Opening, on_cancel, on_edit, on_pause, on_resume, opening, same_times
 from onthedot.plan.lane import LaneMove, on_lane
 from onthedot.plan.outcome import Dead, Decision, Done, Lost, Retry, backoff, on_interrupted, on_lost, on_outcome
-from onthedot.plan.shares import on_time_share, shares
+from onthedot.plan.shares import in_backlog, on_time_share, shares
 from onthedot.plan.slots import EXACT, Skipped
 from onthedot.plan.times import LOOKAHEAD_MS, due_at, laned, ready_at, timetable_of
 
@@ -35,6 +35,7 @@ __all__ = [
     "backoff",
     "due_at",
     "expired",
+    "in_backlog",
     "laned",
     "on_cancel",
     "on_claim",

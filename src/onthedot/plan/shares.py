@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["on_time_share", "shares"]
+from onthedot.model.run import RunKind
+
+__all__ = ["BACKLOG_MS", "in_backlog", "on_time_share", "shares"]
+
+BACKLOG_MS = 60_000
+"""What is later than this is backlog, and does not come before what is on time."""
 
 
 def shares(limit: int, wanted: Sequence[int]) -> list[int]:
@@ -27,6 +32,10 @@ def shares(limit: int, wanted: Sequence[int]) -> list[int]:
             if given[index] >= wanted[index]:
                 hungry.remove(index)
     return given
+
+
+def in_backlog(kind: RunKind, due: int, now: int) -> bool:
+    return kind in ("backfill", "redrive") or due <= now - BACKLOG_MS
 
 
 def on_time_share(limit: int) -> int:

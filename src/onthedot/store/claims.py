@@ -16,7 +16,7 @@ import msgspec
 
 from onthedot.model.job import JobRecord
 from onthedot.model.run import ClaimedRun, run_id
-from onthedot.plan import due_at, on_claim, on_time_share, shares
+from onthedot.plan import due_at, in_backlog, on_claim, on_time_share, shares
 from onthedot.store.claim_batch import ClaimBatch
 from onthedot.store.driver import Driver, Row, Transaction
 from onthedot.store.free_runs import free_runs
@@ -70,8 +70,18 @@ class Claims(Settling):
         self._floors: dict[tuple[str, ...], Floor] = {}
         self._taken: dict[tuple[str, ...], tuple[int, int]] = {}
 
-    async def claim(self, node: str, *, offers: Sequence[str], level: int, limit: int, lookahead_ms: int) -> Claim:
-        """Runs that are ready and that `node` can run become its own; their jobs go on to the next slot.
+    async def claim(
+        self,
+        node: str,
+        *,
+        offers: Sequence[str],
+        level: int,
+        limit: int,
+        lookahead_ms: int,
+        late: int | None = None,
+    ) -> Claim:
+        """Runs that are ready and that `node` can run become its own; their jobs go on to the next slot. `late`: of the
+        backlog no more than so many.
 
         A look goes first, without a transaction: if nothing is there, that was all; if something is, only where."""
         key = tuple(offers)
@@ -88,7 +98,7 @@ class Claims(Settling):
             return Claim(now=now, runs=[], next_ready=seen["next"])
 
         async def body(tx: Transaction) -> tuple[Claim, ClaimBatch, list[Row]]:
-            look = _Look(tx, node, list(offers), level, bound)
+            look = _Look(tx, node, list(offers), level, bound, limit if late is None else late)
             cursors, lanes, free = await self._look(look, due, key, limit)
             rows = [*cursors, *lanes, *free]
             now = rows[0]["now"] if rows else seen["now"]
@@ -155,20 +165,23 @@ class _Due(NamedTuple):
 class _Look:
     """One claim's looks at the queue: the same node, offers and floor each time."""
 
-    def __init__(self, tx: Transaction, node: str, offers: list[str], level: int, floor: int) -> None:
+    def __init__(self, tx: Transaction, node: str, offers: list[str], level: int, floor: int, late: int) -> None:
         self._tx = tx
         self._node = node
         self._offers = offers
         self._level = level
         self._floor = floor
+        self._late = late
         self.more = False  # there may be late runs beyond the share that a backlog gets
 
     async def at(self, statement: str, limit: int) -> list[Row]:
         if limit <= 0:
             return []
-        late = on_time_share(limit)
+        late = min(on_time_share(limit), self._late)
         rows = await self._tx.rows(statement, self._node, self._offers, self._level, limit, late, self._floor)
         self.more = self.more or late <= len(rows) < limit
+        if self._late < limit // 2:  # counted only where it may matter: half a microsecond a run
+            self._late -= sum(in_backlog(row["kind"], row["due_at"], row["now"]) for row in rows)
         return list(rows)
 
 
