@@ -13,14 +13,14 @@ __all__ = ["Backlog"]
 
 
 class Backlog:
-    __slots__ = ("_asked_in_vain", "_freed", "_runs", "_slots")
+    __slots__ = ("_freed", "_runs", "_slots", "waits")
 
     def __init__(self, slots: Callable[[], int], freed: Callable[[], None]) -> None:
         """`freed`: whom to tell that the backlog may have more, after it could not have all it might."""
         self._slots = slots
         self._freed = freed
         self._runs: set[str] = set()
-        self._asked_in_vain = False
+        self.waits = False  # for room of its own
 
     @property
     def _most(self) -> int:
@@ -29,7 +29,7 @@ class Backlog:
     def room(self, wanted: int) -> int:
         """How many of `wanted` a claim may bring."""
         room = max(0, self._most - len(self._runs))
-        self._asked_in_vain = room < wanted
+        self.waits = room < wanted
         return min(room, wanted)
 
     def add(self, run_id: str) -> None:
@@ -40,6 +40,6 @@ class Backlog:
         if not self._runs:
             return
         self._runs.discard(run_id)
-        if self._asked_in_vain and len(self._runs) <= self._most * 3 // 4:
-            self._asked_in_vain = False
+        if self.waits and len(self._runs) <= self._most * 3 // 4:
+            self.waits = False
             self._freed()

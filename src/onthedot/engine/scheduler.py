@@ -39,8 +39,10 @@ RECONCILE = 5.0
 HUNGRY = 0.05
 """After a claim that filled its limit, look again within this many seconds, even if few slots came free."""
 CALM = 0.1
-"""Unless what was claimed lasts for twice as long: then a quarter of the room has to come free first. At 500 a second a
-node holds the thousand that it may, and claimed what had just come free, 40 times a second."""
+"""Unless what was claimed lasts for twice as long: then a portion has to come free first. At 500 a second a node holds
+the thousand that it may, and claimed what had just come free, 40 times a second."""
+PORTION = 64
+"""Runs whose claim takes the loop for a millisecond: what is due meanwhile waits for it."""
 
 
 class Scheduler:
@@ -74,6 +76,7 @@ class Scheduler:
         self._errand: asyncio.Task[None] | None = None
         self._look_wanted = False
         self._more_due: set[str] = set()  # pools whose last claim left something
+        self._backlog_left: set[str] = set()  # pools whose last claim left what the backlog had no room for
         self._not_before = 0.0
         self._reconcile_at = clock.monotonic() + RECONCILE
         # By pool, due, without a slot; in the agenda till their patience ends.
@@ -198,19 +201,23 @@ class Scheduler:
                 else:
                     self.agenda.push(run, run.due_at)
             self._more_due.discard(name)
+            self._backlog_left.discard(name)
+            pool = self._slots.pools[name]
             if len(claim.runs) >= limit:
-                pool = self._slots.pools[name]
-                pool.want_more()
                 spare = (claim.runs[-1].due_at - claim.now) / 2000  # half of the time until the last of them
-                if spare >= CALM:
+                calm = spare >= CALM
+                pool.want_more(PORTION if calm else None)
+                self._more_due.add(name)
+                if calm:
                     self._timer.look_within(spare)
                 else:
-                    self._more_due.add(name)
                     self._timer.look_within(4 * HUNGRY if pool.holds_ahead else HUNGRY)
             elif claim.next_ready is not None and claim.next_ready > claim.now:
                 self._timer.expect_next(name, claim.next_ready)
             elif claim.next_ready is not None:
-                if claim.runs:
+                if pool.backlog.waits:
+                    self._backlog_left.add(name)
+                elif claim.runs:
                     self._more_due.add(name)
                 self._timer.look_within(HUNGRY)
         self._departures.begin(ready)
@@ -229,9 +236,14 @@ class Scheduler:
             pools = [pool for pool in self._slots.pools.values() if pool.offers and pool.room]
             if pools:
                 self._go(self._claimer.claim(pools))
-        elif self._more_due:
+        elif self._more_due or self._backlog_left:
             # Only these: to ask each time whether webhooks are due as well took a third of a drain of functions.
-            pools = [pool for pool in self._slots.pools.values() if pool.name in self._more_due and pool.has_enough]
+            pools = [
+                pool
+                for pool in self._slots.pools.values()
+                if (pool.name in self._more_due and pool.has_enough)
+                or (pool.name in self._backlog_left and pool.room and not pool.backlog.waits)
+            ]
             if pools:
                 self._go(self._claimer.claim(pools))
 

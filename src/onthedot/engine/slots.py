@@ -29,6 +29,7 @@ class Pool:
         "_ahead",
         "_missing",
         "_pace",
+        "_portion",
         "_spare",
         "backlog",
         "capacity",
@@ -59,6 +60,7 @@ class Pool:
         self._pace: float | None = None  # seconds a run took of late; None: not known, or they get stuck
         self.held = 0
         self.running = 0
+        self._portion: int | None = None  # claim no less at a time
         self.wanted = 0  # ring when there is room for so many; 0: nobody waits
         self._missing = 0  # not before so many came free: reckoning the room at each end was 0.5 µs a run
         self.freed = freed
@@ -76,7 +78,7 @@ class Pool:
         """Whether a claim is worth it right after the last one. A target that holds runs ahead is not waiting for it,
         and claims of what has just come free would be small."""
         room = self.room
-        return room > 0 and bool(self.offers) and (room >= self.wanted or not self.holds_ahead)
+        return room > 0 and bool(self.offers) and (room >= self.wanted or not (self.holds_ahead or self._portion))
 
     @property
     def holds_ahead(self) -> bool:
@@ -101,10 +103,12 @@ class Pool:
             return 0
         return min(self.hold_most, int(self.capacity * QUICK / max(self._pace, 0.0005)))
 
-    def want_more(self) -> None:
-        """More is due than fitted: ring once a quarter is free, rather than claim run by run."""
+    def want_more(self, portion: int | None = None) -> None:
+        """More is due than fitted: ring once a quarter is free, rather than claim run by run; or a `portion`."""
         most = self.most
-        self.wanted = max(1, min(most + self._soon(most), self.hold_most) // 4)
+        quarter = max(1, min(most + self._soon(most), self.hold_most) // 4)
+        self.wanted = quarter if portion is None else min(portion, quarter)
+        self._portion = portion
         self._missing = self.wanted - self.room
 
     def hold(self) -> None:
