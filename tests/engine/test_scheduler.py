@@ -205,6 +205,22 @@ async def test_unless_what_it_brought_lasts_for_a_while(fake_clock):
     assert bench.store.asked_for("claim") == [(["webhook"], 10)]
 
 
+async def test_a_hint_to_a_full_node_is_followed_once_a_single_slot_is_free(fake_clock):
+    """Something may be due before all that it holds: it need not wait until a whole portion has gone."""
+    bench = Bench(fake_clock, concurrency=100, next_job_count=40)
+    bench.store.script("claim", *[bench.claim() for _ in range(20)])
+    bench.take(*(bench.run(f"{n}-1", due_in=1000 + 10 * n) for n in range(40)), limit=40)
+    await bench.look()
+    assert [kinds for kinds, _ in bench.store.asked_for("claim")] == [["function:reports"]]
+    await fake_clock.advance(1.0)
+    bench.scheduler.handle(TICK)
+    await fake_clock.settle()
+    bench.scheduler.handle(TICK)
+    await fake_clock.settle()
+    await bench.drain()
+    assert bench.store.asked_for("claim")[1:] == [(["webhook"], 1)]
+
+
 async def test_what_the_backlog_had_no_room_for_is_claimed_when_it_has(fake_clock):
     bench = Bench(fake_clock)
     bench.sender.hold = asyncio.Event()
@@ -232,7 +248,7 @@ async def test_a_claim_that_left_late_runs_behind_is_followed_by_another(fake_cl
 
 async def test_a_look_while_all_slots_are_taken_does_not_put_off_the_next_claim(bench, fake_clock):
     """It found no room, and switched off the bell that a free slot rings: the next claim came with the poll, a second
-    later. And of the pools only the one that left something is asked."""
+    later. The other pool had no room for the look either."""
     bench.sender.hold = asyncio.Event()
     bench.take(*(bench.run(f"{n}-2", target=FUNCTION) for n in range(2)))
     bench.take(*(bench.run(f"{n}-1") for n in range(4)), limit=4)
@@ -243,7 +259,7 @@ async def test_a_look_while_all_slots_are_taken_does_not_put_off_the_next_claim(
     bench.sender.hold.set()
     await fake_clock.settle()
     await bench.drain()  # what the slots that came free say; no time passes, nobody else looks
-    assert [kinds for kinds, _ in bench.store.asked_for("claim")] == [["webhook"]]
+    assert [kinds for kinds, _ in bench.store.asked_for("claim")] == [["webhook"], ["function:reports"]]
 
 
 async def test_ready_runs_that_could_not_be_taken_are_no_reason_to_spin(fake_clock):

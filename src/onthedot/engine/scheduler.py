@@ -13,6 +13,7 @@ from typing import Any
 
 from onthedot.clock import Clock
 from onthedot.engine.agenda import Agenda
+from onthedot.engine.appetite import Appetite
 from onthedot.engine.backoff import Backoff
 from onthedot.engine.claimer import Claimer
 from onthedot.engine.departures import AT_ONCE, Departures
@@ -31,18 +32,11 @@ from onthedot.plan import expired, in_backlog
 from onthedot.store import Claim, Order
 from onthedot.telemetry import emit
 
-__all__ = ["HUNGRY", "NO_SLOT_MS", "RECONCILE", "Scheduler"]
+__all__ = ["NO_SLOT_MS", "RECONCILE", "Scheduler"]
 
 NO_SLOT_MS = 100
 """A held run that finds no slot for so long after its instant is given back: another node may have one."""
 RECONCILE = 5.0
-HUNGRY = 0.05
-"""After a claim that filled its limit, look again within this many seconds, even if few slots came free."""
-CALM = 0.1
-"""Unless what was claimed lasts for twice as long: then a portion has to come free first. At 500 a second a node holds
-the thousand that it may, and claimed what had just come free, 40 times a second."""
-PORTION = 64
-"""Runs whose claim takes the loop for a millisecond: what is due meanwhile waits for it."""
 
 
 class Scheduler:
@@ -74,9 +68,7 @@ class Scheduler:
         self._health = health
         self._backoff = backoff
         self._errand: asyncio.Task[None] | None = None
-        self._look_wanted = False
-        self._more_due: set[str] = set()  # pools whose last claim left something
-        self._backlog_left: set[str] = set()  # pools whose last claim left what the backlog had no room for
+        self._appetite = Appetite(slots, timer, lambda: around.sender.offers)
         self._not_before = 0.0
         self._reconcile_at = clock.monotonic() + RECONCILE
         # By pool, due, without a slot; in the agenda till their patience ends.
@@ -99,7 +91,7 @@ class Scheduler:
             case Tick():
                 self._fire()
             case Look():
-                self._look_wanted = True
+                self._appetite.look()
                 self._fire()
             case Claimed(claims):
                 self._worked()
@@ -200,26 +192,7 @@ class Scheduler:
                     self._start(run, pool, now_us // 1000, ready)
                 else:
                     self.agenda.push(run, run.due_at)
-            self._more_due.discard(name)
-            self._backlog_left.discard(name)
-            pool = self._slots.pools[name]
-            if len(claim.runs) >= limit:
-                spare = (claim.runs[-1].due_at - claim.now) / 2000  # half of the time until the last of them
-                calm = spare >= CALM
-                pool.want_more(PORTION if calm else None)
-                self._more_due.add(name)
-                if calm:
-                    self._timer.look_within(spare)
-                else:
-                    self._timer.look_within(4 * HUNGRY if pool.holds_ahead else HUNGRY)
-            elif claim.next_ready is not None and claim.next_ready > claim.now:
-                self._timer.expect_next(name, claim.next_ready)
-            elif claim.next_ready is not None:
-                if pool.backlog.waits:
-                    self._backlog_left.add(name)
-                elif claim.runs:
-                    self._more_due.add(name)
-                self._timer.look_within(HUNGRY)
+            self._appetite.fed(name, limit, claim)
         self._departures.begin(ready)
 
     def _next_errand(self) -> None:
@@ -230,22 +203,8 @@ class Scheduler:
         if now >= self._reconcile_at:
             self._reconcile_at = now + RECONCILE
             self._go(self._claimer.rows())
-        elif self._look_wanted:
-            self._look_wanted = False
-            self._slots.offer(self._around.sender.offers)
-            pools = [pool for pool in self._slots.pools.values() if pool.offers and pool.room]
-            if pools:
-                self._go(self._claimer.claim(pools))
-        elif self._more_due or self._backlog_left:
-            # Only these: to ask each time whether webhooks are due as well took a third of a drain of functions.
-            pools = [
-                pool
-                for pool in self._slots.pools.values()
-                if (pool.name in self._more_due and pool.has_enough)
-                or (pool.name in self._backlog_left and pool.room and not pool.backlog.waits)
-            ]
-            if pools:
-                self._go(self._claimer.claim(pools))
+        elif pools := self._appetite.pools():
+            self._go(self._claimer.claim(pools))
 
     def _go(self, errand: Coroutine[Any, Any, SchedulerMessage]) -> None:
         async def run() -> None:

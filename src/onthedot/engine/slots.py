@@ -78,7 +78,12 @@ class Pool:
         """Whether a claim is worth it right after the last one. A target that holds runs ahead is not waiting for it,
         and claims of what has just come free would be small."""
         room = self.room
-        return room > 0 and bool(self.offers) and (room >= self.wanted or not (self.holds_ahead or self._portion))
+        return room > 0 and bool(self.offers) and (room >= self.wanted or not (self.holds_ahead or self.is_calm))
+
+    @property
+    def is_calm(self) -> bool:
+        """What it holds lasts for a while: it claims in portions."""
+        return self._portion is not None
 
     @property
     def holds_ahead(self) -> bool:
