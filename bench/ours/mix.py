@@ -132,7 +132,8 @@ def following(good: int, bad: int | None) -> int | None:
 
 async def _played(wires: list[Wire], questions: Questions, server: Server, rate: int, seconds: float) -> Step:
     step = Step(rate, seconds)
-    free, waiting = list(wires), deque[tuple[float, bytes]]()
+    # The longest idle goes first: the server hangs up on who says nothing for some seconds.
+    free, waiting = deque(wires), deque[tuple[float, bytes]]()
     total, answered = int(rate * seconds), asyncio.Event()
     cost, own, began = Cost(server.pid), cpu_seconds(), time.perf_counter()
 
@@ -159,7 +160,7 @@ async def _played(wires: list[Wire], questions: Questions, server: Server, rate:
             elif number % 20 == 0:
                 await asyncio.sleep(0)  # behind: let the answers in
             if free:
-                send(free.pop(), intended, questions.next())
+                send(free.popleft(), intended, questions.next())
             else:
                 waiting.append((intended, questions.next()))
         await answered.wait()
