@@ -18,7 +18,7 @@ import pytest
 from onthedot.store import JobFilter
 from onthedot.store.job_lists import _asked, statement_for
 from onthedot.store.paging import seal_cursor
-from onthedot.store.postgres.driver import NOW
+from onthedot.store.postgres.driver import NOW, SESSION
 from onthedot.store.queries import Queries
 from onthedot.store.reading import VIEW
 from tests.store.many_jobs import START
@@ -81,9 +81,8 @@ def size(request: pytest.FixtureRequest) -> int:
 
 async def test_postgres(many_jobs: Callable[[str, int], str], size: int) -> None:
     queries = Queries("postgres", NOW)
-    connection = await asyncpg.connect(many_jobs("postgres", size))
+    connection = await asyncpg.connect(many_jobs("postgres", size), server_settings=SESSION)
     try:
-        await connection.execute("SET plan_cache_mode = force_generic_plan")
         for label, (wanted, index) in LISTS.items():
             for tenant in (1, 2):  # nearly all the jobs, and one in a thousand
                 name, args = statement_for(tenant, wanted)

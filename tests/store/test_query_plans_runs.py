@@ -1,4 +1,4 @@
-"""Claims, finishes and lists of runs look at what they take and little more: with 50,000 rows and with a million.
+"""Claims, finishes and lists of runs look at what they take and little more: with 5,000 rows, 50,000 and a million.
 
 On PostgreSQL the generic plan is forced, executed and rolled back, and the rows it touched are counted: finish once
 read all that was running, by the index on the node, because it named the state. SQLite's machine steps are counted.
@@ -15,7 +15,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from onthedot.store.postgres.driver import NOW
+from onthedot.store.postgres.driver import NOW, SESSION
 from onthedot.store.queries import Queries
 from tests.services.postgres import in_own_loop
 from tests.store.many_jobs import START
@@ -180,7 +180,7 @@ def finishes() -> list[tuple[str, int]]:
     return [(f"{job}-{START + job}", 1) for job in range(101, 201)]
 
 
-@pytest.fixture(params=[50_000, 1_000_000], ids=["50k", "1M"])
+@pytest.fixture(params=[2_000, 50_000, 1_000_000], ids=["2k", "50k", "1M"])
 def size(request: pytest.FixtureRequest) -> int:
     number: int = request.param
     return number
@@ -188,9 +188,8 @@ def size(request: pytest.FixtureRequest) -> int:
 
 class TestPostgres:
     async def test_all(self, many_runs: Callable[[str, int], str], size: int) -> None:
-        connection = await asyncpg.connect(many_runs("postgres", size))
+        connection = await asyncpg.connect(many_runs("postgres", size), server_settings=SESSION)
         try:
-            await connection.execute("SET plan_cache_mode = force_generic_plan")
             for now in (str(LATER), str(START + size // 2)):
                 queries = Queries("postgres", f"{now}::bigint")
                 for name, args, index, most in statements(size):
@@ -219,9 +218,8 @@ class TestPostgres:
 
     async def test_settling(self, many_runs: Callable[[str, int], str], size: int) -> None:
         """By the jobs' key, and one look for a scheduled run of each."""
-        connection = await asyncpg.connect(many_runs("postgres", size))
+        connection = await asyncpg.connect(many_runs("postgres", size), server_settings=SESSION)
         try:
-            await connection.execute("SET plan_cache_mode = force_generic_plan")
             queries = Queries("postgres", NOW)
             for name, args in (
                 ("end_unchanged", [[*range(1, LIMIT)], [5] * (LIMIT - 1)]),
@@ -233,9 +231,8 @@ class TestPostgres:
             await connection.close()
 
     async def test_runs_of_the_living_are_not_read(self, many_runs: Callable[[str, int], str]) -> None:
-        connection = await asyncpg.connect(many_runs("postgres", 50_000))
+        connection = await asyncpg.connect(many_runs("postgres", 50_000), server_settings=SESSION)
         try:
-            await connection.execute("SET plan_cache_mode = force_generic_plan")
             sql, undone = Queries("postgres", NOW)["orphans"], connection.transaction()
             await undone.start()
             for node, most in (("n0", 1000 + LIMIT), ("n2", 1000 + LIMIT), ("n1", 0)):
