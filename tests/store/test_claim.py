@@ -135,6 +135,16 @@ class TestBacklog:
         await times.set(START + 120_000)
         assert len((await hands.claim(20, late=3)).runs) == 3
 
+    async def test_retries_of_old_runs_do_not_make_it_less_than_nothing(self, hands: Hands, times: Times):
+        """Ready now, due long ago: more of the backlog than was asked for, and the free ones are claimed after them."""
+        await hands.create(*[spec(every(3_600_000, start=format_instant(START + n))) for n in range(4)])
+        await hands.create(*[spec(at(START + 1000 + n)) for n in range(4)])
+        await times.set(START + 120_000)
+        await hands.sql(f"UPDATE runs SET ready_at = {START + 119_000} WHERE recurring")
+        claim = await hands.claim(20, late=1)
+        assert sum(run.recurring for run in claim.runs) == 4
+        assert len(claim.runs) == 4
+
     async def test_it_moves_on_with_a_single_slot(self, hands: Hands, times: Times):
         await hands.create(spec(at(START + 1000)))
         await times.set(START + 120_000)

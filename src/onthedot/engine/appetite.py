@@ -55,10 +55,12 @@ class Appetite:
         pool = self._slots.pools[name]
         self._more_due.discard(name)
         self._backlog_left.discard(name)
+        pool.calm = False
         if len(claim.runs) >= limit:
             self._more_due.add(name)
             spare = (claim.runs[-1].due_at - claim.now) / 2000  # half of the time until the last of them
             if spare >= CALM:
+                pool.calm = True
                 pool.want_more(PORTION)
                 self._timer.look_within(spare)
             else:
@@ -83,4 +85,4 @@ class Appetite:
 
     def _claims_anyway(self, pool: Pool) -> bool:
         """It is behind: what is due next comes with the next claim, and that comes with the next free slots."""
-        return pool.name in self._more_due and not pool.is_calm
+        return pool.name in self._more_due and not pool.calm

@@ -29,9 +29,9 @@ class Pool:
         "_ahead",
         "_missing",
         "_pace",
-        "_portion",
         "_spare",
         "backlog",
+        "calm",
         "capacity",
         "freed",
         "held",
@@ -60,7 +60,7 @@ class Pool:
         self._pace: float | None = None  # seconds a run took of late; None: not known, or they get stuck
         self.held = 0
         self.running = 0
-        self._portion: int | None = None  # claim no less at a time
+        self.calm = False  # what it holds lasts for a while: it claims in portions
         self.wanted = 0  # ring when there is room for so many; 0: nobody waits
         self._missing = 0  # not before so many came free: reckoning the room at each end was 0.5 µs a run
         self.freed = freed
@@ -78,12 +78,7 @@ class Pool:
         """Whether a claim is worth it right after the last one. A target that holds runs ahead is not waiting for it,
         and claims of what has just come free would be small."""
         room = self.room
-        return room > 0 and bool(self.offers) and (room >= self.wanted or not (self.holds_ahead or self.is_calm))
-
-    @property
-    def is_calm(self) -> bool:
-        """What it holds lasts for a while: it claims in portions."""
-        return self._portion is not None
+        return room > 0 and bool(self.offers) and (room >= self.wanted or not (self.holds_ahead or self.calm))
 
     @property
     def holds_ahead(self) -> bool:
@@ -113,7 +108,6 @@ class Pool:
         most = self.most
         quarter = max(1, min(most + self._soon(most), self.hold_most) // 4)
         self.wanted = quarter if portion is None else min(portion, quarter)
-        self._portion = portion
         self._missing = self.wanted - self.room
 
     def hold(self) -> None:

@@ -181,7 +181,8 @@ class _Look:
         rows = await self._tx.rows(statement, self._node, self._offers, self._level, limit, late, self._floor)
         self.more = self.more or late <= len(rows) < limit
         if self._late < limit // 2:  # counted only where it may matter: half a microsecond a run
-            self._late -= sum(in_backlog(row["kind"], row["due_at"], row["now"]) for row in rows)
+            late = sum(in_backlog(row["kind"], row["due_at"], row["now"]) for row in rows)
+            self._late = max(0, self._late - late)  # retries of old runs are more than it asked for
         return list(rows)
 
 
