@@ -25,7 +25,7 @@ import hypothesis
 import pytest
 
 from onthedot.clock import FakeClock
-from tests.services.leaks import children, outlived, sessions_left, tasks_left
+from tests.services.leaks import children, outlived, sessions_left, sockets, sockets_left, tasks_left
 from tests.services.memory import roomy_directory
 from tests.services.missing import missing
 from tests.services.ports import free_port as find_free_port
@@ -167,14 +167,16 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
 @pytest.fixture(autouse=True)
 def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """Set up first, so torn down last: by then the test and all its fixtures have had their chance to clean up."""
-    before = children()
+    before, open_before = children(), sockets()
     if inspect.iscoroutinefunction(inspect.unwrap(request.function)):
         request.getfixturevalue("no_tasks_left")
     yield
-    if request.node.get_closest_marker("leaves_children"):
-        return
-    left = outlived(before)
-    assert not left, f"child processes left running: {left}"
+    if not request.node.get_closest_marker("leaves_children"):
+        left = outlived(before)
+        assert not left, f"child processes left running: {left}"
+    if not request.node.get_closest_marker("keeps_connections"):
+        open_still = sockets_left(open_before)
+        assert not open_still, f"sockets left open: {open_still}"
 
 
 @pytest.fixture

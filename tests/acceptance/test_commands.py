@@ -9,7 +9,8 @@ import pytest
 
 from tests.acceptance.product import HOOK, Product, printed, run
 
-pytestmark = pytest.mark.timeout(180)  # real processes on a machine that may be busy
+# Real processes on a machine that may be busy; one client of the product for all tests.
+pytestmark = [pytest.mark.timeout(180), pytest.mark.keeps_connections]
 
 WEBHOOK = f'{{"type": "webhook", "url": "{HOOK["url"]}"}}'
 

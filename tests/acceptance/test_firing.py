@@ -14,7 +14,8 @@ import pytest
 
 from tests.services.waiting import until_blocking as until
 
-pytestmark = pytest.mark.timeout(180)  # real processes on a machine that may be busy
+# Real processes on a machine that may be busy; one client of the product for all tests.
+pytestmark = [pytest.mark.timeout(180), pytest.mark.keeps_connections]
 
 SOON = {"in": "100ms"}
 FAST = {"retry": {"attempts": 3, "backoff": "50ms"}}

@@ -10,7 +10,8 @@ import pytest
 
 from tests.acceptance.product import HOOK
 
-pytestmark = pytest.mark.timeout(180)  # real processes on a machine that may be busy
+# Real processes on a machine that may be busy; one client of the product for all tests.
+pytestmark = [pytest.mark.timeout(180), pytest.mark.keeps_connections]
 
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 URL = HOOK["url"]

@@ -1,8 +1,9 @@
-"""What a test must not leave behind: tasks on its loop, child processes, connections to a database."""
+"""What a test must not leave behind: tasks on its loop, child processes, connections to a database, open sockets."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
@@ -12,10 +13,10 @@ from typing import Any
 import psutil
 
 from tests.services import last_will
-from tests.services.postgres import SERVER_PREFIX, PostgresServer
+from tests.services.postgres import PORTS, SERVER_PREFIX, PostgresServer
 from tests.services.waiting import looks
 
-__all__ = ["children", "outlived", "sessions_left", "tasks_left"]
+__all__ = ["children", "outlived", "sessions_left", "sockets", "sockets_left", "tasks_left"]
 
 PATIENCE = 2.0
 # multiprocessing starts its two once and keeps them for the life of the interpreter; so is the last will of the tests;
@@ -41,6 +42,59 @@ def outlived(before: set[int]) -> list[str]:
 
 def sessions_left(server: PostgresServer, database: str) -> list[str]:
     return _until_empty(lambda: server.sessions(database))
+
+
+def sockets() -> set[str]:
+    """The sockets this process has open now, by the names the kernel has for them; none where it does not tell."""
+    found = set()
+    for descriptor in Path("/proc/self/fd").glob("*"):
+        try:
+            name = str(descriptor.readlink())
+        except OSError:  # closed since it was listed, as the list itself is
+            continue
+        if name.startswith("socket:"):
+            found.add(name[len("socket:[") : -1])
+    return found
+
+
+def sockets_left(before: set[str]) -> list[str]:
+    """TCP sockets that are new since `before`, and that neither their owner nor the collector closes. What a server
+    that was there before has accepted is that server's; connections to a PostgreSQL of ours are its administrator's, or
+    `sessions_left` tells of them."""
+    if not _new_tcp(before):
+        return []
+    gc.collect()
+    return _until_empty(lambda: _new_tcp(before))
+
+
+LISTENING = "0A"
+
+
+def _new_tcp(before: set[str]) -> list[str]:
+    new = sockets() - before
+    if not new:
+        return []
+    table = _tcp()
+    served = {here for here, _, state, inode in table if state == LISTENING and inode in before}
+    return [
+        f"{here} to {there}, state {state}"
+        for here, there, state, inode in table
+        if inode in new and here not in served and there not in PORTS
+    ]
+
+
+def _tcp() -> list[tuple[int, int, str, str]]:
+    """Port here, port there, state and name of each socket of this machine."""
+    rows = []
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:] if Path(table).exists() else []:
+            _, here, there, state, *_, inode = line.split()[:10]
+            rows.append((_port(here), _port(there), state, inode))
+    return rows
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2], 16)
 
 
 async def tasks_left(before: AbstractSet[asyncio.Task[Any]] = frozenset()) -> list[str]:

@@ -32,6 +32,7 @@ from tests.services.waiting import looks
 
 __all__ = [
     "NOBODY",
+    "PORTS",
     "SERVER_PREFIX",
     "PostgresMissing",
     "PostgresServer",
@@ -45,6 +46,8 @@ T = TypeVar("T")
 
 NOBODY = 65534
 SERVER_PREFIX = "onthedot-pg-"
+PORTS: set[int] = set()
+"""Of all servers that were started here."""
 START_SECONDS = 30.0
 
 SETTINGS = {
@@ -129,6 +132,7 @@ class PostgresServer:
 
     def __post_init__(self) -> None:
         self._administrator = Administrator(self.url)
+        PORTS.add(self.port)
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"

@@ -4,6 +4,7 @@ An Actor's transactions stop before each statement and before the COMMIT until t
 one of the two do its next statement, waits until that is done or hangs on a lock (the server says so), and goes on. A
 schedule `(first, i, j)` is: the first does i statements, the other j, then the first does the rest, then the other:
 with i and j over all values these are all interleavings with two switches, and a statement that hangs switches too.
+Once one of the two is through, more statements for it would only be the same order again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from onthedot.store.driver import Transaction
 
 Action = Callable[[Store], Awaitable[Any]]
 DEADLINE = 20.0
+LOOK = 0.002
+"""Seconds until the server is asked whether a statement hangs. Most are done in half a millisecond."""
 
 
 class Actor:
@@ -64,6 +67,8 @@ class Actor:
                 self._idle.set()
 
         self.steps = 0
+        self._go = asyncio.Semaphore(0)
+        self._idle.clear()  # set by the end of the action before: taken for ours, it ran a statement ahead of its turn
         self._task = asyncio.ensure_future(run())
 
     @property
@@ -75,7 +80,7 @@ class Actor:
         async with asyncio.timeout(DEADLINE):
             while True:
                 try:
-                    await asyncio.wait_for(self._idle.wait(), 0.004)
+                    await asyncio.wait_for(self._idle.wait(), LOOK)
                 except TimeoutError:
                     if self.pid is not None and await blocked(self.pid):
                         return False
@@ -125,23 +130,24 @@ class Stage:
 
     async def blocked(self, pid: int) -> bool:
         found = await self._watcher.fetchval(
-            "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'", pid
+            "SELECT 1 FROM pg_stat_get_activity($1) WHERE wait_event_type = 'Lock'", pid
         )
         return found is not None
 
-    async def run_schedule(self, actions: tuple[Action, Action], first: int, i: int, j: int) -> tuple[int, int]:
-        """Let both act in this order. Answers how many statements each did before the other was through."""
+    async def run_schedule(self, actions: tuple[Action, Action], first: int, i: int, j: int) -> tuple[bool, bool]:
+        """Let both act in this order. Answers of each whether it did all its statements and had more to do."""
         one, other = self.actors[first], self.actors[1 - first]
         for actor, action in zip(self.actors, actions, strict=True):
             actor.start(action)
             await actor.settle(self.blocked)
-        did_one = await self._run(one, i, other)
-        did_other = await self._run(other, j, one)
+        assert await self._run(one, i, other) == i or one.done, "nobody is in its way yet"
+        more_of_one = not one.done
+        more_of_other = await self._run(other, j, one) == j and not other.done
         await self._run(one, None, other)
         await self._run(other, None, one)
         assert one.done
         assert other.done
-        return did_one, did_other
+        return more_of_one, more_of_other
 
     async def _run(self, actor: Actor, steps: int | None, other: Actor) -> int:
         """So many statements, or all. If it hangs, the other goes on until it does not."""

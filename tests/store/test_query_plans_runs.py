@@ -18,7 +18,7 @@ import pytest
 from onthedot.store.postgres.driver import NOW, SESSION
 from onthedot.store.queries import Queries
 from tests.services.postgres import in_own_loop
-from tests.store.many_jobs import START
+from tests.store.many_jobs import FAST, START
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -69,7 +69,7 @@ def fill_history_postgres(url: str, size: int) -> None:
 def fill_history_sqlite(path: str, size: int) -> None:
     raw = sqlite3.connect(path, isolation_level=None)
     try:
-        for pragma in ("synchronous = OFF", "journal_mode = OFF", "temp_store = MEMORY", "cache_size = -400000"):
+        for pragma in FAST:
             raw.execute(f"PRAGMA {pragma}")
         found = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = 'history'"
         indexes = raw.execute(found).fetchall()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import asyncpg
 import pytest
 
 from onthedot.store import Store
-from tests.services.leaks import children, outlived, sessions_left, tasks_left
+from tests.services.leaks import children, outlived, sessions_left, sockets, sockets_left, tasks_left
 from tests.services.ports import free_port
 from tests.services.postgres import PostgresMissing, PostgresServer, find_binaries
 
@@ -82,6 +83,16 @@ def test_a_forgotten_process_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         process.communicate(b"\n")
     assert outlived(before) == []
+
+
+def test_a_forgotten_socket_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.services.leaks.PATIENCE", 0.01)
+    before = sockets()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)):
+            assert any(f" to {port}," in line for line in sockets_left(before))
+    assert sockets_left(before) == []
 
 
 def test_ports_are_never_given_twice() -> None:

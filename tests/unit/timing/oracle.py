@@ -10,16 +10,16 @@ import functools
 import re
 from calendar import monthrange
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from tests.unit.timing.zone_files import zone_file
 
-Reading = tuple[int, int, int, datetime]  # second, minute, hour, midnight before them
+Reading = tuple[int, int, int, date]  # second, minute, hour, day
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-DAY_NAMES = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
-MONTH_NAMES = ["", "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
+DAY_NAMES = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+MONTH_NAMES = ("", "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 MACROS = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -40,7 +40,8 @@ def is_fixed_time(text: str) -> bool:
     return not any(sign in field for field in fields_of(text)[:3] for sign in "*-/")
 
 
-def numbers(term: str, low: int, high: int, names: list[str]) -> set[int]:
+@functools.lru_cache(maxsize=1000)  # asked for each day that is walked
+def numbers(term: str, low: int, high: int, names: tuple[str, ...]) -> frozenset[int]:
     """`*`, `3`, `MON`, `3-7`, `3/2`, `*/2`, `3-7/2` → the numbers meant."""
     span, _, step = term.partition("/")
 
@@ -55,37 +56,42 @@ def numbers(term: str, low: int, high: int, names: list[str]) -> set[int]:
     else:
         first = number(span)
         last = high if step else first
-    return {n for n in range(low, high + 1) if first <= n <= last and (n - first) % int(step or 1) == 0}
+    return frozenset(n for n in range(low, high + 1) if first <= n <= last and (n - first) % int(step or 1) == 0)
+
+
+@functools.lru_cache(maxsize=1000)
+def last_weekday(year: int, month: int) -> int:
+    days = range(1, monthrange(year, month)[1] + 1)
+    return [day for day in days if date(year, month, day).isoweekday() <= 5][-1]
 
 
 def matcher(text: str) -> Callable[[Reading], bool]:
     second, minute, hour, dom, month, dow = fields_of(text)
     plain = [
-        set().union(*(numbers(term, low, high, names) for term in field.split(",")))
+        frozenset[int]().union(*(numbers(term, low, high, names) for term in field.split(",")))
         for field, low, high, names in (
-            (second, 0, 59, []),
-            (minute, 0, 59, []),
-            (hour, 0, 23, []),
+            (second, 0, 59, ()),
+            (minute, 0, 59, ()),
+            (hour, 0, 23, ()),
             (month, 1, 12, MONTH_NAMES),
         )
     ]
     both = dom.startswith("*") or dow.startswith("*")
 
-    def day_of_month(wall: datetime) -> bool:
+    def day_of_month(wall: date) -> bool:
         last = monthrange(wall.year, wall.month)[1]
         for term in dom.split(","):
             if term == "L":
                 hit = wall.day == last
             elif term == "LW":
-                weekdays = [d for d in range(1, last + 1) if wall.replace(day=d).isoweekday() <= 5]
-                hit = wall.day == weekdays[-1]
+                hit = wall.day == last_weekday(wall.year, wall.month)
             else:
-                hit = wall.day in numbers(term, 1, 31, [])
+                hit = wall.day in numbers(term, 1, 31, ())
             if hit:
                 return True
         return False
 
-    def day_of_week(wall: datetime) -> bool:
+    def day_of_week(wall: date) -> bool:
         last = monthrange(wall.year, wall.month)[1]
         today = {wall.isoweekday() % 7, wall.isoweekday()}  # Sunday is 0 and 7
         for term in dow.split(","):
@@ -100,24 +106,24 @@ def matcher(text: str) -> Callable[[Reading], bool]:
         return False
 
     @functools.lru_cache(maxsize=1000)
-    def day_matches(midnight: datetime) -> bool:
-        if midnight.month not in plain[3]:
+    def day_matches(day: date) -> bool:
+        if day.month not in plain[3]:
             return False
         if both:
-            return day_of_month(midnight) and day_of_week(midnight)
-        return day_of_month(midnight) or day_of_week(midnight)
+            return day_of_month(day) and day_of_week(day)
+        return day_of_month(day) or day_of_week(day)
 
     seconds, minutes, hours, _ = plain
 
     def matches(wall: Reading) -> bool:
-        second, minute, hour, midnight = wall
-        return second in seconds and minute in minutes and hour in hours and day_matches(midnight)
+        second, minute, hour, day = wall
+        return minute in minutes and second in seconds and hour in hours and day_matches(day)
 
     return matches
 
 
 def reading(wall: datetime) -> Reading:
-    return wall.second, wall.minute, wall.hour, wall.replace(hour=0, minute=0, second=0)
+    return wall.second, wall.minute, wall.hour, wall.date()
 
 
 @functools.lru_cache(maxsize=64)
@@ -141,11 +147,13 @@ def slots(text: str, zone: str, begin: int, end: int, tick: int = 60_000) -> lis
     earlier = readings(zone, begin - 30 * 3_600_000, begin, 60_000)
     newest = max(wall for _, wall, _ in earlier) + timedelta(minutes=1) - step
     found = []
-    for u, wall, _ in readings(zone, begin, end, tick):
+    for u, wall, parts in readings(zone, begin, end, tick):
         fires, expected = False, newest + step
-        while expected <= wall:  # more than one round: the clocks skipped the readings before `wall`
+        while expected < wall:  # the clocks skipped the readings before `wall`
             fires = fires or matches(reading(expected))
             expected += step
+        if expected == wall:
+            fires = fires or matches(parts)
         newest = max(newest, wall)
         if fires:
             found.append(u)
