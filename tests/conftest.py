@@ -12,6 +12,7 @@ launch              `node = await launch("--store", url)`: `onthedot serve` as a
 
 from __future__ import annotations
 
+import gc
 import inspect
 import itertools
 import os
@@ -25,7 +26,15 @@ import hypothesis
 import pytest
 
 from onthedot.clock import FakeClock
-from tests.services.leaks import children, outlived, sessions_left, sockets, sockets_left, tasks_left
+from tests.services.leaks import (
+    children,
+    outlived,
+    sessions_left,
+    sockets,
+    sockets_left,
+    sockets_left_on_the_loop,
+    tasks_left,
+)
 from tests.services.memory import roomy_directory
 from tests.services.missing import missing
 from tests.services.ports import free_port as find_free_port
@@ -56,6 +65,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell starts what it puts in the background like that, and all that we start would inherit it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests are there to stay: whoever asks for a collection need not look through them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -168,19 +183,24 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
 def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """Set up first, so torn down last: by then the test and all its fixtures have had their chance to clean up."""
     before, open_before = children(), sockets()
-    if inspect.iscoroutinefunction(inspect.unwrap(request.function)):
-        request.getfixturevalue("no_tasks_left")
+    on_a_loop = inspect.iscoroutinefunction(inspect.unwrap(request.function))
+    if on_a_loop:
+        request.getfixturevalue("nothing_left_on_the_loop")
     yield
     if not request.node.get_closest_marker("leaves_children"):
         left = outlived(before)
         assert not left, f"child processes left running: {left}"
-    if not request.node.get_closest_marker("keeps_connections"):
+    if not on_a_loop and not request.node.get_closest_marker("keeps_connections"):
         open_still = sockets_left(open_before)
         assert not open_still, f"sockets left open: {open_still}"
 
 
 @pytest.fixture
-async def no_tasks_left() -> AsyncIterator[None]:
+async def nothing_left_on_the_loop(request: pytest.FixtureRequest) -> AsyncIterator[None]:
+    before = sockets()
     yield
     left = await tasks_left()
     assert not left, f"tasks left on the loop: {left}"
+    if not request.node.get_closest_marker("keeps_connections"):
+        open_still = await sockets_left_on_the_loop(before)
+        assert not open_still, f"sockets left open: {open_still}"
