@@ -10,9 +10,10 @@ swallow   the next commits reach the server, their answers never reach the clien
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 import sys
+from collections import deque
+from collections.abc import Coroutine
 from typing import Any, Literal
 
 from onthedot.launcher.launch import fast_loop
@@ -27,9 +28,7 @@ Way = Literal["up", "down"]
 class Door:
     def __init__(self, upstream: int) -> None:
         self._upstream = upstream
-        self._pairs: dict[int, tuple[asyncio.StreamWriter, asyncio.StreamWriter]] = {}
-        self._next = 0
-        self._swallowing: set[int] = set()
+        self._pairs: set[_Pair] = set()
         self._open: dict[Way, asyncio.Event] = {"up": asyncio.Event(), "down": asyncio.Event()}
         self._server: asyncio.Server
         self.swallowed = 0
@@ -47,66 +46,189 @@ class Door:
             self._open[way].clear()
 
     def cut(self) -> int:
-        pairs = list(self._pairs.values())
+        pairs = list(self._pairs)
         for pair in pairs:
-            for writer in pair:
-                writer.transport.abort()
+            pair.abort()
         return len(pairs)
 
     async def serve(self) -> int:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=512)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: _Pair(self).near, "127.0.0.1", 0, backlog=512)
         return int(self._server.sockets[0].getsockname()[1])
 
     def close(self) -> None:
         self._server.close()
         self.cut()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        _no_delay(writer)
+    # for its pairs
+
+    def enter(self, pair: _Pair) -> bool:
         if self.refuses:
-            writer.transport.abort()
+            return False
+        self._pairs.add(pair)
+        return True
+
+    def leave(self, pair: _Pair) -> None:
+        self._pairs.discard(pair)
+
+    async def connect(self, far: _End) -> None:
+        await asyncio.get_running_loop().create_connection(lambda: far, "127.0.0.1", self._upstream)
+
+    def hinders(self, way: Way) -> bool:
+        return self.delay > 0 or not self._open[way].is_set()
+
+    async def let_pass(self, way: Way) -> None:
+        if self.delay:
+            await asyncio.sleep(self.delay)
+        await self._open[way].wait()
+
+
+class _Pair:
+    """A client's connection and ours to the server. Portions of bytes go straight from the one to the other; only while
+    something hinders them they wait in a line, with a task that lets them through."""
+
+    def __init__(self, door: Door) -> None:
+        self.door = door
+        self.near = _End(self, "up")
+        self.far = _End(self, "down")
+        self._commits = Commits()
+        self._swallowing = False
+        self._tasks: set[asyncio.Task[None]] = set()  # else nobody holds them
+
+    def other(self, end: _End) -> _End:
+        return self.far if end is self.near else self.near
+
+    def begin(self) -> None:
+        """The client is there: now the server."""
+        if not self.door.enter(self):
+            self.abort()
             return
+        self.near.transport.pause_reading()
+        self.start(self._connect())
+
+    async def _connect(self) -> None:
         try:
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._upstream)
+            await self.door.connect(self.far)
         except OSError:
-            writer.transport.abort()
+            self.abort()
             return
-        _no_delay(far_writer)
-        self._next += 1
-        number = self._next
-        self._pairs[number] = writer, far_writer
-        pumps = [
-            asyncio.create_task(self._pump("up", number, reader, far_writer)),
-            asyncio.create_task(self._pump("down", number, far_reader, writer)),
-        ]
-        try:
-            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for pump in pumps:
-                pump.cancel()
-            for end in self._pairs.pop(number):
-                end.transport.abort() if number in self._swallowing else end.close()
-            self._swallowing.discard(number)
+        if self.near.is_there:
+            self.near.transport.resume_reading()
+        else:
+            self.abort()
 
-    async def _pump(self, way: Way, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        commits = Commits()
-        with contextlib.suppress(OSError):
-            while data := await reader.read(65536):
-                if self.delay:
-                    await asyncio.sleep(self.delay)
-                await self._open[way].wait()
-                if way == "up" and commits.sends(data) and self.swallow:
-                    self.swallow -= 1
-                    self._swallowing.add(number)
-                elif way == "down" and number in self._swallowing:
-                    self.swallowed += 1
-                    return
-                writer.write(data)
-                await writer.drain()
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def carry(self, end: _End, data: bytes) -> None:
+        """To the other side; b"" is the end."""
+        door = self.door
+        if not data:
+            self.close()
+            return
+        if end.way == "up":
+            if self._commits.sends(data) and door.swallow:
+                door.swallow -= 1
+                self._swallowing = True
+        elif self._swallowing:
+            door.swallowed += 1
+            self.abort()
+            return
+        other = self.other(end)
+        if other.is_there:
+            other.transport.write(data)
+
+    def close(self) -> None:
+        """Both, after what was written to them; at once if an answer is to be swallowed."""
+        if self._swallowing:
+            self.abort()
+            return
+        self.door.leave(self)
+        for end in (self.near, self.far):
+            if end.is_there:
+                end.transport.close()
+
+    def abort(self) -> None:
+        self.door.leave(self)
+        for end in (self.near, self.far):
+            end.abort()
 
 
-def _no_delay(writer: asyncio.StreamWriter) -> None:
-    writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+class _End(asyncio.Protocol):
+    """What comes in on one side. `way`: where that goes."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, pair: _Pair, way: Way) -> None:
+        self.way = way
+        self._connected = False
+        self.waiting: deque[bytes] = deque()
+        self._pair = pair
+
+    @property
+    def is_there(self) -> bool:
+        return self._connected and not self.transport.is_closing()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self._connected = True
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.way == "up":
+            self._pair.begin()
+
+    def data_received(self, data: bytes) -> None:
+        self._pass_on(data)
+
+    def eof_received(self) -> bool:
+        self._pass_on(b"")
+        return True  # it is closed when what came before has passed
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._connected = False
+        self._pass_on(b"")
+
+    def _pass_on(self, data: bytes) -> None:
+        pair = self._pair
+        if self.waiting:
+            self.waiting.append(data)
+        elif pair.door.hinders(self.way):
+            self.waiting.append(data)
+            pair.start(self._let_through())
+        else:
+            pair.carry(self, data)
+
+    async def _let_through(self) -> None:
+        while self.waiting:
+            await self._pair.door.let_pass(self.way)
+            if self.waiting:
+                self._pair.carry(self, self.waiting[0])
+            if self.waiting:  # only now: what comes meanwhile comes after it
+                self.waiting.popleft()
+
+    # who is written to faster than it reads lets the other side wait
+
+    def pause_writing(self) -> None:
+        self._pair.other(self).pause()
+
+    def resume_writing(self) -> None:
+        self._pair.other(self).resume()
+
+    def abort(self) -> None:
+        """Also one that is closing: what it has yet to write may never be read."""
+        self.waiting.clear()
+        if self._connected:
+            self.transport.abort()
+
+    def pause(self) -> None:
+        if self.is_there:
+            self.transport.pause_reading()
+
+    def resume(self) -> None:
+        if self.is_there:
+            self.transport.resume_reading()
 
 
 async def main(upstream: int) -> None:

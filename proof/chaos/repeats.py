@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from operator import itemgetter
 
 import msgspec
 
@@ -46,6 +47,7 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     kills_slow: int  # while answers took seconds
     per_kill_slow: float
     connections_cut: int
+    of_each: list[tuple[str, int, int]]  # of those that count: what, when, how many repeats
 
 
 def repeats_of(story: Story, harms: Sequence[Harm]) -> Repeats:
@@ -91,6 +93,7 @@ def repeats_of(story: Story, harms: Sequence[Harm]) -> Repeats:
         kills_slow=len(slow),
         per_kill_slow=_each(sum(killed[key] for key in slow), len(slow)),
         connections_cut=sum(harm.count for harm in harms if harm.what == "cut"),
+        of_each=[(what, at, killed[what, at]) for what, at in sorted(reached, key=itemgetter(1))],
     )
 
 
@@ -105,11 +108,13 @@ def _each(count: int, among: int) -> float:
 def _blamed(story: Story, first: Received, second: Received) -> Fault | None:
     """What was done to that node alone comes first: a kill before all; then what was done to everybody; of several the
     last before it was declared lost. What can't explain it (then it is a violation too) is blamed if nothing else is
-    there."""
-    loss = story.losses.get(first.node or "")
+    there. A call that comes after that of a later claim is one that a node was held up with: that node's fault."""
+    held_up = second.token < first.token
+    node = second.node if held_up else first.node
+    loss = None if held_up else story.losses.get(node or "")
     end = second.at if loss is None else min(second.at, loss.at)
     begin = min(first.at, end - LOSS_EXPLAINED)
-    near = [f for f in story.faults if f.at <= end and f.until >= begin and f.node in (first.node, None)]
+    near = [f for f in story.faults if f.at <= end and f.until >= begin and f.node in (node, None)]
     grave = [fault for fault in near if fault.what in LOOKS_DEAD]
     own = [fault for fault in grave if fault.node is not None]
     dead = [fault for fault in own if fault.what in KILLS]

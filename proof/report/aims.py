@@ -41,6 +41,7 @@ def aims_of(result: Result, *, full: bool) -> list[Aim]:
         Aim("… at random", "–", _told(repeats.per_kill, repeats.kills), None),
         Aim("… of these, whose first had its answer", "–", _told(repeats.per_kill_answered, repeats.kills), None),
         Aim("… at a named point", "–", _told(repeats.per_aimed, repeats.aimed), None),
+        Aim("… kill by kill", "–", " ".join(str(count) for _, _, count in repeats.of_each) or "none", None),
         Aim(
             "repeats per kill -9, database away",
             "–",

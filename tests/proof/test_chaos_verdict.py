@@ -340,6 +340,26 @@ def test_kills_at_a_named_point_are_counted_apart() -> None:
     assert (repeats.kills, repeats.aimed, repeats.per_aimed, repeats.per_kill_of_both) == (0, 1, 1.0, 1.0)
 
 
+def test_a_call_that_was_held_up_is_put_to_the_fault_of_its_own_node() -> None:
+    """Frozen right before its send, thawed when another node had long sent and recorded it."""
+    history, ledger = one_run(sends=[send(16_000, 2, "b"), send(25_000, 1, "a")])
+    history += [
+        Fault(at=10_001, until=24_999, what="freeze", node="a"),
+        Fault(at=17_000, until=20_000, what="short_outage", node=None),
+    ]
+    story, _ = judge(sorted(history, key=lambda event: event.at), ledger)
+    assert repeats_of(story, []).by_kind == {"freeze": 1}
+
+
+def test_each_kill_is_told_with_what_it_cost() -> None:
+    lost, ledger = taken_over()
+    story, _ = judge(
+        sorted([*lost, Fault(at=10_010, until=10_010, what="kill", node="a")], key=lambda event: event.at), ledger
+    )
+    harms = [Harm(at=at, until=at, what="kill", pid=1) for at in (40_000, 10_010)]
+    assert repeats_of(story, harms).of_each == [("kill", 10_010, 1), ("kill", 40_000, 0)]
+
+
 def test_taken_over_counts_from_the_kill_that_led_to_the_loss() -> None:
     lost, ledger = taken_over()
     well = [
