@@ -14,7 +14,7 @@ import socket
 import sys
 from collections import deque
 from collections.abc import Coroutine
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from onthedot.launcher.launch import fast_loop
 from proof.chaos.commits import Commits
@@ -93,6 +93,7 @@ class _Pair:
         self.far = _End(self, "down")
         self._commits = Commits()
         self._swallowing = False
+        self.joined = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()  # else nobody holds them
 
     def other(self, end: _End) -> _End:
@@ -103,7 +104,6 @@ class _Pair:
         if not self.door.enter(self):
             self.abort()
             return
-        self.near.transport.pause_reading()
         self.start(self._connect())
 
     async def _connect(self) -> None:
@@ -113,7 +113,7 @@ class _Pair:
             self.abort()
             return
         if self.near.is_there:
-            self.near.transport.resume_reading()
+            self.joined.set()
         else:
             self.abort()
 
@@ -152,6 +152,7 @@ class _Pair:
 
     def abort(self) -> None:
         self.door.leave(self)
+        self.joined.set()  # whoever waits for it has nothing to wait for any more
         for end in (self.near, self.far):
             end.abort()
 
@@ -172,8 +173,7 @@ class _End(asyncio.Protocol):
         return self._connected and not self.transport.is_closing()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's are none by name
         self._connected = True
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self.way == "up":
@@ -194,13 +194,14 @@ class _End(asyncio.Protocol):
         pair = self._pair
         if self.waiting:
             self.waiting.append(data)
-        elif pair.door.hinders(self.way):
+        elif not pair.joined.is_set() or pair.door.hinders(self.way):
             self.waiting.append(data)
             pair.start(self._let_through())
         else:
             pair.carry(self, data)
 
     async def _let_through(self) -> None:
+        await self._pair.joined.wait()
         while self.waiting:
             await self._pair.door.let_pass(self.way)
             if self.waiting:
