@@ -45,6 +45,16 @@ async def test_what_found_nobody_to_do_it_goes_back(fake_clock):
     assert monitor.seconds is None  # it says nothing about how long runs take
 
 
+async def test_what_waits_may_begin_only_as_long_as_the_lease_lasts(fake_clock):
+    bench = Bench(fake_clock)
+    queue = Queue(bench)
+    await bench.start(claimed("1-1", due_at=bench.now))
+    may_begin = queue.calls[0][0].may_begin
+    assert may_begin()
+    await fake_clock.advance(12)  # frozen, and nobody beat meanwhile
+    assert not may_begin()
+
+
 @pytest.mark.parametrize(("cause", "back"), [("timeout", True), ("interrupted", True), ("cancel", False)])
 async def test_what_is_stopped_before_it_begins_costs_no_try(fake_clock, cause, back):
     bench = Bench(fake_clock)

@@ -11,7 +11,7 @@ import pytest
 from onthedot.echo import EchoServer
 from onthedot.model.run import Outcome
 from onthedot.model.target import WebhookTarget
-from onthedot.targets import build_targets
+from onthedot.targets import NotBegun, build_targets
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.webhook import Webhooks
 from tests.services.waiting import until
@@ -134,6 +134,26 @@ async def test_the_connection_is_back_before_anybody_is_told(webhooks: Webhooks,
     await asyncio.wait_for(done.wait(), 10)
     assert echo.count == 50
     assert echo.connected == 1
+
+
+async def test_what_became_another_nodes_while_it_was_connected_is_not_sent(
+    webhooks: Webhooks, echo: EchoServer, make_call: MakeCall
+):
+    """As in a process that was frozen meanwhile."""
+    target, told = WebhookTarget(url=echo.url), Told()
+    webhooks.hand_over(make_call(target, may_begin=lambda: False), told)
+    await until(lambda: told.outcomes)
+    assert told.outcomes == [None]
+    assert webhooks._pool is not None
+    assert (webhooks._pool.idle, len(webhooks._pool.open)) == (0, 0)
+    assert (await webhooks.send(make_call(target))).ok
+    assert echo.count == 1
+
+
+async def test_a_send_that_may_not_begin_any_more_says_so(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
+    with pytest.raises(NotBegun):
+        await webhooks.send(make_call(WebhookTarget(url=echo.url), may_begin=lambda: False))
+    assert echo.count == 0
 
 
 async def test_a_broken_connection_is_told_once(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):

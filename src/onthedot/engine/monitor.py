@@ -22,7 +22,7 @@ from onthedot.engine.task import call_of, failed, perform
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import target_type
 from onthedot.store import Finished
-from onthedot.targets import NotBegun
+from onthedot.targets import Call, NotBegun
 from onthedot.targets.call import HandOver
 from onthedot.telemetry import emit, telemetry
 
@@ -80,7 +80,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
     # handed over
 
     def _hand_over(self, hand_over: HandOver) -> None:
-        call = call_of(self.run, self.timeout, self._write, self._begins)
+        call = self._call()
         try:
             self._withdraw = hand_over(call, self._answered)
         except Exception as error:  # later: who ends makes room for the next, which may fail in the same way
@@ -127,10 +127,13 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             return None
         self._start(now_us // 1000, now)
         try:
-            return await perform(around.sender, call_of(run, self.timeout, self._write, self._begins))
+            return await perform(around.sender, self._call())
         except NotBegun:
             self._not_begun()
             return None
+
+    def _call(self) -> Call:
+        return call_of(self.run, self.timeout, self._write, self._begins, self._around.lease.may_start)
 
     def _not_begun(self) -> None:
         """The target did not get as far as beginning: then it did not take too long either."""

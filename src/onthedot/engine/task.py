@@ -25,7 +25,8 @@ def call_of(
     run: ClaimedRun,
     timeout: float | None,
     log: Callable[[str], None],
-    begun: Callable[[float], None] | None = None,
+    begun: Callable[[float], None],
+    may_begin: Callable[[], bool],
 ) -> Call:
     """What the target may know of the run."""
     spec = run.spec
@@ -41,6 +42,7 @@ def call_of(
         timeout=timeout,
         log=log,
         begun=begun,
+        may_begin=may_begin,
     )
 
 

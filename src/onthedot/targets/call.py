@@ -22,6 +22,10 @@ def _nowhere(text: str) -> None:
     """Output that nobody asked for."""
 
 
+def _always() -> bool:
+    return True
+
+
 class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is to be done once. `attempt` is the run's token: it rises with every claim."""
 
@@ -38,6 +42,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     begun: Callable[[float], None] | None = None
     """A target that lets calls wait tells when it begins, on the monotonic clock, if that is later than it was asked.
     Who listens also takes NotBegun instead of an Outcome."""
+    may_begin: Callable[[], bool] = _always
+    """Asked by a target that had to wait, right before anything of the call leaves: meanwhile the process may have been
+    frozen, and the run be another node's. False: the call was not begun."""
 
 
 class Kind(Protocol):

@@ -24,7 +24,7 @@ from onthedot.clock import Clock, SystemClock
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import WebhookTarget
-from onthedot.targets.call import Call
+from onthedot.targets.call import Call, NotBegun
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.gate import Gate
 from onthedot.targets.pool import Pool
@@ -82,7 +82,8 @@ class Webhooks:
         except BaseException:  # cancelled: nobody waits for this answer any more
             withdraw()
             raise
-        assert outcome is not None, "a webhook begins at once"
+        if outcome is None:
+            raise NotBegun
         return outcome
 
     def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool | None]:
@@ -90,7 +91,7 @@ class Webhooks:
         target = call.target
         assert isinstance(target, WebhookTarget)
         assert self._pool is not None, "not entered"
-        sending = Sending(self._pool, self._clock, ended)
+        sending = Sending(self._pool, self._clock, ended, call.may_begin)
         try:
             named, path = split_url(target.url)
             place, refusal = self._place(named)
