@@ -16,7 +16,7 @@ from tests.unit.timing.oracle import slots
 
 HOUR, MINUTE, SECOND = 3_600_000, 60_000, 1000
 NEAR = 45 * MINUTE
-CALM = settings(max_examples=60, deadline=None)
+CALM = settings(max_examples=40, deadline=None)
 
 
 def numbers(low: int, high: int) -> st.SearchStrategy[str]:
