@@ -2,7 +2,7 @@
 
 On a kept connection no task and no future is needed: the connection calls back with the answer, and this with the
 outcome. Only to open a new connection somebody has to wait; then it is asked once more whether the call may begin. (A
-node frozen for twelve seconds in the midst of a hundred of these sent 84 runs that others had long taken over.)
+node frozen for twelve seconds in the midst of a hundred of these sent 84 runs that had long ceased to be its own.)
 """
 
 from __future__ import annotations
