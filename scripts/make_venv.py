@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = (ROOT / os.environ.get("VENV", ".venv")).absolute()
 PYTHON = VENV / "bin" / "python"
 STATE = VENV / ".installed.json"
-IDENTITY = f"{VENV} {sys.version_info.major}.{sys.version_info.minor}"
+IDENTITY = f"{VENV} {sys.base_prefix} {sys.version_info.major}.{sys.version_info.minor}"
 SETS = {"run": ["run.txt", "build.txt"], "dev": ["dev.txt"]}
 
 

@@ -14,7 +14,7 @@ import pytest
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
-from onthedot.targets import Callables
+from onthedot.targets import Callables, NotBegun
 from tests.services.waiting import until
 from tests.targets.conftest import Log, MakeCall
 
@@ -46,6 +46,37 @@ async def test_an_async_callable_runs_on_a_loop_of_its_own(callables: Callables,
     callables.register("it", it)
     assert (await callables.send(make_call(IT))).detail == {"result": "onthedot-callables"}
     assert loops[0] is not asyncio.get_running_loop()
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_what_became_another_nodes_on_its_way_is_not_called(
+    callables: Callables, make_call: MakeCall, waits: bool
+):
+    """As in a process that was frozen while all threads were busy."""
+    called = []
+
+    async def waiting() -> None:
+        called.append("it")
+
+    callables.register("it", waiting if waits else lambda: called.append("it"))
+    with pytest.raises(NotBegun):
+        await callables.send(make_call(IT, may_begin=lambda: False))
+    assert called == []
+    assert (await callables.send(make_call(IT))).ok
+    assert called == ["it"]
+
+
+async def test_what_has_begun_in_a_thread_goes_on_whoever_it_belongs_to(callables: Callables, make_call: MakeCall):
+    """A sync callable that hands back something to wait for: it was called once, and is not given up half way."""
+    answers = [True, False]
+
+    async def rest() -> str:
+        return "done"
+
+    callables.register("it", lambda: rest())
+    outcome = await callables.send(make_call(IT, may_begin=lambda: answers.pop(0)))
+    assert outcome.detail == {"result": "done"}
+    assert answers == [False]
 
 
 async def test_an_async_callable_that_blocks_does_not_block_the_node(callables: Callables, make_call: MakeCall):

@@ -10,9 +10,11 @@ import signal
 import time
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
+from onthedot.model.run import Outcome
 from onthedot.targets import NotBegun
 from onthedot.targets.pace import Flow
 from onthedot.targets.workers import Workers
@@ -41,6 +43,20 @@ NOTE = """
 
 def noted(book: Path) -> collections.Counter[int]:
     return collections.Counter(int(line) for line in book.read_text().split())
+
+
+async def test_what_became_another_nodes_while_it_waited_is_not_run(bench: Bench, tmp_path: Path):
+    """As in a process that was frozen while all workers were busy; here the first one is yet to be started."""
+    name, book = bench.define(NOTE), tmp_path / "book"
+    stale = bench.tell(f"{name}:note", lambda at: None, number=1, path=str(book))
+    stale = msgspec.structs.replace(stale, may_begin=lambda: False)
+    answers = await asyncio.gather(
+        bench.functions.send(stale), bench.call(f"{name}:note", number=2, path=str(book)), return_exceptions=True
+    )
+    assert isinstance(answers[0], NotBegun)
+    assert isinstance(answers[1], Outcome)
+    assert answers[1].ok
+    assert noted(book) == {2: 1}
 
 
 async def test_killed_at_random_each_call_is_run_once_at_most_and_answered_once(bench: Bench, tmp_path: Path):

@@ -33,6 +33,7 @@ class Asked(msgspec.Struct, gc=False, eq=False):
     ended: Callable[[Answer | Exception], None]
     begun: Callable[[float], None] | None
     since: float  # on the loop's clock
+    may_begin: Callable[[], bool]  # asked if it had to wait
     done: bool = False  # answered, failed, or nobody wants to know any more
     worker: Worker | None = None
     expected: float = 0.0  # seconds

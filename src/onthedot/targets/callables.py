@@ -20,7 +20,7 @@ import msgspec
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget, requires
-from onthedot.targets.call import Call
+from onthedot.targets.call import Call, NotBegun
 from onthedot.targets.other_loop import OtherLoop
 from onthedot.targets.registry import names
 from onthedot.targets.threads import Threads
@@ -73,15 +73,18 @@ class Callables:
 
     async def send(self, call: Call) -> Outcome:
         assert self._home is not None, "not entered"
-        answer: asyncio.Future[Outcome] = self._home.create_future()
+        answer: asyncio.Future[Outcome | None] = self._home.create_future()
         withdraw = self.hand_over(call, answer.set_result)
         try:
-            return await answer
+            outcome = await answer
         except asyncio.CancelledError:
             withdraw()
             raise
+        if outcome is None:
+            raise NotBegun
+        return outcome
 
-    def hand_over(self, call: Call, ended: Callable[[Outcome], None]) -> Callable[[], None]:
+    def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], None]:
         assert isinstance(call.target, FunctionTarget)
         assert self._home is not None, "not entered"
         assert self._threads is not None
@@ -128,13 +131,13 @@ class Callables:
 
 
 class _Errand(msgspec.Struct, gc=False, eq=False):
-    """One call, on its way to where it is carried out and back. Out of the collector's sight as the Monitor is, which
-    lets go of it when it ends."""
+    """One call, on its way to where it is carried out and back; if it may not begin any more when it gets there, it
+    comes back without an outcome. Out of the collector's sight as the Monitor is, which lets go of it when it ends."""
 
     _all: Callables
     _function: Callable[..., Any] | None
     _call: Call
-    _ended: Callable[[Outcome], None]
+    _ended: Callable[[Outcome | None], None]
     _awaitable: Any = None
     outcome: Outcome | None = None
     unwanted: bool = False
@@ -143,10 +146,12 @@ class _Errand(msgspec.Struct, gc=False, eq=False):
         self._all._other.withdraw(self)
 
     def bring_home(self) -> None:
-        if self.outcome is not None and not self.unwanted:
+        if not self.unwanted:
             self._ended(self.outcome)
 
     async def carry_out(self) -> None:
+        if self._awaitable is None and not self._call.may_begin():
+            return
         token = _log.set(self._write)  # this task's context only, and that of what it starts
         assert self._function is not None
         try:
@@ -160,7 +165,7 @@ class _Errand(msgspec.Struct, gc=False, eq=False):
             _log.reset(token)
 
     def carry_out_here(self) -> bool:
-        return contextvars.copy_context().run(self._in_thread)
+        return not self._call.may_begin() or contextvars.copy_context().run(self._in_thread)
 
     def _in_thread(self) -> bool:
         _log.set(self._write)

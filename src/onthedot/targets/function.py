@@ -114,7 +114,8 @@ class Functions:
 
             return forget
         now = asyncio.get_running_loop().time()
-        asked = Asked(target.function, _message(name, call), call.log, partial(_tell, ended), call.begun, now)
+        message, tell = _message(name, call), partial(_tell, ended)
+        asked = Asked(target.function, message, call.log, tell, call.begun, now, call.may_begin)
         self._workers.submit(asked)
         return partial(self._withdraw, asked)
 

@@ -146,7 +146,9 @@ class Workers:
         while self._waiting:
             asked = self._waiting[0]
             asked.expected = self._pace.expected(asked.function)
-            if not self._give(asked):
+            if not asked.may_begin():
+                self.ended(asked, NotBegun())
+            elif not self._give(asked):
                 break
             self._waiting.popleft()
         self._start_more()
