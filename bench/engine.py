@@ -64,7 +64,7 @@ class _Memory:
         return Beat(alive=True, now=self._now(), peers=[])
 
     async def claim(
-        self, node: str, *, offers: Sequence[str], level: int, limit: int, late: int, lookahead_ms: int
+        self, node: str, *, offers: Sequence[str], level: int, limit: int, late: int, lookahead_ms: int, within_ms: int
     ) -> Claim:
         await asyncio.sleep(self._seconds)
         runs = [] if "function:noop" not in offers else self._due[: -limit - 1 : -1]

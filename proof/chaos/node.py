@@ -16,8 +16,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,7 +31,8 @@ from onthedot.model.node import NodeInfo
 from onthedot.model.run import Outcome
 from onthedot.model.target import Target, WebhookTarget
 from onthedot.store import Claim, Finished, FinishReport, Store
-from onthedot.targets import Call, Targets
+from onthedot.targets import Targets
+from onthedot.targets.call import Call, HandOver
 
 __all__ = ["LISTENS", "POINTS", "serve"]
 
@@ -100,6 +102,7 @@ class SignedTargets:
     def __init__(self, targets: Targets) -> None:
         self._targets = targets
         self.capacity = targets.capacity
+        self.direct: dict[str, HandOver] = {kind: partial(_hand_over, door) for kind, door in targets.direct.items()}
         self._stack = AsyncExitStack()
 
     @property
@@ -111,11 +114,7 @@ class SignedTargets:
 
     async def send(self, call: Call) -> Outcome:
         trap.passed("before_send")
-        target, info = call.target, _who()
-        if isinstance(target, WebhookTarget) and info is not None:
-            target = msgspec.structs.replace(target, headers={**target.headers, "x-chaos-node": info.id})
-            call = msgspec.structs.replace(call, target=target)
-        outcome = await self._targets.send(call)
+        outcome = await self._targets.send(_signed(call))
         trap.passed("after_send")
         return outcome
 
@@ -125,6 +124,24 @@ class SignedTargets:
 
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
+
+
+def _hand_over(door: HandOver, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool | None]:
+    def told(outcome: Outcome | None) -> None:
+        if outcome is not None:  # else it was not sent
+            trap.passed("after_send")
+        ended(outcome)
+
+    trap.passed("before_send")
+    return door(_signed(call), told)
+
+
+def _signed(call: Call) -> Call:
+    target, info = call.target, _who()
+    if not isinstance(target, WebhookTarget) or info is None:
+        return call
+    signed = msgspec.structs.replace(target, headers={**target.headers, "x-chaos-node": info.id})
+    return msgspec.structs.replace(call, target=signed)
 
 
 def _who() -> NodeInfo | None:

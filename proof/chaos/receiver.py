@@ -40,7 +40,7 @@ def decide(mood: str, run: str, token: int, mode: str) -> tuple[str, int]:
     dice = zlib.crc32(f"{run}/{token}/{mode}".encode()) % 10_000
     if mode == "down":
         return "cut", 0
-    took = 1 + dice % 4
+    took = dice % 2
     if mood == "slow":
         took = 300 + dice % 1100 if dice < 9500 else 4000 + dice % 500
     if mode == "slow":

@@ -21,6 +21,9 @@ __all__ = ["Process"]
 OFFERS = ("webhook",)
 """One kind, one claim: a second would double what the simulation costs and show nothing more."""
 
+DIRECT = 0.75
+"""The share of lives in which webhooks go through the door that nodes use; in the others each has a task."""
+
 SETTINGS = EngineSettings(
     name="node",
     host="simulated",
@@ -90,7 +93,7 @@ class Process:
         self._main = self.loop.create_task(self._live(self.place), context=self.place.context, name=self.name)
 
     async def _live(self, place: Place) -> None:
-        sender = Sender(self._receiver, place, OFFERS)
+        sender = Sender(self._receiver, place, OFFERS, direct=self.rng.random() < DIRECT)
         node = Node(
             store=cast("Any", LinkedStore(Store(self._driver), self.link)),
             targets=sender,

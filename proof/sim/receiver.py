@@ -8,15 +8,23 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from onthedot.model.run import Outcome
-from onthedot.targets import Call
+from onthedot.targets.call import Call, HandOver
 from proof.checker.events import History, Received
 from proof.sim.clocks import DatabaseTime
 from proof.sim.loop import Place, VirtualLoop
 
 __all__ = ["Receiver", "Sender"]
+
+WAITING = 0.1
+"""The share of calls that wait inside the process before they begin, for a connection or a worker, and may be frozen
+with it or withdrawn."""
+
+
+Answer = asyncio.Future[Outcome | None]  # None: the call was not begun
 
 
 class Receiver:
@@ -29,7 +37,7 @@ class Receiver:
         self.reached: Callable[[str], None] = lambda process: None
         self.answered: Callable[[str], None] = lambda process: None
 
-    def arrive(self, call: Call, process: str, node: str | None, answer: asyncio.Future[Outcome]) -> None:
+    def arrive(self, call: Call, process: str, node: str | None, answer: Answer) -> None:
         kind, seconds = self._decide(call.params)
         self.history.append(
             Received(
@@ -59,7 +67,7 @@ class Receiver:
             return "error", seconds
         return ("refused", seconds) if mood == "fatal" else ("ok", seconds)
 
-    def _answer(self, answer: asyncio.Future[Outcome], kind: str, process: str) -> None:
+    def _answer(self, answer: Answer, kind: str, process: str) -> None:
         if not answer.done():
             answer.set_result(_OUTCOMES[kind])
             self.answered(process)
@@ -74,17 +82,65 @@ _OUTCOMES = {
 
 
 class Sender:
-    """A process's targets. What has left the process arrives, whatever becomes of the process."""
+    """A process's targets. What has left the process arrives, whatever becomes of the process.
 
-    def __init__(self, receiver: Receiver, place: Place, offers: Sequence[str]) -> None:
+    Webhooks have two doors: `hand_over`, which nodes use, and `send`, which needs a task for each. Both are played."""
+
+    def __init__(self, receiver: Receiver, place: Place, offers: Sequence[str], *, direct: bool) -> None:
         self.place = place
         self.offers = list(offers)
+        self.direct: dict[str, HandOver] = {"webhook": self.hand_over} if direct else {}
         self.node: Callable[[], str | None] = lambda: None
         self._receiver = receiver
 
     async def send(self, call: Call) -> Outcome:
+        answer: Answer = self._receiver.loop.create_future()
+        self.leave(call, answer)
+        outcome = await answer
+        assert outcome is not None, "it has left"
+        return outcome
+
+    def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool]:
+        loop, rng = self._receiver.loop, self._receiver.rng
+        errand = _Errand(self, call, loop.create_future())
+        errand.answer.add_done_callback(partial(_tell, ended))
+        if rng.random() < WAITING:
+            loop.call_later(rng.uniform(0.001, 0.05), errand.begin)
+        else:
+            errand.begin()
+        return errand.withdraw
+
+    def leave(self, call: Call, answer: Answer) -> None:
         receiver = self._receiver
-        answer: asyncio.Future[Outcome] = receiver.loop.create_future()
         delay = receiver.rng.uniform(0.0001, 0.005)
         receiver.loop.outside_later(delay, receiver.arrive, call, self.place.name, self.node(), answer)
-        return await answer
+
+
+class _Errand:
+    """A call that was handed over, and what becomes of it in the process."""
+
+    __slots__ = ("_begun", "_call", "_sender", "answer")
+
+    def __init__(self, sender: Sender, call: Call, answer: Answer) -> None:
+        self.answer = answer
+        self._sender = sender
+        self._call = call
+        self._begun = False
+
+    def begin(self) -> None:
+        if self.answer.done():
+            return
+        if self._call.may_begin():
+            self._begun = True
+            self._sender.leave(self._call, self.answer)
+        else:
+            self.answer.set_result(None)
+
+    def withdraw(self) -> bool:
+        self.answer.cancel()
+        return self._begun
+
+
+def _tell(ended: Callable[[Outcome | None], None], answer: Answer) -> None:
+    if not answer.cancelled():
+        ended(answer.result())

@@ -44,7 +44,7 @@ class ScriptedStore:
     async def begin(self, node, fences):
         return self._answer("begin", list(fences), {run_id for run_id, _ in fences})
 
-    async def claim(self, node, *, offers, level, limit, late, lookahead_ms):
+    async def claim(self, node, *, offers, level, limit, late, lookahead_ms, within_ms):
         return self._answer("claim", (list(offers), limit), None)
 
     async def held(self, node):

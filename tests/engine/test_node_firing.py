@@ -240,7 +240,7 @@ async def test_a_cancel_that_meets_a_failing_try_wins(cluster, fake_clock):
 async def test_a_cancel_of_a_run_held_ahead_survives_that_it_is_given_back(cluster, fake_clock):
     node = await cluster.node()
     job = await cluster.create(spec(schedule=due_in(2500)))
-    await fake_clock.advance(1.5)
+    await fake_clock.advance(1.8)
     (run_id,) = [run_id for run_id, _ in await cluster.store.held(node.id)]
     await cluster.store.cancel_run(1, run_id)
     await cluster.finish(node.node.stop())
@@ -308,7 +308,7 @@ async def test_run_now_does_not_wait_for_slots_that_are_kept_for_later(cluster, 
     for _ in range(2):
         await cluster.create(spec(FUNCTION, schedule=due_in(3000)))
     job = await cluster.create(spec(FUNCTION, schedule=Schedule(cron="0 0 1 1 *")))
-    await fake_clock.advance(2.1)
+    await fake_clock.advance(2.3)
     assert node.node.load.held == 2
     await cluster.store.run_job(1, job.id)
     await cluster.store.notify("due")

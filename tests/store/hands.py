@@ -67,9 +67,17 @@ class Hands:
         return view.id
 
     async def claim(
-        self, limit: int = 100, *, offers: Sequence[str] = ("webhook",), level: int = LEVEL, late: int | None = None
+        self,
+        limit: int = 100,
+        *,
+        offers: Sequence[str] = ("webhook",),
+        level: int = LEVEL,
+        late: int | None = None,
+        within_ms: int | None = None,
     ) -> Claim:
-        return await self.store.claim(self.node, offers=offers, level=level, limit=limit, late=late, lookahead_ms=2000)
+        return await self.store.claim(
+            self.node, offers=offers, level=level, limit=limit, late=late, lookahead_ms=2000, within_ms=within_ms
+        )
 
     async def one(self) -> ClaimedRun:
         (run,) = (await self.claim()).runs

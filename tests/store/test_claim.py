@@ -102,6 +102,47 @@ class TestWhoMayTakeIt:
         assert [run.due_at - START for run in (await hands.claim(2)).runs] == [1000, 3000]
 
 
+class TestWhatIsReadyAhead:
+    async def test_is_left_until_the_first_is_due_soon_and_then_taken_with_the_rest(self, hands: Hands, times: Times):
+        await hands.create(*[spec(at(START + after)) for after in (3000, 3400, 3900, 9000)])
+        await times.set(START + 2000)
+        claim = await hands.claim(within_ms=900)
+        assert (claim.runs, claim.next_ready) == ([], START + 2100)
+        await times.set(START + 2100)
+        claim = await hands.claim(within_ms=900)
+        assert [run.due_at - START for run in claim.runs] == [3000, 3400, 3900]
+        assert claim.next_ready == START + 8100
+
+    async def test_of_a_recurring_job_too(self, hands: Hands, times: Times):
+        await hands.job(every(5000))
+        await times.set(START + 3500)
+        claim = await hands.claim(within_ms=900)
+        assert (claim.runs, claim.next_ready) == ([], START + 4100)
+        await times.set(START + 4100)
+        assert [run.due_at - START for run in (await hands.claim(within_ms=900)).runs] == [5000]
+
+    async def test_waits_for_nothing_that_is_due_at_once(self, hands: Hands, times: Times):
+        """A run by hand, behind one that is ready for longer: the look sees more than the first."""
+        await hands.job(at(START + 3500))
+        by_hand = await hands.job(at(START + 60_000))
+        await times.set(START + 2000)
+        await hands.store.run_job(1, by_hand)
+        assert by_hand in [run.job_id for run in (await hands.claim(within_ms=900)).runs]
+
+    async def test_does_not_keep_a_lane_waiting_nor_goes_with_it(self, hands: Hands, times: Times):
+        await hands.job(at(START + 3500))
+        lane = await hands.job(every(2000), overlap="queue")
+        await times.set(START + 2000)
+        claim = await hands.claim(within_ms=900)
+        assert [run.job_id for run in claim.runs] == [lane]
+        assert claim.next_ready == START + 2600
+
+    async def test_is_taken_when_many_wait(self, hands: Hands, times: Times):
+        await hands.create(*[spec(at(START + 3500 + n)) for n in range(64)])
+        await times.set(START + 2000)
+        assert len((await hands.claim(within_ms=900)).runs) == 64
+
+
 class TestBacklog:
     async def late_and_on_time(self, hands: Hands, times: Times):
         await hands.create(*[spec(at(START + 1000 + n)) for n in range(10)])

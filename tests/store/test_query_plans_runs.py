@@ -122,7 +122,7 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
             ("pick_lanes", "runs_lanes"),
         ):
             yield name, ["n9", ["webhook", "command:c"], 1, LIMIT, LIMIT // 2, floor], index, 12 * LIMIT
-        yield "peek", [["webhook", "command:c"], 1, 1000, floor], "runs_free", 40
+        yield "peek", [["webhook", "command:c"], 1, 1000, floor, 1000], "runs_free", 300
     middle = START + size // 2
     for low, high, place in (
         (0, LAST, [LAST, ANY_ID]),

@@ -114,7 +114,13 @@ class Chain:
             agenda=self.agenda,
             slots=slots,
             claimer=Claimer(
-                node_id, store=store, clock=clock, time=time, holdings=holdings, lookahead_ms=settings.lookahead
+                node_id,
+                store=store,
+                clock=clock,
+                time=time,
+                holdings=holdings,
+                lookahead_ms=settings.lookahead,
+                rng=rng,
             ),
             gate=self.gate,
             timer=self.timer,

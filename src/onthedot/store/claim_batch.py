@@ -18,9 +18,11 @@ __all__ = ["ClaimBatch"]
 class ClaimBatch:
     """Collects decisions, writes them at the end. What is said aloud waits until the transaction is committed."""
 
-    def __init__(self, now: int, lookahead: int) -> None:
+    def __init__(self, now: int, lookahead: int, soon: int) -> None:
+        """`soon`: within how many ms a run that may be held ahead must be due to be looked for."""
         self.now = now
         self._lookahead = lookahead
+        self._soon = soon
         self._moved: list[tuple[Any, ...]] = []
         self._deleted: list[str] = []
         self._inserted: list[tuple[Any, ...]] = []
@@ -109,7 +111,7 @@ class ClaimBatch:
     def _look_at(self, row: tuple[Any, ...]) -> int:
         """As `peek` says it: what may be held ahead need not be claimed the moment it is ready."""
         due, ready, lane = row[7], row[8], row[14]
-        return int(ready if lane is not None else max(ready, due - self._lookahead // 2))
+        return int(ready if lane is not None else max(ready, due - self._soon))
 
     async def _insert(self, tx: Transaction, jobs: dict[int, JobRecord]) -> None:
         """A run that exists already would be a slot fired twice. It must not abort the batch, nor pass in silence."""

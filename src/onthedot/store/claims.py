@@ -27,6 +27,8 @@ from onthedot.store.specs import SpecCache
 
 __all__ = ["Claim", "Claims", "Floor"]
 
+_NOTHING = 2**62  # ms: everything is due within them
+
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """What a claim brought: the database's time, the runs that are now this node's, and when to look again."""
@@ -79,17 +81,17 @@ class Claims(Settling):
         limit: int,
         lookahead_ms: int,
         late: int | None = None,
+        within_ms: int | None = None,
     ) -> Claim:
         """Runs that are ready and that `node` can run become its own; their jobs go on to the next slot. `late`: of the
-        backlog no more than so many.
+        backlog no more than so many. `within_ms`: what is ready ahead of its time is left until one is due so soon.
 
         A look goes first, without a transaction: if nothing is there, that was all; if something is, only where."""
         key = tuple(offers)
         floor = self._floors.setdefault(key, Floor())
         bound, unbounded = floor.begin(asyncio.get_running_loop().time())
-        seen = await self.driver.read(
-            lambda tx: tx.row("peek", list(offers), level, lookahead_ms // 2, bound), watched=True
-        )
+        soon, leave = (lookahead_ms // 2, _NOTHING) if within_ms is None else (within_ms, within_ms)
+        seen = await self.driver.read(lambda tx: tx.row("peek", list(offers), level, soon, bound, leave), watched=True)
         assert seen is not None
         now, due = seen["now"], _Due(bool(seen["free"]), bool(seen["cursors"]), bool(seen["lanes"]))
         if not any(due):
@@ -102,7 +104,7 @@ class Claims(Settling):
             cursors, lanes, free = await self._look(look, due, key, limit)
             rows = [*cursors, *lanes, *free]
             now = rows[0]["now"] if rows else seen["now"]
-            batch = ClaimBatch(now, lookahead_ms)
+            batch = ClaimBatch(now, lookahead_ms, soon)
             runs = await self._take(tx, node, cursors, lanes, free, batch)
             following = now if look.more else batch.soonest
             if not look.more and len(rows) < limit:

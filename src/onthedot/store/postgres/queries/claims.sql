@@ -180,27 +180,32 @@ UPDATE runs SET state = 'pending', node = NULL, cursor = true, parked = 'quarant
 WHERE id = ANY ($1::text[]);
 
 -- name: peek
--- Before a claim: which of the three ranges have something for it, and when to look again if it leaves nothing behind. One
--- look at an entry of each range: $1 offers, $2 level, $4 no need to look at ready_at below this. A run that may be held
--- ahead is looked for only when it is due within $3: those that come ready meanwhile are claimed with it, not one by one.
--- A lane's are claimed on the dot.
+-- Before a claim: which of the three ranges have something for it, and when to look again if it leaves nothing behind.
+-- $1 offers, $2 level, $4 no need to look at ready_at below this. A run that may be held ahead is looked for only when it
+-- is due within $3, and left alone if none is due within $5: those that come ready meanwhile are claimed with it, not one
+-- by one; unless 64 of them wait. A lane's are claimed on the dot.
 SELECT n.now, p.free, p.cursors, p.lanes, p.next
 FROM (SELECT {now} AS now) n
 CROSS JOIN LATERAL (
-    SELECT bool_or(c.free) AS free, bool_or(c.cursors) AS cursors, bool_or(c.lanes) AS lanes,
-        nullif(min(least(c.next_free, c.next_cursors, c.next_lanes)), 9223372036854775807) AS next
+    SELECT bool_or(c.free <= n.now) AS free, bool_or(c.cursors <= n.now) AS cursors, bool_or(c.lanes) AS lanes,
+        min(least(
+            CASE WHEN c.free > n.now THEN c.free END, CASE WHEN c.cursors > n.now THEN c.cursors END,
+            c.next_free, c.next_cursors, c.next_lanes
+        )) AS next
     FROM unnest($1::text[]) AS o (requires)
     CROSS JOIN (VALUES (false), (true)) AS w (backlog)
     CROSS JOIN LATERAL (
         SELECT
-            (SELECT true FROM runs
-             WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
-               AND requires = o.requires AND backlog = w.backlog AND ready_at > $4 AND ready_at <= n.now AND level <= $2
-             ORDER BY ready_at LIMIT 1) AS free,
-            (SELECT true FROM runs
-             WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
-               AND requires = o.requires AND backlog = w.backlog AND ready_at > $4 AND ready_at <= n.now AND level <= $2
-             ORDER BY ready_at LIMIT 1) AS cursors,
+            (SELECT CASE WHEN count(*) < 64 THEN min(due_at) - $5::bigint ELSE 0 END FROM (
+                SELECT due_at FROM runs
+                WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
+                  AND requires = o.requires AND backlog = w.backlog AND ready_at > $4 AND ready_at <= n.now AND level <= $2
+                ORDER BY ready_at LIMIT 64) f) AS free,
+            (SELECT CASE WHEN count(*) < 64 THEN min(due_at) - $5::bigint ELSE 0 END FROM (
+                SELECT due_at FROM runs
+                WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
+                  AND requires = o.requires AND backlog = w.backlog AND ready_at > $4 AND ready_at <= n.now AND level <= $2
+                ORDER BY ready_at LIMIT 64) f) AS cursors,
             (SELECT true FROM runs
              WHERE state = 'pending' AND lane IS NOT NULL
                AND requires = o.requires AND backlog = w.backlog AND ready_at > $4 AND ready_at <= n.now AND level <= $2
@@ -217,5 +222,6 @@ CROSS JOIN LATERAL (
              WHERE state = 'pending' AND lane IS NOT NULL
                AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $2
              ORDER BY ready_at LIMIT 1) AS next_lanes
+        OFFSET 0 -- else each mention above is a look of its own
     ) c
 ) p;
