@@ -43,6 +43,7 @@ class Prepared:
     targets: Targets
     service: Service
     synced: SyncReport | None
+    is_open: bool  # to everybody on this machine, as long as there is no key
 
     async def close(self) -> None:
         await self.service.close()
@@ -70,8 +71,9 @@ async def prepare(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Pr
         service = Service(store, targets, clock, settings)
         stack.push_async_callback(service.close)
         synced = None if jobs is None else await load_jobs(service, jobs)
+        is_open = await service.is_open()
         stack.pop_all()
-    return Prepared(settings, jobs, store, targets, service, synced)
+    return Prepared(settings, jobs, store, targets, service, synced, is_open)
 
 
 @asynccontextmanager

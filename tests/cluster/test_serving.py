@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 
 from onthedot.engine import Node
+from onthedot.errors import StoreUnavailable
 from onthedot.jobsfile import read_jobs_file
 from onthedot.launcher import serving
 from onthedot.launcher.serving import Stopping, serve
@@ -65,6 +66,31 @@ async def test_it_serves_until_it_is_asked_to_stop(settings, capsys):
     await served.ready()
     assert (await served.get("/v1/jobs"))[0] == 200
     assert "open to everybody on this machine" in served.shown
+    served.stopping.ask()
+    await asyncio.wait_for(served.task, 20)
+    assert served.task.exception() is None
+
+
+async def test_a_database_that_goes_away_as_soon_as_it_was_opened_does_not_end_the_start(settings, capsys, monkeypatch):
+    """A node asked once more, only for its banner, and a connection cut at that moment was the end of it."""
+    opened = serving.prepared_when_there
+
+    async def then_away(*args: Any, **kwargs: Any) -> Any:
+        prepared = await opened(*args, **kwargs)
+        assert prepared is not None
+
+        async def away(*_: Any, **__: Any) -> Any:
+            raise StoreUnavailable("away")
+
+        for name in ("any_key", "register", "now"):
+            monkeypatch.setattr(prepared.store, name, away)
+        return prepared
+
+    monkeypatch.setattr(serving, "prepared_when_there", then_away)
+    served = Served(settings, capsys)
+    status, ready = await served.get("/readyz")
+    assert (status, ready["engine"]) == (503, "not registered yet")
+    assert not served.task.done()
     served.stopping.ask()
     await asyncio.wait_for(served.task, 20)
     assert served.task.exception() is None

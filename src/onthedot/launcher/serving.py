@@ -80,8 +80,7 @@ async def serve(
             async with assembled(settings, prepared=prepared, routes=routes) as running:
                 if not quiet:
                     port = listener.getsockname()[1] if listener is not None else None
-                    open_to_all = await running.service.is_open()
-                    sys.stdout.write(banner(settings, jobs, running.synced, port=port, is_open=open_to_all))
+                    sys.stdout.write(banner(settings, jobs, running.synced, port=port, is_open=prepared.is_open))
                     sys.stdout.flush()
                 await _until_stopped(settings, running, jobs, listener, stopping)
     finally:

@@ -153,10 +153,8 @@ async def _told(settings: Settings, jobs: JobsFile | None, port: int | None) -> 
     except StoreUnavailable as error:
         _log.warning("the workers will wait for the store", error=str(error))
         return banner(settings, jobs, None, port=port, is_open=False)
-    try:
-        return banner(settings, jobs, prepared.synced, port=port, is_open=await prepared.service.is_open())
-    finally:
-        await prepared.close()
+    await prepared.close()
+    return banner(settings, jobs, prepared.synced, port=port, is_open=prepared.is_open)
 
 
 async def _supervised(settings: Settings, listener: socket.socket | None) -> None:
