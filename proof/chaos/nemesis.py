@@ -52,10 +52,6 @@ PROFILES: dict[str, tuple[str, ...]] = {
 }
 PROFILES["mixed"] = tuple(dict.fromkeys(kind for kinds in PROFILES.values() for kind in kinds))
 
-OFTEN = {"kill": 3, "kill_at": 3}
-"""How many times in each round, if not once. What a kill costs is told as an average, and is nothing for most of them
-and twenty runs for one in the burst of a full second: of 20 kills two runs of one seed made 0.8 and 1.2."""
-
 
 class Harm(msgspec.Struct, frozen=True, kw_only=True):
     """A fault as the nemesis knows it: `pid` None hits all. `count`: connections cut, COMMIT answers swallowed …"""
@@ -112,14 +108,14 @@ class Nemesis:
         return why is None
 
     async def rage(self, seconds: float, gap: float) -> None:
-        """A fault every `gap` seconds, also while others last; all kinds come round before any comes again."""
+        """A fault every `gap` seconds, also while others last; each kind comes round before any comes again."""
         end = asyncio.get_running_loop().time() + seconds
         bag: list[str] = []
         if not self.kinds:
             await asyncio.sleep(seconds)
         while self.kinds and asyncio.get_running_loop().time() < end:
             if not bag:
-                bag = [kind for kind in self.kinds for _ in range(OFTEN.get(kind, 1))]
+                bag = list(self.kinds)
                 self._rng.shuffle(bag)
             act: Callable[[], Awaitable[None]] = getattr(self, "_" + bag.pop())
             task = asyncio.create_task(self._guarded(act))

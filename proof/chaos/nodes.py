@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
-import sys
 from pathlib import Path
 
 from proof.chaos.clock import TrueTime
+from proof.chaos.life import Life
 from proof.chaos.node import LISTENS
+from proof.chaos.wire import Helper
 from proof.checker.events import Crashed, History
 
-__all__ = ["LOOKAHEAD", "PYTHON_PATH", "NodeProcess"]
+__all__ = ["LOOKAHEAD", "NodeProcess"]
 
-ROOT = Path(__file__).parents[2]
-PYTHON_PATH = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-"""The product of the tree that this lies in, wherever else one is installed."""
 LOOKAHEAD = "500ms"
 """What docs/operations.md advises where nodes die often: with 2 s one run in 27 was held by a node that was killed or
 frozen before its instant, and waited for the lease (p99 4.4 s under faults)."""
 
 
 class NodeProcess:
+    """Forked by a zygote: a start that imports everything took a core for most of a second, of the two that all nodes
+    share here, and whoever was killed meanwhile had the results of 100 ms unrecorded."""
+
     def __init__(
         self,
         name: str,
@@ -31,7 +31,7 @@ class NodeProcess:
         directory: Path,
         time: TrueTime,
         history: History,
-        environ: dict[str, str] | None = None,
+        zygote: Helper | None = None,
     ) -> None:
         self.name = name
         self.args = args
@@ -40,66 +40,52 @@ class NodeProcess:
         self.frozen = False
         self.refused: list[int] = []  # when it did not start because it could not reach the database
         self.pid = 0
-        self._environ = environ or {}
+        self._zygote = zygote
         self._directory = directory
         self._time = time
         self._history = history
         self._log = directory / f"{name}.log"
         self._orders = directory / f"{name}.orders"
-        self._process: asyncio.subprocess.Process | None = None
+        self._life: Life | None = None
         self._watch: asyncio.Task[None] | None = None
         self._wanted = False
 
     @property
     def running(self) -> bool:
-        return self._process is not None and self._process.returncode is None
+        return self._life is not None and not self._life.over
 
     def follow(self, time: TrueTime) -> None:
         self._time = time
 
     async def start(self, point: str = "") -> None:
         """point: "name count", where it is to kill itself."""
+        assert self._zygote is not None
         self._write(point)
         environ = {
-            "PATH": os.environ["PATH"],
             "HOME": str(self._directory),
-            "PYTHONPATH": PYTHON_PATH,
-            "PYTHONUNBUFFERED": "1",
             "LOG_LEVEL": "WARNING",
             "LOGS_BASE_DIRECTORY": os.devnull,
             "ONTHEDOT_LOOKAHEAD": LOOKAHEAD,
             "CHAOS_FILE": str(self._orders),
-            **self._environ,
         }
-        with self._log.open("ab") as out:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "proof.chaos.node",
-                "serve",
-                *self.args,
-                cwd=self._directory,
-                env=environ,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
-        self.pid = self._process.pid
+        self._life = life = await Life.begin(
+            self._zygote, self.args, directory=self._directory, log=self._log, environ=environ
+        )
+        self.pid = life.pid
         self.frozen = False
         self._wanted = not point
-        self._watch = asyncio.create_task(self._look_after(self._process), name=f"watch-{self.name}")
+        self._watch = asyncio.create_task(self._look_after(life), name=f"watch-{self.name}")
 
-    async def _look_after(self, process: asyncio.subprocess.Process) -> None:
+    async def _look_after(self, life: Life) -> None:
         """A node that ends by itself is a finding, unless it could not even start because the database was away."""
-        code = await process.wait()
-        if not self._wanted or process is not self._process:
+        await life.ended()
+        if not self._wanted or life is not self._life:
             return
-        tail = self._log.read_text(errors="replace")[-1500:]
-        if code == 1 and any("can't be reached" in line for line in tail.strip().splitlines()[-3:]):
+        tail = self.log()[-1500:]
+        if any(line.startswith("Error: ") and "can't be reached" in line for line in tail.strip().splitlines()[-3:]):
             self.refused.append(self._time.now)
         else:
-            self._history.append(Crashed(at=self._time.now, node=self.name, error=f"ended with {code}: {tail}"))
+            self._history.append(Crashed(at=self._time.now, node=self.name, error=f"ended: {tail}"))
         await asyncio.sleep(0.5)
         if self._wanted:
             await self.start()
@@ -145,26 +131,19 @@ class NodeProcess:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
-        if self.running and self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(number)
+        if self._life is not None:
+            self._life.signal(number)
 
     async def ended(self, within: float) -> bool:
-        if self._process is None:
-            return True
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._process.wait(), within)
-        return not self.running
+        return self._life is None or await self._life.ended(within)
 
     async def bury(self) -> None:
         """Whatever is left of it ends now."""
         self._wanted = False
         if self._watch is not None:
             self._watch.cancel()
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            await self._process.wait()
+        if self._life is not None:
+            await self._life.end()
 
     def log(self) -> str:
         return self._log.read_text(errors="replace") if self._log.exists() else ""

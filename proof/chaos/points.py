@@ -29,9 +29,9 @@ from proof.chaos.clock import TrueTime
 from proof.chaos.database import running_database
 from proof.chaos.diary import postgres_diary, sqlite_diary
 from proof.chaos.figures import figures_of
+from proof.chaos.life import Life
 from proof.chaos.nemesis import Harm
 from proof.chaos.node import POINTS
-from proof.chaos.nodes import PYTHON_PATH
 from proof.chaos.record import Record, read_record
 from proof.chaos.run import Result, keep_evidence
 from proof.chaos.verdict import judge
@@ -62,29 +62,30 @@ class Lives:
 
     def __init__(self, name: str, argv: list[str], zygote: Helper, directory: Path) -> None:
         self.name = name
-        self.pid = 0
         self._argv = argv
         self._zygote = zygote
         self._directory = directory
-        self._handle: int | None = None
+        self._life: Life | None = None
 
     async def start(self, point: str = "", *, whole: bool = True) -> None:
         """whole False: without an API, if it has one, which takes most of the time of a start."""
         file = self._directory / f"{self.name}.orders"
         file.write_text(point)
-        answer = await self._zygote.ask(
-            argv=["serve", *self._argv, *([] if whole or "--roles" in self._argv else ["--roles", "executor"])],
-            directory=str(self._directory),
-            log=str(self._directory / f"{self.name}.log"),
+        self._life = await Life.begin(
+            self._zygote,
+            [*self._argv, *([] if whole or "--roles" in self._argv else ["--roles", "executor"])],
+            directory=self._directory,
+            log=self._directory / f"{self.name}.log",
             environ={**ENVIRON, "CHAOS_FILE": str(file), "LOGS_BASE_DIRECTORY": os.devnull},
         )
-        self.pid = answer["pid"]
-        with contextlib.suppress(ProcessLookupError):
-            self._handle = os.pidfd_open(self.pid)
+
+    @property
+    def pid(self) -> int:
+        return 0 if self._life is None else self._life.pid
 
     @property
     def alive(self) -> bool:
-        return self._handle is not None
+        return self._life is not None and not self._life.over
 
     def was_hit(self, point: str) -> bool:
         """Whether it ended as it was told to; anything else is a fault of its own."""
@@ -95,27 +96,13 @@ class Lives:
         return True
 
     async def ended(self, within: float) -> bool:
-        if self._handle is None:
-            return True
-        loop = asyncio.get_running_loop()
-        over = asyncio.Event()
-        loop.add_reader(self._handle, over.set)
-        try:
-            await asyncio.wait_for(over.wait(), within)
-        except TimeoutError:
-            return False
-        finally:
-            loop.remove_reader(self._handle)
-        os.close(self._handle)
-        self._handle = None
-        return True
+        return self._life is None or await self._life.ended(within)
 
     async def end(self, number: signal.Signals = signal.SIGKILL) -> None:
-        if self._handle is not None:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._handle, number)
-            if not await self.ended(20):
-                await self.end()
+        if self._life is not None:
+            self._life.signal(number)
+            if not await self._life.ended(20):
+                await self._life.end()
 
 
 class Ground:
@@ -135,7 +122,6 @@ async def _ground(store: str) -> AsyncIterator[Ground]:
     port = free_port()
     async with AsyncExitStack() as stack:
         stack.callback(shutil.rmtree, directory, ignore_errors=True)
-        os.environ["PYTHONPATH"] = PYTHON_PATH
         zygote = await Helper.start("proof.chaos.zygote")
         stack.push_async_callback(zygote.stop)
         if store == "sqlite":

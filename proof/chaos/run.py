@@ -62,6 +62,7 @@ class Cluster:
         self.database: Database
         self.proxy: Helper
         self.receiver: Helper
+        self.zygote: Helper
         self.twin: NodeProcess
 
     @property
@@ -75,6 +76,7 @@ class Cluster:
         await database.execute(postgres_diary())
         self.proxy = await self._helper(stack, "proof.chaos.proxy", str(database.server.port))
         self.receiver = await self._helper(stack, "proof.chaos.receiver", str(self.received))
+        self.zygote = await self._helper(stack, "proof.chaos.zygote")
         for number in range(self.size.apis):
             port = free_port()
             self.urls.append(f"http://127.0.0.1:{port}")
@@ -95,7 +97,16 @@ class Cluster:
     async def _node(self, stack: AsyncExitStack, name: str, *args: str) -> NodeProcess:
         door = await self.proxy.ask(do="open", door=name)
         url = f"postgresql://postgres@127.0.0.1:{door}/chaos"
-        node = NodeProcess(name, *args, "--store", url, directory=self.directory, time=self.time, history=self.users)
+        node = NodeProcess(
+            name,
+            *args,
+            "--store",
+            url,
+            directory=self.directory,
+            time=self.time,
+            history=self.users,
+            zygote=self.zygote,
+        )
         stack.push_async_callback(node.bury)
         return node
 

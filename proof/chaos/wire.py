@@ -7,6 +7,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,6 +15,9 @@ import msgspec
 __all__ = ["Helper", "obey"]
 
 Order = dict[str, Any]
+ROOT = Path(__file__).parents[2]
+PYTHON_PATH = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+"""The product of the tree that this lies in, wherever else one is installed."""
 
 
 class Helper:
@@ -30,6 +34,7 @@ class Helper:
             "-m",
             module,
             *args,
+            env={**os.environ, "PYTHONPATH": PYTHON_PATH},
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,

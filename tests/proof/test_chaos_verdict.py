@@ -20,6 +20,7 @@ from proof.chaos.repeats import repeats_of
 from proof.chaos.run import Cluster, Result
 from proof.chaos.sizes import SIZES
 from proof.chaos.verdict import judge
+from proof.chaos.wire import Helper
 from proof.checker.events import Claimed, Crashed, Fault, History, Lost, Made, Received, Recorded
 from proof.checker.ledger import Entry, Job, Ledger
 from proof.report import told, write_report
@@ -198,19 +199,21 @@ def test_a_node_may_refuse_to_start_only_without_a_database(tmp_path: Path, trou
 def test_a_word_that_comes_before_a_node_listens_does_not_end_it(tmp_path: Path) -> None:
     """On the loop of the bench, whose children inherit nothing that is ignored."""
     built = Cluster(tmp_path, SIZES["smoke"])
-    node = NodeProcess("early", "--help", directory=tmp_path, time=built.time, history=built.users)
 
-    async def told_too_early() -> None:
-        await node.start()
+    async def told_too_early() -> str:
+        zygote = await Helper.start("proof.chaos.zygote")
+        node = NodeProcess("early", "--help", directory=tmp_path, time=built.time, history=built.users, zygote=zygote)
         try:
+            await node.start()
             node.disarm()
             assert await node.ended(within=60)
         finally:
             await node.bury()
+            await zygote.stop()
+        return node.log()
 
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
-        runner.run(told_too_early())
-    assert "Usage" in node.log()
+        assert "Usage" in runner.run(told_too_early())
 
 
 def test_recorded_as_tried_and_killed_before_the_send() -> None:
