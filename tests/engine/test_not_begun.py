@@ -55,6 +55,18 @@ async def test_what_waits_may_begin_only_as_long_as_the_lease_lasts(fake_clock):
     assert not may_begin()
 
 
+async def test_what_waits_may_begin_only_as_long_as_its_time_out_lasts(fake_clock):
+    """A frozen process wakes to a connection that is there and a time-out that is over; whichever it looks at first."""
+    bench = Bench(fake_clock)
+    queue = Queue(bench)
+    await bench.start(claimed("1-1", due_at=bench.now, timeout=Duration(2000)))
+    may_begin = queue.calls[0][0].may_begin
+    await fake_clock.advance(1.9)
+    assert may_begin()
+    await fake_clock.advance(0.1)
+    assert not may_begin()
+
+
 @pytest.mark.parametrize(("cause", "back"), [("timeout", True), ("interrupted", True), ("cancel", False)])
 async def test_what_is_stopped_before_it_begins_costs_no_try(fake_clock, cause, back):
     bench = Bench(fake_clock)

@@ -133,7 +133,14 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             return None
 
     def _call(self) -> Call:
-        return call_of(self.run, self.timeout, self._write, self._begins, self._around.lease.may_start)
+        return call_of(self.run, self.timeout, self._write, self._begins, self._may_begin)
+
+    def _may_begin(self) -> bool:
+        """Asked by a target where it had to wait, perhaps in another thread: is it still ours, and is there time left?
+        A process that was frozen meanwhile finds the connection there and the time-out over, in this order: the call
+        would go out, be given up in the next moment, and be made again."""
+        now = self._around.clock.monotonic()
+        return (self.timeout is None or now < self._began + self.timeout) and self._around.lease.may_start(now)
 
     def _not_begun(self) -> None:
         """The target did not get as far as beginning: then it did not take too long either."""
