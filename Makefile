@@ -2,7 +2,7 @@
 
 VENV ?= .venv
 # How many processes share the tests, each with a PostgreSQL of its own: twice the two cores, since tests wait. (Three took
-# 300 s for what four did in 261.)
+# 300 s for what four did in 261 and in 292.)
 WORKERS ?= 4
 export VENV PYTHON WORKERS
 

@@ -9,7 +9,8 @@ mkdir -p "$home"
 python=$("${VENV:-.venv}/bin/python" -c 'import sys; print(sys.base_prefix, *sys.version_info[:3])')
 { echo "# $python"; cat requirements/bench.txt; } >"$home/wanted.txt"
 if ! cmp -s "$home/wanted.txt" "$home/installed.txt"; then
-    "$uv" venv --quiet --clear --python "${VENV:-.venv}/bin/python" "$home/venv"
+    rm -rf "$home/venv"
+    "$uv" venv --quiet --python "${VENV:-.venv}/bin/python" "$home/venv"
     "$uv" pip sync --quiet --python "$home/venv/bin/python" requirements/bench.txt
     cp "$home/wanted.txt" "$home/installed.txt"
 fi
