@@ -21,8 +21,8 @@ frozen before its instant, and waited for the lease (p99 4.4 s under faults)."""
 
 
 class NodeProcess:
-    """Forked by a zygote: the imports alone take 0.28 s of CPU, of the two cores that all nodes share here, and somebody
-    is started again every few seconds."""
+    """Forked by a zygote: the imports alone take 0.28 s of CPU, of the two cores that all nodes share here, and one of
+    them is started again every few seconds."""
 
     def __init__(
         self,
