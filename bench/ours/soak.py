@@ -31,6 +31,13 @@ SELECT count(*) AS n, percentile_disc(0.5) WITHIN GROUP (ORDER BY lateness_ms) A
        percentile_disc(0.99) WITHIN GROUP (ORDER BY lateness_ms) AS p99, max(lateness_ms) AS max
 FROM history WHERE tenant = $1 AND slot >= $2 AND slot < $3 AND status = 'done'
 """
+_BECAME = """
+SELECT status || coalesce(': ' || error, '') AS became, count(*) AS n
+FROM history WHERE tenant = $1 AND slot >= $2 AND slot < $3 GROUP BY 1
+UNION ALL
+SELECT state || ', tries: ' || tries || coalesce(', parked: ' || parked, ''), count(*)
+FROM runs WHERE tenant = $1 AND slot >= $2 AND slot < $3 GROUP BY 1
+"""
 _WAL_FILES = "SELECT sum(size)::bigint FROM pg_ls_waldir()"
 
 
@@ -50,10 +57,12 @@ async def soak(store: str, seconds: int, rate: int, echo: str) -> dict[str, Any]
         expected = rate * seconds
         found = await _recorded(database, began, ended, expected)
         spent = cost.per_run(max(1, found["n"]))
+        became = {row["became"]: row["n"] for row in await database.fetch(_BECAME, DEFAULT_TENANT, began, ended)}
         await database.close()
     return {
         "late_ms": {name: float(found[name] or 0) for name in ("p50", "p99", "max")},
         "recorded_share": found["n"] / expected,
+        "became": became,
         "rss_growth": _growth(samples, "rss_mb"),
         "runs_growth": _growth(samples, "runs_mb"),
         "wal_bytes_per_run": samples[-1]["wal_mb"] * MB / max(1, found["n"]),

@@ -45,7 +45,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgres"])
-def product(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     folder: Path = tmp_path_factory.mktemp("acceptance")
     (folder / "mine.py").write_text(FUNCTIONS)
     (folder / "jobs.json").write_text(JOBS)
@@ -56,3 +56,11 @@ def product(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     made = Product(folder, store, "--jobs", "jobs.json")
     yield made
     made.close()
+
+
+@pytest.fixture
+def product(served: Product) -> Iterator[Product]:
+    """Whatever a test does, it goes on; the first test after which it does not tells its last words."""
+    yield served
+    code = served.node.exit_code
+    assert code is None, f"onthedot ended with {code}:\n{served.node.output()[-3000:]}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -17,6 +16,7 @@ from onthedot.model.run import Outcome
 from onthedot.model.target import WebhookTarget
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.webhook import Webhooks
+from tests.services.ports import free_port
 from tests.services.waiting import until
 from tests.targets.conftest import SLOT, MakeCall
 from tests.targets.receivers import server
@@ -28,12 +28,6 @@ SECRET = "whsec_" + base64.b64encode(b"a secret of 24 bytes !!!").decode()
 async def webhooks() -> AsyncIterator[Webhooks]:
     async with Webhooks(EgressRule(allow_private=True), version="1.2.3") as webhooks:
         yield webhooks
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 async def test_what_arrives(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):

@@ -99,6 +99,17 @@ def test_ports_are_never_given_twice() -> None:
     assert len({free_port() for _ in range(50)}) == 50
 
 
+def test_a_port_is_kept_for_its_server_and_refuses_until_then() -> None:
+    port = free_port()
+    for _ in range(2):  # a server that is started again finds it too
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port))
+        with pytest.raises(OSError, match="in use"), socket.socket() as other:
+            other.bind(("127.0.0.1", port))
+        with socket.create_server(("127.0.0.1", port)), socket.create_connection(("127.0.0.1", port)):
+            pass
+
+
 @pytest.mark.parametrize(("ci", "outcome"), [({}, "1 skipped"), ({"CI": "true"}, "1 error")])
 def test_a_missing_server_is_a_failure_in_ci_and_a_reason_elsewhere(ci: dict[str, str], outcome: str) -> None:
     """Through pytest itself, as it is what decides between the two."""
