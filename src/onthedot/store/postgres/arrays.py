@@ -1,17 +1,25 @@
-"""The arrays that statements take, told to each new connection.
+"""The arrays that statements take and give, told to each new connection.
 
 Before its first `bigint[]` and its first `boolean[]` asyncpg asks the server what that is, on every connection anew:
 11 to 15 ms of the server's CPU each time, as much as 500 runs, and the first claim on a new connection waits for it.
-These types have had the same numbers in every PostgreSQL there is. asyncpg has no public door for this: should the one
-we take be closed one day, it asks as before.
+These types have had the same numbers in every PostgreSQL there is.
+
+And asyncpg asks of each element whether it is a list itself: the seven arrays of a finish took 2.3 µs a run, of the 19
+that a run took in all. Written here they take 0.6, and keep the loop from what is due for a quarter of the time.
+
+asyncpg has no public door for either: should the ones we take be closed one day, it does as before.
 """
 
 from __future__ import annotations
 
 import contextlib
+import sys
+from array import array
+from collections.abc import Sequence
+from struct import Struct
 from typing import Any
 
-__all__ = ["tell_arrays"]
+__all__ = ["bigints", "bigints_of", "tell_arrays", "texts", "texts_of"]
 
 _COLUMNS = ("basetype", "range_subtype", "attrtypoids", "attrnames", "basetype_name", "range_subtype_name")
 _ARRAY = {**dict.fromkeys(_COLUMNS), "ns": "pg_catalog", "kind": b"b", "elemdelim": b","}
@@ -19,9 +27,100 @@ _KNOWN = [
     {**_ARRAY, "oid": 1016, "name": "_int8", "elemtype": 20, "elemtype_name": "bigint"},
     {**_ARRAY, "oid": 1000, "name": "_bool", "elemtype": 16, "elemtype_name": "boolean"},
 ]
+_BIGINT, _TEXT = 20, 25
+
+# What the server sends and takes: dimensions, whether there are nulls, the type of the elements; for the one dimension
+# its length and its lower bound; then each element behind its length, which is -1 for a null. All in network order.
+_EMPTY = Struct(">iii")
+_HEAD = Struct(">iiiii")
+_LENGTH = Struct(">i")
+_SIZED_BIGINT = Struct(">iq")
+_NULL = _LENGTH.pack(-1)
+_IS_LITTLE = sys.byteorder == "little"
 
 
 async def tell_arrays(connection: Any) -> None:
     """For a pool's `init`."""
     with contextlib.suppress(AttributeError, KeyError, TypeError):
-        connection._protocol.get_settings().register_data_types(_KNOWN)
+        settings = connection._protocol.get_settings()
+        with contextlib.suppress(AttributeError, TypeError):
+            for oid, name, encoder, decoder in ((1016, "_int8", bigints, bigints_of), (1009, "_text", texts, texts_of)):
+                settings.add_python_codec(oid, name, "pg_catalog", [], "scalar", encoder, decoder, "binary")
+        settings.register_data_types(_KNOWN)  # after these, which make it forget what it was told
+
+
+def bigints(values: Sequence[int | None]) -> bytes:
+    """`bigint[]` as the server takes it."""
+    count = len(values)
+    if not count:
+        return _EMPTY.pack(0, 0, _BIGINT)
+    try:
+        packed = array("q", values)  # type: ignore[type-var]  # a null among them is the TypeError
+    except TypeError:
+        elements = [_NULL if value is None else _SIZED_BIGINT.pack(8, value) for value in values]
+        return _HEAD.pack(1, 1, _BIGINT, count, 1) + b"".join(elements)
+    if _IS_LITTLE:
+        packed.byteswap()
+    raw, sized = packed.tobytes(), bytearray(12 * count)
+    sized[3::12] = b"\x08" * count  # each behind its length, which is 8: all first bytes, all second bytes, …
+    for nth in range(8):
+        sized[4 + nth :: 12] = raw[nth::8]
+    return _HEAD.pack(1, 0, _BIGINT, count, 1) + sized
+
+
+def bigints_of(data: bytes) -> list[int | None]:
+    """`bigint[]` as the server gives it."""
+    dimensions, nulls, _ = _EMPTY.unpack_from(data)
+    if not dimensions:
+        return []
+    _only_one(dimensions)
+    if nulls:
+        return [None if element is None else int.from_bytes(element, signed=True) for element in _elements(data)]
+    raw = bytearray((len(data) - _HEAD.size) // 12 * 8)
+    for nth in range(8):
+        raw[nth::8] = data[_HEAD.size + 4 + nth :: 12]
+    found = array("q", raw)
+    if _IS_LITTLE:
+        found.byteswap()
+    return list(found)
+
+
+def texts(values: Sequence[str | None]) -> bytes:
+    """`text[]` as the server takes it."""
+    if not values:
+        return _EMPTY.pack(0, 0, _TEXT)
+    length, parts, nulls = _LENGTH.pack, [], 0
+    for value in values:
+        if value is None:
+            parts.append(_NULL)
+            nulls = 1
+        else:
+            text = value.encode()
+            parts.append(length(len(text)))
+            parts.append(text)
+    return _HEAD.pack(1, nulls, _TEXT, len(values), 1) + b"".join(parts)
+
+
+def texts_of(data: bytes) -> list[str | None]:
+    """`text[]` as the server gives it."""
+    dimensions, _, _ = _EMPTY.unpack_from(data)
+    if not dimensions:
+        return []
+    _only_one(dimensions)
+    return [None if element is None else str(element, "utf-8") for element in _elements(data)]
+
+
+def _elements(data: bytes) -> list[bytes | None]:
+    found: list[bytes | None] = []
+    at = _HEAD.size
+    while at < len(data):
+        (size,) = _LENGTH.unpack_from(data, at)
+        at += _LENGTH.size
+        found.append(None if size < 0 else data[at : at + size])
+        at += max(size, 0)
+    return found
+
+
+def _only_one(dimensions: int) -> None:
+    if dimensions != 1:
+        raise ValueError(f"an array of {dimensions} dimensions: no statement of ours has one")
