@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import logging
 import signal
 import socket
@@ -120,6 +121,7 @@ async def _until_stopped(
         _api(settings, running, listener, stopping) as server,
         _watched(settings, running, jobs, stopping) as watch,
     ):
+        _let_the_collector_forget()
         node = asyncio.create_task(running.node.wait(), name="launcher.node")
         parts = [task for task in (server, watch, node) if task is not None]
         asked = asyncio.create_task(stopping.asked.wait(), name="launcher.asked")
@@ -132,6 +134,13 @@ async def _until_stopped(
         asked.cancel()
         await asyncio.gather(hurried, asked, return_exceptions=True)
         node.result()
+
+
+def _let_the_collector_forget() -> None:
+    """What is there now stays until the end: the garbage collector need not look through it again. It did every 15
+    seconds at 500 runs a second, for 61 ms each time in which nothing fired."""
+    gc.collect()
+    gc.freeze()
 
 
 async def _hurry(running: Running, stopping: Stopping) -> None:

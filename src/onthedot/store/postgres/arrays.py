@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Any
 
-__all__ = ["bigints", "bigints_of", "tell_arrays", "texts", "texts_of"]
+__all__ = ["bigints", "bigints_of", "booleans", "booleans_of", "tell_arrays", "texts", "texts_of"]
 
 _COLUMNS = ("basetype", "range_subtype", "attrtypoids", "attrnames", "basetype_name", "range_subtype_name")
 _ARRAY = {**dict.fromkeys(_COLUMNS), "ns": "pg_catalog", "kind": b"b", "elemdelim": b","}
@@ -27,7 +27,7 @@ _KNOWN = [
     {**_ARRAY, "oid": 1016, "name": "_int8", "elemtype": 20, "elemtype_name": "bigint"},
     {**_ARRAY, "oid": 1000, "name": "_bool", "elemtype": 16, "elemtype_name": "boolean"},
 ]
-_BIGINT, _TEXT = 20, 25
+_BOOLEAN, _BIGINT, _TEXT = 16, 20, 25
 
 # What the server sends and takes: dimensions, whether there are nulls, the type of the elements; for the one dimension
 # its length and its lower bound; then each element behind its length, which is -1 for a null. All in network order.
@@ -35,6 +35,7 @@ _EMPTY = Struct(">iii")
 _HEAD = Struct(">iiiii")
 _LENGTH = Struct(">i")
 _SIZED_BIGINT = Struct(">iq")
+_SIZED_BOOLEAN = Struct(">i?")
 _NULL = _LENGTH.pack(-1)
 _IS_LITTLE = sys.byteorder == "little"
 
@@ -44,7 +45,11 @@ async def tell_arrays(connection: Any) -> None:
     with contextlib.suppress(AttributeError, KeyError, TypeError):
         settings = connection._protocol.get_settings()
         with contextlib.suppress(AttributeError, TypeError):
-            for oid, name, encoder, decoder in ((1016, "_int8", bigints, bigints_of), (1009, "_text", texts, texts_of)):
+            for oid, name, encoder, decoder in (
+                (1000, "_bool", booleans, booleans_of),
+                (1009, "_text", texts, texts_of),
+                (1016, "_int8", bigints, bigints_of),
+            ):
                 settings.add_python_codec(oid, name, "pg_catalog", [], "scalar", encoder, decoder, "binary")
         settings.register_data_types(_KNOWN)  # after these, which make it forget what it was told
 
@@ -71,10 +76,7 @@ def bigints(values: Sequence[int | None]) -> bytes:
 def bigints_of(data: bytes) -> list[int | None]:
     """`bigint[]` as the server gives it."""
     dimensions, nulls, _ = _EMPTY.unpack_from(data)
-    if not dimensions:
-        return []
-    _only_one(dimensions)
-    if nulls:
+    if dimensions != 1 or nulls:
         return [None if element is None else int.from_bytes(element, signed=True) for element in _elements(data)]
     raw = bytearray((len(data) - _HEAD.size) // 12 * 8)
     for nth in range(8):
@@ -83,6 +85,25 @@ def bigints_of(data: bytes) -> list[int | None]:
     if _IS_LITTLE:
         found.byteswap()
     return list(found)
+
+
+def booleans(values: Sequence[bool | None]) -> bytes:
+    """`boolean[]` as the server takes it."""
+    count = len(values)
+    if not count:
+        return _EMPTY.pack(0, 0, _BOOLEAN)
+    if None in values:
+        elements = [_NULL if value is None else _SIZED_BOOLEAN.pack(1, value) for value in values]
+        return _HEAD.pack(1, 1, _BOOLEAN, count, 1) + b"".join(elements)
+    sized = bytearray(5 * count)
+    sized[3::5] = b"\x01" * count
+    sized[4::5] = bytes(values)  # type: ignore[arg-type]  # no null is among them
+    return _HEAD.pack(1, 0, _BOOLEAN, count, 1) + sized
+
+
+def booleans_of(data: bytes) -> list[bool | None]:
+    """`boolean[]` as the server gives it."""
+    return [None if element is None else element != b"\0" for element in _elements(data)]
 
 
 def texts(values: Sequence[str | None]) -> bytes:
@@ -103,14 +124,13 @@ def texts(values: Sequence[str | None]) -> bytes:
 
 def texts_of(data: bytes) -> list[str | None]:
     """`text[]` as the server gives it."""
-    dimensions, _, _ = _EMPTY.unpack_from(data)
-    if not dimensions:
-        return []
-    _only_one(dimensions)
     return [None if element is None else str(element, "utf-8") for element in _elements(data)]
 
 
 def _elements(data: bytes) -> list[bytes | None]:
+    dimensions, _, _ = _EMPTY.unpack_from(data)
+    if dimensions > 1:
+        raise ValueError(f"an array of {dimensions} dimensions: no statement of ours has one")
     found: list[bytes | None] = []
     at = _HEAD.size
     while at < len(data):
@@ -119,8 +139,3 @@ def _elements(data: bytes) -> list[bytes | None]:
         found.append(None if size < 0 else data[at : at + size])
         at += max(size, 0)
     return found
-
-
-def _only_one(dimensions: int) -> None:
-    if dimensions != 1:
-        raise ValueError(f"an array of {dimensions} dimensions: no statement of ours has one")
