@@ -244,6 +244,7 @@ def _creates(mode: Mode, n: int) -> list[Scenario]:
 
 def _lateness(mode: Mode, seconds: int) -> list[Scenario]:
     found = []
+    machine = Entry("postgres", "bare_timer", label="a bare timer that fires nothing")
     for rate in (100, 500, 1000):
         peers = [Entry("apscheduler", "lateness")]
         if rate == 100 or mode == "full":
@@ -275,7 +276,11 @@ def _lateness(mode: Mode, seconds: int) -> list[Scenario]:
                 f"late-{rate}",
                 f"Lateness at {rate:,} firings per second",
                 "late_ms.p99",
-                [Entry("postgres", "lateness"), *([] if mode == "quick" else [Entry("sqlite", "lateness")]), *peers],
+                [
+                    Entry("postgres", "lateness"),
+                    *([] if mode == "quick" else [Entry("sqlite", "lateness"), machine]),
+                    *peers,
+                ],
                 # At 100/s what a firing costs is judged too, and CPU is counted in hundredths of a second.
                 {"rate": rate, "seconds": max(seconds, 6) if rate == 100 and mode == "quick" else seconds},
                 wanted=[*absolute, *relative, *(cpu if rate == 100 else [])],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bench.contest import play
 from bench.ours.creating import create_bulk, create_http, create_http_bulk, create_one, single_commits
 from bench.ours.drain import bare_webhooks, drain, drain_and_claim, drain_runs, drain_webhooks, drain_workers
-from bench.ours.lateness import lateness
+from bench.ours.lateness import bare_timer, lateness
 from bench.ours.listing import listing
 from bench.ours.mix import mix
 from bench.ours.seeding import seed
@@ -13,6 +13,7 @@ from bench.ours.soak import soak
 
 play(
     {
+        "bare_timer": bare_timer,
         "bare_webhooks": bare_webhooks,
         "create_bulk": create_bulk,
         "create_http": create_http,

@@ -10,8 +10,12 @@ from typing import Any
 from bench.contest import Cost, Tally, in_time, quantiles
 from bench.ours.parts import callables, create, opened, running, spec
 from bench.ours.seeding import analyze
+from onthedot.timerfd import KernelTimer
 
-__all__ = ["lateness"]
+__all__ = ["bare_timer", "lateness"]
+
+SPENT = 0.0003
+"""Seconds of computing at each instant: about what a firing takes of a node at 1,000 a second."""
 
 
 async def lateness(store: str, rate: int, seconds: int, at_once: bool = False, lead: float = 1.0) -> dict[str, Any]:
@@ -38,6 +42,33 @@ async def lateness(store: str, rate: int, seconds: int, at_once: bool = False, l
             async with asyncio.timeout(seconds + 60):
                 await executed.wait()
             return {"late_ms": quantiles(tally.late_ms), **cost.per_run(n)}
+
+
+async def bare_timer(store: str, rate: int, seconds: int) -> dict[str, Any]:
+    """How late this machine lets anybody be: a process that waits for each instant, notes it and computes for a while.
+    No store, no jobs; what it misses was taken by others who share the machine."""
+    n, began, late = rate * seconds, time.monotonic() + 0.5, list[float]()
+    done = asyncio.Event()
+
+    def ring() -> None:
+        while len(late) < n and (due := began + len(late) / rate) <= (now := time.monotonic()):
+            late.append((now - due) * 1000)
+            while time.monotonic() < now + SPENT:
+                pass
+        if len(late) < n:
+            timer.set(max(1e-6, began + len(late) / rate - time.monotonic()))
+        else:
+            done.set()
+
+    timer = KernelTimer(ring)
+    timer.set(0.5)
+    cost = Cost()
+    try:
+        async with asyncio.timeout(seconds + 60):
+            await done.wait()
+    finally:
+        timer.close()
+    return {"late_ms": quantiles(late), **cost.per_run(n)}
 
 
 def _instant(ms: int) -> str:

@@ -76,6 +76,11 @@ def test_nothing_is_early(sqlite: str):
     assert late["p50"] <= late["p99"]
 
 
+def test_the_machine_itself():
+    late = play("bare_timer", store="", rate=100, seconds=1)["late_ms"]
+    assert 0 <= late["min"] <= late["p50"] <= late["p99"]
+
+
 def test_creating(postgres_url: str):
     assert play("create_one", store=postgres_url, n=20)["rate"] > 0
     assert play("create_bulk", store=postgres_url, n=200)["rate"] > 0
