@@ -5,8 +5,9 @@ from __future__ import annotations
 from ipaddress import ip_address
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from yarl import URL
 
 from onthedot.targets.url import read_url
 
@@ -87,7 +88,13 @@ def test_what_is_no_url_is_refused_with_a_reason(text: str):
     assert str(caught.value)
 
 
+def test_a_host_is_written_small():
+    assert read_url("http://Example.COM/A")[0] == URL("http://example.com/A")
+    assert str(read_url("http://A.\U000100fb/")[0]) == "http://a.xn--8u7c/"
+
+
 @given(st.text(max_size=60).map(lambda text: "http://" + text))
+@example("http://A.\U000100fb")
 def test_any_text_is_read_or_refused_but_never_a_surprise(text: str):
     try:
         url, _ = read_url(text)

@@ -35,6 +35,8 @@ def read_url(text: str) -> tuple[URL, Address | None]:
     address = literal(raw)
     if address is None:
         _check_name(raw)
+        if raw != url.raw_host:  # beside a name that is not ASCII, capitals are left standing
+            url = url.with_host(raw)
     elif ":" not in raw and raw != str(address):
         url = url.with_host(str(address))
     return url.with_fragment(None), address
