@@ -1,7 +1,6 @@
 #!/bin/sh
 # Everything that `make test` runs: the checks beside the tests, told after them; then, with the machine for itself,
 # what measures time. All parts are run whatever the others say; one that fails fails the whole.
-# A third worker fills the time in which tests wait for real processes; a fourth only costs its own start.
 set -u
 cd "$(dirname "$0")/.."
 

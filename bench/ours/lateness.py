@@ -10,7 +10,7 @@ from typing import Any
 from bench.contest import Cost, Tally, in_time, quantiles
 from bench.ours.parts import callables, create, opened, running, spec
 from bench.ours.seeding import analyze
-from onthedot.timerfd import KernelTimer
+from onthedot.clock import SystemClock
 
 __all__ = ["bare_timer", "lateness"]
 
@@ -60,7 +60,7 @@ async def bare_timer(store: str, rate: int, seconds: int) -> dict[str, Any]:
         else:
             done.set()
 
-    timer = KernelTimer(ring)
+    timer = SystemClock().alarm(ring)
     timer.set(0.5)
     cost = Cost()
     try:

@@ -137,8 +137,8 @@ async def _until_stopped(
 
 
 def _let_the_collector_forget() -> None:
-    """What is there now stays until the end: the garbage collector need not look through it again. It did every 15
-    seconds at 500 runs a second, for 61 ms each time in which nothing fired."""
+    """What is there now stays until the end: the garbage collector need not look through it again. It did so
+    twice in 45 seconds at 500 runs a second, for 61 ms each time in which nothing fired; now for 1.5 to 3.7 ms."""
     gc.collect()
     gc.freeze()
 

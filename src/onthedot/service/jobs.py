@@ -29,7 +29,7 @@ __all__ = ["BATCH_LIMIT", "Answered", "JobVerbs"]
 
 BATCH_LIMIT = 5000
 BREATH = 32
-"""Checks between two breaths: a millisecond, in which nothing fires. (200 were 6 ms.)"""
+"""Checks between two breaths: one or two milliseconds, in which nothing fires. (200 were 6 ms.)"""
 Answered = Callable[[JobView | OnTheDotError], None]
 _log = logging.getLogger("onthedot.service")
 
