@@ -19,7 +19,11 @@ class DatabaseTime(SystemClock):
         self.highest = start_ms
 
     def now_ms(self) -> int:
-        return self._start_ms + int(self._loop.now * 1000 + 1e-6)  # a sum of sleeps may end a hair before its instant
+        return self.now_us() // 1000
+
+    def now_us(self) -> int:
+        hair = 1e-3  # a sum of sleeps may end so much before its instant
+        return self._start_ms * 1000 + int(self._loop.now * 1e6 + hair)
 
     def monotonic(self) -> float:
         return self._loop.now
@@ -38,7 +42,10 @@ class ProcessClock(SystemClock):
         self._began = began
 
     def now_ms(self) -> int:
-        return self._wall_ms + int(self._loop.now * 1000)
+        return self.now_us() // 1000
+
+    def now_us(self) -> int:
+        return self._wall_ms * 1000 + int(self._loop.now * 1e6)
 
     def monotonic(self) -> float:
         return self._began + self._loop.now

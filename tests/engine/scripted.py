@@ -10,7 +10,7 @@ from collections import defaultdict, deque
 from typing import Any
 
 from onthedot.errors import StoreUnavailable
-from onthedot.store import FinishReport
+from onthedot.store import FinishReport, News
 
 AWAY = StoreUnavailable("the database is away")
 
@@ -50,8 +50,8 @@ class ScriptedStore:
     async def held(self, node):
         return self._answer("held", node, [])
 
-    async def orders(self, node):
-        return self._answer("orders", node, [])
+    async def news(self, node):
+        return self._answer("news", node, News(now_us=1_700_000_000_000_000, orders=[]))
 
     async def beat(self, node, load):
         return self._answer("beat", load, None)

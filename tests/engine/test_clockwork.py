@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from onthedot.clock import FakeClock
-from onthedot.engine.clockreader import EVERY, ClockReader
 from onthedot.engine.clockwork import DatabaseClock
-from tests.engine.scripted import AWAY, ScriptedStore
 
 EPOCH = 1_700_000_000_000
 
@@ -103,31 +98,3 @@ def test_never_ahead_of_the_database(offset_us, answers):
         time.observe((stamped + offset_us) // 1000, sent / 1e6, arrived / 1e6)
         monotonic = arrived
         assert -time.offset_us <= offset_us + 1
-
-
-async def test_a_bare_question_for_the_time_is_closer_than_a_transaction(fake_clock):
-    """A beat's stamp is taken before its commit and arrives after it; the plain answer is what the window keeps."""
-    time = DatabaseClock(fake_clock)
-    sent = fake_clock.monotonic()
-    stamp = fake_clock.now_ms()
-    await fake_clock.advance(0.008)  # peers, commit, disk
-    time.observe(stamp, sent, fake_clock.monotonic())
-    assert time.now_ms() == fake_clock.now_ms() - 8
-    store = ScriptedStore()
-    store.script("now", fake_clock.now_ms())
-    reader = ClockReader(store=store, clock=fake_clock, time=time, rng=random.Random(1))
-    step = asyncio.ensure_future(reader.step())
-    await fake_clock.advance(0.001)
-    assert time.now_ms() == fake_clock.now_ms()
-    await fake_clock.advance(1.5 * EVERY)
-    assert step.done()
-
-
-async def test_no_answer_about_the_time_changes_nothing(fake_clock):
-    time, store = DatabaseClock(fake_clock), ScriptedStore()
-    time.observe(fake_clock.now_ms(), 0.0, 0.0)
-    store.script("now", AWAY)
-    step = asyncio.ensure_future(ClockReader(store=store, clock=fake_clock, time=time, rng=random.Random(1)).step())
-    await fake_clock.advance(1.5 * EVERY)
-    assert step.done()
-    assert time.now_ms() == fake_clock.now_ms()

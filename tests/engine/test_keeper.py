@@ -14,15 +14,14 @@ from onthedot.engine.clockwork import DatabaseClock
 from onthedot.engine.duties import UPKEEP_EVERY, Duties
 from onthedot.engine.health import Health
 from onthedot.engine.heart import Heart
-from onthedot.engine.holdings import Holdings
-from onthedot.engine.keeper import ORDERS, OrderReader, Watchman
+from onthedot.engine.keeper import NEWS, NewsReader, Watchman
 from onthedot.engine.lease import Lease
 from onthedot.engine.logfiles import LogFiles
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import Orders, SchedulerMessage
 from onthedot.engine.watch import Watch
 from onthedot.model.node import NodeLoad
-from onthedot.store import Beat, Order
+from onthedot.store import Beat, News, Order
 from tests.engine.scripted import AWAY, ScriptedStore
 from tests.engine.test_joblog import inline
 
@@ -36,15 +35,14 @@ class Bench:
         self.lease = Lease(clock, 5.0)
         self.watch = Watch(5.0)
         self.health = Health()
-        self.holdings = Holdings()
         self.mailbox: Mailbox[SchedulerMessage] = Mailbox(10)
         self.lost: list[float] = []
         self.looks: list[float] = []
-        self.orders = OrderReader(
+        self.news = NewsReader(
             "me",
             store=self.store,
             clock=clock,
-            holdings=self.holdings,
+            time=self.time,
             scheduler=self.mailbox,
             health=self.health,
             backoff=Backoff(self.rng),
@@ -60,7 +58,7 @@ class Bench:
             rng=self.rng,
             load=lambda: NodeLoad(held=3),
             lost=lambda: self.lost.append(clock.monotonic()),
-            ordered=self.orders.beat_said,
+            said=self._beat_said,
         )
         self.watchman = Watchman(
             "me",
@@ -69,9 +67,16 @@ class Bench:
             watch=self.watch,
             health=self.health,
             backoff=Backoff(self.rng),
-            rng=self.rng,
             look=lambda: self.looks.append(clock.monotonic()),
         )
+
+    def _beat_said(self, answer: Beat) -> None:
+        self.news.beat_said(answer.orders)
+        if answer.orphans:
+            self.watchman.orphans.ring()
+
+    def says(self, *orders: Order) -> News:
+        return News(now_us=self.clock.now_us(), orders=list(orders))
 
     def alive(self, *peers: tuple[str, int]) -> Beat:
         return Beat(now=self.clock.now_ms(), alive=True, peers=list(peers))
@@ -146,59 +151,76 @@ async def test_who_reads_that_it_was_declared_lost_says_so(bench, fake_clock):
 
 
 async def test_orders_are_passed_on(bench, fake_clock):
-    bench.holdings.add("1-1", 1)
     order = Order(run_id="1-1", token=1, what="cancel")
-    bench.store.script("orders", [order])
-    step = asyncio.ensure_future(bench.orders.step())
-    await fake_clock.advance(ORDERS)
-    assert step.done()
+    bench.store.script("news", bench.says(order))
+    step = asyncio.ensure_future(bench.news.step())
+    await fake_clock.advance(0.001)
+    assert step.done(), "the first look is at once, for the time"
     assert bench.mailbox.take_all() == [Orders([order])]
 
 
+async def test_news_are_asked_for_again_and_again(bench, fake_clock):
+    for number in range(1, 4):
+        step = asyncio.ensure_future(bench.news.step())
+        await fake_clock.advance(NEWS)
+        assert step.done()
+        assert len(bench.store.asked_for("news")) == number
+
+
+async def test_news_tell_the_time_more_closely_than_a_beat(bench, fake_clock):
+    """A beat's stamp is taken before its commit and arrives after it, and is rounded; what the window keeps is this."""
+    await fake_clock.advance(0.0007)
+    bench.time.observe(fake_clock.now_ms(), fake_clock.monotonic(), fake_clock.monotonic() + 0.008)
+    assert bench.time.now_us() == fake_clock.now_us() - 8700
+    bench.store.script("news", bench.says())
+    await bench.news.step()
+    assert bench.time.now_us() == fake_clock.now_us()
+
+
+async def test_without_an_answer_the_time_is_what_it_was(bench, fake_clock):
+    bench.time.observe(fake_clock.now_ms(), 0.0, 0.0)
+    bench.store.script("news", AWAY)
+    step = asyncio.ensure_future(bench.news.step())
+    await fake_clock.advance(0.2)
+    assert step.done()
+    assert bench.time.now_us() == fake_clock.now_us()
+
+
 async def test_a_hint_reads_orders_at_once(bench, fake_clock):
-    bench.holdings.add("1-1", 1)
-    bench.orders.hints.ring()
-    await bench.orders.step()
-    assert bench.store.asked_for("orders") == ["me"]
+    bench.news.hints.ring()
+    await bench.news.step()
+    assert bench.store.asked_for("news") == ["me"]
     assert bench.mailbox.take_all() == []
 
 
 async def test_a_beat_looks_for_orders_too(bench, fake_clock):
-    bench.holdings.add("1-1", 1)
-    step = asyncio.ensure_future(bench.orders.step())
-    await fake_clock.advance(ORDERS * 0.9)
+    bench.news.beat_said(False)
+    step = asyncio.ensure_future(bench.news.step())
+    await fake_clock.advance(NEWS * 0.9)
     bench.store.script("beat", bench.alive())
     await bench.heart.beat()
-    await fake_clock.advance(ORDERS * 0.9)
+    await fake_clock.advance(NEWS * 0.9)
     assert step.done()
-    assert bench.store.asked_for("orders") == [], "the beat said that there are none"
-    step = asyncio.ensure_future(bench.orders.step())
-    await fake_clock.advance(ORDERS * 0.2)
+    assert bench.store.asked_for("news") == [], "the beat said that there are none"
+    step = asyncio.ensure_future(bench.news.step())
+    await fake_clock.advance(NEWS * 0.2)
     assert step.done()
-    assert bench.store.asked_for("orders") == ["me"]
+    assert bench.store.asked_for("news") == ["me"]
 
 
 async def test_orders_that_a_beat_saw_are_read_at_once(bench, fake_clock):
-    bench.holdings.add("1-1", 1)
     order = Order(run_id="1-1", token=1, what="recall")
-    bench.store.script("orders", [order])
+    bench.store.script("news", bench.says(order))
     bench.store.script("beat", Beat(now=fake_clock.now_ms(), alive=True, peers=[], orders=True))
     await bench.heart.beat()
-    await bench.orders.step()
+    await bench.news.step()
     assert bench.mailbox.take_all() == [Orders([order])]
 
 
-async def test_who_holds_nothing_has_no_orders_to_read(bench):
-    bench.orders.hints.ring()
-    await bench.orders.step()
-    assert bench.store.asked == []
-
-
 async def test_orders_that_can_t_be_read_are_read_later(bench, fake_clock):
-    bench.holdings.add("1-1", 1)
-    bench.store.script("orders", AWAY)
-    bench.orders.hints.ring()
-    step = asyncio.ensure_future(bench.orders.step())
+    bench.store.script("news", AWAY)
+    bench.news.hints.ring()
+    step = asyncio.ensure_future(bench.news.step())
     await fake_clock.advance(0.2)
     assert step.done()
     assert not bench.health.ok
@@ -206,13 +228,15 @@ async def test_orders_that_can_t_be_read_are_read_later(bench, fake_clock):
 
 async def test_a_peer_that_stood_still_is_declared_lost_and_its_runs_taken_back(bench, fake_clock):
     await bench.beats(5, ("peer", 9))
-    await bench.watchman.look_around()
-    assert bench.store.asked_for("declare_lost") == [("peer", 9)]
     bench.store.script("reclaim", 2)
     await bench.watchman.look_around()
     assert bench.store.asked_for("declare_lost") == [("peer", 9)]
+    assert len(bench.store.asked_for("reclaim")) == 2, "until there is nothing left"
     assert bench.looks == [5.0]
     assert bench.store.asked_for("notify") == ["due"]
+    await bench.watchman.look_around()
+    assert bench.store.asked_for("declare_lost") == [("peer", 9)]
+    assert len(bench.store.asked_for("reclaim")) == 2, "a beat says if there are others"
 
 
 async def test_the_watchman_wakes_when_a_lease_ends_not_a_second_later(bench, fake_clock):
@@ -226,18 +250,30 @@ async def test_the_watchman_wakes_when_a_lease_ends_not_a_second_later(bench, fa
     assert bench.store.asked_for("declare_lost") == [("peer", 9)]
 
 
-async def test_taking_back_goes_on_each_second_whoever_declared_the_loss(bench, fake_clock):
+async def test_orphans_that_a_beat_saw_are_taken_back_at_once_whoever_declared_the_loss(bench, fake_clock):
     for number in range(1, 4):
         step = asyncio.ensure_future(bench.watchman.step())
-        await fake_clock.advance(1.0)
+        bench.store.script("beat", Beat(now=fake_clock.now_ms(), alive=True, peers=[], orphans=True))
+        await bench.heart.beat()
+        await fake_clock.settle()
         assert step.done()
         assert len(bench.store.asked_for("reclaim")) == number
 
 
+async def test_nobody_asks_for_orphans_that_no_beat_saw(bench, fake_clock):
+    step = asyncio.ensure_future(bench.watchman.step())
+    bench.store.script("beat", bench.alive())
+    await bench.heart.beat()
+    await fake_clock.advance(1.0)
+    assert step.done()
+    assert bench.store.asked_for("reclaim") == []
+
+
 async def test_a_watchman_without_a_database_comes_back(bench, fake_clock):
     bench.store.script("reclaim", AWAY)
+    bench.watchman.orphans.ring()
     step = asyncio.ensure_future(bench.watchman.step())
-    await fake_clock.advance(1.2)
+    await fake_clock.advance(0.2)
     assert step.done()
     assert not bench.health.ok
 

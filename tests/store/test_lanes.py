@@ -96,7 +96,7 @@ class TestReplace:
         old = await hands.one()
         await times.set(START + 2 * MINUTE)
         assert (await hands.claim()).runs == []
-        (order,) = await hands.store.orders("n1")
+        (order,) = (await hands.store.news("n1")).orders
         assert (order.run_id, order.token, order.what) == (old.id, 1, "cancel")
         from onthedot.model.run import Outcome
 

@@ -92,6 +92,7 @@ class TestReclaim:
         await hands.store.register(node_info("n1"))
         await hands.job()
         await hands.one()
+        assert not (await hands.store.beat("n1", NodeLoad())).orphans
         assert await hands.store.reclaim() == 0
 
     async def test_a_lost_one_s_runs_are_taken_over_at_once(self, hands: Hands, times: Times):
@@ -132,9 +133,13 @@ class TestReclaim:
         assert [row["losses"] for row in await hands.live()] == [0]
 
     async def test_whoever_sees_it_whenever(self, hands: Hands):
-        """Level-triggered: the row says it, not an event."""
+        """Level-triggered: the row says it, not an event; and each beat tells."""
+        await hands.store.register(node_info("m"))
         await self.held_by_lost(hands)
+        assert (await hands.store.beat("m", NodeLoad())).orphans
+        assert (await hands.store.beat("m", NodeLoad())).orphans
         assert await hands.store.reclaim() == 1
+        assert not (await hands.store.beat("m", NodeLoad())).orphans
         assert await hands.store.reclaim() == 0
 
     async def test_only_theirs_whatever_the_nodes_are_called(self, hands: Hands):
@@ -145,9 +150,19 @@ class TestReclaim:
         for name in "bcd":
             await hands.store.register(node_info(name))
         await hands.store.declare_lost("c", 0)
+        assert (await hands.store.beat("b", NodeLoad())).orphans
         assert await hands.store.reclaim() == 3
+        assert not (await hands.store.beat("b", NodeLoad())).orphans
         assert sorted(row["node"] for row in await hands.live() if row["state"] == "running") == ["b", "d"]
         assert await hands.store.reclaim() == 0
+
+    @pytest.mark.parametrize("orphan", ["a", "c", "e"])
+    async def test_a_beat_tells_wherever_their_names_are(self, hands: Hands, orphan: str):
+        for name in "bd":
+            await hands.store.register(node_info(name))
+        await hands.job()
+        await Hands(hands.store, orphan).one()
+        assert (await hands.store.beat("b", NodeLoad())).orphans
 
     async def test_unknown_nodes_are_lost_nodes(self, hands: Hands):
         await hands.job()

@@ -149,7 +149,7 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
     yield from of_one_job()
     yield "get_live", [1, f"55-{START + 55}"], "runs_pkey", 10
     yield "get_ended", [1, f"55-{START + 55}-h", START + 55], None, 10
-    yield "orders_of", ["n1"], None, 1100
+    yield "news_of", ["n1"], None, 1100
     yield "held_by", ["n1"], "runs_of_node", 1100
     yield "count_ended", [1, LATER], None, 10
     for kind in ("free", "cursor", "lane"):
@@ -233,11 +233,13 @@ class TestPostgres:
     async def test_runs_of_the_living_are_not_read(self, many_runs: Callable[[str, int], str]) -> None:
         connection = await asyncpg.connect(many_runs("postgres", 50_000), server_settings=SESSION)
         try:
-            sql, undone = Queries("postgres", NOW)["orphans"], connection.transaction()
+            queries, undone = Queries("postgres", NOW), connection.transaction()
             await undone.start()
             for node, most in (("n0", 1000 + LIMIT), ("n2", 1000 + LIMIT), ("n1", 0)):
                 await connection.execute(_NODE.format(node=node))
-                check("orphans", await executed(connection, sql, [LIMIT]), "runs_of_node", most)
+                check("orphans", await executed(connection, queries["orphans"], [LIMIT]), "runs_of_node", most)
+                beat = await executed(connection, queries["beat_at_once"], [node, 0, 0, None, False, None, None])
+                check("beat_at_once", beat, "runs_of_node", min(most, LIMIT))
             await undone.rollback()
         finally:
             await connection.close()

@@ -133,7 +133,7 @@ class Walk:
             del self.held[run.id]
 
     async def obey(self) -> None:
-        orders = [order for order in await self.store.orders(self.hands.node) if order.what == "recall"]
+        orders = [order for order in (await self.store.news(self.hands.node)).orders if order.what == "recall"]
         await self.store.give_back(self.hands.node, sorted((order.run_id, order.token) for order in orders))
         for order in orders:
             self.held.pop(order.run_id, None)

@@ -1,9 +1,9 @@
 """The engine: actors around the store that fire each run at its instant, and survive what happens meanwhile.
 
     hints → [Timer] ─Tick, Look→ [Scheduler] ═ one per run ⇒ [Monitor] ═ awaits ⇒ [Task] ─Result→ [Recorder]
-                                     ↑ Orders ── [OrderReader]       (at-most-once: through the [Gate] first)
-    [Heart] beats, [ClockReader] asks the time, [Watchman] declares the lost and takes back their runs, [Duties] keeps
-    house, [LogFiles] writes logs
+                                     ↑ Orders ── [NewsReader]        (at-most-once: through the [Gate] first)
+    [Heart] beats, [NewsReader] asks for orders and the time, [Watchman] declares the lost and takes back their runs,
+    [Duties] keeps house, [LogFiles] writes logs
 
 Each actor is a mailbox, private state and one loop that calls `step()`. Time, randomness, threads, the store and the
 targets come from outside, so that all of it runs under a fake clock or a virtual-time loop.

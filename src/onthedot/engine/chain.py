@@ -13,7 +13,6 @@ from onthedot.clock import Clock
 from onthedot.engine.agenda import Agenda
 from onthedot.engine.backoff import Backoff
 from onthedot.engine.claimer import Claimer
-from onthedot.engine.clockreader import ClockReader
 from onthedot.engine.clockwork import DatabaseClock
 from onthedot.engine.deadlines import Deadlines
 from onthedot.engine.duties import Duties
@@ -23,7 +22,7 @@ from onthedot.engine.health import Health
 from onthedot.engine.heart import BEAT, Heart
 from onthedot.engine.holdings import Holdings
 from onthedot.engine.joblog import Offload
-from onthedot.engine.keeper import OrderReader, Watchman
+from onthedot.engine.keeper import NewsReader, Watchman
 from onthedot.engine.lease import Lease
 from onthedot.engine.logfiles import LogFiles
 from onthedot.engine.mailbox import Mailbox
@@ -39,7 +38,7 @@ from onthedot.engine.task import Sender
 from onthedot.engine.timer import Timer
 from onthedot.engine.watch import Watch
 from onthedot.model.node import NodeLoad
-from onthedot.store import Finished
+from onthedot.store import Beat, Finished
 
 __all__ = ["Actor", "Chain"]
 
@@ -142,11 +141,11 @@ class Chain:
             health=health,
             backoff=backoff(),
         )
-        self.orders = OrderReader(
+        self.news = NewsReader(
             node_id,
             store=store,
             clock=clock,
-            holdings=holdings,
+            time=time,
             scheduler=to_scheduler,
             health=health,
             backoff=backoff(),
@@ -163,9 +162,8 @@ class Chain:
             every=min(BEAT, lease_seconds / 5),
             load=load,
             lost=lost,
-            ordered=self.orders.beat_said,
+            said=self._beat_said,
         )
-        self.clock_reader = ClockReader(store=store, clock=clock, time=time, rng=rng)
         self.watchman = Watchman(
             node_id,
             store=store,
@@ -173,7 +171,6 @@ class Chain:
             watch=self.watch,
             health=health,
             backoff=backoff(),
-            rng=rng,
             look=self.timer.look,
         )
         self.duties = Duties(
@@ -191,13 +188,12 @@ class Chain:
     def actors(self) -> dict[str, Actor]:
         actors: dict[str, Actor] = {
             "heart": self.heart,
-            "clock": self.clock_reader,
             "recorder": self.recorder,
             "gate": self.gate,
             "deadlines": self.deadlines,
             "scheduler": self.scheduler,
             "timer": self.timer,
-            "orders": self.orders,
+            "news": self.news,
             "watchman": self.watchman,
             "duties": self.duties,
         }
@@ -205,9 +201,14 @@ class Chain:
             actors["logs"] = self.logs
         return actors
 
+    def _beat_said(self, answer: Beat) -> None:
+        self.news.beat_said(answer.orders)
+        if answer.orphans:
+            self.watchman.orphans.ring()
+
     def hint(self, topic: str) -> None:
         """A hint from the store; it may be lost, it may come twice."""
         if topic == "due":
             self.timer.look()
         elif topic == "orders":
-            self.orders.hints.ring()
+            self.news.hints.ring()

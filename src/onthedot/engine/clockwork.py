@@ -1,8 +1,8 @@
 """The database's time, read off this machine's monotonic clock: never early, without trusting any wall clock.
 
-Answers of beats and claims carry the database's `now`. Monotonic arrival − that stamp is the offset plus the way back,
-so the smallest of the last 5 s errs only by the shortest way back, and only late. The stamp is rounded down to whole
-milliseconds, which errs late as well.
+Answers of beats, claims and questions for news carry the database's `now`. Monotonic arrival − that stamp is the offset
+plus the way back, so the smallest of the last 5 s errs only by the shortest way back, and only late. Stamps are rounded
+down to whole milliseconds, those of news to microseconds, which errs late as well.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["JUMP_US", "WINDOW_US", "DatabaseClock"]
 
 WINDOW_US = 5_000_000
 JUMP_US = 50_000
-_STAMP_US = 1000  # a stamp says "this millisecond": the truth is up to one later
+_STAMP_US = 1000  # a stamp may say "this millisecond": the truth is up to one later
 
 
 class DatabaseClock:
@@ -32,7 +32,10 @@ class DatabaseClock:
 
     def observe(self, stamp_ms: int, sent: float, arrived: float) -> None:
         """The database said it was `stamp_ms` somewhere between these two monotonic instants (seconds)."""
-        arrival, stamp = ceil(arrived * 1e6), stamp_ms * 1000
+        self.observe_us(stamp_ms * 1000, sent, arrived)
+
+    def observe_us(self, stamp: int, sent: float, arrived: float) -> None:
+        arrival = ceil(arrived * 1e6)
         offset = arrival - stamp
         least_possible = floor(sent * 1e6) - stamp - _STAMP_US
         if self._smallest and (self.offset_us < least_possible or offset < self.offset_us - JUMP_US):

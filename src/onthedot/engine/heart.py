@@ -1,5 +1,5 @@
 """The beat: each second "I am here", answered by the database's time, by whether we still count as alive, by the beats
-of the others and by whether there are orders. A loop of its own, so that nothing a node does can make it late."""
+of the others and by whether there are orders or orphans. A loop of its own: nothing a node does can make it late."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Heart:
         every: float = BEAT,
         load: Callable[[], NodeLoad],
         lost: Callable[[], None],
-        ordered: Callable[[bool], None] = lambda there_are: None,
+        said: Callable[[Beat], None] = lambda answer: None,
     ) -> None:
         self._node_id = node_id
         self._store = store
@@ -56,7 +56,7 @@ class Heart:
         self._every = every
         self._load = load
         self._lost = lost
-        self._ordered = ordered
+        self._said = said
         self._hung: set[asyncio.Future[Beat]] = set()
 
     async def step(self) -> None:
@@ -80,7 +80,7 @@ class Heart:
             return True
         self._lease.renew(sent)
         self._watch.observe(arrived, answer.peers)
-        self._ordered(answer.orders)
+        self._said(answer)
         return True
 
     async def _ask(self) -> Beat:

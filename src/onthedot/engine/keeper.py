@@ -1,48 +1,53 @@
-"""The Keeper: orders for this node, and what nodes do for each other: declare the lost, take back their runs.
+"""The Keeper: news for this node, and what nodes do for each other: declare the lost, take back their runs.
 
 (The beat has a loop of its own in `heart`, upkeep one in `duties`: none of them may wait for another.)
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from typing import Protocol
 
 from onthedot.clock import Clock
 from onthedot.engine.backoff import Backoff
+from onthedot.engine.clockwork import DatabaseClock
 from onthedot.engine.health import Health
-from onthedot.engine.holdings import Holdings
 from onthedot.engine.mailbox import Mailbox, Signal
 from onthedot.engine.messages import Orders, SchedulerMessage
 from onthedot.engine.watch import Watch
 from onthedot.errors import StoreUnavailable
-from onthedot.store import Order
+from onthedot.store import News
 from onthedot.telemetry import emit
 
-__all__ = ["ORDERS", "RECLAIM", "OrderReader", "OrderStore", "WatchStore", "Watchman"]
+__all__ = ["NEWS", "NewsReader", "NewsStore", "WatchStore", "Watchman"]
 
-ORDERS = 0.5
-"""Seconds between two looks; the answer to a beat is one too, so that makes one more a second. Half of what we promise:
-nothing starts later than a second after a cancel, an edit or a pause was acknowledged."""
-RECLAIM = 1.0
+NEWS = 0.55
+"""Seconds between two looks for orders. The answer to a beat is one too, and as this is a little more than half of the
+time between two beats, each is followed by one look. Half of what we promise: nothing starts later than a second after
+a cancel, an edit or a pause was acknowledged."""
+WATCH = 1.0
+"""Seconds between two looks at how the others' beats stand, which needs no store."""
 _INSTANT = 1e-6  # floating point: a sleep may end a hair before the sum it was computed from
 
 
-class OrderStore(Protocol):
-    async def orders(self, node: str) -> list[Order]: ...
+class NewsStore(Protocol):
+    async def news(self, node: str) -> News: ...
 
 
-class OrderReader:
-    """Reads what users want of runs that this node has: at once by hint, at the latest after half a second."""
+class NewsReader:
+    """Reads what users want of runs that this node has: at once by hint, at the latest after half a second.
+
+    And the time, which beats and claims tell as well, but those are transactions: the stamp is taken before the commit
+    and the disk, and arrives after them. A node that had only those was late by that much with every run.
+    """
 
     def __init__(
         self,
         node_id: str,
         *,
-        store: OrderStore,
+        store: NewsStore,
         clock: Clock,
-        holdings: Holdings,
+        time: DatabaseClock,
         scheduler: Mailbox[SchedulerMessage],
         health: Health,
         backoff: Backoff,
@@ -51,11 +56,11 @@ class OrderReader:
         self._node_id = node_id
         self._store = store
         self._clock = clock
-        self._holdings = holdings
+        self._time = time
         self._scheduler = scheduler
         self._health = health
         self._backoff = backoff
-        self._looked_at = clock.monotonic()
+        self._looked_at = clock.monotonic() - NEWS  # the first look at once: for the time
 
     def beat_said(self, there_are: bool) -> None:
         """A beat has looked whether there are any."""
@@ -70,22 +75,21 @@ class OrderReader:
         except TimeoutError:
             if self._left() > _INSTANT:
                 return  # a beat came in between
-        self._looked_at = self._clock.monotonic()
-        if not self._holdings:
-            return
+        self._looked_at = sent = self._clock.monotonic()
         try:
-            orders = await self._store.orders(self._node_id)
+            news = await self._store.news(self._node_id)
         except StoreUnavailable as error:
             self._health.failed(error)
             await self._clock.sleep(self._backoff.delay())
             return
+        self._time.observe_us(news.now_us, sent, self._clock.monotonic())
         self._health.worked()
         self._backoff.reset()
-        if orders:
-            await self._scheduler.put(Orders(orders))
+        if news.orders:
+            await self._scheduler.put(Orders(news.orders))
 
     def _left(self) -> float:
-        return self._looked_at + ORDERS - self._clock.monotonic()
+        return self._looked_at + NEWS - self._clock.monotonic()
 
 
 class WatchStore(Protocol):
@@ -97,9 +101,10 @@ class WatchStore(Protocol):
 
 
 class Watchman:
-    """Declares nodes lost that stood still for a lease; each second takes back the running rows of lost nodes.
+    """Declares nodes lost that stood still for a lease, and takes back the running rows of lost nodes.
 
-    Level-triggered: whoever finds such rows takes them, also if the one who declared the loss died right after.
+    Level-triggered: each beat of each node says whether there are such rows, and whoever hears it takes them, also if
+    the one who declared the loss died right after.
     """
 
     def __init__(
@@ -111,33 +116,42 @@ class Watchman:
         watch: Watch,
         health: Health,
         backoff: Backoff,
-        rng: random.Random,
         look: Callable[[], None],
     ) -> None:
+        self.orphans = Signal()
         self._node_id = node_id
         self._store = store
         self._clock = clock
         self._watch = watch
         self._health = health
         self._backoff = backoff
-        self._rng = rng
         self._look = look
 
     async def step(self) -> None:
-        await self._clock.sleep(self._until_next())
+        told = True
         try:
-            await self.look_around()
+            async with self._clock.timeout(self._until_next()):
+                await self.orphans.wait()
+        except TimeoutError:
+            told = False
+        try:
+            await self.look_around(told)
         except StoreUnavailable as error:
             self._health.failed(error)
             await self._clock.sleep(self._backoff.delay())
         else:
             self._backoff.reset()
 
-    async def look_around(self) -> None:
+    async def look_around(self, orphans: bool = False) -> None:
         for peer, beat in self._watch.suspects(self._clock.monotonic()):
             if await self._store.declare_lost(peer, beat):
                 emit("node.lost", node=peer, by=self._node_id)
+                orphans = True
             self._watch.forget(peer)
+        if orphans:
+            await self._take_back()
+
+    async def _take_back(self) -> None:
         found = 0
         while count := await self._store.reclaim():
             found += count
@@ -146,8 +160,5 @@ class Watchman:
             await self._store.notify("due")
 
     def _until_next(self) -> float:
-        wait = RECLAIM * self._rng.uniform(0.8, 1.0)
         deadline = self._watch.next_deadline()
-        if deadline is not None:
-            wait = min(wait, max(0.001, deadline - self._clock.monotonic()))
-        return wait
+        return WATCH if deadline is None else min(WATCH, max(0.001, deadline - self._clock.monotonic()))

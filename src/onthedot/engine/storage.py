@@ -6,20 +6,17 @@ from collections.abc import Callable
 from typing import Protocol
 
 from onthedot.engine.claimer import ClaimStore
-from onthedot.engine.clockreader import TimeStore
 from onthedot.engine.duties import DutyStore
 from onthedot.engine.gate import BeginStore
 from onthedot.engine.heart import BeatStore
-from onthedot.engine.keeper import OrderStore, WatchStore
+from onthedot.engine.keeper import NewsStore, WatchStore
 from onthedot.engine.recorder import RecordStore
 from onthedot.model.node import NodeInfo
 
 __all__ = ["EngineStore"]
 
 
-class EngineStore(
-    ClaimStore, BeginStore, RecordStore, OrderStore, WatchStore, BeatStore, TimeStore, DutyStore, Protocol
-):
+class EngineStore(ClaimStore, BeginStore, RecordStore, NewsStore, WatchStore, BeatStore, DutyStore, Protocol):
     async def register(self, info: NodeInfo) -> int: ...
 
     async def leave(self, node: str) -> None: ...

@@ -15,7 +15,7 @@ from onthedot.store.job_lists import JobFilter
 from onthedot.store.keys import FoundKey
 from onthedot.store.migrate import check_version, migrate
 from onthedot.store.nodes import Beat
-from onthedot.store.orders import Order
+from onthedot.store.orders import News, Order
 from onthedot.store.paging import Page
 from onthedot.store.postgres.driver import PostgresDriver
 from onthedot.store.run_lists import RunFilter
@@ -33,6 +33,7 @@ __all__ = [
     "Idempotency",
     "JobFilter",
     "NewJob",
+    "News",
     "Order",
     "Page",
     "RunFilter",

@@ -32,6 +32,7 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     alive: bool
     peers: list[tuple[str, int]]  # (node, its beat) of all others that are not lost
     orders: bool = False  # somebody wants something of runs that this node has
+    orphans: bool = False  # there are running rows of lost or unknown nodes
 
 
 class Nodes(Topic):
@@ -55,16 +56,19 @@ class Nodes(Topic):
         if self.driver.dialect == "postgres":
             (row,) = await self.driver.alone("beat_at_once", node, *said, repeatable=True)
             peers = list(zip(row["peers"], row["beats"], strict=True))
-            return Beat(now=row["now"], alive=row["alive"], peers=peers, orders=row["ordered"])
+            return Beat(now=row["now"], alive=row["alive"], peers=peers, orders=row["ordered"], orphans=row["orphaned"])
 
         async def body(tx: Transaction) -> Beat:
             row = await tx.row("beat", node, *said)
             peers = [(peer["id"], peer["beat"]) for peer in await tx.rows("peers", node)]
             if row is None:
                 return Beat(now=await tx.now(), alive=False, peers=peers)
-            return Beat(now=row["now"], alive=True, peers=peers, orders=bool(await tx.rows("orders_of", node)))
+            ordered = any(row["id"] for row in await tx.rows("news_of", node))
+            return Beat(now=row["now"], alive=True, peers=peers, orders=ordered)
 
-        return await self.driver.write(body)
+        answer = await self.driver.write(body)
+        orphans = await self.driver.read(lambda tx: tx.rows("orphans", 1), watched=True)  # nobody waits for the writer
+        return msgspec.structs.replace(answer, orphans=bool(orphans))
 
     async def declare_lost(self, node: str, beat_seen: int) -> bool:
         """Lost, if its beat still is the one that was watched standing still. True for the one who said it first."""

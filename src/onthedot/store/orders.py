@@ -18,7 +18,7 @@ from onthedot.store.run_ids import job_of
 from onthedot.store.specs import SpecCache
 from onthedot.store.topic import Topic
 
-__all__ = ["Order", "Orders"]
+__all__ = ["News", "Order", "Orders"]
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,19 +29,23 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     what: Literal["cancel", "recall", "gone"]
 
 
+class News(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node asks for between two beats."""
+
+    now_us: int  # the database's time; not a transaction's, whose commit and disk come after its stamp
+    orders: list[Order]
+
+
 class Orders(Topic):
     def __init__(self, driver: Driver) -> None:
         super().__init__(driver)
         self._present = SpecCache()
 
-    async def orders(self, node: str) -> list[Order]:
-        """What this node shall do with runs it holds."""
-
-        async def body(tx: Transaction) -> list[Order]:
-            rows = await tx.rows("orders_of", node)
-            return [Order(run_id=row["id"], token=row["token"], what=row["orders"]) for row in rows]
-
-        return await self.driver.read(body, watched=True)
+    async def news(self, node: str) -> News:
+        """The time, and what this node shall do with runs it holds."""
+        rows = await self.driver.read(lambda tx: tx.rows("news_of", node), watched=True)
+        orders = [Order(run_id=row["id"], token=row["token"], what=row["orders"]) for row in rows if row["id"]]
+        return News(now_us=rows[0]["now_us"], orders=orders)
 
     async def held(self, node: str) -> list[tuple[str, int]]:
         """Which runs are this node's, with their tokens: for a node that is not sure what a claim brought."""

@@ -1,6 +1,7 @@
 """Named statements: `-- name: lock_job` starts one, in any `.sql` file of a dialect's `queries` folder.
 
-`{now}` stands for the database's clock, `{of_job r j.id}` for "this row of `r` is a run of that job".
+`{now}` stands for the database's clock in ms, `{now_us}` in µs, `{of_job r j.id}` for "this row of `r` is a run of that
+job".
 
 A statement may hold `{where}`, `{order}` … places, and a fragment is a statement named `place.name` (`where.tag`):
 asking for `list_jobs+where.tag+where.state` puts the fragments into their places (several in `where` are joined with
@@ -35,10 +36,13 @@ into which each claim would have to write them again. With `ORDER BY id LIMIT 1`
 class Queries:
     """The statements of one dialect, by name; and the one setting that goes into rows."""
 
-    def __init__(self, dialect: str, now: str, texts: Iterable[str] | None = None) -> None:
+    def __init__(
+        self, dialect: str, now: str, texts: Iterable[str] | None = None, *, now_us: str | None = None
+    ) -> None:
         self.dialect = dialect
         self.lookahead = LOOKAHEAD_MS  # before its instant a run may be claimed; `open_store` sets it
         self._now = now
+        self._now_us = now_us or f"({now}) * 1000"
         self._parameter = _PARAMETER[dialect]
         self._statements: dict[str, str] = {}
         for text in texts if texts is not None else _files(dialect):
@@ -52,8 +56,9 @@ class Queries:
             self._statements[name] = self.render(_COMMENT.sub("", body).strip().removesuffix(";"))
 
     def render(self, text: str) -> str:
-        """Text with `{now}` and `{of_job …}` filled in."""
-        return _OF_JOB.sub(_RANGE[self.dialect], text).replace("{now}", self._now)
+        """Text with `{now}`, `{now_us}` and `{of_job …}` filled in."""
+        text = text.replace("{now}", self._now).replace("{now_us}", self._now_us)
+        return _OF_JOB.sub(_RANGE[self.dialect], text)
 
     def names(self) -> set[str]:
         """What the files define; compositions are not listed."""

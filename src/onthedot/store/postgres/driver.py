@@ -25,6 +25,7 @@ __all__ = ["NOW", "PostgresDriver"]
 
 T = TypeVar("T")
 NOW = "floor(extract(epoch from clock_timestamp()) * 1000)::bigint"  # a cast alone rounds: half a millisecond early
+NOW_US = "floor(extract(epoch from clock_timestamp()) * 1000000)::bigint"
 REPEATS = 8
 IDLE = 3000
 """ms that a transaction of ours may wait for its client. A node that froze or lost its network between two statements
@@ -115,7 +116,7 @@ class PostgresDriver:
 
     def __init__(self, address: Address, pool: Any, now: str) -> None:
         self.address = address
-        self.queries = Queries("postgres", now)
+        self.queries = Queries("postgres", now, now_us=NOW_US if now is NOW else None)
         self._lender = Lender(pool, address.timeout)
         self._notifier = Notifier(self._send)
         self._listeners: list[Listener] = []

@@ -39,7 +39,7 @@ class SqliteDriver:
     def __init__(self, path: str, clock: Clock, *, threads: bool = True) -> None:
         if sqlite3.sqlite_version_info < OLDEST:
             raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old: 3.38 or later is needed")
-        self.queries = Queries("sqlite", "now_ms()")
+        self.queries = Queries("sqlite", "now_ms()", now_us="now_us()")
         self._clock = clock
         self._memory = path == ":memory:"
         self._path = Path(path).expanduser()
@@ -89,6 +89,7 @@ class SqliteDriver:
     def _configured(self, raw: sqlite3.Connection) -> sqlite3.Connection:
         raw.row_factory = sqlite3.Row
         raw.create_function("now_ms", 0, self._clock.now_ms)
+        raw.create_function("now_us", 0, self._clock.now_us)
         for pragma in _PRAGMAS:
             raw.execute(pragma)
         return raw

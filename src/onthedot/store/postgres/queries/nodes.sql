@@ -12,7 +12,7 @@ RETURNING started_at;
 /* beat_at_once */
 
 -- name: beat_at_once
--- I am here; and what a node wants to know each second, in the same round trip.
+-- I am here; and what a node wants to know each second, in the same round trip. `orphaned` looks where `orphans` does.
 WITH me AS (
     UPDATE nodes SET beat = beat + 1, beat_at = {now}, held = $2, running = $3, lateness_ms = $4, draining = $5,
         offers = coalesce($6, offers), capacity = coalesce($7, capacity)
@@ -21,6 +21,17 @@ WITH me AS (
 )
 SELECT coalesce((SELECT beat_at FROM me), {now}) AS now, EXISTS (SELECT 1 FROM me) AS alive,
     EXISTS (SELECT 1 FROM runs WHERE node = $1 AND orders IS NOT NULL AND state = 'running') AS ordered,
+    EXISTS (
+        SELECT 1 FROM (
+            SELECT lag(id, 1, '') OVER (ORDER BY id) AS after, id AS before FROM nodes WHERE lost_at IS NULL
+        ) live
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM runs WHERE state = 'running' AND node > live.after AND node < live.before LIMIT 1
+        ) between_two
+    ) OR EXISTS (
+        SELECT 1 FROM runs
+        WHERE state = 'running' AND node > (SELECT coalesce(max(id), '') FROM nodes WHERE lost_at IS NULL)
+    ) AS orphaned,
     ARRAY(SELECT id FROM nodes WHERE lost_at IS NULL AND id <> $1 ORDER BY id) AS peers,
     ARRAY(SELECT beat FROM nodes WHERE lost_at IS NULL AND id <> $1 ORDER BY id) AS beats;
 

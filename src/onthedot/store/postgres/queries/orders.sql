@@ -1,7 +1,11 @@
 -- What a node is told about runs it holds, what it gives back; cancel and redrive.
 
--- name: orders_of
-SELECT id, token, orders FROM runs WHERE node = $1 AND orders IS NOT NULL AND state = 'running' ORDER BY id;
+-- name: news_of
+-- The time, and what users want of this node's runs: at least one row, without an id if they want nothing.
+SELECT n.now_us, r.id, r.token, r.orders
+FROM (SELECT {now_us} AS now_us) n
+LEFT JOIN runs r ON r.node = $1 AND r.orders IS NOT NULL AND r.state = 'running'
+ORDER BY r.id;
 
 -- name: held_by
 SELECT id, token FROM runs WHERE node = $1 AND state = 'running' ORDER BY id;

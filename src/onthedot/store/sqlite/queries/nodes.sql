@@ -15,7 +15,7 @@ RETURNING beat_at AS now;
 SELECT id, beat FROM nodes WHERE lost_at IS NULL AND id <> ?1 ORDER BY id;
 
 -- name: beat_at_once
-/* beat, peers and orders_of: no statement here both writes and tells of other tables, and there are no round trips to save */
+/* beat, peers, news_of and orphans: no statement here both writes and tells of other tables, and there are no round trips to save */
 
 -- name: declare_lost
 UPDATE nodes SET lost_at = {now} WHERE id = ?1 AND beat = ?2 AND lost_at IS NULL;
