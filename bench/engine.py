@@ -24,7 +24,7 @@ from onthedot.engine.waiting import first_of
 from onthedot.model.decoding import convert
 from onthedot.model.job import JobSpec
 from onthedot.model.run import ClaimedRun, Outcome
-from onthedot.store import Beat, Claim, Finished, FinishReport
+from onthedot.store import Beat, Claim, Finished, FinishReport, News, Want
 from onthedot.targets import Call, Callables, Targets, build_targets
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.log import log_events
@@ -60,14 +60,18 @@ class _Memory:
     async def register(self, info: Any) -> int:
         return self._now()
 
+    async def news(self, node: str) -> News:
+        return News(now_us=self._now() * 1000, orders=[])
+
     async def beat(self, node: str, load: Any) -> Beat:
         return Beat(alive=True, now=self._now(), peers=[])
 
-    async def claim(
-        self, node: str, *, offers: Sequence[str], level: int, limit: int, late: int, lookahead_ms: int, within_ms: int
-    ) -> Claim:
+    async def claim_each(self, node: str, wants: Sequence[Want], **named: Any) -> list[Claim]:
         await asyncio.sleep(self._seconds)
-        runs = [] if "function:noop" not in offers else self._due[: -limit - 1 : -1]
+        return [self._claim(want) for want in wants]
+
+    def _claim(self, want: Want) -> Claim:
+        runs = [] if "function:noop" not in want.offers else self._due[: -want.limit - 1 : -1]
         if runs:
             del self._due[-len(runs) :]
             self._held.update((run.id, run) for run in runs)

@@ -102,13 +102,13 @@ class Meter:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def claim(self, *args: Any, **named: Any) -> Any:
+    async def claim_each(self, *args: Any, **named: Any) -> Any:
         before = time.perf_counter()
-        claim = await self._store.claim(*args, **named)
-        if claim.runs:
+        claims = await self._store.claim_each(*args, **named)
+        if any(claim.runs for claim in claims):
             self.began = self.began or before
             self.claims_ms.append((time.perf_counter() - before) * 1000)
-        return claim
+        return claims
 
     async def finish(self, node: str, results: Sequence[Any]) -> Any:
         before = time.perf_counter()

@@ -89,10 +89,11 @@ class World:
 
     def _witness(self, process: str, method: str, answer: Any, arguments: tuple[Any, ...]) -> None:
         """The database's own diary. It is what the checker believes, beside the receiver and the users."""
-        if method == "claim":
-            for run in answer.runs:
-                self.history.append(Claimed(at=self.now, db=answer.now, node=arguments[0], run=run.id, token=run.token))
-            if answer.runs:
+        if method == "claim_each":
+            found = [(claim.now, run) for claim in answer for run in claim.runs]
+            for db, run in found:
+                self.history.append(Claimed(at=self.now, db=db, node=arguments[0], run=run.id, token=run.token))
+            if found:
                 self.point("claimed", process)
         elif method == "beat":
             if answer.alive:

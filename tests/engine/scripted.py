@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import Any
 
+from onthedot.clock import FakeClock
 from onthedot.errors import StoreUnavailable
 from onthedot.store import FinishReport, News
 
@@ -18,7 +19,8 @@ AWAY = StoreUnavailable("the database is away")
 class ScriptedStore:
     """`store.script("finish", AWAY, answer)`: the answers of the next calls, in order; then the usual one."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: FakeClock | None = None) -> None:
+        self._clock = clock or FakeClock()
         self.asked: list[tuple[str, Any]] = []
         self._answers: defaultdict[str, deque[Any]] = defaultdict(deque)
 
@@ -44,14 +46,14 @@ class ScriptedStore:
     async def begin(self, node, fences):
         return self._answer("begin", list(fences), {run_id for run_id, _ in fences})
 
-    async def claim(self, node, *, offers, level, limit, late, lookahead_ms, within_ms):
-        return self._answer("claim", (list(offers), limit), None)
+    async def claim_each(self, node, wants, *, level, lookahead_ms, within_ms):
+        return [self._answer("claim", (list(want.offers), want.limit), None) for want in wants]
 
     async def held(self, node):
         return self._answer("held", node, [])
 
     async def news(self, node):
-        return self._answer("news", node, News(now_us=1_700_000_000_000_000, orders=[]))
+        return self._answer("news", node, News(now_us=self._clock.now_us(), orders=[]))
 
     async def beat(self, node, load):
         return self._answer("beat", load, None)
@@ -66,7 +68,7 @@ class ScriptedStore:
         return self._answer("notify", topic, None)
 
     async def now(self):
-        return self._answer("now", None, 1_700_000_000_000)
+        return self._answer("now", None, self._clock.now_ms())
 
     async def settle_in_passing(self):
         return self._answer("settle_in_passing", None, 0)

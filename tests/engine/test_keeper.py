@@ -30,7 +30,7 @@ class Bench:
     def __init__(self, clock: FakeClock) -> None:
         self.clock = clock
         self.rng = random.Random(1)
-        self.store = ScriptedStore()
+        self.store = ScriptedStore(clock)
         self.time = DatabaseClock(clock)
         self.lease = Lease(clock, 5.0)
         self.watch = Watch(5.0)

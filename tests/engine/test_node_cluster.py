@@ -195,7 +195,7 @@ async def test_results_wait_for_the_database(cluster, fake_clock):
 async def test_a_lost_answer_to_a_claim_orphans_nothing(cluster, fake_clock):
     node = await cluster.node()
     await fake_clock.advance(0.1)
-    node.way.lose = {"claim"}
+    node.way.lose = {"claim_each"}
     job = await cluster.create(spec(schedule=due_in(50)))
     await fake_clock.advance(2.0)
     run = await cluster.run(job.id)

@@ -73,7 +73,9 @@ class World:
                 member.way.away = not member.way.away
             case 2 | 3:
                 member.way.lose.add(
-                    self.random.choice(("claim", "finish", "begin", "beat", "give_back", "held", "register", "leave"))
+                    self.random.choice(
+                        ("claim_each", "news", "finish", "begin", "beat", "give_back", "held", "register", "leave")
+                    )
                 )
             case 4:
                 member.way.freeze()

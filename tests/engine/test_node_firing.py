@@ -341,7 +341,7 @@ async def test_a_node_that_offers_nothing_beats_and_claims_nothing(cluster, fake
     await cluster.create(spec(schedule=due_in(100)))
     await fake_clock.advance(5)
     assert node.node.ready
-    assert "claim" not in node.way.asked
+    assert "claim_each" not in node.way.asked
     assert [info.capacity for info in await cluster.store.list_nodes()] == [0]
 
 

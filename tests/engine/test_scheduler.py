@@ -30,7 +30,7 @@ class Bench:
     def __init__(self, clock: FakeClock, **settings) -> None:
         self.clock = clock
         self.now = clock.now_ms()
-        self.store = ScriptedStore()
+        self.store = ScriptedStore(clock)
         self.sender = FakeSender("webhook", "function:reports", now=clock.now_ms)
         self.settings = EngineSettings(**{"next_job_count": 10, "concurrency": 4, "function_processes": 2, **settings})
         self.slots = Slots(
@@ -40,6 +40,7 @@ class Bench:
             hold_most=self.settings.next_job_count,
         )
         self.crashes: list[BaseException] = []
+        self.health = Health()
         self.chain = Chain(
             "me",
             store=self.store,
@@ -50,7 +51,7 @@ class Bench:
             settings=self.settings,
             offload=inline,
             lateness=Lateness(clock),
-            health=Health(),
+            health=self.health,
             load=NodeLoad,
             lost=lambda: None,
             crashed=self.crashes.append,
@@ -138,17 +139,17 @@ async def test_what_is_due_already_starts_with_the_answer(bench, fake_clock):
 async def test_a_slow_claim_does_not_delay_what_is_held(bench, fake_clock):
     answer = asyncio.get_running_loop().create_future()
 
-    async def claim(*args, **kwargs):
+    async def claim_each(*args, **kwargs):
         return await answer
 
-    bench.store.claim = claim
+    bench.store.claim_each = claim_each
     bench.take(bench.run("1-1", due_in=100))
     bench.scheduler.handle(LOOK)
     await fake_clock.advance(0.1)
     bench.scheduler.handle(TICK)
     await fake_clock.settle()
     assert bench.sender.sent == ["1-1"]
-    answer.set_result(bench.claim())
+    answer.set_result([bench.claim(), bench.claim()])
     await fake_clock.settle()
 
 
@@ -268,6 +269,24 @@ async def test_ready_runs_that_could_not_be_taken_are_no_reason_to_spin(fake_clo
     bench.store.script("claim", *[bench.claim(next_ready=bench.now) for _ in range(20)])
     await bench.look()
     assert len(bench.store.asked_for("claim")) == 2
+
+
+async def test_what_was_claimed_before_the_store_went_away_is_kept(bench, fake_clock):
+    """One kind's claim came through, the next one's did not: the first is ours, and rows are compared before more."""
+
+    async def claim_each(*args, **kwargs):
+        return [bench.claim(bench.run("1-1", due_in=500))]
+
+    bench.store.claim_each = claim_each
+    await bench.look()
+    assert bench.slots.held == 1
+    assert bench.chain.holdings.snapshot() == {"1-1": 1}
+    assert not bench.health.ok
+    bench.store.script("held", [("1-1", 1)])
+    await fake_clock.advance(0.2)
+    bench.scheduler.handle(LOOK)
+    await fake_clock.settle()
+    assert [name for name, _ in bench.store.asked] == ["held"]
 
 
 async def test_without_a_good_lease_nothing_is_started(bench, fake_clock):
@@ -455,16 +474,16 @@ async def test_closing_gives_back_what_is_held_and_what_a_claim_still_brings(fak
     bench = Bench(fake_clock)
     answer = asyncio.get_running_loop().create_future()
 
-    async def claim(*args, **kwargs):
+    async def claim_each(*args, **kwargs):
         return await answer
 
-    bench.store.claim = claim  # type: ignore[method-assign]  # an answer that takes its time
+    bench.store.claim_each = claim_each  # type: ignore[method-assign]  # an answer that takes its time
     bench.take(bench.run("1-1", due_in=1000))
     bench.scheduler.handle(LOOK)
     closing = asyncio.ensure_future(bench.scheduler.close(5.0))
     await fake_clock.settle()
     assert not closing.done()
-    answer.set_result(bench.claim(bench.run("2-1")))
+    answer.set_result([bench.claim(bench.run("2-1")), bench.claim()])
     await fake_clock.settle()
     await closing
     assert {item.run_id for item in bench.written if isinstance(item, Return)} == {"1-1", "2-1"}
@@ -476,10 +495,10 @@ async def test_closing_does_not_wait_for_ever_for_a_claim(fake_clock):
     bench = Bench(fake_clock)
     never = asyncio.get_running_loop().create_future()
 
-    async def claim(*args, **kwargs):
+    async def claim_each(*args, **kwargs):
         return await never
 
-    bench.store.claim = claim  # type: ignore[method-assign]  # no answer at all
+    bench.store.claim_each = claim_each  # type: ignore[method-assign]  # no answer at all
     bench.scheduler.handle(LOOK)
     closing = asyncio.ensure_future(bench.scheduler.close(5.0))
     await fake_clock.advance(4.9)

@@ -19,6 +19,7 @@ from onthedot.model.schedule import Schedule
 from onthedot.model.target import WebhookTarget
 from onthedot.plan import Decision, on_outcome
 from onthedot.store import Claim, Finished, FinishReport, NewJob, RunFilter, Store
+from onthedot.store.claims import Seen
 from onthedot.store.driver import Row, Transaction
 
 OK = Outcome(kind="ok")
@@ -74,9 +75,17 @@ class Hands:
         level: int = LEVEL,
         late: int | None = None,
         within_ms: int | None = None,
+        seen: Seen | None = None,
     ) -> Claim:
         return await self.store.claim(
-            self.node, offers=offers, level=level, limit=limit, late=late, lookahead_ms=2000, within_ms=within_ms
+            self.node,
+            offers=offers,
+            level=level,
+            limit=limit,
+            late=late,
+            lookahead_ms=2000,
+            within_ms=within_ms,
+            seen=seen,
         )
 
     async def one(self) -> ClaimedRun:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
+from onthedot.errors import StoreUnavailable
 from onthedot.model.duration import Duration
 from onthedot.model.instant import format_instant
+from onthedot.model.level import LEVEL
 from onthedot.model.node import NodeLoad
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import CommandTarget, FunctionTarget
-from onthedot.store import Store
-from onthedot.store.claims import Floor
+from onthedot.model.target import CommandTarget, FunctionTarget, requires
+from onthedot.store import Claim, Store, Want
+from onthedot.store.claims import Floor, Seen
 from onthedot.store.specs import SpecCache
 from tests.store.conftest import START, Times
 from tests.store.hands import Hands, at, every, node_info, spec
@@ -100,6 +105,79 @@ class TestWhoMayTakeIt:
         await hands.create(*[spec(at(START + after)) for after in (9000, 1000, 5000, 3000)])
         await times.advance(10_000)
         assert [run.due_at - START for run in (await hands.claim(2)).runs] == [1000, 3000]
+
+
+class TestALookForSeveralPools:
+    async def look(self, hands: Hands, *pools: list[str]) -> list[Seen]:
+        return await hands.store.look(pools, level=LEVEL, lookahead_ms=2000, within_ms=900)
+
+    async def test_says_for_each_where_there_is_something(self, hands: Hands, times: Times):
+        await hands.create(
+            spec(at(START + 1000)),
+            spec(every(1000), target=CommandTarget(command="c")),
+            spec(every(1000), target=FunctionTarget(function="mod:f"), overlap="skip"),
+            spec(at(START + 9000), target=FunctionTarget(function="other:f")),
+        )
+        await times.set(START + 1000)
+        pools = [["webhook"], ["command:b", "command:c"], ["function:mod", "function:other"], ["command:none"]]
+        seen = await self.look(hands, *pools)
+        assert [(there.free, there.cursors, there.lanes) for there in seen] == [
+            (True, False, False),
+            (False, True, False),
+            (False, False, True),
+            (False, False, False),
+        ]
+        assert [there.nothing for there in seen] == [False, False, False, True]
+        assert [there.next_ready for there in seen] == [None, None, START + 8100, None]
+        assert {there.now for there in seen} == {START + 1000}
+
+    async def test_and_a_claim_goes_by_it(self, hands: Hands, times: Times):
+        await hands.create(spec(at(START + 1000)), spec(at(START + 1000), target=CommandTarget(command="c")))
+        await times.set(START + 1000)
+        for offers, there in zip(pools := [["webhook"], ["command:c"]], await self.look(hands, *pools), strict=True):
+            claim = await hands.claim(offers=offers, within_ms=900, seen=there)
+            assert [requires(run.spec.target) for run in claim.runs] == offers
+        (there, _) = await self.look(hands, *pools)
+        assert there.nothing
+        assert (await hands.claim(within_ms=900, seen=there)).runs == []
+
+    async def wants(self, hands: Hands) -> list[Claim]:
+        wants = [Want(offers=["webhook"], limit=1), Want(offers=["command:c"], limit=5, late=5)]
+        return await hands.store.claim_each("n1", wants, level=LEVEL, lookahead_ms=2000, within_ms=900)
+
+    async def test_each_pool_gets_what_it_wants(self, hands: Hands, times: Times):
+        command = CommandTarget(command="c")
+        await hands.create(*[spec(at(START + 1000), target=target) for target in (None, None, command, command)])
+        await times.set(START + 1000)
+        assert [len(claim.runs) for claim in await self.wants(hands)] == [1, 2]
+        assert [len(claim.runs) for claim in await self.wants(hands)] == [1, 0]
+        assert [len(claim.runs) for claim in await self.wants(hands)] == [0, 0]
+
+    async def test_what_was_claimed_is_told_though_the_next_claim_got_no_answer(
+        self, hands: Hands, times: Times, monkeypatch: pytest.MonkeyPatch
+    ):
+        await hands.create(spec(at(START + 1000)), spec(at(START + 9000), target=CommandTarget(command="c")))
+        claim = hands.store.claim
+
+        async def not_commands(node: str, *, offers: Sequence[str], **more: Any) -> Claim:
+            if offers != ["webhook"]:
+                raise StoreUnavailable("away")
+            return await claim(node, offers=offers, **more)
+
+        monkeypatch.setattr(hands.store, "claim", not_commands)
+        with pytest.raises(StoreUnavailable):
+            await self.wants(hands)  # nothing is due yet, so nothing is to be told
+        await times.set(START + 1000)
+        (claimed,) = await self.wants(hands)
+        assert [run.due_at for run in claimed.runs] == [START + 1000]
+
+    async def test_what_was_seen_may_be_gone(self, hands: Hands, times: Times):
+        await hands.job(at(START + 1000))
+        await times.set(START + 1000)
+        (there,) = await self.look(hands, ["webhook"])
+        assert len((await Hands(hands.store, "n2").claim()).runs) == 1
+        claim = await hands.claim(within_ms=900, seen=there)
+        assert (claim.runs, claim.now) == ([], START + 1000)
 
 
 class TestWhatIsReadyAhead:

@@ -15,6 +15,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from onthedot.store.driver import Rows
 from onthedot.store.postgres.driver import NOW, SESSION
 from onthedot.store.queries import Queries
 from tests.services.postgres import in_own_loop
@@ -122,7 +123,7 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
             ("pick_lanes", "runs_lanes"),
         ):
             yield name, ["n9", ["webhook", "command:c"], 1, LIMIT, LIMIT // 2, floor], index, 12 * LIMIT
-        yield "peek", [["webhook", "command:c"], 1, 1000, floor, 1000], "runs_free", 300
+        yield "peek", [Rows([["webhook", 0], ["command:c", 1]]), 1, 1000, floor, 1000], "runs_free", 300
     middle = START + size // 2
     for low, high, place in (
         (0, LAST, [LAST, ANY_ID]),
@@ -251,7 +252,8 @@ async def executed(connection: Any, sql: str, args: Sequence[Any]) -> dict[str, 
     await transaction.start()
     try:
         await connection.execute(f"PREPARE asked AS {sql}")
-        values = ", ".join(map(literal, args))
+        flat = [each for arg in args for each in (arg.columns() if isinstance(arg, Rows) else [arg])]
+        values = ", ".join(map(literal, flat))
         text = await connection.fetchval(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE asked({values})")
         await connection.execute("DEALLOCATE asked")
     finally:
@@ -324,7 +326,8 @@ class TestSqlite:
 
 
 def texts(args: Sequence[Any]) -> list[Any]:
-    return [json.dumps(arg) if isinstance(arg, list) else arg for arg in args]
+    plain = [arg.rows if isinstance(arg, Rows) else arg for arg in args]
+    return [json.dumps(arg) if isinstance(arg, list) else arg for arg in plain]
 
 
 def explained(raw: sqlite3.Connection, sql: str, args: Sequence[Any]) -> str:

@@ -15,15 +15,15 @@ from onthedot.engine.slots import Pool
 from onthedot.errors import StoreUnavailable
 from onthedot.model.level import LEVEL
 from onthedot.plan import on_time_share
-from onthedot.store import Claim
+from onthedot.store import Claim, Want
 
 __all__ = ["ClaimStore", "Claimer"]
 
 
 class ClaimStore(Protocol):
-    async def claim(
-        self, node: str, *, offers: Sequence[str], level: int, limit: int, late: int, lookahead_ms: int, within_ms: int
-    ) -> Claim: ...
+    async def claim_each(
+        self, node: str, wants: Sequence[Want], *, level: int, lookahead_ms: int, within_ms: int
+    ) -> list[Claim]: ...
 
     async def held(self, node: str) -> list[Fence]: ...
 
@@ -49,31 +49,26 @@ class Claimer:
         self._rng = rng
 
     async def claim(self, pools: Sequence[Pool]) -> Claimed | Missed:
-        """One claim per kind that has room: functions must not wait for webhooks, nor take their room."""
-        claims: list[tuple[str, int, Claim]] = []
-        for pool in pools:
-            limit = pool.room
-            if limit <= 0:
-                continue
-            late = pool.backlog.room(on_time_share(limit))
-            sent = self._clock.monotonic()
-            try:
-                claim = await self._store.claim(
-                    self._node_id,
-                    offers=pool.offers,
-                    level=LEVEL,
-                    limit=limit,
-                    late=late,
-                    lookahead_ms=self._lookahead_ms,
-                    within_ms=self._soon(),
-                )
-            except StoreUnavailable as error:
-                return Missed(claims, error)
-            self._time.observe(claim.now, sent, self._clock.monotonic())
-            claims.append((pool.name, limit, claim))
+        """For each kind that has room: functions must not wait for webhooks, nor take their room."""
+        pools = [pool for pool in pools if pool.room]  # it was so a moment ago
+        if not pools:
+            return Claimed([])
+        wants = [_want(pool) for pool in pools]
+        sent = self._clock.monotonic()
+        try:
+            claims = await self._store.claim_each(
+                self._node_id, wants, level=LEVEL, lookahead_ms=self._lookahead_ms, within_ms=self._soon()
+            )
+        except StoreUnavailable as error:
+            return Missed([], error)
+        self._time.observe(claims[0].now, sent, self._clock.monotonic())
+        for claim in claims:
             for run in claim.runs:  # ours from here on, before anything else can look
                 self._holdings.add(run.id, run.token)
-        return Claimed(claims)
+        brought = [(pool.name, want.limit, claim) for pool, want, claim in zip(pools, wants, claims, strict=False)]
+        if len(claims) < len(wants):
+            return Missed(brought, StoreUnavailable("it went away between two kinds of runs"))
+        return Claimed(brought)
 
     def _soon(self) -> int:
         """How long before its instant a run that may be held ahead is claimed at the latest, with all that is ready by
@@ -88,3 +83,8 @@ class Claimer:
             return Rows(await self._store.held(self._node_id), before)
         except StoreUnavailable as error:
             return Missed([], error)
+
+
+def _want(pool: Pool) -> Want:
+    limit = pool.room
+    return Want(offers=list(pool.offers), limit=limit, late=pool.backlog.room(on_time_share(limit)))

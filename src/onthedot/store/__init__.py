@@ -6,7 +6,7 @@ from onthedot.clock import Clock, SystemClock
 from onthedot.errors import SettingsError, StoreError
 from onthedot.model.sync import SyncReport
 from onthedot.plan import LOOKAHEAD_MS
-from onthedot.store.claims import Claim
+from onthedot.store.claims import Claim, Want
 from onthedot.store.creating import NewJob
 from onthedot.store.driver import Driver
 from onthedot.store.finishes import Finished, FinishReport
@@ -40,6 +40,7 @@ __all__ = [
     "Store",
     "StoreStats",
     "SyncReport",
+    "Want",
     "open_driver",
     "open_store",
 ]

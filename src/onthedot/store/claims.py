@@ -10,22 +10,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import NamedTuple
 
 import msgspec
 
+from onthedot.errors import StoreUnavailable
 from onthedot.model.job import JobRecord
 from onthedot.model.run import ClaimedRun, run_id
 from onthedot.plan import due_at, in_backlog, on_claim, on_time_share, shares
 from onthedot.store.claim_batch import ClaimBatch
-from onthedot.store.driver import Driver, Row, Transaction
+from onthedot.store.driver import Driver, Row, Rows, Transaction
 from onthedot.store.free_runs import free_runs
 from onthedot.store.lanes import claim_lanes
 from onthedot.store.run_rows import claimed_run
 from onthedot.store.settling import Settling
 from onthedot.store.specs import SpecCache
 
-__all__ = ["Claim", "Claims", "Floor"]
+__all__ = ["Claim", "Claims", "Floor", "Seen", "Want"]
 
 _NOTHING = 2**62  # ms: everything is due within them
 
@@ -37,6 +37,30 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     runs: list[ClaimedRun]
     skipped: int = 0  # ledger rows written for slots that will not fire
     next_ready: int | None = None  # when to look again; `now`: there is more already; None: none in sight
+
+
+class Want(msgspec.Struct, frozen=True, kw_only=True):
+    """What one pool of a node can take: no more than `limit` runs, and of the backlog no more than `late`."""
+
+    offers: Sequence[str]
+    limit: int
+    late: int | None = None
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What a look saw for one pool: where there is something to claim, and when to look again if there is not."""
+
+    now: int
+    free: bool = False
+    cursors: bool = False
+    lanes: bool = False
+    next_ready: int | None = None
+    floor: int = 0
+    unbounded: bool = False
+
+    @property
+    def nothing(self) -> bool:
+        return not (self.free or self.cursors or self.lanes)
 
 
 class Floor:
@@ -72,6 +96,52 @@ class Claims(Settling):
         self._floors: dict[tuple[str, ...], Floor] = {}
         self._taken: dict[tuple[str, ...], tuple[int, int]] = {}
 
+    async def claim_each(
+        self, node: str, wants: Sequence[Want], *, level: int, lookahead_ms: int, within_ms: int | None = None
+    ) -> list[Claim]:
+        """For each of them what there is, after one look for all. Fewer answers than wants: the store went away after
+        these, and what was claimed is claimed."""
+        seen = await self.look(
+            [want.offers for want in wants], level=level, lookahead_ms=lookahead_ms, within_ms=within_ms
+        )
+        claims: list[Claim] = []
+        try:
+            for want, there in zip(wants, seen, strict=True):
+                claim = await self.claim(
+                    node,
+                    offers=want.offers,
+                    level=level,
+                    limit=want.limit,
+                    late=want.late,
+                    lookahead_ms=lookahead_ms,
+                    within_ms=within_ms,
+                    seen=there,
+                )
+                claims.append(claim)
+        except StoreUnavailable:
+            if not any(claim.runs for claim in claims):
+                raise
+        return claims
+
+    async def look(
+        self, pools: Sequence[Sequence[str]], *, level: int, lookahead_ms: int, within_ms: int | None = None
+    ) -> list[Seen]:
+        """What there is to claim for each of these pools of offers: one statement, without a transaction. `within_ms`:
+        what is ready ahead of its time is left until one is due so soon."""
+        now = asyncio.get_running_loop().time()
+        floors = [self._floors.setdefault(tuple(offers), Floor()) for offers in pools]
+        begun = [floor.begin(now) for floor in floors]
+        lowest = min(bound for bound, _ in begun)
+        offered = Rows([(offer, number) for number, offers in enumerate(pools) for offer in offers])
+        soon, leave = _patience(lookahead_ms, within_ms)
+        rows = await self.driver.read(lambda tx: tx.rows("peek", offered, level, soon, lowest, leave), watched=True)
+        of_pool = {row["pool"]: row for row in rows}
+        seen = [_seen(of_pool[number], *floor) for number, floor in enumerate(begun)]
+        for floor, there in zip(floors, seen, strict=True):
+            if there.unbounded and there.nothing:
+                floor.end((), there.now)
+        return seen
+
     async def claim(
         self,
         node: str,
@@ -82,46 +152,39 @@ class Claims(Settling):
         lookahead_ms: int,
         late: int | None = None,
         within_ms: int | None = None,
+        seen: Seen | None = None,
     ) -> Claim:
         """Runs that are ready and that `node` can run become its own; their jobs go on to the next slot. `late`: of the
-        backlog no more than so many. `within_ms`: what is ready ahead of its time is left until one is due so soon.
-
-        A look goes first, without a transaction: if nothing is there, that was all; if something is, only where."""
-        key = tuple(offers)
-        floor = self._floors.setdefault(key, Floor())
-        bound, unbounded = floor.begin(asyncio.get_running_loop().time())
-        soon, leave = (lookahead_ms // 2, _NOTHING) if within_ms is None else (within_ms, within_ms)
-        seen = await self.driver.read(lambda tx: tx.row("peek", list(offers), level, soon, bound, leave), watched=True)
-        assert seen is not None
-        now, due = seen["now"], _Due(bool(seen["free"]), bool(seen["cursors"]), bool(seen["lanes"]))
-        if not any(due):
-            if unbounded:
-                floor.end((), now)
-            return Claim(now=now, runs=[], next_ready=seen["next"])
+        backlog no more than so many. `seen`: what a look for these offers saw of late; if nothing, that was all."""
+        if seen is None:
+            (seen,) = await self.look([offers], level=level, lookahead_ms=lookahead_ms, within_ms=within_ms)
+        if seen.nothing:
+            return Claim(now=seen.now, runs=[], next_ready=seen.next_ready)
+        key, there, (soon, _) = tuple(offers), seen, _patience(lookahead_ms, within_ms)
 
         async def body(tx: Transaction) -> tuple[Claim, ClaimBatch, list[Row]]:
-            look = _Look(tx, node, list(offers), level, bound, limit if late is None else late)
-            cursors, lanes, free = await self._look(look, due, key, limit)
+            look = _Look(tx, node, list(offers), level, there.floor, limit if late is None else late)
+            cursors, lanes, free = await self._look(look, there, key, limit)
             rows = [*cursors, *lanes, *free]
-            now = rows[0]["now"] if rows else seen["now"]
+            now = rows[0]["now"] if rows else there.now
             batch = ClaimBatch(now, lookahead_ms, soon)
             runs = await self._take(tx, node, cursors, lanes, free, batch)
             following = now if look.more else batch.soonest
             if not look.more and len(rows) < limit:
-                following = _earlier(following, seen["next"])
+                following = _earlier(following, there.next_ready)
             runs.sort(key=_due)
             return Claim(now=now, runs=runs, skipped=batch.skipped, next_ready=following), batch, rows
 
         claim, batch, rows = await self.driver.at_once(body, repeatable=True)
-        if unbounded:
-            floor.end(rows, claim.now)
+        if there.unbounded:
+            self._floors[key].end(rows, claim.now)
         if len(rows) >= limit:
             self.claimed_all_it_could()
         batch.announce()
         return claim
 
     async def _look(
-        self, look: _Look, due: _Due, key: tuple[str, ...], limit: int
+        self, look: _Look, due: Seen, key: tuple[str, ...], limit: int
     ) -> tuple[list[Row], list[Row], list[Row]]:
         """Divide the room by what each kind had last time; what one leaves over is the others'."""
         cursors_before, lanes_before = self._taken.get(key, (0, 0))
@@ -156,14 +219,6 @@ class Claims(Settling):
         return runs
 
 
-class _Due(NamedTuple):
-    """Where there is something to claim."""
-
-    free: bool
-    cursors: bool
-    lanes: bool
-
-
 class _Look:
     """One claim's looks at the queue: the same node, offers and floor each time."""
 
@@ -186,6 +241,23 @@ class _Look:
             late = sum(in_backlog(row["kind"], row["due_at"], row["now"]) for row in rows)
             self._late = max(0, self._late - late)  # retries of old runs are more than it asked for
         return list(rows)
+
+
+def _patience(lookahead_ms: int, within_ms: int | None) -> tuple[int, int]:
+    """How soon a run that may be held ahead is looked for, and within how long one must be due lest all are left."""
+    return (lookahead_ms // 2, _NOTHING) if within_ms is None else (within_ms, within_ms)
+
+
+def _seen(row: Row, floor: int, unbounded: bool) -> Seen:
+    return Seen(
+        now=row["now"],
+        free=bool(row["free"]),
+        cursors=bool(row["cursors"]),
+        lanes=bool(row["lanes"]),
+        next_ready=row["next"],
+        floor=floor,
+        unbounded=unbounded,
+    )
 
 
 def _earlier(one: int | None, other: int | None) -> int | None:

@@ -180,48 +180,49 @@ UPDATE runs SET state = 'pending', node = NULL, cursor = true, parked = 'quarant
 WHERE id = ANY ($1::text[]);
 
 -- name: peek
--- Before a claim: which of the three ranges have something for it, and when to look again if it leaves nothing behind.
--- $1 offers, $2 level, $4 no need to look at ready_at below this. A run that may be held ahead is looked for only when it
--- is due within $3, and left alone if none is due within $5: those that come ready meanwhile are claimed with it, not one
--- by one; unless 64 of them wait. A lane's are claimed on the dot.
-SELECT n.now, p.free, p.cursors, p.lanes, p.next
+-- Before a claim, for each pool: which of the three ranges have something for it, and when to look again if it leaves
+-- nothing behind. $1 offers and $2 whose they are, $3 level, $5 no need to look at ready_at below this. A run that may be
+-- held ahead is looked for only when it is due within $4, and left alone if none is due within $6: those that come ready
+-- meanwhile are claimed with it, not one by one; unless 64 of them wait. A lane's are claimed on the dot.
+SELECT n.now, p.pool, p.free, p.cursors, p.lanes, p.next
 FROM (SELECT {now} AS now) n
 CROSS JOIN LATERAL (
-    SELECT bool_or(c.free <= n.now) AS free, bool_or(c.cursors <= n.now) AS cursors, bool_or(c.lanes) AS lanes,
+    SELECT o.pool, bool_or(c.free <= n.now) AS free, bool_or(c.cursors <= n.now) AS cursors, bool_or(c.lanes) AS lanes,
         min(least(
             CASE WHEN c.free > n.now THEN c.free END, CASE WHEN c.cursors > n.now THEN c.cursors END,
             c.next_free, c.next_cursors, c.next_lanes
         )) AS next
-    FROM unnest($1::text[]) AS o (requires)
+    FROM unnest($1::text[], $2::bigint[]) AS o (requires, pool)
     CROSS JOIN (VALUES (false), (true)) AS w (backlog)
     CROSS JOIN LATERAL (
         SELECT
-            (SELECT CASE WHEN count(*) < 64 THEN min(due_at) - $5::bigint ELSE 0 END FROM (
+            (SELECT CASE WHEN count(*) < 64 THEN min(due_at) - $6::bigint ELSE 0 END FROM (
                 SELECT due_at FROM runs
                 WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
-                  AND requires = o.requires AND backlog = w.backlog AND ready_at > $4 AND ready_at <= n.now AND level <= $2
+                  AND requires = o.requires AND backlog = w.backlog AND ready_at > $5 AND ready_at <= n.now AND level <= $3
                 ORDER BY ready_at LIMIT 64) f) AS free,
-            (SELECT CASE WHEN count(*) < 64 THEN min(due_at) - $5::bigint ELSE 0 END FROM (
+            (SELECT CASE WHEN count(*) < 64 THEN min(due_at) - $6::bigint ELSE 0 END FROM (
                 SELECT due_at FROM runs
                 WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
-                  AND requires = o.requires AND backlog = w.backlog AND ready_at > $4 AND ready_at <= n.now AND level <= $2
+                  AND requires = o.requires AND backlog = w.backlog AND ready_at > $5 AND ready_at <= n.now AND level <= $3
                 ORDER BY ready_at LIMIT 64) f) AS cursors,
             (SELECT true FROM runs
              WHERE state = 'pending' AND lane IS NOT NULL
-               AND requires = o.requires AND backlog = w.backlog AND ready_at > $4 AND ready_at <= n.now AND level <= $2
+               AND requires = o.requires AND backlog = w.backlog AND ready_at > $5 AND ready_at <= n.now AND level <= $3
              ORDER BY ready_at LIMIT 1) AS lanes,
-            (SELECT greatest(ready_at, due_at - $3::bigint) FROM runs
+            (SELECT greatest(ready_at, due_at - $4::bigint) FROM runs
              WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
-               AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $2
+               AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $3
              ORDER BY ready_at LIMIT 1) AS next_free,
-            (SELECT greatest(ready_at, due_at - $3::bigint) FROM runs
+            (SELECT greatest(ready_at, due_at - $4::bigint) FROM runs
              WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
-               AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $2
+               AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $3
              ORDER BY ready_at LIMIT 1) AS next_cursors,
             (SELECT ready_at FROM runs
              WHERE state = 'pending' AND lane IS NOT NULL
-               AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $2
+               AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= $3
              ORDER BY ready_at LIMIT 1) AS next_lanes
         OFFSET 0 -- else each mention above is a look of its own
     ) c
+    GROUP BY o.pool
 ) p;

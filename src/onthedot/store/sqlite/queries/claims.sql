@@ -164,43 +164,48 @@ UPDATE runs SET state = 'pending', node = NULL, cursor = 1, parked = 'quarantine
 WHERE id IN (SELECT value FROM json_each(?1));
 
 -- name: peek
--- Before a claim: which of the three ranges have something for it, and when to look again if it leaves nothing behind.
--- ?1 offers, ?2 level, ?4 no need to look at ready_at below this. A run that may be held ahead is looked for only when it
+-- Before a claim, for each pool: which of the three ranges have something for it, and when to look again if it leaves
+-- nothing behind. ?1 offers and whose they are, ?2 level, ?4 no need to look at ready_at below this. A run that may be held ahead is looked for only when it
 -- is due within ?3, and left alone if none is due within ?5: those that come ready meanwhile are claimed with it, not one
 -- by one; unless 64 of them wait. A lane's are claimed on the dot.
-SELECT now, max(free <= now) AS free, max(cursors <= now) AS cursors, max(lanes) AS lanes,
+SELECT now, pool, max(free <= now) AS free, max(cursors <= now) AS cursors, max(lanes) AS lanes,
     nullif(min(min(
         CASE WHEN free > now THEN free ELSE 9223372036854775807 END,
         CASE WHEN cursors > now THEN cursors ELSE 9223372036854775807 END,
         next_free, next_cursors, next_lanes
     )), 9223372036854775807) AS next
 FROM (
-    SELECT n.now AS now,
+    SELECT n.now AS now, o.pool AS pool,
         (SELECT CASE WHEN count(*) < 64 THEN min(due_at) - ?5 ELSE 0 END FROM (
             SELECT due_at FROM runs
             WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
-              AND requires = o.value AND backlog = w.backlog AND ready_at > ?4 AND ready_at <= n.now AND level <= ?2
+              AND requires = o.requires AND backlog = w.backlog AND ready_at > ?4 AND ready_at <= n.now AND level <= ?2
             ORDER BY ready_at LIMIT 64)) AS free,
         (SELECT CASE WHEN count(*) < 64 THEN min(due_at) - ?5 ELSE 0 END FROM (
             SELECT due_at FROM runs
             WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
-              AND requires = o.value AND backlog = w.backlog AND ready_at > ?4 AND ready_at <= n.now AND level <= ?2
+              AND requires = o.requires AND backlog = w.backlog AND ready_at > ?4 AND ready_at <= n.now AND level <= ?2
             ORDER BY ready_at LIMIT 64)) AS cursors,
         (SELECT 1 FROM runs
          WHERE state = 'pending' AND lane IS NOT NULL
-           AND requires = o.value AND backlog = w.backlog AND ready_at > ?4 AND ready_at <= n.now AND level <= ?2
+           AND requires = o.requires AND backlog = w.backlog AND ready_at > ?4 AND ready_at <= n.now AND level <= ?2
          ORDER BY ready_at LIMIT 1) AS lanes,
         coalesce((SELECT max(ready_at, due_at - ?3) FROM runs
          WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
-           AND requires = o.value AND backlog = w.backlog AND ready_at > n.now AND level <= ?2
+           AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= ?2
          ORDER BY ready_at LIMIT 1), 9223372036854775807) AS next_free,
         coalesce((SELECT max(ready_at, due_at - ?3) FROM runs
          WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
-           AND requires = o.value AND backlog = w.backlog AND ready_at > n.now AND level <= ?2
+           AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= ?2
          ORDER BY ready_at LIMIT 1), 9223372036854775807) AS next_cursors,
         coalesce((SELECT ready_at FROM runs
          WHERE state = 'pending' AND lane IS NOT NULL
-           AND requires = o.value AND backlog = w.backlog AND ready_at > n.now AND level <= ?2
+           AND requires = o.requires AND backlog = w.backlog AND ready_at > n.now AND level <= ?2
          ORDER BY ready_at LIMIT 1), 9223372036854775807) AS next_lanes
-    FROM (SELECT {now} AS now) n CROSS JOIN json_each(?1) o CROSS JOIN (SELECT 0 AS backlog UNION ALL SELECT 1) w
-);
+    FROM (SELECT {now} AS now) n
+    CROSS JOIN (
+        SELECT json_extract(value, '$[0]') AS requires, json_extract(value, '$[1]') AS pool FROM json_each(?1)
+    ) o
+    CROSS JOIN (SELECT 0 AS backlog UNION ALL SELECT 1) w
+)
+GROUP BY pool;
