@@ -26,28 +26,31 @@ class Agenda:
     @property
     def head(self) -> int | None:
         """The next instant in ms, or None."""
-        self._skip_removed()
         return self._heap[0][0] if self._heap else None
 
     def push(self, run: ClaimedRun, at_ms: int) -> None:
         head = self.head
         self._runs[run.id] = run
         heapq.heappush(self._heap, (at_ms, next(self._order), run))
+        self._skip_removed()  # it may have taken the place of one with its name
         if head is None or at_ms < head:
             self._earlier()
 
     def pop(self, now_us: int) -> ClaimedRun | None:
         """The first run whose instant has come, if any."""
-        self._skip_removed()
-        if not self._heap or self._heap[0][0] * 1000 > now_us:
+        heap = self._heap
+        if not heap or heap[0][0] * 1000 > now_us:
             return None
-        run = heapq.heappop(self._heap)[2]
+        run = heapq.heappop(heap)[2]
         del self._runs[run.id]
+        self._skip_removed()
         return run
 
     def remove(self, run_id: str) -> ClaimedRun | None:
         """Recalled or cancelled before its instant."""
-        return self._runs.pop(run_id, None)
+        run = self._runs.pop(run_id, None)
+        self._skip_removed()
+        return run
 
     def get(self, run_id: str) -> ClaimedRun | None:
         return self._runs.get(run_id)
@@ -59,5 +62,7 @@ class Agenda:
         return runs
 
     def _skip_removed(self) -> None:
-        while self._heap and self._runs.get(self._heap[0][2].id) is not self._heap[0][2]:
-            heapq.heappop(self._heap)
+        """So that the head is always one that will fire: it is asked for more often than it changes."""
+        heap, runs = self._heap, self._runs
+        while heap and runs.get(heap[0][2].id) is not heap[0][2]:
+            heapq.heappop(heap)

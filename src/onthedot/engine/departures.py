@@ -26,7 +26,9 @@ class Departures:
 
     def begin(self, monitors: Sequence[Monitor]) -> None:
         """The first of them at once (each turn of the loop is lateness), unless others are before them."""
-        if not monitors:
+        if not self._waiting and len(monitors) <= AT_ONCE:
+            for monitor in monitors:
+                self._start(monitor)
             return
         before = len(self._waiting)
         self._waiting.extend(monitors)
@@ -35,18 +37,20 @@ class Departures:
 
     def hurry(self) -> None:
         """All of them now: they have been stopped, and each of them has to say so."""
-        self._start(len(self._waiting))
+        self._start_waiting(len(self._waiting))
 
     def _go(self) -> None:
         """All of them in the end: one that was stopped meanwhile begins too, and says so."""
-        self._start(min(AT_ONCE, len(self._waiting)))
+        self._start_waiting(min(AT_ONCE, len(self._waiting)))
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._go)
 
-    def _start(self, count: int) -> None:
+    def _start_waiting(self, count: int) -> None:
         for _ in range(count):
-            monitor = self._waiting.popleft()
-            try:
-                monitor.start()
-            except Exception as error:
-                self._crashed(error)
+            self._start(self._waiting.popleft())
+
+    def _start(self, monitor: Monitor) -> None:
+        try:
+            monitor.start()
+        except Exception as error:
+            self._crashed(error)

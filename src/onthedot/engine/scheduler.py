@@ -7,7 +7,6 @@ a slow database can't delay a run that is already here.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import Claimed, Fence, Look, Missed, Orders, Return, Rows, SchedulerMessage, Tick
 from onthedot.engine.monitor import Monitor
 from onthedot.engine.slots import Pool, Slots
+from onthedot.engine.standby import Standby
 from onthedot.engine.surroundings import Surroundings
 from onthedot.engine.timer import Timer
 from onthedot.engine.waiting import at_most
@@ -71,8 +71,7 @@ class Scheduler:
         self._appetite = Appetite(slots, timer, lambda: around.sender.offers)
         self._not_before = 0.0
         self._reconcile_at = clock.monotonic() + RECONCILE
-        # By pool, due, without a slot; in the agenda till their patience ends.
-        self._waiting: defaultdict[str, dict[str, ClaimedRun]] = defaultdict(dict)
+        self._standby = Standby()  # in the agenda too, till their patience ends
         self._departures = Departures(around.crashed)
         self._on_end = self._ended  # made once, not for each Monitor
 
@@ -112,8 +111,8 @@ class Scheduler:
     def _fire(self) -> None:
         if not self._around.time.known or not self._around.lease.may_start():
             return
-        for pool in self._slots.pools.values():
-            if self._waiting.get(pool.name):
+        if self._standby:
+            for pool in self._slots.pools.values():
                 self._start_waiting(pool)
         now_us = self._around.time.now_us()
         ready: list[Monitor] = []
@@ -122,7 +121,7 @@ class Scheduler:
             if run is None:
                 break
             pool = self._pool(run)
-            if self._waiting[pool.name].pop(run.id, None) is not None:
+            if self._standby and self._standby.drop(pool.name, run.id):
                 pool.stuck()
                 self._return(run, pool)
             else:
@@ -139,15 +138,14 @@ class Scheduler:
         elif pool.start():
             self._launch(run, pool, ready)
         else:
-            self._waiting[pool.name][run.id] = run
+            self._standby.add(pool.name, run)
             self.agenda.push(run, now + NO_SLOT_MS)
 
     def _start_waiting(self, pool: Pool) -> None:
         """In the order in which they came due, as many as there are slots."""
-        waiting = self._waiting[pool.name]
         ready: list[Monitor] = []
-        while waiting and pool.start():
-            run = waiting.pop(next(iter(waiting)))
+        while pool.name in self._standby and pool.start():
+            run = self._standby.first(pool.name)
             self.agenda.remove(run.id)
             self._launch(run, pool, ready)
         self._departures.begin(ready)
@@ -168,7 +166,7 @@ class Scheduler:
         pool.end(monitor.seconds, run_id)
         if not running:
             self.quiet.set()
-        if self._waiting[pool.name] and self._around.time.known and self._around.lease.may_start():
+        if self._standby and self._around.time.known and self._around.lease.may_start():
             self._start_waiting(pool)
 
     # claiming
@@ -274,7 +272,7 @@ class Scheduler:
 
     def _forget(self, run: ClaimedRun) -> None:
         self.agenda.remove(run.id)
-        self._waiting[self._pool(run).name].pop(run.id, None)
+        self._standby.drop(self._pool(run).name, run.id)
 
     def _return(self, run: ClaimedRun, pool: Pool) -> None:
         pool.let_go(run.id)
@@ -297,7 +295,7 @@ class Scheduler:
             errand.cancel()
         for message in self.mailbox.take_all():
             self.handle(message)
-        self._waiting.clear()
+        self._standby.clear()
         for run in self.agenda.clear():
             self._return(run, self._pool(run))
 
