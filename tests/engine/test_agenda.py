@@ -67,3 +67,22 @@ def test_clear_returns_what_was_held():
     agenda.remove(runs[1].id)
     assert agenda.clear() == [runs[0], runs[2]]
     assert agenda.head is None
+
+
+def test_who_takes_the_place_of_one_with_its_name_moves_the_head():
+    agenda = Agenda()
+    agenda.push(claimed("1-5", due_at=5, token=1), 5)
+    agenda.push(claimed("1-5", due_at=5, token=2), 9)
+    assert agenda.head == 9
+    assert len(agenda) == 1
+
+
+def test_the_head_is_never_a_removed_one_however_deep_it_lies():
+    agenda = Agenda()
+    for n in range(1, 6):
+        agenda.push(claimed(f"{n}-{n}", due_at=n), n)
+    for n in (2, 3):
+        agenda.remove(f"{n}-{n}")
+    assert agenda.head == 1
+    assert agenda.pop(1000) is not None
+    assert agenda.head == 4

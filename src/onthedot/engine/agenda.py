@@ -12,44 +12,42 @@ __all__ = ["Agenda"]
 
 
 class Agenda:
-    """Keyed by the instant on the database's clock. A run that becomes the first to fire rings the Timer."""
+    """Keyed by the instant on the database's clock. A run that becomes the first to fire rings the Timer.
+
+    `head` is the next instant in ms, or None: never that of a run that was removed. It is read several times for each
+    time that it changes, and what a firing touches after a rest has to come from memory."""
 
     def __init__(self, earlier: Callable[[], None] = lambda: None) -> None:
         self._heap: list[tuple[int, int, ClaimedRun]] = []
         self._runs: dict[str, ClaimedRun] = {}
         self._order = itertools.count()
         self._earlier = earlier
+        self.head: int | None = None
 
     def __len__(self) -> int:
         return len(self._runs)
-
-    @property
-    def head(self) -> int | None:
-        """The next instant in ms, or None."""
-        return self._heap[0][0] if self._heap else None
 
     def push(self, run: ClaimedRun, at_ms: int) -> None:
         head = self.head
         self._runs[run.id] = run
         heapq.heappush(self._heap, (at_ms, next(self._order), run))
-        self._skip_removed()  # it may have taken the place of one with its name
+        self._find_head()  # it may have taken the place of one with its name
         if head is None or at_ms < head:
             self._earlier()
 
     def pop(self, now_us: int) -> ClaimedRun | None:
         """The first run whose instant has come, if any."""
-        heap = self._heap
-        if not heap or heap[0][0] * 1000 > now_us:
+        if self.head is None or self.head * 1000 > now_us:
             return None
-        run = heapq.heappop(heap)[2]
+        run = heapq.heappop(self._heap)[2]
         del self._runs[run.id]
-        self._skip_removed()
+        self._find_head()
         return run
 
     def remove(self, run_id: str) -> ClaimedRun | None:
         """Recalled or cancelled before its instant."""
         run = self._runs.pop(run_id, None)
-        self._skip_removed()
+        self._find_head()
         return run
 
     def get(self, run_id: str) -> ClaimedRun | None:
@@ -59,10 +57,11 @@ class Agenda:
         runs = list(self._runs.values())
         self._runs.clear()
         self._heap.clear()
+        self.head = None
         return runs
 
-    def _skip_removed(self) -> None:
-        """So that the head is always one that will fire: it is asked for more often than it changes."""
+    def _find_head(self) -> None:
         heap, runs = self._heap, self._runs
         while heap and runs.get(heap[0][2].id) is not heap[0][2]:
             heapq.heappop(heap)
+        self.head = heap[0][0] if heap else None

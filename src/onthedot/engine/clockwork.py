@@ -25,10 +25,7 @@ class DatabaseClock:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._smallest: deque[tuple[int, int]] = deque()  # (arrival, offset), offsets rising: the head is the minimum
-
-    @property
-    def known(self) -> bool:
-        return bool(self._smallest)
+        self.known = False  # until the first stamp, and then for good
 
     def observe(self, stamp_ms: int, sent: float, arrived: float) -> None:
         """The database said it was `stamp_ms` somewhere between these two monotonic instants (seconds)."""
@@ -43,6 +40,7 @@ class DatabaseClock:
         while self._smallest and self._smallest[-1][1] >= offset:
             self._smallest.pop()
         self._smallest.append((arrival, offset))
+        self.known = True
         while self._smallest[0][0] < arrival - WINDOW_US:
             self._smallest.popleft()
 

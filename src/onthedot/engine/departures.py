@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from onthedot.engine.monitor import Monitor
 
@@ -27,8 +27,7 @@ class Departures:
     def begin(self, monitors: Sequence[Monitor]) -> None:
         """The first of them at once (each turn of the loop is lateness), unless others are before them."""
         if not self._waiting and len(monitors) <= AT_ONCE:
-            for monitor in monitors:
-                self._start(monitor)
+            self._start(monitors)
             return
         before = len(self._waiting)
         self._waiting.extend(monitors)
@@ -37,20 +36,17 @@ class Departures:
 
     def hurry(self) -> None:
         """All of them now: they have been stopped, and each of them has to say so."""
-        self._start_waiting(len(self._waiting))
+        self._start(self._waiting.popleft() for _ in range(len(self._waiting)))
 
     def _go(self) -> None:
         """All of them in the end: one that was stopped meanwhile begins too, and says so."""
-        self._start_waiting(min(AT_ONCE, len(self._waiting)))
+        self._start(self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting))))
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._go)
 
-    def _start_waiting(self, count: int) -> None:
-        for _ in range(count):
-            self._start(self._waiting.popleft())
-
-    def _start(self, monitor: Monitor) -> None:
-        try:
-            monitor.start()
-        except Exception as error:
-            self._crashed(error)
+    def _start(self, monitors: Iterable[Monitor]) -> None:
+        for monitor in monitors:
+            try:
+                monitor.start()
+            except Exception as error:
+                self._crashed(error)

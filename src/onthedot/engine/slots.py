@@ -133,7 +133,8 @@ class Pool:
         self.backlog.remove(run_id)
         if seconds is not None:
             self._pace = seconds if self._pace is None else self._pace + (seconds - self._pace) / 8
-        self._ring()
+        if self.wanted:
+            self._ring()
 
     def stuck(self) -> None:
         """A held run waited for a slot in vain: no more than can start at once, until it goes quickly again."""
