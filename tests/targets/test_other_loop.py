@@ -33,6 +33,8 @@ class Work:
             self._error = error
 
     def bring_home(self) -> None:
+        if self.unwanted:
+            return
         self.brought_by = threading.current_thread()
         if self._error is not None:
             self.home.set_exception(self._error)
@@ -230,3 +232,34 @@ async def test_leaving_ends_the_thread_and_what_runs_there():
     with pytest.raises(asyncio.CancelledError):
         await answer(errand)
     assert not any(thread.name == "leaving" for thread in threading.enumerate())
+
+
+async def test_what_is_said_meanwhile_comes_home_before_the_answer(other: OtherLoop):
+    """A run's log must be there when its result is: also what a thread says that the call waits for."""
+    heard: list[str] = []
+
+    def work(number: int) -> Callable[[], Awaitable[object]]:
+        async def work() -> None:
+            other.say(lambda: heard.append(f"{number} began"))
+            if number % 2:
+                await asyncio.to_thread(other.say, lambda: heard.append(f"{number} from a thread"))
+            other.say(lambda: heard.append(f"{number} ended"))
+
+        return work
+
+    for number in range(100):
+        errand = send(other, work(number))
+        errand.home.add_done_callback(lambda _, number=number: heard.append(f"{number} is home"))
+        await answer(errand)
+    for number in range(100):
+        thread = [f"{number} from a thread"] if number % 2 else []
+        said = [f"{number} began", *thread, f"{number} ended", f"{number} is home"]
+        assert [text for text in heard if text.split()[0] == str(number)] == said
+
+
+async def test_what_is_said_when_it_is_over_is_no_error():
+    async with OtherLoop("other") as other:
+        pass
+    said = threading.Event()
+    await asyncio.to_thread(other.say, said.set)
+    await until(said.is_set)

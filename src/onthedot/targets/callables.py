@@ -13,6 +13,7 @@ import inspect
 import logging
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import msgspec
@@ -189,9 +190,8 @@ class _Errand(msgspec.Struct, gc=False, eq=False):
         self.outcome = Outcome(kind="error", retryable=True, error=f"{type(error).__name__}: {error}")
 
     def _write(self, text: str) -> None:
-        home = self._all._home
-        if home is not None and not home.is_closed():
-            home.call_soon_threadsafe(self._call.log, text)
+        if self._all._home is not None:
+            self._all._other.say(partial(self._call.log, text))
 
 
 def _why_not(name: str, function: Callable[..., Any], params: dict[str, Any]) -> str | None:

@@ -1,8 +1,9 @@
 """A loop of its own in another thread, and the way there and back: what waits crosses together.
 
 Each crossing is a system call and a turn at the interpreter lock, so there is one for all that one pass of a loop has
-gathered, in both directions. And calls that end at once share a task: a task takes one after the other until one of
-them has to wait; that one keeps the task, and another task takes over the rest.
+gathered, in both directions, and it wakes nobody while it has the lock (`bell`). And calls that end at once share a
+task: a task takes one after the other until one of them has to wait; that one keeps the task, and another task takes
+over the rest.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Protocol, Self
+
+from onthedot.targets.bell import Bell
 
 __all__ = ["Errand", "OtherLoop"]
 
@@ -29,7 +33,7 @@ class Errand(Protocol):
         ...
 
     def bring_home(self) -> None:
-        """On the loop it came from, when it is carried out."""
+        """On the loop it came from, when it is carried out. Does nothing if it is unwanted."""
         ...
 
 
@@ -39,8 +43,10 @@ class OtherLoop:
     def __init__(self, name: str) -> None:
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._there: Bell | None = None
         self._outgoing: list[Errand] = []
-        self._waiting: deque[Errand] = deque()
+        self._waiting: deque[Errand] = deque()  # over there; both threads use it, and the next one
+        self._home_coming: deque[Callable[[], None]] = deque()
         self._carried_out: list[Errand] = []
         self._at_work: dict[Errand, asyncio.Task[None]] = {}
         self._worker: asyncio.Task[None] | None = None
@@ -60,17 +66,25 @@ class OtherLoop:
             self._loop.call_soon_threadsafe(self._cancel, errand)
 
     def send_from_thread(self, errand: Errand) -> None:
-        self._over_there.call_soon_threadsafe(self._arrive, [errand])
+        self._waiting.append(errand)
+        self._over_there.call_soon_threadsafe(self._arrive)
+
+    def say(self, what: Callable[[], None]) -> None:
+        """From any thread, also when it is over: `what` is called at home, before whatever is carried out from now on
+        comes there."""
+        self._home_coming.append(what)
+        if not self._home.is_closed():
+            self._home.call_soon_threadsafe(self._bring_home)
 
     def _cross(self) -> None:
         leaving, self._outgoing = self._outgoing, []
-        assert self._loop is not None, "not entered"
-        self._loop.call_soon_threadsafe(self._arrive, leaving)
+        if self._there is not None:
+            self._waiting.extend(leaving)
+            self._there.ring()
 
-    def _bring_home(self, arrived: list[Errand]) -> None:
-        for errand in arrived:
-            if not errand.unwanted:
-                errand.bring_home()
+    def _bring_home(self) -> None:
+        while self._home_coming:
+            self._home_coming.popleft()()
 
     @property
     def _over_there(self) -> asyncio.AbstractEventLoop:
@@ -79,8 +93,7 @@ class OtherLoop:
 
     # over there
 
-    def _arrive(self, errands: list[Errand]) -> None:
-        self._waiting.extend(errands)
+    def _arrive(self) -> None:
         if self._worker is None:
             self._take_over()
 
@@ -127,26 +140,32 @@ class OtherLoop:
 
     def _cross_back(self) -> None:
         leaving, self._carried_out = self._carried_out, []
-        if leaving and not self._home.is_closed():
-            self._home.call_soon_threadsafe(self._bring_home, leaving)
+        if leaving:
+            self._home_coming.extend([errand.bring_home for errand in leaving])
+            self._back.ring()
 
     # opening and closing
 
     async def __aenter__(self) -> Self:
         self._home = asyncio.get_running_loop()
         self._loop = _like(self._home)
+        self._there, self._back = Bell(self._loop, self._arrive), Bell(self._home, self._bring_home)
         self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
         self._thread.start()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._loop is None:
+        there, self._there = self._there, None
+        if self._loop is None or there is None:
             return
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_cancel_rest(), self._loop))
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.to_thread(self._thread.join)
+        there.close()
+        self._back.close()
         self._loop.close()
         self._loop = None
+        self._bring_home()  # what came after the last ring that was heard
 
 
 def _like(home: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLoop:

@@ -1,0 +1,109 @@
+"""A bell heard on a loop: from another thread, however often, and nothing is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from onthedot.targets.bell import Bell
+from tests.services.waiting import until
+
+FILES = Path("/proc/self/fd")
+
+
+def open_files() -> int:
+    return len(list(FILES.iterdir()))
+
+
+def rung_elsewhere(bell: Bell, times: int = 1) -> threading.Thread:
+    def ring() -> None:
+        for _ in range(times):
+            bell.ring()
+
+    thread = threading.Thread(target=ring)
+    thread.start()
+    return thread
+
+
+@pytest.fixture(params=["file", "without"])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """On a system without such files it goes the loop's own way."""
+    if request.param == "without":
+        monkeypatch.delattr(os, "eventfd")
+    return str(request.param)
+
+
+async def test_it_is_heard_on_the_loop_s_own_thread(kind: str):
+    heard: list[threading.Thread] = []
+    bell = Bell(asyncio.get_running_loop(), lambda: heard.append(threading.current_thread()))
+    for count in (1, 2, 3):
+        rung_elsewhere(bell).join()
+        await until(lambda: len(heard) == count)  # noqa: B023
+    assert set(heard) == {threading.current_thread()}
+    bell.close()
+
+
+async def test_no_ring_is_lost_between_hearing_and_looking(kind: str):
+    """What was put there before a ring is found after it, also by many threads at once."""
+    loop, waiting, found = asyncio.get_running_loop(), list[int](), list[int]()
+
+    def take() -> None:
+        while waiting:
+            found.append(waiting.pop())
+
+    bell = Bell(loop, take)
+
+    def put(first: int) -> None:
+        for number in range(first, first + 500):
+            waiting.append(number)
+            bell.ring()
+
+    threads = [threading.Thread(target=put, args=[first]) for first in (0, 500, 1000)]
+    for thread in threads:
+        thread.start()
+    await until(lambda: len(found) == 1500)
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == list(range(1500))
+    bell.close()
+
+
+async def test_many_rings_may_be_heard_once_but_not_never(kind: str):
+    heard: list[int] = []
+    bell = Bell(asyncio.get_running_loop(), lambda: heard.append(1))
+    rung_elsewhere(bell, 1000).join()
+    await until(lambda: bool(heard))
+    await asyncio.sleep(0)
+    assert 1 <= len(heard) <= 1000
+    bell.close()
+
+
+@pytest.mark.skipif(not FILES.exists(), reason="counts open files")
+async def test_closing_leaves_no_file_behind():
+    loop = asyncio.get_running_loop()
+    Bell(loop, lambda: None).close()  # whatever the loop itself opens for its first reader
+    before = open_files()
+    bells = [Bell(loop, lambda: None) for _ in range(10)]
+    assert open_files() == before + 10
+    for bell in bells:
+        bell.close()
+        bell.close()
+    assert open_files() == before
+
+
+async def test_a_loop_without_files_is_woken_its_own_way(monkeypatch: pytest.MonkeyPatch):
+    loop, heard = asyncio.get_running_loop(), list[int]()
+
+    def refuse(*args: object) -> None:
+        raise NotImplementedError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "add_reader", refuse, raising=False)
+        bell = Bell(loop, lambda: heard.append(1))
+    rung_elsewhere(bell).join()
+    await until(lambda: bool(heard))
+    bell.close()
