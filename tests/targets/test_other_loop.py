@@ -249,8 +249,8 @@ async def test_what_is_said_meanwhile_comes_home_before_the_answer(other: OtherL
 
     for number in range(100):
         errand = send(other, work(number))
-        errand.home.add_done_callback(lambda _, number=number: heard.append(f"{number} is home"))
         await answer(errand)
+        heard.append(f"{number} is home")
     for number in range(100):
         thread = [f"{number} from a thread"] if number % 2 else []
         said = [f"{number} began", *thread, f"{number} ended", f"{number} is home"]
