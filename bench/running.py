@@ -97,7 +97,7 @@ def play_all(
         entries = [entry for entry in scenario.entries if peers or entry.who in OURS]
         report = Report(scenario, [_seat(entry) for entry in entries])
         say(f"\n{scenario.title}")
-        times = min(rounds, scenario.rounds or rounds)
+        times = min(rounds, scenario.rounds or rounds) * scenario.times
         for number in range(times):
             for entry, seat in zip(entries, report.played, strict=True):
                 if seat.failed is None and not (entry.once and number):
