@@ -14,6 +14,7 @@ from onthedot.engine.clockwork import DatabaseClock
 from onthedot.engine.duties import UPKEEP_EVERY, Duties
 from onthedot.engine.health import Health
 from onthedot.engine.heart import Heart
+from onthedot.engine.holdings import Holdings
 from onthedot.engine.keeper import NEWS, NewsReader, Watchman
 from onthedot.engine.lease import Lease
 from onthedot.engine.logfiles import LogFiles
@@ -35,6 +36,8 @@ class Bench:
         self.lease = Lease(clock, 5.0)
         self.watch = Watch(5.0)
         self.health = Health()
+        self.holdings = Holdings()
+        self.holdings.add("1-1", 1)
         self.mailbox: Mailbox[SchedulerMessage] = Mailbox(10)
         self.lost: list[float] = []
         self.looks: list[float] = []
@@ -43,6 +46,7 @@ class Bench:
             store=self.store,
             clock=clock,
             time=self.time,
+            holdings=self.holdings,
             scheduler=self.mailbox,
             health=self.health,
             backoff=Backoff(self.rng),
@@ -215,6 +219,18 @@ async def test_orders_that_a_beat_saw_are_read_at_once(bench, fake_clock):
     await bench.heart.beat()
     await bench.news.step()
     assert bench.mailbox.take_all() == [Orders([order])]
+
+
+async def test_who_holds_nothing_asks_for_the_time_in_its_turn_and_at_no_hint(bench, fake_clock):
+    bench.holdings.release("1-1", 1)
+    bench.news.beat_said(False)
+    bench.news.hints.ring()
+    await bench.news.step()
+    assert bench.store.asked == []
+    step = asyncio.ensure_future(bench.news.step())
+    await fake_clock.advance(NEWS)
+    assert step.done()
+    assert bench.store.asked_for("news") == ["me"]
 
 
 async def test_orders_that_can_t_be_read_are_read_later(bench, fake_clock):

@@ -146,6 +146,7 @@ class Chain:
             store=store,
             clock=clock,
             time=time,
+            holdings=holdings,
             scheduler=to_scheduler,
             health=health,
             backoff=backoff(),

@@ -12,6 +12,7 @@ from onthedot.clock import Clock
 from onthedot.engine.backoff import Backoff
 from onthedot.engine.clockwork import DatabaseClock
 from onthedot.engine.health import Health
+from onthedot.engine.holdings import Holdings
 from onthedot.engine.mailbox import Mailbox, Signal
 from onthedot.engine.messages import Orders, SchedulerMessage
 from onthedot.engine.watch import Watch
@@ -48,6 +49,7 @@ class NewsReader:
         store: NewsStore,
         clock: Clock,
         time: DatabaseClock,
+        holdings: Holdings,
         scheduler: Mailbox[SchedulerMessage],
         health: Health,
         backoff: Backoff,
@@ -57,6 +59,7 @@ class NewsReader:
         self._store = store
         self._clock = clock
         self._time = time
+        self._holdings = holdings
         self._scheduler = scheduler
         self._health = health
         self._backoff = backoff
@@ -75,6 +78,9 @@ class NewsReader:
         except TimeoutError:
             if self._left() > _INSTANT:
                 return  # a beat came in between
+        else:
+            if not self._holdings:
+                return  # there can be no orders, and the time is asked for in its turn
         self._looked_at = sent = self._clock.monotonic()
         try:
             news = await self._store.news(self._node_id)
