@@ -263,3 +263,16 @@ async def test_what_is_said_when_it_is_over_is_no_error():
     said = threading.Event()
     await asyncio.to_thread(other.say, said.set)
     await until(said.is_set)
+
+
+async def test_one_that_fails_at_home_keeps_no_other_waiting(other: OtherLoop):
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    async def work() -> None:
+        other.say(fail)
+
+    failed: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: failed.append(context["exception"]))
+    assert await answer(send(other, work)) is None
+    assert [type(error) for error in failed] == [ZeroDivisionError]

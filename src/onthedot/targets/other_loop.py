@@ -83,8 +83,12 @@ class OtherLoop:
             self._there.ring()
 
     def _bring_home(self) -> None:
-        while self._home_coming:
-            self._home_coming.popleft()()
+        try:
+            while self._home_coming:
+                self._home_coming.popleft()()
+        finally:
+            if self._home_coming:  # one of them failed: the others must not wait for the next ring
+                self._home.call_soon(self._bring_home)
 
     @property
     def _over_there(self) -> asyncio.AbstractEventLoop:
@@ -155,16 +159,15 @@ class OtherLoop:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        there, self._there = self._there, None
-        if self._loop is None or there is None:
+        if self._loop is None or self._there is None:
             return
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_cancel_rest(), self._loop))
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.to_thread(self._thread.join)
-        there.close()
+        self._there.close()
         self._back.close()
         self._loop.close()
-        self._loop = None
+        self._there = self._loop = None
         self._bring_home()  # what came after the last ring that was heard
 
 
