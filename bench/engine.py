@@ -141,7 +141,7 @@ def _callables(target: str) -> Targets:
     def now() -> None:
         """Nothing."""
 
-    offered = Callables(threads=CONCURRENCY)
+    offered = Callables(threads=CONCURRENCY, clock=SystemClock())
     offered.register("noop", later if target == "async" else now)
     return build_targets(version="bench", callables=offered)
 

@@ -29,7 +29,7 @@ VERSION = "bench"
 
 def callables(**functions: Callable[..., Any]) -> Targets:
     """Functions of an embedded Scheduler."""
-    offered = Callables(threads=CONCURRENCY)
+    offered = Callables(threads=CONCURRENCY, clock=SystemClock())
     for name, function in functions.items():
         offered.register(name, function)
     return build_targets(version=VERSION, callables=offered)

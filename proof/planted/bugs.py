@@ -26,6 +26,7 @@ __all__ = ["BUGS"]
 _create_jobs = Jobs.create_jobs
 _follow = ClaimBatch.follow
 _back = orders._back
+_monotonic_at = DatabaseClock.monotonic_at
 
 _detached: set[asyncio.Task[Outcome]] = set()
 
@@ -51,6 +52,10 @@ async def _begin_unrecorded(self: Store, node: str, fences: Sequence[tuple[str, 
 
 def _at_us_by_wall(self: DatabaseClock, monotonic: float) -> int:
     return self._clock.now_ms() * 1000
+
+
+def _a_little_early(self: DatabaseClock, instant_ms: int) -> float:
+    return _monotonic_at(self, instant_ms) - 0.02
 
 
 def _renew_by_wall(self: Lease, sent: float) -> None:
@@ -197,6 +202,12 @@ BUGS = (
         what="what a node holds ahead fires after the pause was confirmed",
         shows=("after_pause",),
         statements=(("recall_runs", "node IS NOT NULL", "node IS NOT NULL AND 0"),),
+    ),
+    Bug(
+        name="booked for an instant too early",
+        what="a target that keeps time itself is told a time before the run is due",
+        shows=("early",),
+        swaps=((DatabaseClock, "monotonic_at", _a_little_early),),
     ),
     Bug(
         name="at-most-once not recorded",

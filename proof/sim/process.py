@@ -24,6 +24,9 @@ OFFERS = ("webhook",)
 DIRECT = 0.75
 """The share of lives in which webhooks go through the door that nodes use; in the others each has a task."""
 
+BOOKS = 0.4
+"""The share of those in which they are handed over before their instant, as a program's own functions are."""
+
 SETTINGS = EngineSettings(
     name="node",
     host="simulated",
@@ -93,7 +96,8 @@ class Process:
         self._main = self.loop.create_task(self._live(self.place), context=self.place.context, name=self.name)
 
     async def _live(self, place: Place) -> None:
-        sender = Sender(self._receiver, place, OFFERS, direct=self.rng.random() < DIRECT)
+        direct, books = self.rng.random() < DIRECT, self.rng.random() < BOOKS
+        sender = Sender(self._receiver, place, OFFERS, self.clock, direct=direct, books=books)
         node = Node(
             store=cast("Any", LinkedStore(Store(self._driver), self.link)),
             targets=sender,

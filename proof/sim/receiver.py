@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from onthedot.clock import Clock
 from onthedot.model.run import Outcome
-from onthedot.targets.call import Call, HandOver
+from onthedot.targets.call import Booking, Call, HandOver, Timekeeper
 from proof.checker.events import History, Received
 from proof.sim.clocks import DatabaseTime
 from proof.sim.loop import Place, VirtualLoop
@@ -22,6 +23,8 @@ __all__ = ["Receiver", "Sender"]
 WAITING = 0.1
 """The share of calls that wait inside the process before they begin, for a connection or a worker, and may be frozen
 with it or withdrawn."""
+TOLD_WITHIN = 0.075
+"""Seconds that the answer of a booked call may lie in the process."""
 
 
 Answer = asyncio.Future[Outcome | None]  # None: the call was not begun
@@ -84,12 +87,17 @@ _OUTCOMES = {
 class Sender:
     """A process's targets. What has left the process arrives, whatever becomes of the process.
 
-    Webhooks have two doors: `hand_over`, which nodes use, and `send`, which needs a task for each. Both are played."""
+    Webhooks have three doors: `hand_over`, which nodes use, `send`, which needs a task for each, and `book`, which is
+    that of a program's own functions. All are played."""
 
-    def __init__(self, receiver: Receiver, place: Place, offers: Sequence[str], *, direct: bool) -> None:
+    def __init__(
+        self, receiver: Receiver, place: Place, offers: Sequence[str], clock: Clock, *, direct: bool, books: bool
+    ) -> None:
         self.place = place
         self.offers = list(offers)
         self.direct: dict[str, HandOver] = {"webhook": self.hand_over} if direct else {}
+        self.timekeepers: dict[str, Timekeeper] = {"webhook": self} if direct and books else {}
+        self.clock = clock
         self.node: Callable[[], str | None] = lambda: None
         self._receiver = receiver
 
@@ -100,7 +108,7 @@ class Sender:
         assert outcome is not None, "it has left"
         return outcome
 
-    def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool]:
+    def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool | None]:
         loop, rng = self._receiver.loop, self._receiver.rng
         errand = _Errand(self, call, loop.create_future())
         errand.answer.add_done_callback(partial(_tell, ended))
@@ -109,6 +117,15 @@ class Sender:
         else:
             errand.begin()
         return errand.withdraw
+
+    def keeps_time_for(self, target: Any) -> bool:
+        return True
+
+    def book(self, call: Call, at: float, ended: Callable[[Outcome | None], None]) -> Booking:
+        loop = self._receiver.loop
+        booked = Booked(self, call, loop.create_future(), ended, self._receiver.rng.uniform(0, TOLD_WITHIN))
+        loop.call_later(max(0.0, at - self.clock.monotonic()), booked.begin)
+        return booked
 
     def leave(self, call: Call, answer: Answer) -> None:
         receiver = self._receiver
@@ -119,26 +136,60 @@ class Sender:
 class _Errand:
     """A call that was handed over, and what becomes of it in the process."""
 
-    __slots__ = ("_begun", "_call", "_sender", "answer")
-
     def __init__(self, sender: Sender, call: Call, answer: Answer) -> None:
         self.answer = answer
+        self.began: float | None = None
         self._sender = sender
         self._call = call
-        self._begun = False
 
     def begin(self) -> None:
         if self.answer.done():
             return
         if self._call.may_begin():
-            self._begun = True
+            self.began = self._sender.clock.monotonic()
             self._sender.leave(self._call, self.answer)
         else:
             self.answer.set_result(None)
 
-    def withdraw(self) -> bool:
+    def withdraw(self) -> bool | None:
         self.answer.cancel()
-        return self._begun
+        return self.began is not None
+
+
+class Booked(_Errand):
+    """One that waits for its instant, and whose answer waits for others."""
+
+    def __init__(
+        self, sender: Sender, call: Call, answer: Answer, ended: Callable[[Outcome | None], None], told_after: float
+    ) -> None:
+        super().__init__(sender, call, answer)
+        self.ended: float | None = None
+        self._ended = ended
+        self._told_after = told_after
+        self._told = False
+        answer.add_done_callback(self._answered)
+
+    def take_back(self) -> bool:
+        if self.began is not None or self.answer.done():
+            return False
+        self.answer.cancel()
+        return True
+
+    def withdraw(self) -> bool | None:
+        if self.answer.done():
+            self._tell()
+            return None
+        return super().withdraw()
+
+    def _answered(self, answer: Answer) -> None:
+        if not answer.cancelled():
+            self.ended = self._sender.clock.monotonic()
+            answer.get_loop().call_later(self._told_after, self._tell)
+
+    def _tell(self) -> None:
+        if not self._told:
+            self._told = True
+            self._ended(self.answer.result())
 
 
 def _tell(ended: Callable[[Outcome | None], None], answer: Answer) -> None:

@@ -69,7 +69,8 @@ class Scheduler:
         self._source = f"code:{name}"
         self._clock = clock or SystemClock()
         self._rng = rng or random.SystemRandom()
-        self._callables = Callables(threads=self.settings.concurrency)
+        shared = self._clock if isinstance(self._clock, SystemClock) else None  # one of a test is turned in one thread
+        self._callables = Callables(threads=self.settings.concurrency, clock=shared)
         self._names: dict[Callable[..., Any], str] = {}
         self._decorated: dict[str, JobSpec] = {}
         self._open = AsyncExitStack()

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -100,6 +101,31 @@ async def test_jobs_are_added_while_it_runs(store_url, heard):
             return "function:late" in (await scheduler.service.list_nodes())[0].offers
 
         assert await until(offered, "the node's row names the new function")
+
+
+async def test_each_is_called_once_at_its_instant_and_not_before(store_url, heard):
+    """They are handed over before it. Database and test read the same clock."""
+    scheduler = scheduler_for(store_url)
+
+    async def note(due: int) -> None:
+        heard((due, time.time() * 1000 - due))
+
+    async with scheduler:
+        base = int(time.time() * 1000) + 700
+        dues = [base + 10 * number for number in range(40)]
+        made = [
+            await scheduler.add(note, at=datetime.fromtimestamp(due / 1000, UTC).isoformat(), params={"due": due})
+            for due in dues
+        ]
+        calls = await heard.wait_for(len(dues))
+        runs = [await ended(scheduler, job.id) for job in made]
+    late = dict(calls)
+    assert sorted(due for due, _ in calls) == dues
+    assert min(late.values()) >= 0
+    for due, run in zip(dues, runs, strict=True):
+        assert run.status == "DONE"
+        assert run.lateness_ms is not None
+        assert 0 <= run.lateness_ms <= late[due] + 1  # when it was called, not when that was told
 
 
 async def test_a_timer_calls_an_address(store_url):

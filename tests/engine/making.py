@@ -13,7 +13,7 @@ from onthedot.model.run import Attempt, ClaimedRun, Outcome
 from onthedot.model.schedule import Schedule
 from onthedot.model.target import CommandTarget, FunctionTarget, Target, WebhookTarget
 from onthedot.targets import Call
-from onthedot.targets.call import HandOver
+from onthedot.targets.call import HandOver, Timekeeper
 
 OK = Outcome(kind="ok")
 FAILED = Outcome(kind="error", retryable=True, error="HTTP 500")
@@ -63,6 +63,7 @@ class FakeSender:
     def __init__(self, *offers: str, now: Callable[[], int] | None = None) -> None:
         self.offers = list(offers or ("webhook", "function:reports", "command:backup"))
         self.direct: dict[str, HandOver] = {}
+        self.timekeepers: dict[str, Timekeeper] = {}
         self.calls: list[Call] = []
         self.sent_at: list[int] = []
         self.outcomes: list[Outcome] = []  # what comes next; then `ok`

@@ -48,6 +48,7 @@ class Bench:
             deadlines=self.deadlines,
             sender=self.sender,
             direct=self.sender.direct,
+            timekeepers=self.sender.timekeepers,
             recorder=self.recorder,
             holdings=self.holdings,
             lateness=self.lateness,

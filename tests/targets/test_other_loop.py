@@ -18,6 +18,7 @@ class Work:
 
     def __init__(self, work: Callable[[], Awaitable[object]]) -> None:
         self.unwanted = False
+        self.booked = False
         self.home: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self.brought_by: threading.Thread | None = None
         self._work = work
@@ -40,6 +41,9 @@ class Work:
             self.home.set_exception(self._error)
         else:
             self.home.set_result(self._result)
+
+    def tell_begun(self) -> bool:
+        return True
 
 
 def send(other: OtherLoop, work: Callable[[], Awaitable[object]]) -> Work:

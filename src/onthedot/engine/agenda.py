@@ -18,26 +18,29 @@ class Agenda:
     time that it changes, and what a firing touches after a rest has to come from memory."""
 
     def __init__(self, earlier: Callable[[], None] = lambda: None) -> None:
-        self._heap: list[tuple[int, int, ClaimedRun]] = []
+        self._heap: list[tuple[int, int, ClaimedRun, bool]] = []
         self._runs: dict[str, ClaimedRun] = {}
         self._order = itertools.count()
         self._earlier = earlier
         self.head: int | None = None
+        self._head_may_leave = False
 
     def __len__(self) -> int:
         return len(self._runs)
 
-    def push(self, run: ClaimedRun, at_ms: int) -> None:
+    def push(self, run: ClaimedRun, at_ms: int, *, may_leave: bool = False) -> None:
+        """`may_leave`: it can be taken out before `at_ms`, together with others."""
         head = self.head
         self._runs[run.id] = run
-        heapq.heappush(self._heap, (at_ms, next(self._order), run))
+        heapq.heappush(self._heap, (at_ms, next(self._order), run, may_leave))
         self._find_head()  # it may have taken the place of one with its name
         if head is None or at_ms < head:
             self._earlier()
 
-    def pop(self, now_us: int) -> ClaimedRun | None:
-        """The first run whose instant has come, if any."""
-        if self.head is None or self.head * 1000 > now_us:
+    def pop(self, now_us: int, leaves_us: int = 0) -> ClaimedRun | None:
+        """The first run, if its instant has come; or if it may leave before, and that instant has."""
+        head = self.head
+        if head is None or (head * 1000 > now_us and not (self._head_may_leave and head * 1000 <= leaves_us)):
             return None
         run = heapq.heappop(self._heap)[2]
         del self._runs[run.id]
@@ -64,4 +67,7 @@ class Agenda:
         heap, runs = self._heap, self._runs
         while heap and runs.get(heap[0][2].id) is not heap[0][2]:
             heapq.heappop(heap)
-        self.head = heap[0][0] if heap else None
+        if heap:
+            self.head, _, _, self._head_may_leave = heap[0]
+        else:
+            self.head = None

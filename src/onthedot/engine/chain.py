@@ -130,6 +130,7 @@ class Chain:
                 deadlines=self.deadlines,
                 sender=sender,
                 direct=getattr(sender, "direct", {}),
+                timekeepers=getattr(sender, "timekeepers", {}),
                 recorder=to_recorder,
                 holdings=holdings,
                 lateness=lateness,

@@ -59,6 +59,10 @@ class DatabaseClock:
         """Whole milliseconds, rounded down."""
         return self.now_us() // 1000
 
+    def monotonic_at(self, instant_ms: int) -> float:
+        """When, on our clock, this instant of the database's will have come; a microsecond for the rounding."""
+        return (instant_ms * 1000 + self._smallest[0][1] + 1) / 1e6
+
     def seconds_until(self, instant_ms: int) -> float:
         """How long to sleep; 0 or less once it has come."""
         return (instant_ms * 1000 - self.now_us()) / 1e6

@@ -2,7 +2,8 @@
 execution time, reports to the Recorder.
 
 A kind of target that has a door for it (`HandOver`) is given the call at once and calls back: nobody here waits for the
-run. For all others Monitor and Task share one asyncio task, and the good case is one straight coroutine.
+run. One that keeps time itself (`Timekeeper`) gets it a moment before its instant; when it began is known when it is
+told, or asked for. For all others Monitor and Task share one asyncio task, and the good case is one straight coroutine.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import target_type
 from onthedot.store import Finished
 from onthedot.targets import Call, NotBegun
-from onthedot.targets.call import HandOver
+from onthedot.targets.call import Booking, HandOver
 from onthedot.telemetry import emit, telemetry
 
 __all__ = ["Cause", "Monitor"]
@@ -34,7 +35,8 @@ Cause = Literal["cancel", "interrupted", "gone", "timeout"]
 
 class Monitor(msgspec.Struct, gc=False, eq=False):
     """A struct: one is made quickly, and the garbage collector need not look at it (2 of 14 µs a run). So whatever
-    refers to it in a circle must be let go of when it ends: `_withdraw`, `_deadline`, a `task` that was cancelled."""
+    refers to it in a circle must be let go of when it ends: `_withdraw`, `_booking`, `_deadline`, a `task` that was
+    cancelled."""
 
     run: ClaimedRun
     pool: Pool
@@ -50,6 +52,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
     _log: RunLog | None = None
     _watching: bool = False
     _withdraw: Callable[[], bool | None] | None = None
+    _booking: Booking | None = None
     _unreported: Finished | None = None  # it waits for room at the Recorder's
 
     def start(self) -> None:
@@ -58,10 +61,14 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         if hand_over is not None and self.cause is None:
             now = around.clock.monotonic()
             now_us = around.time.at_us(now)
-            if now_us >= run.due_at * 1000 and around.lease.may_start(now):
-                self._start(now_us // 1000, now)
-                self._hand_over(hand_over)
-                return
+            if around.lease.may_start(now):
+                if now_us >= run.due_at * 1000:
+                    self._start(now_us // 1000, now)
+                    self._set_deadline()
+                    self._hand_over(hand_over)
+                    return
+                if self._book():
+                    return
         self.task = asyncio.get_running_loop().create_task(self.watch())
 
     def stop(self, cause: Cause) -> None:
@@ -71,8 +78,13 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         if self._unreported is not None:
             self._report_over_the_bound()
         elif self._withdraw is not None:
-            if self._withdraw() is False:
+            begun = self._withdraw()
+            if not self._is_out():  # it had ended, and we were told so now
+                return
+            if begun is False:
                 self._not_begun()
+            else:
+                self._know_begin()
             self._end(self._stopped())
         elif self._watching and self.task is not None:  # a task cancelled before its first step would never run at all
             self.task.cancel()
@@ -86,12 +98,44 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         except Exception as error:  # later: who ends makes room for the next, which may fail in the same way
             asyncio.get_running_loop().call_soon(self._end, failed(error))
 
+    def _is_out(self) -> bool:
+        return self._withdraw is not None
+
     def _answered(self, outcome: Outcome | None) -> None:
         """Called by the target, on this loop."""
-        if self._withdraw is not None:
+        if self._is_out():
             if outcome is None:
                 self._not_begun()
+            else:
+                self._know_begin()
             self._end(outcome)
+
+    # handed over before its instant
+
+    def _book(self) -> bool:
+        around, run = self._around, self.run
+        keeper = around.timekeepers.get(target_type(run.spec.target))
+        if keeper is None:
+            return False
+        self._began = around.time.monotonic_at(run.due_at)  # as far as can be known
+        self.timeout = around.timeout_of(run.spec)
+        self._booking = booking = keeper.book(self._call(), self._began, self._answered)
+        if booking is None:
+            return False
+        self._withdraw = booking.withdraw
+        self._set_deadline()
+        return True
+
+    def take_back(self) -> None:
+        """It is wanted back: so it is if it still waits for its instant."""
+        if self._withdraw is not None and self._booking is not None and self._booking.take_back():
+            self._end(None)
+
+    def _know_begin(self) -> None:
+        """When a booked call began is known over there first."""
+        booking = self._booking
+        if booking is not None and self.started_at is None and booking.began is not None:
+            self._start(max(self.run.due_at, self._around.time.at_us(booking.began) // 1000), booking.began)
 
     # with a task of its own
 
@@ -126,6 +170,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         if not around.lease.may_start(now):
             return None
         self._start(now_us // 1000, now)
+        self._set_deadline()
         try:
             return await perform(around.sender, self._call())
         except NotBegun:
@@ -155,9 +200,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         around, run = self._around, self.run
         self.started_at = now
         self._began = began
-        self.timeout = timeout = around.timeout_of(run.spec)
-        if timeout is not None:
-            self._deadline = around.deadlines.set(began + timeout, self._expired)
+        self.timeout = around.timeout_of(run.spec)
         lateness = now - run.due_at
         if not run.tries and not run.losses:
             around.lateness.add(lateness, began)
@@ -168,15 +211,24 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             self._log.start(now)
 
     def _begins(self, at: float) -> None:
-        """It had to wait for a worker process and begins only now: this is its start, and its time-out counts from
-        here."""
-        if self.started_at is None:
+        """It had to wait for a worker process, or for its instant, and begins only now: this is its start, and its
+        time-out counts from here."""
+        if self._booking is not None:
+            self._know_begin()
+        elif self.started_at is None:
             return
-        self.started_at += max(0, round((at - self._began) * 1000))
-        self._began = at
-        if self._deadline is not None and self.timeout is not None:
-            self._around.deadlines.clear(self._deadline)
-            self._deadline = self._around.deadlines.set(at + self.timeout, self._expired)
+        else:
+            self.started_at += max(0, round((at - self._began) * 1000))
+            self._began = at
+        self._set_deadline()
+
+    def _set_deadline(self) -> None:
+        """From when it began, as it is known now."""
+        deadlines = self._around.deadlines
+        if self._deadline is not None:
+            deadlines.clear(self._deadline)
+        if self.timeout is not None:
+            self._deadline = deadlines.set(self._began + self.timeout, self._expired)
 
     def _write(self, text: str) -> None:
         if self._log is None:
@@ -199,11 +251,11 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         return None
 
     def _end(self, outcome: Outcome | None) -> None:
-        self._withdraw = None
+        booking, self._withdraw, self._booking = self._booking, None, None
         around, run = self._around, self.run
         try:
             if outcome is not None:
-                finished = self._finished(outcome)
+                finished = self._finished(outcome, booking)
                 if not around.recorder.offer(finished):
                     self._unreported = finished
                     self.task = asyncio.get_running_loop().create_task(self._wait_for_room(finished))
@@ -217,9 +269,11 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             return
         self._over()
 
-    def _finished(self, outcome: Outcome) -> Finished:
+    def _finished(self, outcome: Outcome, booking: Booking | None) -> Finished:
         around, started, duration, log = self._around, self.started_at, None, None
-        now = around.clock.monotonic()
+        now = booking.ended if booking is not None else None
+        if now is None:
+            now = around.clock.monotonic()
         finished_at = around.time.at_us(now) // 1000
         if started is not None:
             if finished_at < started:

@@ -28,15 +28,19 @@ from onthedot.engine.timer import Timer
 from onthedot.engine.waiting import at_most
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import target_type
-from onthedot.plan import expired, in_backlog
+from onthedot.plan import expired, in_backlog, laned
 from onthedot.store import Claim, Order
 from onthedot.telemetry import emit
 
-__all__ = ["NO_SLOT_MS", "RECONCILE", "Scheduler"]
+__all__ = ["BOOK_BY_MS", "BOOK_FROM_MS", "NO_SLOT_MS", "RECONCILE", "Scheduler"]
 
 NO_SLOT_MS = 100
 """A held run that finds no slot for so long after its instant is given back: another node may have one."""
 RECONCILE = 5.0
+BOOK_BY_MS = 15
+BOOK_FROM_MS = 80
+"""Between these before its instant a run is handed to a target that keeps time itself: early enough for whatever this
+loop is busy with, and 65 ms of runs at a time, whose results wait for one another for as long."""
 
 
 class Scheduler:
@@ -115,15 +119,18 @@ class Scheduler:
             for pool in self._slots.pools.values():
                 self._start_waiting(pool)
         now_us = self._around.time.now_us()
+        leaves_us = now_us + (BOOK_FROM_MS - BOOK_BY_MS) * 1000
         ready: list[Monitor] = []
         for _ in range(AT_ONCE):  # what is left is still due, and the Timer ticks again
-            run = self.agenda.pop(now_us)
+            run = self.agenda.pop(now_us, leaves_us)
             if run is None:
                 break
             pool = self._pool(run)
             if self._standby and self._standby.drop(pool.name, run.id):
                 pool.stuck()
                 self._return(run, pool)
+            elif run.due_at * 1000 > now_us and not pool.at_leisure:
+                self.agenda.push(run, run.due_at)
             else:
                 self._start(run, pool, now_us // 1000, ready)
         self._departures.begin(ready)
@@ -188,10 +195,24 @@ class Scheduler:
                     self._return(run, pool)
                 elif may_start and run.due_at * 1000 <= now_us:
                     self._start(run, pool, now_us // 1000, ready)
+                elif self._bookable(run):
+                    self.agenda.push(run, run.due_at - BOOK_BY_MS, may_leave=True)
                 else:
                     self.agenda.push(run, run.due_at)
             self._appetite.fed(name, limit, claim)
         self._departures.begin(ready)
+
+    def _bookable(self, run: ClaimedRun) -> bool:
+        """Not what has to ask the store first or is not to begin late; nor what others wait for: it is told at once."""
+        policy, target = run.spec.policy, run.spec.target
+        keeper = self._around.timekeepers.get(target_type(target))
+        return (
+            keeper is not None
+            and policy.delivery == "at_least_once"
+            and policy.expires_in is None
+            and not laned(policy)
+            and keeper.keeps_time_for(target)
+        )
 
     def _next_errand(self) -> None:
         """At most one at a time, until its answer is taken: only then is it known how much room there is."""
@@ -253,10 +274,13 @@ class Scheduler:
                 self._pool(held).let_go(held.id)
                 outcome, now = Outcome(kind="cancelled", error="cancelled by a user"), self._around.time.now_ms()
                 self._around.recorder.put_over(self._around.finished(held, outcome, None, now))
-        elif order.what == "cancel":
+        else:
             monitor = self.running.get(order.run_id)
             if monitor is not None and monitor.run.token == order.token and monitor.cause is None:
-                monitor.stop("cancel")
+                if order.what == "recall":
+                    monitor.take_back()
+                else:
+                    monitor.stop("cancel")
 
     def _drop(self, run_id: str, token: int) -> None:
         """No longer ours: whoever has it now will record it."""
@@ -298,6 +322,8 @@ class Scheduler:
         self._standby.clear()
         for run in self.agenda.clear():
             self._return(run, self._pool(run))
+        for monitor in list(self.running.values()):
+            monitor.take_back()
 
     def interrupt(self, reason: Callable[[Monitor], None]) -> list[asyncio.Task[None]]:
         """Apply `reason` to all that runs; returns what to wait for."""

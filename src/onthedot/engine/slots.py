@@ -136,6 +136,11 @@ class Pool:
         if self.wanted:
             self._ring()
 
+    @property
+    def at_leisure(self) -> bool:
+        """Whether so many slots are free that one may be taken a moment too early, or given back a moment too late."""
+        return self.running * 2 < self.capacity
+
     def stuck(self) -> None:
         """A held run waited for a slot in vain: no more than can start at once, until it goes quickly again."""
         self._pace = None

@@ -22,7 +22,7 @@ from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import WebhookTarget
 from onthedot.plan import on_outcome
 from onthedot.store import Finished
-from onthedot.targets.call import HandOver
+from onthedot.targets.call import HandOver, Timekeeper
 
 __all__ = ["Surroundings"]
 
@@ -34,6 +34,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     deadlines: Deadlines
     sender: Sender
     direct: Mapping[str, HandOver]
+    timekeepers: Mapping[str, Timekeeper]
     recorder: Mailbox[Finished | Return]
     holdings: Holdings
     lateness: Lateness

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import msgspec
 
@@ -11,7 +11,7 @@ from onthedot.model.instant import format_instant
 from onthedot.model.run import Outcome
 from onthedot.model.target import Target
 
-__all__ = ["Call", "Kind", "NotBegun", "run_environment"]
+__all__ = ["Booking", "Call", "HandOver", "Kind", "NotBegun", "Timekeeper", "run_environment"]
 
 
 class NotBegun(Exception):
@@ -71,6 +71,42 @@ HandOver = Callable[[Call, Callable[[Outcome | None], None]], Callable[[], bool 
 """The other door of a kind that carries calls out elsewhere, and needs no task here to wait for each: takes a call and
 whom to tell how it ended (None: it was not begun), never before it returns; gives back how to withdraw it, after which
 nobody is told. A withdrawal that says False came before the call began."""
+
+
+class Booking(Protocol):
+    """A call that was handed over before its instant. All of this is for the loop that it came from."""
+
+    @property
+    def began(self) -> float | None:
+        """When, on the monotonic clock; None: it has not begun."""
+        ...
+
+    @property
+    def ended(self) -> float | None:
+        """When: it may have taken a while to be told."""
+        ...
+
+    def take_back(self) -> bool:
+        """Whether it had not begun. Then it never will, and nobody is told; else nothing is changed."""
+        ...
+
+    def withdraw(self) -> bool | None:
+        """As one that was handed over; but if it has ended, this is told now, before we return."""
+        ...
+
+
+@runtime_checkable
+class Timekeeper(Protocol):
+    """A kind that begins calls at their instant by itself. It tells `begun` of a call that has not ended in a moment,
+    and before what the call logs."""
+
+    def keeps_time_for(self, target: Any) -> bool:
+        """Whether calls of this target may be booked."""
+        ...
+
+    def book(self, call: Call, at: float, ended: Callable[[Outcome | None], None]) -> Booking | None:
+        """Begin it at this monotonic instant, never before. None: this one can't be booked."""
+        ...
 
 
 def run_environment(call: Call) -> dict[str, str]:

@@ -18,10 +18,11 @@ from typing import Any, Self
 
 import msgspec
 
+from onthedot.clock import Clock
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget, requires
-from onthedot.targets.call import Call, NotBegun
+from onthedot.targets.call import Booking, Call, NotBegun
 from onthedot.targets.other_loop import OtherLoop
 from onthedot.targets.registry import names
 from onthedot.targets.threads import Threads
@@ -45,13 +46,15 @@ class _RunLog(logging.Handler):
 class Callables:
     """The kind `function` of an embedded Scheduler: what was registered by name."""
 
-    def __init__(self, *, threads: int = 32) -> None:
+    def __init__(self, *, threads: int = 32, clock: Clock | None = None) -> None:
+        """`clock`: the engine's, if it can be read in any thread. Without one no calls are booked."""
         self._functions: dict[str, Callable[..., Any]] = {}
         self.offers: list[str] = []
         self.threads = threads
         self._waits: dict[str, bool] = {}  # whether it is a coroutine function
         self._misfits: dict[str | tuple[str, ...], str | None] = {}
-        self._other = OtherLoop("onthedot-callables")
+        self._clock = clock
+        self._other = OtherLoop("onthedot-callables", clock)
         self._home: asyncio.AbstractEventLoop | None = None
         self._threads: Threads | None = None
         self._handler = _RunLog()
@@ -85,7 +88,7 @@ class Callables:
             raise NotBegun
         return outcome
 
-    def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], None]:
+    def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool | None]:
         assert isinstance(call.target, FunctionTarget)
         assert self._home is not None, "not entered"
         assert self._threads is not None
@@ -103,6 +106,20 @@ class Callables:
         else:
             self._threads.send(errand)
         return errand.withdraw
+
+    def keeps_time_for(self, target: FunctionTarget) -> bool:
+        """Threads are woken one by one, whoever does it: only the loop saves something by it."""
+        return self._clock is not None and self._waits.get(target.function, False)
+
+    def book(self, call: Call, at: float, ended: Callable[[Outcome | None], None]) -> Booking | None:
+        assert isinstance(call.target, FunctionTarget)
+        name = call.target.function
+        function = self._functions.get(name)
+        if self._clock is None or function is None or self._misfit(name, function, call.params):
+            return None  # what is wrong with it is told at its instant
+        errand = _Errand(self, function, call, ended, self._clock)
+        self._other.book(errand, at)
+        return errand
 
     def _misfit(self, name: str, function: Callable[..., Any], params: dict[str, Any]) -> str | None:
         """Whether params fit is decided by their names alone, so it is found out once: it takes longer than a call."""
@@ -138,21 +155,52 @@ class _Errand(msgspec.Struct, gc=False, eq=False):
     _all: Callables
     _function: Callable[..., Any] | None
     _call: Call
-    _ended: Callable[[Outcome | None], None]
+    _tell: Callable[[Outcome | None], None]
+    _clock: Clock | None = None  # of one that was booked
     _awaitable: Any = None
     outcome: Outcome | None = None
     unwanted: bool = False
+    began: float | None = None  # the next two: of one that was booked
+    ended: float | None = None
+    _is_home: bool = False
 
-    def withdraw(self) -> None:
-        self._all._other.withdraw(self)
+    @property
+    def booked(self) -> bool:
+        return self._clock is not None
+
+    def withdraw(self) -> bool | None:
+        other = self._all._other
+        if self._clock is not None:
+            if other.take_back(self):
+                return False
+            other.fetch()
+            if self._is_home:
+                return None
+        other.withdraw(self)
+        return None
+
+    def take_back(self) -> bool:
+        return self._all._other.take_back(self)
 
     def bring_home(self) -> None:
         if not self.unwanted:
-            self._ended(self.outcome)
+            self._is_home = True
+            self._tell(self.outcome)
+
+    def tell_begun(self) -> bool:
+        if self._is_home or self.unwanted:
+            return True
+        if self.began is None:
+            return False
+        if self._call.begun is not None:
+            self._call.begun(self.began)
+        return True
 
     async def carry_out(self) -> None:
         if self._awaitable is None and not self._call.may_begin():
             return
+        if self._clock is not None:
+            self.began = self._clock.monotonic()
         token = _log.set(self._write)  # this task's context only, and that of what it starts
         assert self._function is not None
         try:
@@ -164,6 +212,8 @@ class _Errand(msgspec.Struct, gc=False, eq=False):
             self._failed(error)
         finally:
             _log.reset(token)
+            if self._clock is not None:
+                self.ended = self._clock.monotonic()
 
     def carry_out_here(self) -> bool:
         return not self._call.may_begin() or contextvars.copy_context().run(self._in_thread)
@@ -191,7 +241,13 @@ class _Errand(msgspec.Struct, gc=False, eq=False):
 
     def _write(self, text: str) -> None:
         if self._all._home is not None:
-            self._all._other.say(partial(self._call.log, text))
+            self._all._other.say(partial(self._log, text))
+
+    def _log(self, text: str) -> None:
+        """At home."""
+        if self._clock is not None:
+            self.tell_begun()
+        self._call.log(text)
 
 
 def _why_not(name: str, function: Callable[..., Any], params: dict[str, Any]) -> str | None:

@@ -4,6 +4,9 @@ Each crossing is a system call and a turn at the interpreter lock, so there is o
 gathered, in both directions, and it wakes nobody while it has the lock (`bell`). And calls that end at once share a
 task: a task takes one after the other until one of them has to wait; that one keeps the task, and another task takes
 over the rest.
+
+A call may be handed over before its instant too; then nobody here wakes when it comes, and its result may wait a moment
+for others (`timetable`).
 """
 
 from __future__ import annotations
@@ -15,18 +18,32 @@ from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Protocol, Self
 
+from onthedot.clock import Clock, SystemClock
 from onthedot.targets.bell import Bell
+from onthedot.targets.timetable import Timetable
 
 __all__ = ["Errand", "OtherLoop"]
 
 TOGETHER = 64
 """Calls that one task carries out before the loop is let to the others that run on it."""
+GATHER = 8
+GATHER_SECONDS = 0.075
+"""How many results of booked calls wait over there for one another, and how long at most. They are not written yet: the
+engine would let them wait as long (`engine.gathering` says what that costs), with the thread at home woken for each."""
+CHECK = 0.25
+"""Seconds between two looks, while calls are booked, at which of them have begun and not ended, and at whether a result
+still lies there: a call may keep the other loop to itself."""
 
 
 class Errand(Protocol):
     """One call over there."""
 
     unwanted: bool  # set here, by `withdraw`
+
+    @property
+    def booked(self) -> bool:
+        """Then its result may wait for others."""
+        ...
 
     async def carry_out(self) -> None:
         """On the other loop; keeps its own result and never raises but CancelledError, when it is unwanted."""
@@ -36,28 +53,63 @@ class Errand(Protocol):
         """On the loop it came from, when it is carried out. Does nothing if it is unwanted."""
         ...
 
+    def tell_begun(self) -> bool:
+        """On the loop it came from, if it was booked: False as long as it has not begun."""
+        ...
+
 
 class OtherLoop:
     """`async with OtherLoop("name") as other: other.send(errand)`; leaving cancels what still runs there."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, clock: Clock | None = None) -> None:
+        """`clock`: for calls that are booked, and of any thread."""
         self._name = name
+        self._clock = clock or SystemClock()
+        self._timetable: Timetable[Errand] = Timetable(self._clock, self._instant)
+        self._booked: list[Errand] = []  # of the last moments: nobody may know yet that they have begun
+        self._checking: asyncio.TimerHandle | None = None
+        self._last_seen: Callable[[], None] | None = None
+        self._crosses = self._crosses_back = self._sleeps_too_long = False
+        self._prompt = False  # a result over there may not wait
+        self._first_result = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._there: Bell | None = None
         self._outgoing: list[Errand] = []
         self._waiting: deque[Errand] = deque()  # over there; both threads use it, and the next one
         self._home_coming: deque[Callable[[], None]] = deque()
-        self._carried_out: list[Errand] = []
         self._at_work: dict[Errand, asyncio.Task[None]] = {}
         self._worker: asyncio.Task[None] | None = None
+        self._begun = False  # that one's first step; if it is still there afterwards, its call waits
 
     # here
 
     def send(self, errand: Errand) -> None:
         """It leaves with all others of this pass of the loop."""
         self._outgoing.append(errand)
-        if len(self._outgoing) == 1:
-            self._home.call_soon(self._cross)
+        self._cross_soon()
+
+    def book(self, errand: Errand, at: float) -> None:
+        """It is carried out at this monotonic instant."""
+        self._booked.append(errand)
+        if self._timetable.add(at, errand):
+            self._sleeps_too_long = True
+        if self._checking is None:
+            self._checking = self._home.call_later(CHECK, self._check)
+        self._cross_soon()
+
+    def take_back(self, errand: Errand) -> bool:
+        """Whether a booked one has not begun; then it will not."""
+        if self._timetable.take_back(errand):
+            errand.unwanted = True
+            return True
+        return False
+
+    def fetch(self) -> None:
+        """Bring home what is carried out by now."""
+        try:
+            self._bring_home()
+        except Exception as error:  # of another one's, which is nothing to whoever asks
+            self._home.call_exception_handler({"message": "a result that was brought home", "exception": error})
 
     def withdraw(self, errand: Errand) -> None:
         """Its answer is not waited for any more. If it has begun, it is cancelled over there."""
@@ -76,11 +128,32 @@ class OtherLoop:
         if not self._home.is_closed():
             self._home.call_soon_threadsafe(self._bring_home)
 
+    def _cross_soon(self) -> None:
+        if not self._crosses:
+            self._crosses = True
+            self._home.call_soon(self._cross)
+
     def _cross(self) -> None:
+        self._crosses = False
         leaving, self._outgoing = self._outgoing, []
-        if self._there is not None:
+        sleeps_too_long, self._sleeps_too_long = self._sleeps_too_long, False
+        if self._there is None:
+            return
+        if leaving or sleeps_too_long:
             self._waiting.extend(leaving)
             self._there.ring()
+        if not leaving:
+            self._bring_home()  # while we are awake: bookings are as far apart as results may wait
+
+    def _check(self) -> None:
+        self._checking = None
+        first = self._home_coming[0] if self._home_coming else None
+        if first is not None and first is self._last_seen:
+            self.fetch()  # whoever should have rung is kept from it
+        self._last_seen = first
+        self._booked = [errand for errand in self._booked if not errand.tell_begun()]
+        if self._booked or first is not None:
+            self._checking = self._home.call_later(CHECK, self._check)
 
     def _bring_home(self) -> None:
         try:
@@ -98,29 +171,41 @@ class OtherLoop:
     # over there
 
     def _arrive(self) -> None:
-        if self._worker is None:
+        self._instant()
+
+    def _instant(self) -> None:
+        self._waiting.extend(self._timetable.due())
+        if self._worker is None or self._begun:
             self._take_over()
+        else:
+            self._take_over_soon()
 
     def _take_over(self) -> None:
         """Who is still at work has a call that waits, and leaves after it; somebody else takes the rest."""
         self._worker = None
-        if self._waiting:
-            loop = self._loop
-            assert loop is not None
-            self._worker = loop.create_task(self._work())
-            loop.call_soon(self._take_over)  # right after its first step
-        self._cross_back()
+        if not self._waiting:
+            self._cross_back()
+            return
+        self._begun = False
+        self._worker = asyncio.Task(self._work(), loop=self._over_there, name=self._name)  # a new name takes 2 µs
+        if len(self._waiting) > 1:
+            self._take_over_soon()
+
+    def _take_over_soon(self) -> None:
+        """Right after the worker's first step."""
+        self._over_there.call_soon(self._take_over)
 
     async def _work(self) -> None:
-        me = asyncio.current_task()
+        me = self._worker
         assert me is not None
+        self._begun = True
         for _ in range(TOGETHER):
             if not self._waiting:
                 break
             errand = self._waiting.popleft()
             if errand.unwanted:
                 continue
-            before = copy_context()
+            before = copy_context() if self._waiting else None
             self._at_work[errand] = me
             try:
                 await errand.carry_out()
@@ -128,8 +213,15 @@ class OtherLoop:
                 del self._at_work[errand]
             self._done(errand)
             # The next call must find the task as if it were new: not waited in, not cancelled, nothing left in it.
-            if self._worker is not me or me.cancelling() or not _unchanged(before):
+            if before is None or self._worker is not me or me.cancelling() or not _unchanged(before):
                 break
+        if self._worker is me:
+            self._worker = None
+        if not self._at_work:
+            self._cross_back()
+        elif not self._crosses_back:  # others may end in this pass too
+            self._crosses_back = True
+            self._over_there.call_soon(self._cross_back)
 
     def _cancel(self, errand: Errand) -> None:
         task = self._at_work.get(errand)
@@ -137,16 +229,25 @@ class OtherLoop:
             task.cancel()
 
     def _done(self, errand: Errand) -> None:
-        self._carried_out.append(errand)
-        if len(self._carried_out) == 1 and self._worker is None:  # else whoever takes over brings it, a pass earlier
-            assert self._loop is not None
-            self._loop.call_soon(self._cross_back)
+        """It can be fetched from now on."""
+        if not errand.booked:
+            self._prompt = True
+        elif not self._home_coming:
+            self._first_result = self._clock.monotonic()
+        self._home_coming.append(errand.bring_home)
 
     def _cross_back(self) -> None:
-        leaving, self._carried_out = self._carried_out, []
-        if leaving:
-            self._home_coming.extend([errand.bring_home for errand in leaving])
+        """Wake who is at home, if there is reason to."""
+        self._crosses_back = False
+        if self._home_coming and not self._may_wait():
             self._back.ring()
+        self._prompt = False
+
+    def _may_wait(self) -> bool:
+        """For another result that is about to come. Each instant asks again, whatever became of its call."""
+        if self._prompt or len(self._home_coming) >= GATHER:
+            return False
+        return self._timetable.wakes_at <= self._first_result + GATHER_SECONDS
 
     # opening and closing
 
@@ -161,9 +262,13 @@ class OtherLoop:
     async def __aexit__(self, *exc: object) -> None:
         if self._loop is None or self._there is None:
             return
+        if self._checking is not None:
+            self._checking.cancel()
+            self._checking = None
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_cancel_rest(), self._loop))
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.to_thread(self._thread.join)
+        self._timetable.close()
         self._there.close()
         self._back.close()
         self._loop.close()

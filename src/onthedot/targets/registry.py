@@ -11,7 +11,7 @@ from onthedot.errors import Invalid
 from onthedot.model.checks import target_problems
 from onthedot.model.run import Outcome
 from onthedot.model.target import Target, target_type
-from onthedot.targets.call import Call, HandOver, Kind, NotBegun
+from onthedot.targets.call import Call, HandOver, Kind, NotBegun, Timekeeper
 
 __all__ = ["Targets"]
 
@@ -52,6 +52,10 @@ class Targets:
             name: kind.hand_over for name, kind in self._kinds.items() if isinstance(kind, HandingOver)
         }
         """By type, the door of kinds that need no task here; all have `send` as well."""
+        self.timekeepers: dict[str, Timekeeper] = {
+            name: kind for name, kind in self._kinds.items() if isinstance(kind, Timekeeper)
+        }
+        """By type, the kinds that take calls before their instant."""
         self._open = AsyncExitStack()
 
     @property

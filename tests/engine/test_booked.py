@@ -1,0 +1,413 @@
+"""Runs that are handed over before their instant, to a target that keeps time itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from onthedot.clock import FakeClock
+from onthedot.engine.messages import TICK, Orders, Return
+from onthedot.engine.scheduler import BOOK_BY_MS, BOOK_FROM_MS
+from onthedot.model.duration import Duration
+from onthedot.model.run import Outcome
+from onthedot.model.target import FunctionTarget
+from onthedot.store import Finished, Order
+from onthedot.targets import Call
+from tests.engine import test_monitor, test_scheduler
+from tests.engine.making import FUNCTION, OK, FakeSender, claimed
+
+SYNC = FunctionTarget(function="reports:sync")
+
+
+class Booked:
+    """One call at the desk: the test says when it begins and ends, and when that is told."""
+
+    def __init__(self, call: Call, at: float, ended: Callable[[Outcome | None], None]) -> None:
+        self.call = call
+        self.at = at
+        self.began: float | None = None
+        self.ended: float | None = None
+        self.taken_back = self.cancelled = False
+        self._outcome: Outcome | None = None
+        self._tell = ended
+
+    def begin(self, at: float | None = None) -> None:
+        assert not self.taken_back
+        self.began = self.at if at is None else at
+
+    def end(self, at: float, outcome: Outcome = OK) -> None:
+        self.ended, self._outcome = at, outcome
+
+    def tell(self) -> None:
+        self._tell(self._outcome)
+
+    def take_back(self) -> bool:
+        self.taken_back = self.taken_back or self.began is None
+        return self.taken_back
+
+    def withdraw(self) -> bool | None:
+        if self.ended is not None:
+            self.tell()
+            return None
+        if self.take_back():
+            return False
+        self.cancelled = True
+        return None
+
+
+class Desk:
+    def __init__(self, sender: FakeSender) -> None:
+        self.booked: list[Booked] = []
+        self.takes = True
+        sender.timekeepers["function"] = self
+        sender.direct["function"] = self.hand_over
+        self.handed_over: list[str] = []
+
+    def keeps_time_for(self, target: Any) -> bool:
+        return target is not SYNC
+
+    def book(self, call: Call, at: float, ended: Callable[[Outcome | None], None]) -> Booked | None:
+        if not self.takes:
+            return None
+        self.booked.append(Booked(call, at, ended))
+        return self.booked[-1]
+
+    def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool | None]:
+        self.handed_over.append(call.run_id)
+        asyncio.get_running_loop().call_soon(ended, OK)
+        return lambda: None
+
+    @property
+    def names(self) -> list[str]:
+        return [booked.call.run_id for booked in self.booked]
+
+
+# what is booked, and when
+
+
+@pytest.fixture
+def bench(fake_clock: FakeClock) -> test_scheduler.Bench:
+    bench = test_scheduler.Bench(fake_clock, function_processes=100, next_job_count=1000)
+    bench.store.script("claim", *[bench.claim() for _ in range(20)])
+    return bench
+
+
+@pytest.fixture
+def desk(bench: test_scheduler.Bench) -> Desk:
+    return Desk(bench.sender)
+
+
+async def tick(bench: test_scheduler.Bench, ms: int) -> None:
+    """So late after the beginning, and the Timer says so."""
+    await bench.clock.advance((bench.now + ms - bench.clock.now_ms()) / 1000)
+    bench.scheduler.handle(TICK)
+    await bench.clock.settle()
+
+
+async def test_it_is_booked_shortly_before_its_instant(bench, desk):
+    bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
+    assert bench.scheduler.agenda.head == bench.now + 1000 - BOOK_BY_MS  # for that the Timer wakes, at the latest
+    await tick(bench, 1000 - BOOK_FROM_MS - 1)
+    assert desk.names == []
+    await tick(bench, 1000 - BOOK_BY_MS)
+    assert desk.names == ["1-1"]
+    assert desk.booked[0].at == pytest.approx(1.0, abs=2e-6)
+    assert desk.booked[0].at >= 1.0
+
+
+async def test_with_it_those_that_come_soon_after_it(bench, desk):
+    dues = [1000, 1010, 1000 + BOOK_FROM_MS - BOOK_BY_MS, 1000 + BOOK_FROM_MS - BOOK_BY_MS + 1]
+    bench.take(*(bench.run(f"{n}-1", due_in=due, target=FUNCTION) for n, due in enumerate(dues, 1)))
+    await tick(bench, 1000 - BOOK_BY_MS)
+    assert desk.names == ["1-1", "2-1", "3-1"]
+    assert bench.scheduler.agenda.head == bench.now + dues[-1] - BOOK_BY_MS
+
+
+async def test_another_kind_of_target_between_them_fires_at_its_own_instant(bench, desk):
+    bench.take(
+        bench.run("1-1", due_in=1000, target=FUNCTION),
+        bench.run("2-1", due_in=1000),
+        bench.run("3-1", due_in=1020, target=FUNCTION),
+    )
+    await tick(bench, 1000 - BOOK_BY_MS)
+    assert desk.names == ["1-1"]  # the next one to leave before its time comes behind the webhook
+    assert bench.sender.sent == []
+    await tick(bench, 1000)
+    assert bench.sender.sent == ["2-1"]
+    assert desk.names == ["1-1", "3-1"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"delivery": "at_most_once"},
+        {"overlap": "skip"},
+        {"expires_in": Duration(5000)},
+        {"target": SYNC},
+    ],
+)
+async def test_these_are_not_booked(bench, desk, options):
+    bench.take(bench.run("1-1", due_in=1000, **{"target": FUNCTION, **options}))
+    assert bench.scheduler.agenda.head == bench.now + 1000
+    await tick(bench, 999)
+    assert desk.names == []
+    await tick(bench, 1000)
+    assert desk.names == []
+    await bench.chain.gate.step() if "delivery" in options else None
+    await bench.clock.settle()
+    assert desk.handed_over == ["1-1"]
+
+
+async def test_what_is_due_is_handed_over_at_once(bench, desk):
+    bench.take(bench.run("1-1", target=FUNCTION))
+    await bench.clock.settle()
+    assert (desk.names, desk.handed_over) == ([], ["1-1"])
+
+
+async def test_one_that_the_desk_does_not_take_begins_at_its_instant(bench, desk):
+    """What is wrong with it is told then, not before."""
+    desk.takes = False
+    bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
+    await tick(bench, 1000 - BOOK_BY_MS)
+    assert bench.sender.sent == []
+    await tick(bench, 1000)
+    assert bench.sender.sent == ["1-1"]
+    assert bench.sender.sent_at == [bench.now + 1000]
+
+
+async def test_slots_are_taken_early_only_while_there_are_plenty(fake_clock):
+    bench = test_scheduler.Bench(fake_clock, function_processes=4, next_job_count=100)
+    desk = Desk(bench.sender)
+    bench.take(*(bench.run(f"{n}-1", due_in=1000, target=FUNCTION) for n in range(4)))
+    await tick(bench, 1000 - BOOK_BY_MS)
+    assert desk.names == ["0-1", "1-1"]
+    assert bench.scheduler.agenda.head == bench.now + 1000
+    await tick(bench, 1000)
+    assert desk.handed_over == ["2-1", "3-1"]
+
+
+async def test_without_a_lease_nothing_is_booked(bench, desk):
+    bench.take(bench.run("1-1", due_in=20_000, target=FUNCTION))
+    await tick(bench, 20_000 - BOOK_BY_MS)
+    assert desk.names == []
+
+
+# orders
+
+
+async def test_what_is_recalled_before_its_instant_goes_back(bench, desk):
+    bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
+    await tick(bench, 1000 - BOOK_BY_MS)
+    bench.scheduler.handle(Orders([Order(run_id="1-1", token=1, what="recall")]))
+    assert desk.booked[0].taken_back
+    assert bench.written == [Return("1-1", 1)]
+    assert bench.scheduler.running == {}
+    assert bench.slots.pools["function"].running == 0
+
+
+async def test_what_has_begun_is_not_recalled(bench, desk):
+    bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
+    await tick(bench, 1000 - BOOK_BY_MS)
+    desk.booked[0].begin()
+    bench.scheduler.handle(Orders([Order(run_id="1-1", token=1, what="recall")]))
+    assert bench.written == []
+    desk.booked[0].end(1.2)
+    desk.booked[0].tell()
+    (result,) = bench.written
+    assert (result.outcome, result.duration_ms) == (OK, 200)
+
+
+async def test_an_order_for_another_claim_of_it_takes_nothing_back(bench, desk):
+    bench.take(bench.run("1-1", due_in=1000, target=FUNCTION, token=2))
+    await tick(bench, 1000 - BOOK_BY_MS)
+    bench.scheduler.handle(Orders([Order(run_id="1-1", token=1, what="recall")]))
+    assert not desk.booked[0].taken_back
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_cancel_reaches_it_before_and_after(bench, desk, begun):
+    bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
+    await tick(bench, 1000 - BOOK_BY_MS)
+    if begun:
+        await tick(bench, 1000)
+        desk.booked[0].begin()
+    bench.scheduler.handle(Orders([Order(run_id="1-1", token=1, what="cancel")]))
+    (result,) = bench.written
+    assert result.outcome.kind == "cancelled"
+    assert result.started_at == (bench.now + 1000 if begun else None)
+    assert (desk.booked[0].taken_back, desk.booked[0].cancelled) == (not begun, begun)
+
+
+async def test_what_became_another_nodes_is_dropped(bench, desk):
+    bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
+    await tick(bench, 1000 - BOOK_BY_MS)
+    bench.scheduler.handle(Orders([Order(run_id="1-1", token=1, what="gone")]))
+    assert desk.booked[0].taken_back
+    assert bench.written == []
+    assert not bench.chain.holdings.has("1-1", 1)
+
+
+async def test_closing_gives_back_what_has_not_begun(bench, desk):
+    bench.take(*(bench.run(f"{n}-1", due_in=1000, target=FUNCTION) for n in (1, 2)))
+    await tick(bench, 1000 - BOOK_BY_MS)
+    desk.booked[0].begin()
+    await bench.scheduler.close(1.0)
+    assert bench.written == [Return("2-1", 1)]
+    assert list(bench.scheduler.running) == ["1-1"]
+
+
+# one run alone
+
+
+class Alone(test_monitor.Bench):
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__(clock)
+        self.desk = Desk(self.sender)
+
+    async def booked(self, due_in: int = 50, **options: Any) -> Booked:
+        self.monitor = await self.start(claimed("1-1", due_at=self.now + due_in, target=FUNCTION, **options))
+        return self.desk.booked[-1]
+
+
+@pytest.fixture
+def alone(fake_clock: FakeClock) -> Alone:
+    return Alone(fake_clock)
+
+
+async def test_times_are_those_of_the_call_whenever_they_are_told(alone, fake_clock):
+    booked = await alone.booked()
+    assert alone.monitor.started_at is None
+    booked.begin(0.0537)
+    booked.end(0.0741)
+    await fake_clock.advance(0.15)
+    booked.tell()
+    result = alone.result()
+    assert (result.started_at, result.finished_at) == (alone.now + 53, alone.now + 74)
+    assert (result.lateness_ms, result.duration_ms) == (3, 20)
+    assert alone.monitor.seconds == pytest.approx(0.0204)
+    assert alone.lateness.percentile(0.5) == 3
+    assert alone.ended == [alone.monitor]
+    assert alone.monitor._booking is None
+
+
+async def test_it_does_not_start_before_it_is_due_by_whatever_the_database_says_meanwhile(alone, fake_clock):
+    booked = await alone.booked()
+    alone.around.time.observe_us((alone.now - 4) * 1000, 0.0, 0.0)  # its clock was set back
+    booked.begin()
+    booked.end(0.06)
+    booked.tell()
+    result = alone.result()
+    assert (result.started_at, result.finished_at, result.lateness_ms) == (alone.now + 50, alone.now + 56, 0)
+
+
+async def test_one_that_is_told_to_have_begun_has_started(alone, fake_clock):
+    booked = await alone.booked()
+    booked.begin(0.052)
+    assert booked.call.begun is not None
+    booked.call.begun(0.052)
+    booked.call.begun(0.052)
+    assert alone.monitor.started_at == alone.now + 52
+    booked.call.log("working")
+    booked.end(0.4)
+    booked.tell()
+    result = alone.result()
+    assert (result.lateness_ms, result.duration_ms) == (2, 348)
+    assert result.log is not None
+    assert "working" in result.log
+
+
+async def test_what_may_not_begin_goes_back(alone, fake_clock):
+    booked = await alone.booked()
+    assert booked.call.may_begin()
+    await fake_clock.advance(12)  # frozen, and nobody beat meanwhile
+    assert not booked.call.may_begin()
+    booked.tell()
+    assert alone.recorder.take_all() == [Return("1-1", 1)]
+    assert alone.monitor.seconds is None
+
+
+async def watching(alone: Alone) -> asyncio.Task[None]:
+    async def watch() -> None:
+        while True:
+            await alone.deadlines.step()
+
+    return asyncio.ensure_future(watch())
+
+
+async def test_the_timeout_counts_from_the_instant(alone, fake_clock):
+    watch = await watching(alone)
+    booked = await alone.booked(timeout=Duration(1000))
+    booked.begin()
+    await fake_clock.advance(1.049)
+    assert alone.recorder.take_all() == []
+    await fake_clock.advance(0.002)
+    result = alone.result()
+    assert (result.outcome.kind, result.started_at, result.duration_ms) == ("timeout", alone.now + 50, 1000)
+    assert booked.cancelled
+    watch.cancel()
+
+
+async def test_the_timeout_counts_from_when_it_began_once_that_is_told(alone, fake_clock):
+    watch = await watching(alone)
+    booked = await alone.booked(timeout=Duration(1000))
+    booked.begin(0.4)
+    await fake_clock.advance(0.5)
+    assert booked.call.begun is not None
+    booked.call.begun(0.4)
+    await fake_clock.advance(0.899)
+    assert alone.recorder.take_all() == []
+    await fake_clock.advance(0.002)
+    result = alone.result()
+    assert (result.outcome.kind, result.started_at) == ("timeout", alone.now + 400)
+    watch.cancel()
+
+
+async def test_what_ended_in_time_has_not_timed_out_though_nobody_was_told(alone, fake_clock):
+    watch = await watching(alone)
+    booked = await alone.booked(timeout=Duration(20))
+    booked.begin()
+    booked.end(0.060)
+    await fake_clock.advance(0.2)
+    result = alone.result()
+    assert (result.outcome, result.duration_ms) == (OK, 10)
+    assert alone.ended == [alone.monitor]
+    watch.cancel()
+
+
+async def test_what_never_began_has_not_timed_out_either(alone, fake_clock):
+    """The loop over there was somebody else's for all that time."""
+    watch = await watching(alone)
+    booked = await alone.booked(timeout=Duration(20))
+    await fake_clock.advance(0.2)
+    assert booked.taken_back
+    assert alone.recorder.take_all() == [Return("1-1", 1)]
+    watch.cancel()
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_node_that_stops_interrupts_what_has_begun_and_gives_back_the_rest(alone, fake_clock, begun):
+    booked = await alone.booked()
+    await fake_clock.advance(0.05)
+    if begun:
+        booked.begin(0.05)
+    alone.monitor.stop("interrupted")
+    (told,) = alone.recorder.take_all()
+    if begun:
+        assert isinstance(told, Finished)
+        assert (told.outcome.kind, told.started_at) == ("interrupted", alone.now + 50)
+    else:
+        assert told == Return("1-1", 1)
+
+
+async def test_what_is_told_twice_counts_once(alone):
+    booked = await alone.booked()
+    booked.begin()
+    booked.end(0.06)
+    booked.tell()
+    alone.monitor.take_back()
+    alone.monitor.stop("cancel")
+    assert alone.result().outcome == OK
+    assert alone.ended == [alone.monitor]
