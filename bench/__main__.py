@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -52,6 +53,7 @@ def main() -> int:
             who = ", ".join(entry.label or entry.who for entry in scenario.entries)
             _say(f"{scenario.key:14} {scenario.title}: {who}")
         return 0
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # else what was started would run on
     rounds, load, began = chosen.rounds or ROUNDS[chosen.mode], os.getloadavg()[0], time.monotonic()
     with services(chosen.disk or Path("/var/tmp"), REDIS_SERVER) as places:
         reports = play_all(wanted, places, rounds=rounds, peers=not chosen.no_peers, say=_say)

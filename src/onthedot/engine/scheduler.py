@@ -38,9 +38,9 @@ NO_SLOT_MS = 100
 """A held run that finds no slot for so long after its instant is given back: another node may have one."""
 RECONCILE = 5.0
 BOOK_BY_MS = 15
-BOOK_FROM_MS = 80
+BOOK_FROM_MS = 98
 """Between these before its instant a run is handed to a target that keeps time itself: early enough for whatever this
-loop is busy with, and 65 ms of runs at a time, whose results wait for one another for as long."""
+loop is busy with, and 83 ms of runs at a time, whose results wait for one another for as long (ADR 0018)."""
 
 
 class Scheduler:
