@@ -81,6 +81,10 @@ class Transaction(Protocol):
         """Add many rows that nothing can refuse, by the shortest way in. The statement names table and columns."""
         ...
 
+    async def breathe(self) -> None:
+        """Between two portions of computing: if that is done on the caller's loop, others have their turn there."""
+        ...
+
     async def now(self) -> int:
         """The database's clock, in ms. Ask after a lock was waited for, not before."""
         ...

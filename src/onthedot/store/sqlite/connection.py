@@ -117,6 +117,9 @@ class SqliteTransaction:
     async def copy(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
         await self.execute_each(name, rows)
 
+    async def breathe(self) -> None:
+        await asyncio.sleep(0)
+
     async def now(self) -> int:
         row = await self.row("now")
         assert row is not None
@@ -137,6 +140,9 @@ class DirectTransaction(SqliteTransaction):
     def __init__(self, raw: sqlite3.Connection, queries: Queries) -> None:
         self._raw = raw
         self._queries = queries
+
+    async def breathe(self) -> None:
+        """Nobody waits for us in this thread."""
 
     async def _run(self, act: Callable[[sqlite3.Connection], T]) -> T:
         return act(self._raw)
