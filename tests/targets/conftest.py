@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import textwrap
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,21 @@ def pytest_asyncio_loop_factories(
 async def echo() -> AsyncIterator[EchoServer]:
     async with EchoServer() as server:
         yield server
+
+
+class WaitsForEver:
+    """`it` is a function that never ends by itself, and tells from its own thread how far it got."""
+
+    def __init__(self) -> None:
+        self.began, self.cancelled = threading.Event(), threading.Event()
+
+    async def it(self) -> None:
+        self.began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
 
 
 class Log:

@@ -136,42 +136,25 @@ async def test_logging_goes_to_the_run_it_belongs_to(callables: Callables, make_
 
 
 async def test_cancelling_a_coroutine_cancels_it(callables: Callables, make_call: MakeCall):
-    began, cancelled = threading.Event(), threading.Event()
-
-    async def it() -> None:
-        began.set()
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            cancelled.set()
-            raise
-
-    callables.register("it", it)
+    waits = WaitsForEver()
+    callables.register("it", waits.it)
     running = asyncio.ensure_future(callables.send(make_call(IT)))
-    await until(began.is_set)
+    await until(waits.began.is_set)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    await until(cancelled.is_set)
-    assert cancelled.is_set()
+    await until(waits.cancelled.is_set)
+    assert waits.cancelled.is_set()
 
 
 async def test_leaving_cancels_what_still_runs(make_call: MakeCall):
-    began, cancelled = threading.Event(), threading.Event()
-
-    async def it() -> None:
-        began.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            cancelled.set()
-
+    waits = WaitsForEver()
     async with Callables() as callables:
-        callables.register("it", it)
+        callables.register("it", waits.it)
         running = asyncio.ensure_future(callables.send(make_call(IT)))
-        await until(began.is_set)
+        await until(waits.began.is_set)
     await asyncio.wait([running])
-    assert cancelled.is_set()
+    assert waits.cancelled.is_set()
     assert not any(thread.name == "onthedot-callables" for thread in threading.enumerate())
 
 
