@@ -17,7 +17,7 @@ from onthedot.targets import Callables
 from onthedot.targets.call import Booking, Timekeeper
 from onthedot.targets.other_loop import GATHER, GATHER_SECONDS
 from tests.services.waiting import until
-from tests.targets.conftest import MakeCall
+from tests.targets.conftest import MakeCall, WaitsForEver
 from tests.targets.test_timetable import HandClock
 
 IT = FunctionTarget(function="it")
@@ -160,22 +160,14 @@ async def test_withdrawn_before_its_instant_it_says_so(desk: Desk, callables: Ca
 
 
 async def test_withdrawn_while_it_waits_it_is_cancelled_and_untold(desk: Desk, callables: Callables):
-    began, cancelled = threading.Event(), threading.Event()
-
-    async def it() -> None:
-        began.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            cancelled.set()
-
-    callables.register("it", it)
+    waits = WaitsForEver()
+    callables.register("it", waits.it)
     told = desk.book(101)
     await desk.pass_to(101)
-    await until(began.is_set)
+    await until(waits.began.is_set)
     assert told.booking is not None
     assert told.booking.withdraw() is None
-    await until(cancelled.is_set)
+    await until(waits.cancelled.is_set)
     await asyncio.sleep(0)
     assert told == []
 

@@ -16,7 +16,7 @@ from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
 from onthedot.targets import Callables, NotBegun
 from tests.services.waiting import until
-from tests.targets.conftest import Log, MakeCall
+from tests.targets.conftest import Log, MakeCall, WaitsForEver
 
 IT = FunctionTarget(function="it")
 
