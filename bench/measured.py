@@ -38,8 +38,8 @@ def _of(*path: str) -> Callable[[Mapping[str, Any]], float]:
 
 
 SOURCES: dict[str, tuple[Source, ...]] = {
-    # Of the soak: webhooks at 500 a second, half of them of recurring jobs, the others created meanwhile, so half a create
-    # is in it. Functions in the node's own process cost a third (late-1000), a drain in batches of a thousand less still.
+    # Of the soak: webhooks at 500 a second, half of them of recurring jobs, the others created meanwhile, so half a
+    # create is in it. Functions in the node's own process cost a third (late-1000), a drain less still.
     "run_node_us": (Source("soak", _of("cpu_us_per_run")),),
     "run_database_us": (Source("soak", _of("db_cpu_us_per_run")),),
     "run_wal_bytes": (Source("soak", _of("wal_bytes_per_run")),),
