@@ -19,8 +19,8 @@ MODES: tuple[Mode, ...] = ("tiny", "quick", "full", "huge", "soak")
 EMPTY = "On the Dot, nothing else pending"
 FAST = 20_000
 LONG = 60_000
-"""Runs that keep the fast ones busy for a second or two: in a tenth of that the start is what is measured. A full run's
-drains are the long ones: where 20,000 took 0.4 s, rounds of the same contestant were apart by a third."""
+"""Runs that keep the fast ones busy for a second or two: in a tenth of that the start is what is measured. Drains are
+the long ones: where 20,000 took 0.4 s, rounds of the same contestant were apart by a third."""
 PGQUEUER, GRAPHILE, APSCHEDULER = "PgQueuer", "graphile-worker", "APScheduler"
 
 
@@ -69,11 +69,11 @@ def scenarios(mode: Mode, seconds: int | None = None) -> list[Scenario]:
     if mode == "huge":
         return [_pending(1_000_000, 10_000_000, n=20_000, key="drain-10m")]
     n = 200 if mode == "tiny" else FAST
-    drained = LONG if mode == "full" else n
+    drained = n if mode == "tiny" else LONG
     pending = {"tiny": 500, "quick": 100_000, "full": 1_000_000}[mode]
     return [
         *_drains(mode, drained),
-        _pending(pending, n=drained, peers=True),
+        _pending(pending, n=LONG if mode == "full" else n, peers=True),
         _webhooks(max(200, n // 2)),
         *_creates(mode, n),
         *_lateness(mode, seconds or {"tiny": 1, "quick": 4, "full": 10}[mode]),
@@ -85,7 +85,7 @@ def scenarios(mode: Mode, seconds: int | None = None) -> list[Scenario]:
 def _drains(mode: Mode, n: int) -> list[Scenario]:
     """The slow peers get less to do, least in the quick mode: what counts there is ours to the two fast ones."""
     few = min(1.0, FAST / n)
-    slow = 0.2 if mode == "quick" else few
+    slow = 0.2 * few if mode == "quick" else few
     fast = [
         Wanted("drain, no-op, to PgQueuer", "rate", "at least", 2.0, PGQUEUER, unit=" ×"),
         Wanted("drain, no-op, to graphile-worker", "rate", "at least", 0.8, GRAPHILE, unit=" ×"),
@@ -122,7 +122,7 @@ def _drains(mode: Mode, n: int) -> list[Scenario]:
                 Entry("dbos", "drain", share=0.05 * slow),
                 Entry("arq", "drain", share=0.1 * slow),
                 Entry("celery", "drain", share=0.1 * slow),
-                Entry("bullmq", "drain", share=0.125 if mode == "quick" else 0.25 * few),
+                Entry("bullmq", "drain", share=(0.125 if mode == "quick" else 0.25) * few),
             ],
             {"n": n},
             wanted=fast,
@@ -131,7 +131,7 @@ def _drains(mode: Mode, n: int) -> list[Scenario]:
             "drain-sqlite",
             "Drain of due no-op functions, SQLite, one process",
             "rate",
-            [Entry("sqlite", "drain"), Entry("huey", "drain", share=0.1 if mode == "quick" else 0.25 * few)],
+            [Entry("sqlite", "drain"), Entry("huey", "drain", share=(0.1 if mode == "quick" else 0.25) * few)],
             {"n": n},
             wanted=[Wanted("drain on SQLite, to huey", "rate", "at least", 4.0, "huey (SQLite)", unit=" ×")],
         ),
