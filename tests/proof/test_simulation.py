@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from proof.sim import command
 from proof.sim.nemesis import PROFILES
 from proof.sim.run import play, profile_of
 
@@ -42,12 +44,21 @@ def test_other_seed_other_history():
 
 def test_command_plays_a_seed_again_in_another_process():
     def again() -> dict[str, object]:
-        command = [sys.executable, "-m", "proof.sim", "--seed", "10", "--minutes", "1.2", "--json"]
+        line = [sys.executable, "-m", "proof.sim", "--seed", "10", "--minutes", "1.2", "--json"]
         environment = {**os.environ, "PYTHONHASHSEED": "random"}
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
         return msgspec.json.decode(done.stdout, type=dict[str, object])
 
     first, second = again(), again()
     assert first["broken_seeds"] == []
     assert first["digest"] is not None
     assert first["digest"] == second["digest"]
+
+
+def test_processes_are_replaced_and_every_seed_is_played(monkeypatch):
+    """They were replaced one by one, until once none was left and nobody came: a thousand seeds ended at a hundred."""
+    monkeypatch.setattr(command, "FRESH", 1)
+    options = argparse.Namespace(minutes=0.2, profile=None, tail=0, processes=2)
+    played = list(command._play_all([1, 2, 3, 4, 5], options))
+    assert sorted(outcome.seed for outcome in played) == [1, 2, 3, 4, 5]
+    assert len({outcome.digest for outcome in played}) == 5
