@@ -55,6 +55,20 @@ async def test_what_a_node_holds_ahead_is_recalled(store: Store, times: Times) -
     assert [(run["state"], run["orders"]) for run in await runs_of(store, job)] == [("running", "recall")]
 
 
+async def test_what_is_due_and_not_yet_recorded_as_sent_is_not_sent_any_more(store: Store, times: Times) -> None:
+    """At most once: its node lost the database before it could record that it begins, and asks again when it is back."""
+    job = await create(store, schedule={"in": "1s"}, policy={"delivery": "at_most_once"})
+    (run,) = await runs_of(store, job)
+    await hold(store, run["id"])
+    await times.advance(5000)
+    await store.delete_job(1, job.id)
+    assert await store.begin("n1", [(run["id"], 1)]) == set()
+    await store.give_back("n1", [(run["id"], 1)])
+    assert await runs_of(store, job) == []
+    (row,) = await history_of(store, job)
+    assert (row["id"], row["status"], row["token"]) == (run["id"], "cancelled", 1)
+
+
 async def test_open_dead_letters_go_with_the_job(store: Store, times: Times) -> None:
     job = await create(store)
     await execute(

@@ -131,6 +131,17 @@ async def test_pause_recalls_what_a_node_holds_ahead(store: Store, times: Times)
     assert [(run["state"], run["orders"]) for run in await runs_of(store, job)] == [("running", "recall")]
 
 
+async def test_pause_recalls_what_is_due_and_has_to_be_recorded_first(store: Store, times: Times) -> None:
+    job = await create(store, schedule={"in": "1s"}, policy={"delivery": "at_most_once"})
+    (run,) = await runs_of(store, job)
+    await hold(store, run["id"])
+    await times.advance(5000)
+    await store.pause_job(1, job.id)
+    assert await store.begin("n1", [(run["id"], 1)]) == set()
+    await store.give_back("n1", [(run["id"], 1)])
+    assert [(run["state"], run["parked"]) for run in await runs_of(store, job)] == [("pending", "paused")]
+
+
 async def test_an_attempt_that_was_begun_is_not_recalled(store: Store, times: Times) -> None:
     job = await create(store, schedule={"in": "1s"}, policy={"delivery": "at_most_once"})
     (run,) = await runs_of(store, job)
