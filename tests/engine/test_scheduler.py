@@ -17,11 +17,13 @@ from onthedot.engine.slots import Slots
 from onthedot.engine.statistics import Lateness
 from onthedot.model.duration import Duration
 from onthedot.model.node import NodeLoad
-from onthedot.model.run import ClaimedRun
+from onthedot.model.run import Attempt, ClaimedRun
 from onthedot.store import Claim, Finished, Order
 from tests.engine.making import FUNCTION, FakeSender, claimed
 from tests.engine.scripted import AWAY, ScriptedStore
 from tests.engine.test_joblog import inline
+
+INTERRUPTED = Attempt(attempt=1, node="n", started_at=1, finished_at=2, outcome="interrupted")
 
 
 class Bench:
@@ -339,8 +341,10 @@ async def test_expired_runs_are_skipped_not_sent(bench, fake_clock):
     assert bench.slots.held == 0
 
 
-async def test_a_retry_does_not_expire(bench, fake_clock):
-    bench.take(bench.run("1-1", due_in=-60_000, expires_in=Duration(2000), tries=1))
+@pytest.mark.parametrize("before", [{"tries": 1}, {"losses": 1}, {"attempts": [INTERRUPTED]}])
+async def test_what_began_in_time_does_not_expire(bench, fake_clock, before):
+    """It would be in the ledger as skipped, and was sent."""
+    bench.take(bench.run("1-1", due_in=-60_000, expires_in=Duration(2000), **before))
     await fake_clock.settle()
     assert bench.sender.sent == ["1-1"]
 

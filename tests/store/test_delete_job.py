@@ -56,7 +56,7 @@ async def test_what_a_node_holds_ahead_is_recalled(store: Store, times: Times) -
 
 
 async def test_what_is_due_and_not_yet_recorded_as_sent_is_not_sent_any_more(store: Store, times: Times) -> None:
-    """At most once: its node lost the database before it could record that it begins, and asks again when it is back."""
+    """At most once: its node lost the database before it could record that it begins, and asks again later."""
     job = await create(store, schedule={"in": "1s"}, policy={"delivery": "at_most_once"})
     (run,) = await runs_of(store, job)
     await hold(store, run["id"])

@@ -202,7 +202,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         self._began = began
         self.timeout = around.timeout_of(run.spec)
         lateness = now - run.due_at
-        if not run.tries and not run.losses:
+        if not run.begun_before:
             around.lateness.add(lateness, began)
         if telemetry.heard:
             emit("run.started", tenant=run.tenant, job_id=run.job_id, run_id=run.id, lateness_ms=lateness)

@@ -138,7 +138,7 @@ class Scheduler:
     def _start(self, run: ClaimedRun, pool: Pool, now: int, ready: list[Monitor]) -> None:
         """It gets its slot; what can begin without asking the store is added to `ready`."""
         policy = run.spec.policy
-        if policy.expires_in is not None and not run.tries and not run.losses and expired(policy, run.due_at, now):
+        if policy.expires_in is not None and not run.begun_before and expired(policy, run.due_at, now):
             pool.let_go(run.id)
             outcome = Outcome(kind="expired", error=f"not started within {policy.expires_in} of its time")
             self._around.recorder.put_over(self._around.finished(run, outcome, None, now))

@@ -79,6 +79,11 @@ class ClaimedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     recurring: bool  # False: a one-off job's run; its finish ends the job
     attempts: Sequence[Attempt] = ()
 
+    @property
+    def begun_before(self) -> bool:
+        """Whether an attempt at it may have begun. One that was interrupted counts as no try, but it is kept."""
+        return bool(self.tries or self.losses or self.attempts)
+
 
 class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
