@@ -101,11 +101,12 @@ async def test_execution_time_and_lateness_are_measured(bench, fake_clock):
     assert bench.lateness.percentile(0.5) == 40
 
 
-async def test_a_retry_is_not_late_because_the_first_try_failed(bench, fake_clock):
-    first = Attempt(attempt=1, node="n", started_at=bench.now + 3, finished_at=bench.now + 9, outcome="error")
+@pytest.mark.parametrize(("outcome", "tries"), [("error", 1), ("interrupted", 0)])
+async def test_a_retry_is_not_late_because_the_first_try_failed(bench, fake_clock, outcome, tries):
+    first = Attempt(attempt=1, node="n", started_at=bench.now + 3, finished_at=bench.now + 9, outcome=outcome)
     await fake_clock.advance(60)
     bench.lease.renew(fake_clock.monotonic())
-    await bench.start(claimed(due_at=bench.now, token=2, tries=1, attempts=[first]))
+    await bench.start(claimed(due_at=bench.now, token=2, tries=tries, attempts=[first]))
     assert bench.result().lateness_ms == 3
     assert bench.lateness.percentile(0.5) is None
 
