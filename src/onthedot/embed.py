@@ -18,20 +18,24 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any, Self, TypeVar
 
 from onthedot.clock import Clock, SystemClock
 from onthedot.engine import Node
-from onthedot.errors import Conflict
+from onthedot.errors import Conflict, Invalid
 from onthedot.model.decoding import convert
 from onthedot.model.job import JobSpec, JobView
+from onthedot.model.python_values import from_python
 from onthedot.model.run import RunView
 from onthedot.service import DEFAULT_TENANT, Service
 from onthedot.settings import Settings, load_settings
 from onthedot.store import JobFilter, RunFilter, open_store
 from onthedot.targets import Callables, EgressRule, build_targets
+from onthedot.telemetry import telemetry
+from onthedot.telemetry.log import log_failures
 from onthedot.version import __version__
 
 __all__ = ["Scheduler"]
@@ -76,6 +80,7 @@ class Scheduler:
         self._open = AsyncExitStack()
         self._service: Service | None = None
         self._node: Node | None = None
+        self._signals = 0
 
     # registering: before the start, or at any time
 
@@ -138,7 +143,14 @@ class Scheduler:
         given: Mapping[str, Any],
     ) -> JobSpec:
         """The same spec, and the same errors, as a job over HTTP. `in_` may be written for `in`, a word of Python's."""
-        words = {name.rstrip("_"): value for name, value in given.items() if value is not None}
+        if params is not None and not isinstance(params, Mapping):
+            raise Invalid.one("params", "not a mapping of names to values", given=params, accepted='{"name": value, …}')
+        zoned = given.get("tz") is not None
+        words = {
+            name: from_python(_path_of(name), value, zoned=zoned)
+            for name, value in ((name.rstrip("_"), value) for name, value in given.items())
+            if value is not None
+        }
         loose = {name: value for name, value in words.items() if name not in (*_SCHEDULE, *_POLICY)}
         loose["schedule"] = {name: words[name] for name in _SCHEDULE if name in words}
         loose["policy"] = {name: words[name] for name in _POLICY if name in words}
@@ -217,6 +229,7 @@ class Scheduler:
             await opening.enter_async_context(self._node)
             self._service = service
             opening.callback(self._closed)
+            opening.callback(log_failures(telemetry))
             self._open = opening.pop_all()
         return self
 
@@ -233,16 +246,51 @@ class Scheduler:
         await self._node.wait()
 
     def run(self) -> None:
-        """For a program that does nothing else: run until Ctrl-C."""
+        """For a program that does nothing else: run until Ctrl-C or SIGTERM, which stop in order: what runs has the
+        grace of the settings to end. The second one stops at once."""
 
         async def live() -> None:
-            async with self:
-                await self.wait()
+            with _on_signals(self._signalled):
+                async with self:
+                    for _ in range(self._signals):  # one came while the store was being opened
+                        self._ask_to_stop()
+                    await self.wait()
 
+        self._signals = 0
         try:
             asyncio.run(live())
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # where the loop can't take signals: Windows, or a thread that is not the main one
             return
+
+    def _signalled(self) -> None:
+        self._signals += 1
+        self._ask_to_stop()
+
+    def _ask_to_stop(self) -> None:
+        if self._node is not None:
+            self._node.request_stop()
+
+
+@contextmanager
+def _on_signals(handler: Callable[[], None]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    taken = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            loop.add_signal_handler(number, handler)
+        except (NotImplementedError, RuntimeError, ValueError):
+            continue
+        taken.append(number)
+    try:
+        yield
+    finally:
+        for number in taken:
+            loop.remove_signal_handler(number)
+
+
+def _path_of(name: str) -> str:
+    """Where a keyword argument stands in the job, as errors name it."""
+    return f"schedule.{name}" if name in _SCHEDULE else f"policy.{name}" if name in _POLICY else name
 
 
 def _name_of(function: Callable[..., Any]) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -319,3 +322,106 @@ def test_settings_are_those_of_a_node(sqlite_url):
     checked: Callable[..., Scheduler] = Scheduler
     with pytest.raises(Exception, match="Did you mean NEXT_JOB_COUNT"):
         checked(sqlite_url, next_jobs_count=5)
+
+
+async def test_failures_reach_the_programs_own_logging(store_url, caplog):
+    scheduler = scheduler_for(store_url)
+
+    @scheduler.function()
+    def breaks() -> None:
+        raise RuntimeError("no luck")
+
+    @scheduler.function()
+    def works() -> None:
+        return None
+
+    with caplog.at_level(logging.INFO, logger="onthedot"):
+        async with scheduler:
+            await scheduler.add(works, in_="1ms", key="fine")
+            await scheduler.add(breaks, in_="1ms", key="broken", retry={"attempts": 2, "backoff": "10ms"})
+            await ended(scheduler, "fine")
+            await ended(scheduler, "broken")
+    said = [(record.levelname, record.getMessage()) for record in caplog.records if record.name == "onthedot"]
+    (retried,) = [text for level, text in said if level == "WARNING"]
+    (failed,) = [text for level, text in said if level == "ERROR"]
+    assert retried.startswith("job broken: run ")
+    assert retried.endswith("failed (attempt 1) and is retried: RuntimeError: no luck")
+    assert failed.endswith("failed for good: RuntimeError: no luck")
+    assert not any("fine" in text for _, text in said)
+
+
+async def test_dates_durations_and_zones_of_python_are_taken(sqlite_url):
+    scheduler = scheduler_for(sqlite_url)
+    berlin = ZoneInfo("Europe/Berlin")
+    async with scheduler:
+        aware = await scheduler.add(_nothing, at=datetime(2040, 6, 1, 9, tzinfo=berlin), key="aware")
+        zoned = await scheduler.add(_nothing, at=datetime(2040, 6, 1, 9), tz=berlin, key="zoned")  # noqa: DTZ001
+        naive = datetime(2040, 6, 1, 9)  # noqa: DTZ001  # the machine's local time
+        local = await scheduler.add(_nothing, at=naive, key="local")
+        often = await scheduler.add(
+            _nothing,
+            every=timedelta(minutes=1, milliseconds=500),
+            start=date(2040, 1, 1),
+            timeout=timedelta(seconds=5),
+            retry={"attempts": 2, "backoff": timedelta(seconds=2)},
+            key="often",
+        )
+    assert aware.next_run == zoned.next_run == "2040-06-01T07:00:00.000Z"
+    assert local.next_run == f"{naive.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.000Z"
+    assert str(often.schedule.every) == "1m500ms"
+    assert often.next_run is not None
+    assert often.next_run.startswith("2040-01-01T")
+    assert (str(often.policy.timeout), str(often.policy.retry.backoff)) == ("5s", "2s")
+
+
+@pytest.mark.parametrize(
+    ("given", "path", "message"),
+    [
+        ({"every": timedelta(seconds=-1)}, "schedule.every", "can't be negative"),
+        ({"every": timedelta(microseconds=1500)}, "schedule.every", "whole number of milliseconds"),
+        ({"every": "1h", "retry": {"backoff": timedelta(-1)}}, "policy.retry.backoff", "can't be negative"),
+        ({"cron": "0 3 * * *", "tz": timezone(timedelta(hours=1))}, "schedule.tz", "not a named time zone"),
+        ({"every": "1h", "params": ["db"]}, "params", "not a mapping"),
+        ({"every": "1h", "params": "db"}, "params", "not a mapping"),
+    ],
+)
+async def test_what_can_not_be_taken_is_named(sqlite_url, given, path, message):
+    with pytest.raises(Invalid) as caught:
+        scheduler_for(sqlite_url).job(**given)(_nothing)
+    (problem,) = caught.value.problems
+    assert problem.path == path
+    assert message in problem.message
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_run_ends_what_is_under_way_when_it_is_told_to_stop(tmp_path, number):
+    """A program of its own: the run that has begun ends, is recorded, and the exit code is 0."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import asyncio\n"
+        "from onthedot import Scheduler\n"
+        f"scheduler = Scheduler('sqlite:///{tmp_path}/jobs.db')\n"
+        "@scheduler.job(every='1h', catch_up='latest', start='2020-01-01T00:00:00Z')\n"
+        "async def rare(): pass\n"
+        "@scheduler.job(every='500ms', overlap='skip')\n"
+        "async def slow():\n"
+        "    print('began', flush=True)\n"
+        "    await asyncio.sleep(1)\n"
+        "    print('ended', flush=True)\n"
+        "scheduler.run()\n"
+        "print('drained', flush=True)\n"
+    )
+    process = await asyncio.create_subprocess_exec(sys.executable, str(program), stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    async with asyncio.timeout(30):
+        assert await process.stdout.readline() == b"began\n"
+        process.send_signal(number)
+        rest = await process.stdout.read()
+        assert await process.wait() == 0
+    assert rest.splitlines()[-2:] == [b"ended", b"drained"]
+    again = scheduler_for(f"sqlite:///{tmp_path}/jobs.db")
+    again.job(every="500ms", overlap="skip", key="slow", paused=True)(_nothing)
+    async with again:
+        statuses = [run.status for run in await again.runs("slow")]
+    assert "DONE" in statuses
+    assert "FAILED" not in statuses

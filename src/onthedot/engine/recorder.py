@@ -23,6 +23,7 @@ from onthedot.engine.reports import report
 from onthedot.errors import StoreUnavailable
 from onthedot.model.run import Outcome
 from onthedot.plan import Retry
+from onthedot.plan.outcome import AT_FIRST_TRY
 from onthedot.store import Finished, FinishReport
 from onthedot.telemetry import telemetry
 
@@ -160,10 +161,11 @@ class Recorder:
             self._holdings.release(item.run.id, item.run.token)
             if isinstance(item.decision, Retry):
                 self._expect(item.decision.ready_at)
-        if telemetry.heard:
-            for item in finished:
-                if item.run.id not in refused:  # of those the store has spoken
-                    report(item)
+        every = telemetry.heard
+        for item in finished:
+            # of those refused the store has spoken
+            if (every or item.decision is not AT_FIRST_TRY) and item.run.id not in refused:
+                report(item)
 
 
 def without_details(item: Finished, error: Exception) -> Finished:

@@ -13,7 +13,7 @@ __all__ = ["report"]
 
 def report(item: Finished) -> None:
     run, decision = item.run, item.decision
-    names: dict[str, Any] = {"tenant": run.tenant, "job_id": run.job_id, "run_id": run.id}
+    names: dict[str, Any] = {"tenant": run.tenant, "job_id": run.job_id, "run_id": run.id, "key": run.spec.key}
     match decision:
         case Retry():
             if item.outcome.kind != "interrupted":

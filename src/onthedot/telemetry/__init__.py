@@ -6,8 +6,8 @@ The emitter never knows who listens, and pays one `if` when nobody does. The eve
 |---|---|
 | run.claimed | n |
 | run.started | tenant, job_id, run_id, lateness_ms |
-| run.finished | tenant, job_id, run_id, status, kind, duration_ms, lateness_ms, error |
-| run.retried | tenant, job_id, run_id, tries, error |
+| run.finished | tenant, job_id, run_id, key, status, kind, duration_ms, lateness_ms, error |
+| run.retried | tenant, job_id, run_id, key, tries, error |
 | run.skipped | tenant, job_id, reason, n |
 | run.refused | run_id: a finish whose fence no longer matched |
 | run.lost | tenant, job_id, run_id, node |

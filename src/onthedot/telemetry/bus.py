@@ -26,20 +26,25 @@ class Telemetry:
 
     def __init__(self) -> None:
         self._subscribers: tuple[Subscriber, ...] = ()
+        self._only_failures: tuple[Subscriber, ...] = ()
 
-    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Listen from now on; call what is returned to stop."""
+    def subscribe(self, subscriber: Subscriber, *, only_failures: bool = False) -> Callable[[], None]:
+        """Listen from now on; call what is returned to stop. `only_failures`: runs that start and succeed at the first
+        try may pass unheard, because putting each of them into words costs more than a quick function takes."""
         self._subscribers = (*self._subscribers, subscriber)
+        if only_failures:
+            self._only_failures = (*self._only_failures, subscriber)
 
         def unsubscribe() -> None:
             self._subscribers = tuple(s for s in self._subscribers if s is not subscriber)
+            self._only_failures = tuple(s for s in self._only_failures if s is not subscriber)
 
         return unsubscribe
 
     @property
     def heard(self) -> bool:
-        """Whether anybody listens: who says thousands of things a second need not even put them into words."""
-        return bool(self._subscribers)
+        """Whether anybody wants to hear of every ordinary firing."""
+        return len(self._subscribers) > len(self._only_failures)
 
     def emit(self, event: str, /, **fields: Any) -> None:
         """Say that something happened. Never raises: a broken listener must not stop a firing."""

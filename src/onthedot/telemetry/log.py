@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, TextIO
 
@@ -11,7 +12,7 @@ import structlog
 
 from onthedot.telemetry.bus import Event, Telemetry
 
-__all__ = ["configure_logging", "log_events"]
+__all__ = ["configure_logging", "log_events", "log_failures"]
 
 # Ordinary firings are DEBUG: at thousands a second a line each would cost more than the firing itself.
 _LEVELS = {
@@ -51,6 +52,36 @@ def log_events(telemetry: Telemetry) -> Callable[[], None]:
             getattr(logger, level)(event.name, **event.fields)
 
     return telemetry.subscribe(write)
+
+
+_FAILURES = {
+    "run.retried": (
+        logging.WARNING,
+        "job %(job)s: run %(run_id)s failed (attempt %(tries)s) and is retried: %(error)s",
+    ),
+    "run.finished": (logging.ERROR, "job %(job)s: run %(run_id)s failed for good: %(error)s"),
+    "run.skipped": (logging.WARNING, "job %(job)s: run %(run_id)s was not started: %(reason)s"),
+    "run.lost": (logging.WARNING, "job %(job)s: the node of run %(run_id)s was lost"),
+    "job.quarantined": (logging.ERROR, "job %(job)s is quarantined: %(reason)s"),
+    "store.unavailable": (logging.ERROR, "the store does not answer: %(error)s"),
+    "store.back": (logging.INFO, "the store answers again"),
+}
+
+
+def log_failures(telemetry: Telemetry) -> Callable[[], None]:
+    """What goes wrong, as ordinary lines of the logger "onthedot", for a program that has set up `logging` its own
+    way: nothing is configured here. Call what is returned to stop."""
+    logger = logging.getLogger("onthedot")
+
+    def write(event: Event) -> None:
+        level, text = _FAILURES.get(event.name, (logging.NOTSET, ""))
+        if not text or (event.name == "run.finished" and event.fields.get("status") != "FAILED"):
+            return
+        fields = defaultdict(str, event.fields)
+        fields["job"] = fields["key"] or fields["job_id"]
+        logger.log(level, text, fields)
+
+    return telemetry.subscribe(write, only_failures=True)
 
 
 def configure_logging(level: str = "INFO", *, as_json: bool | None = None, stream: TextIO | None = None) -> None:
