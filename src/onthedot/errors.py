@@ -18,6 +18,8 @@ OnTheDotError
     ├── StoreUnavailable     the database is away: try again                     HTTP 503
     ├── StoreAhead           the database was migrated by a newer version
     ├── StoreInUse           another process holds the SQLite file
+    ├── StoreMissing         there is no such file, and it was not to be made
+    ├── StoreMoved           the SQLite file was removed or replaced while it was open
     └── StoreUnsafe          fsync or synchronous_commit is off
 """
 
@@ -42,6 +44,8 @@ __all__ = [
     "StoreAhead",
     "StoreError",
     "StoreInUse",
+    "StoreMissing",
+    "StoreMoved",
     "StoreUnavailable",
     "StoreUnsafe",
     "TooLarge",
@@ -142,6 +146,14 @@ class StoreAhead(StoreError):
 
 class StoreInUse(StoreError):
     """Another process holds the SQLite file."""
+
+
+class StoreMissing(StoreError):
+    """There is no such SQLite file yet."""
+
+
+class StoreMoved(StoreError):
+    """The SQLite file was removed or replaced while it was open."""
 
 
 class StoreUnsafe(StoreError):

@@ -45,7 +45,9 @@ async def readyz(request: Req) -> ASGIResponse:
     context = context_of(request)
     try:
         async with context.clock.timeout(ANSWER_SECONDS):
-            store = "ok" if (await service_of(request).health()).ok else "can't be reached"
+            found = await service_of(request).health()
+            away = "its file was removed or replaced" if found.moved else "can't be reached"
+            store = "ok" if found.ok else away
     except TimeoutError:
         store = f"no answer within {ANSWER_SECONDS:.0f} s"
     engine = context.ready() or "ok"

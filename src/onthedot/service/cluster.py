@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from onthedot.errors import OnTheDotError
+from onthedot.errors import OnTheDotError, StoreMoved
 from onthedot.model.node import NodeView
 from onthedot.service.wired import Wired
 from onthedot.store import Backlog, StoreStats
@@ -19,6 +19,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     store: str
     executors: int = 0
     error: str | None = None
+    moved: bool = False  # the SQLite file was removed or replaced
 
 
 class ClusterVerbs(Wired):
@@ -40,6 +41,6 @@ class ClusterVerbs(Wired):
         try:
             nodes = await self.store.list_nodes()
         except OnTheDotError as error:
-            return Health(ok=False, store=kind, error=str(error))
+            return Health(ok=False, store=kind, error=str(error), moved=isinstance(error, StoreMoved))
         alive = sum(1 for node in nodes if node.state == "alive" and "executor" in node.roles)
         return Health(ok=True, store=kind, executors=alive)

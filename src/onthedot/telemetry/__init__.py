@@ -17,7 +17,7 @@ The emitter never knows who listens, and pays one `if` when nobody does. The eve
 | job.silent | job_id: active and without a next run, which must never be |
 | log.unwritten | path, error |
 | node.registered, node.lost, node.left | node, (by) |
-| store.unavailable, store.back, store.refused | error |
+| store.unavailable, store.back, store.refused, store.moved | error |
 
 Events about jobs and runs carry `tenant`: without it no server-sent event is delivered, so that none can reach
 another tenant.

@@ -31,6 +31,7 @@ _LEVELS = {
     "store.refused": "error",
     "store.unavailable": "error",
     "store.back": "info",
+    "store.moved": "error",
 }
 _QUIETER = {"uvicorn.access": logging.WARNING, "asyncio": logging.WARNING, "aiohttp.access": logging.WARNING}
 
