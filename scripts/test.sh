@@ -8,16 +8,17 @@ cd "$(dirname "$0")/.."
 unset PYTHONDONTWRITEBYTECODE
 
 checked=$(mktemp)
+tally=$(mktemp)
 "${MAKE:-make}" --no-print-directory check >"$checked" 2>&1 &
 check=$!
 tests=
-trap 'rm -f "$checked"' EXIT
+trap 'rm -f "$checked" "$tally"' EXIT
 # A shell that waits for a command in the foreground hears no signal before that has ended; so nothing is there.
 trap 'trap "" INT TERM; kill "$check" $tests 2>/dev/null; wait; exit 130' INT TERM
 
 failed=0
 run() {
-	"$VENV/bin/pytest" "$@" &
+	"$VENV/bin/pytest" --tally "$tally" "$@" &
 	tests=$!
 	wait "$tests" || failed=1
 	tests=
@@ -27,5 +28,11 @@ wait "$check" || failed=1
 cat "$checked"
 # By name: collecting all the others takes six seconds.
 run -m alone --durations 3 $(grep -rl "mark.alone" tests --include="test_*.py")
+# What the first part left to the second must be what that ran: a mark in a file that the pattern misses would be in neither.
+awk '{ ran += $2; left[NR] = $3; run[NR] = $2 }
+	END { if (NR < 2) exit
+	      printf "%d tests collected and run\n", ran
+	      if (left[1] != run[2]) { printf "%d tests were left to run alone, %d of them ran\n", left[1], run[2]; exit 1 } }' \
+	"$tally" || failed=1
 [ "$failed" -eq 0 ] || echo "make test: something failed, see above" >&2
 exit "$failed"

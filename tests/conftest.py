@@ -45,6 +45,8 @@ from tests.services.sharing import Sharing
 if TYPE_CHECKING:
     from onthedot.store import Store
 
+pytest_plugins = ("pytester", "tests.services.complete")
+
 Launch = Callable[..., Awaitable[NodeProcess]]
 
 # A machine under load is slow, not wrong: pytest's own time-out bounds a test. CI draws the same examples each time.
