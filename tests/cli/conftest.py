@@ -64,6 +64,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeProcess]:
     )
     (directory / "onthedot.toml").write_text(
         'functions = ["chores"]\n[commands.say]\nargv = ["echo", "said"]\n[commands.wait]\nargv = ["sleep", "600"]\n'
+        '[commands.talk]\nargv = ["sh", "-c", "echo begun; exec sleep 600"]\n'
     )
     process = asyncio.run(NodeProcess.serve(directory=directory, port=free_port()))
     yield process

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import pytest
 
 from onthedot.cli.runs import _follow
 from onthedot.model.run import RunView
+from tests.services.waiting import until_blocking
 
 
 def add(cli, key: str, *target: str):
@@ -146,3 +148,18 @@ def test_following_prints_what_is_new(texts, seen):
     _follow(growing, "1-1", written.append, lambda: pauses.append(None))
     assert "".join(written) == seen
     assert len(pauses) == len(texts) - 1
+
+
+def test_the_log_is_there_while_the_run_runs(online, key, node):
+    """Also as server-sent events, which end with the run."""
+    add(online, key, "--command", "talk")
+    run = online("jobs", "run", key, "--json").json["id"]
+    until_blocking(lambda: "begun" in online("runs", "logs", run).out, "the first line")
+    assert online("runs", "show", run, "--json").json["status"] == "EXECUTING"
+    with httpx.stream("GET", f"{node.url}/v1/runs/{run}/logs?follow=true", timeout=30) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = answer.iter_lines()
+        assert next(line for line in lines if line.startswith("data")) == 'data: {"text":"begun\\n"}'
+        assert online("runs", "cancel", run).code == 0
+        assert list(lines)[-3:] == ["event: end", 'data: {"status":"CANCELLED"}', ""]
+    assert online("runs", "logs", run).out.startswith("begun\n")

@@ -91,5 +91,11 @@ class ScriptedStore:
     async def ensure_partitions(self):
         return self._answer("ensure_partitions", None, [])
 
+    async def put_live_logs(self, logs):
+        return self._answer("put_live_logs", logs, None)
+
+    async def drop_live_logs(self, ended):
+        return self._answer("drop_live_logs", ended, None)
+
     async def watch_ledger(self):
         return self._answer("watch_ledger", None, [])

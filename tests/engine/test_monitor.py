@@ -11,8 +11,10 @@ import pytest
 from onthedot.clock import FakeClock
 from onthedot.engine.clockwork import DatabaseClock
 from onthedot.engine.deadlines import Deadlines
+from onthedot.engine.health import Health
 from onthedot.engine.holdings import Holdings
 from onthedot.engine.lease import Lease
+from onthedot.engine.live_logs import LiveLogs
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import Return
 from onthedot.engine.monitor import Monitor
@@ -24,6 +26,7 @@ from onthedot.model.run import Attempt, ClaimedRun, Outcome
 from onthedot.store import Finished
 from onthedot.targets import Call, NotBegun
 from tests.engine.making import FAILED, FUNCTION, OK, FakeSender, claimed
+from tests.engine.scripted import ScriptedStore
 
 
 class Bench:
@@ -53,6 +56,7 @@ class Bench:
             holdings=self.holdings,
             lateness=self.lateness,
             logs=None,
+            live_logs=LiveLogs(store=ScriptedStore(), clock=clock, health=Health()),
             webhook_timeout=3.0,
             crashed=self.crashes.append,
             rng=random.Random(1),

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import get_args
 
 from litestar.response.base import ASGIResponse
+from litestar.response.streaming import ASGIStreamingResponse
 
 from onthedot.api import answers
-from onthedot.api.context import service_of, tenant_of
+from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.idempotency import idempotency_key
 from onthedot.api.identifiers import job_id_of, run_id_of
+from onthedot.api.log_stream import LogStream
 from onthedot.api.operations import Req, operation
 from onthedot.api.paging import PAGING, RunList, page_answer
-from onthedot.api.queries import choice, instant, read_query, whole
+from onthedot.api.problems import HttpProblem
+from onthedot.api.queries import choice, flag, instant, read_query, whole
 from onthedot.model.run import RunStatus, RunView
 from onthedot.store import RunFilter
 
@@ -26,6 +29,7 @@ OF_A_JOB = (
     *PAGING,
 )
 FILTERS = (JOB_ID, *OF_A_JOB)
+FOLLOW = (flag("follow", "Stay and send what is printed from now on, as server-sent events"),)
 
 
 @operation("GET", "/v1/runs", "read", group="Runs", query=FILTERS, answers={200: RunList})
@@ -59,13 +63,24 @@ async def get_run(request: Req) -> ASGIResponse:
     return answers.json(await service_of(request).get_run(tenant_of(request), run_id_of(request)))
 
 
-@operation("GET", "/v1/runs/{run_id}/logs", "read", group="Runs", answers={200: "text/plain"})
+@operation(
+    "GET", "/v1/runs/{run_id}/logs", "read", group="Runs", query=FOLLOW, answers={200: "text/plain"}, problems=(429,)
+)
 async def run_logs(request: Req) -> ASGIResponse:
     """Read a run's log.
 
-    What it printed; the last 64 KB.
+    What it has printed so far; the last 64 KB. With `follow=true` server-sent events: `log` with each new piece of text
+    until the run is over, then `end` with its status.
     """
-    return answers.plain(await service_of(request).run_logs(tenant_of(request), run_id_of(request)) or "")
+    service, tenant, run_id = service_of(request), tenant_of(request), run_id_of(request)
+    text = await service.run_logs(tenant, run_id) or ""
+    if not read_query(request.scope["query_string"], FOLLOW).get("follow"):
+        return answers.plain(text)
+    context = context_of(request)
+    if context.streams.full:
+        raise HttpProblem(429, "too many listeners on this node", {"retry-after": "5"})
+    stream = LogStream(service, context.clock, tenant, run_id)
+    return ASGIStreamingResponse(iterator=context.streams.serve(stream), media_type="text/event-stream")
 
 
 @operation("POST", "/v1/runs/{run_id}/cancel", "write", group="Runs", answers={202: RunView}, problems=(409,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -29,7 +29,7 @@ class EventStreams:
         self._telemetry = telemetry
         self._clock = clock
         self._most = most
-        self._open: set[_Stream] = set()
+        self._open: set[_Closable] = set()
 
     @property
     def full(self) -> bool:
@@ -39,23 +39,36 @@ class EventStreams:
     def count(self) -> int:
         return len(self._open)
 
-    async def listen(self, tenant: int) -> AsyncIterator[bytes]:
+    def listen(self, tenant: int) -> AsyncIterator[bytes]:
         """The body of the answer, piece by piece, until the client goes or the node stops."""
         stream = _Stream(tenant, self._clock)
-        unsubscribe = self._telemetry.subscribe(stream.take)
+        return self.serve(stream, lambda: self._telemetry.subscribe(stream.take))
+
+    async def serve(
+        self, stream: _Closable, begin: Callable[[], Callable[[], None]] = lambda: lambda: None
+    ) -> AsyncIterator[bytes]:
+        """Any stream: it counts as one of the open ones, and ends with the node. `begin` is called when somebody reads
+        it, and what that returns at its end."""
+        end = begin()
         self._open.add(stream)
         try:
             yield b"retry: 2000\n\n"
             async for piece in stream.pieces():
                 yield piece
         finally:
-            unsubscribe()
+            end()
             self._open.discard(stream)
 
     def close(self) -> None:
         """End every stream: an orderly stop does not wait for clients that would listen for ever."""
         for stream in tuple(self._open):
             stream.close()
+
+
+class _Closable(Protocol):
+    def pieces(self) -> AsyncIterator[bytes]: ...
+
+    def close(self) -> None: ...
 
 
 class _Stream:

@@ -108,7 +108,7 @@ def logs(
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Print what a run printed: the last 64 KB."""
+    """Print what a run has printed so far: the last 64 KB."""
     with connected(server, key) as client:
         if as_json:
             print_json({"run": run, "log": client.run_logs(run)})
@@ -119,17 +119,13 @@ def logs(
 
 
 def _follow(client: Client, run: str, write: Callable[[str], object], pause: Callable[[], None]) -> None:
-    """A log only grows, until it is over 64 KB: then its beginning goes, and what is new follows the old end."""
+    from onthedot.model.log_text import added
+
     seen = ""
     while True:
         over = client.get_run(run).status in OVER  # asked first: what comes after that is the whole log
         text = client.run_logs(run)
-        if text.startswith(seen):
-            write(text[len(seen) :])
-        else:
-            tail = seen[-200:]
-            place = text.rfind(tail)
-            write(text[place + len(tail) :] if place >= 0 else text)
+        write(added(seen, text))
         sys.stdout.flush()
         seen = text
         if over:

@@ -24,6 +24,7 @@ from onthedot.engine.holdings import Holdings
 from onthedot.engine.joblog import Offload
 from onthedot.engine.keeper import NewsReader, Watchman
 from onthedot.engine.lease import Lease
+from onthedot.engine.live_logs import LiveLogs
 from onthedot.engine.logfiles import LogFiles
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import TICK, Return, SchedulerMessage
@@ -84,6 +85,8 @@ class Chain:
         self.deadlines = Deadlines(clock)
         self.logs = LogFiles(directory, offload) if directory is not None else None
 
+        self.live_logs = LiveLogs(store=store, clock=clock, health=health)
+
         self.timer = Timer(
             clock=clock,
             time=time,
@@ -135,6 +138,7 @@ class Chain:
                 holdings=holdings,
                 lateness=lateness,
                 logs=self.logs,
+                live_logs=self.live_logs,
                 webhook_timeout=settings.timeout_seconds,
                 crashed=crashed,
                 rng=rng,
@@ -198,6 +202,7 @@ class Chain:
             "news": self.news,
             "watchman": self.watchman,
             "duties": self.duties,
+            "live_logs": self.live_logs,
         }
         if self.logs is not None:
             actors["logs"] = self.logs

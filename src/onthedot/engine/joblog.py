@@ -44,6 +44,19 @@ class RunLog:
         self._size = 0
         self._written = False
 
+    @property
+    def attempt(self) -> tuple[str, int]:
+        return self._run.id, self._run.token
+
+    @property
+    def tenant(self) -> int:
+        return self._run.tenant
+
+    def tail(self) -> str:
+        """The last 64 KB that were written so far."""
+        self._trim()
+        return self._tail[0]
+
     def start(self, started_at: int) -> None:
         """The attempt begins. Where a file is expected in any case, its first line is this."""
         if self._files is not None and (self._run.recurring or not isinstance(self._run.spec.target, WebhookTarget)):

@@ -234,6 +234,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         if self._log is None:
             self._log = RunLog(self.run, self._around.logs)
         self._log.write(text)
+        self._around.live_logs.wrote(self._log)
 
     def _expired(self) -> None:
         self._deadline = None
@@ -314,4 +315,6 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         if self._deadline is not None:
             self._around.deadlines.clear(self._deadline)
             self._deadline = None
+        if self._log is not None:
+            self._around.live_logs.ended(self._log)
         self._ended(self)

@@ -10,13 +10,16 @@ from onthedot.engine.duties import DutyStore
 from onthedot.engine.gate import BeginStore
 from onthedot.engine.heart import BeatStore
 from onthedot.engine.keeper import NewsStore, WatchStore
+from onthedot.engine.live_logs import LiveLogStore
 from onthedot.engine.recorder import RecordStore
 from onthedot.model.node import NodeInfo
 
 __all__ = ["EngineStore"]
 
 
-class EngineStore(ClaimStore, BeginStore, RecordStore, NewsStore, WatchStore, BeatStore, DutyStore, Protocol):
+class EngineStore(
+    ClaimStore, BeginStore, RecordStore, NewsStore, WatchStore, BeatStore, DutyStore, LiveLogStore, Protocol
+):
     async def register(self, info: NodeInfo) -> int: ...
 
     async def leave(self, node: str) -> None: ...

@@ -12,6 +12,7 @@ from onthedot.engine.clockwork import DatabaseClock
 from onthedot.engine.deadlines import Deadlines
 from onthedot.engine.holdings import Holdings
 from onthedot.engine.lease import Lease
+from onthedot.engine.live_logs import LiveLogs
 from onthedot.engine.logfiles import LogFiles
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import Return
@@ -39,6 +40,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     holdings: Holdings
     lateness: Lateness
     logs: LogFiles | None
+    live_logs: LiveLogs
     webhook_timeout: float
     crashed: Callable[[BaseException], None]
     rng: random.Random

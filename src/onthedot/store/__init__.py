@@ -13,6 +13,7 @@ from onthedot.store.finishes import Finished, FinishReport
 from onthedot.store.idempotency import Idempotency
 from onthedot.store.job_lists import JobFilter
 from onthedot.store.keys import FoundKey
+from onthedot.store.live_logs import LiveLog
 from onthedot.store.migrate import check_version, migrate
 from onthedot.store.nodes import Beat
 from onthedot.store.orders import News, Order
@@ -32,6 +33,7 @@ __all__ = [
     "FoundKey",
     "Idempotency",
     "JobFilter",
+    "LiveLog",
     "NewJob",
     "News",
     "Order",

@@ -16,6 +16,7 @@ from onthedot.store.topic import Topic
 
 __all__ = ["RunFilter", "RunLists", "no_run", "read_run"]
 
+LOG_LIMIT = 65536
 _FIRST, _LAST, _LAST_ID = -(2**62), 2**63 - 1, "~"  # before, after and above anything there is
 
 
@@ -54,15 +55,17 @@ class RunLists(Topic):
         return await self.driver.read(lambda tx: read_run(tx, tenant, run_id))
 
     async def run_logs(self, tenant: int, run_id: str) -> str | None:
-        """The last 64 KB that the run's attempts printed; None: nothing."""
+        """The last 64 KB that the run's attempts printed, the one that runs now too; None: nothing."""
 
         async def body(tx: Transaction) -> str | None:
             parse_run_id(run_id)
-            row = await tx.row("get_log", tenant, run_id)
-            if row is None:
+            # the live one first: what ends between the two looks is found by the second
+            live = await tx.row("get_live_log", tenant, run_id)
+            ended = await tx.row("get_log", tenant, run_id)
+            if live is None and ended is None:
                 await read_run(tx, tenant, run_id)  # NotFound, if there is no such run either
                 return None
-            return str(row["log"])
+            return "".join(str(row["log"]) for row in (ended, live) if row is not None)[-LOG_LIMIT:]
 
         return await self.driver.read(body)
 

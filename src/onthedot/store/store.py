@@ -11,6 +11,7 @@ from onthedot.store.finishes import Finishes
 from onthedot.store.job_lists import JobLists
 from onthedot.store.jobs import Jobs
 from onthedot.store.keys import Keys
+from onthedot.store.live_logs import LiveLogs
 from onthedot.store.nodes import Nodes
 from onthedot.store.orders import Orders
 from onthedot.store.run_lists import RunLists
@@ -34,6 +35,7 @@ class Store(
     Orders,
     RunVerbs,
     RunLists,
+    LiveLogs,
     Nodes,
     Settling,
     Upkeep,

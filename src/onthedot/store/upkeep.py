@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from onthedot import telemetry
-from onthedot.model.duration import DAY, HOUR
+from onthedot.model.duration import DAY, HOUR, MINUTE
 from onthedot.model.instant import NEVER
 from onthedot.store.driver import Transaction
 from onthedot.store.partitions import drop_old, make_ahead
@@ -67,6 +67,7 @@ class Upkeep(Topic):
         gone += await self._prune_jobs(before)
         now = await self.driver.read(lambda tx: tx.now())
         gone += await self._in_batches("prune_idempotency", now - DAY)
+        gone += await self._in_batches("prune_live_logs", now - MINUTE)  # of nodes that died
         await self.driver.write(lambda tx: tx.execute("prune_nodes", now - DAY))
         return gone
 

@@ -152,6 +152,15 @@ CREATE TABLE jobs (
     PRIMARY KEY (id)
 );
 
+CREATE TABLE live_logs (
+    run_id text COLLATE C NOT NULL,
+    tenant bigint NOT NULL,
+    token bigint NOT NULL,
+    log text NOT NULL,
+    updated_at bigint NOT NULL,
+    PRIMARY KEY (run_id)
+);
+
 CREATE TABLE meta (
     number bigint NOT NULL,
     name text NOT NULL,
@@ -261,6 +270,7 @@ CREATE INDEX jobs_ended_one_off ON public.jobs USING btree (ended_at, id) WHERE 
 CREATE UNIQUE INDEX jobs_key ON public.jobs USING btree (tenant, key) WHERE (key IS NOT NULL);
 CREATE INDEX jobs_listed ON public.jobs USING btree (tenant, state, target_type, schedule_kind, ((id + 0)));
 CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id);
+CREATE UNIQUE INDEX live_logs_pkey ON public.live_logs USING btree (run_id);
 CREATE UNIQUE INDEX meta_pkey ON public.meta USING btree (number);
 CREATE UNIQUE INDEX nodes_pkey ON public.nodes USING btree (id);
 CREATE INDEX run_logs_age ON public.run_logs USING btree (updated_at);

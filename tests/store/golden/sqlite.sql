@@ -114,6 +114,14 @@ CREATE TABLE jobs (
     updated_at    INTEGER NOT NULL
 );
 
+CREATE TABLE live_logs (
+    run_id     TEXT PRIMARY KEY,
+    tenant     INTEGER NOT NULL,
+    token      INTEGER NOT NULL,
+    log        TEXT NOT NULL,
+    updated_at INTEGER NOT NULL
+);
+
 CREATE TABLE meta (
     number     INTEGER PRIMARY KEY,
     name       TEXT NOT NULL,

@@ -1,0 +1,25 @@
+-- What runs print while they run.
+
+-- name: put_live_logs
+-- An older attempt's node that wakes up late does not take the place of the newer one.
+INSERT INTO live_logs (run_id, tenant, token, log, updated_at)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, {now} FROM json_each(?1) WHERE true
+ON CONFLICT (run_id) DO UPDATE SET token = excluded.token, log = excluded.log, updated_at = excluded.updated_at
+WHERE excluded.token >= live_logs.token;
+
+-- name: drop_live_logs
+DELETE FROM live_logs WHERE EXISTS (
+    SELECT 1 FROM json_each(?1) x WHERE live_logs.run_id = x.value ->> 0 AND live_logs.token <= x.value ->> 1
+);
+
+-- name: get_live_log
+SELECT l.log FROM live_logs l JOIN runs r ON r.id = l.run_id AND r.token = l.token
+WHERE l.run_id = ?2 AND l.tenant = ?1 AND r.state = 'running';
+
+-- name: prune_live_logs
+DELETE FROM live_logs WHERE run_id IN (
+    SELECT l.run_id FROM live_logs l
+    WHERE l.updated_at < ?1
+      AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = l.run_id AND r.token = l.token AND r.state = 'running')
+    LIMIT ?2
+);
