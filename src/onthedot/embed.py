@@ -30,7 +30,7 @@ from onthedot.model.decoding import convert
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.python_values import from_python
 from onthedot.model.run import RunView
-from onthedot.service import DEFAULT_TENANT, Service
+from onthedot.service import DEFAULT_TENANT, Service, Trust
 from onthedot.settings import Settings, load_settings
 from onthedot.store import JobFilter, RunFilter, open_store
 from onthedot.targets import Callables, EgressRule, build_targets
@@ -219,13 +219,22 @@ class Scheduler:
         async with AsyncExitStack() as opening:
             store = await open_store(self.settings.store, self._clock, lookahead=self.settings.lookahead)
             opening.push_async_callback(store.close)
-            egress = EgressRule.parse(self.settings.egress_allow, allow_private=self.settings.loopback)
+            egress = EgressRule.parse(self.settings.egress_allow)
             targets = build_targets(version=__version__, egress=egress, callables=self._callables, clock=self._clock)
             service = Service(store, targets, self._clock, self.settings)
             opening.push_async_callback(service.close)
+            trust = Trust(self.settings, targets)
+            await trust.begin(store)
             await service.sync(DEFAULT_TENANT, self._source, list(self._decorated.values()), prune=True)
             await opening.enter_async_context(targets)
-            self._node = Node(store=store, targets=targets, clock=self._clock, rng=self._rng, settings=self.settings)
+            self._node = Node(
+                store=store,
+                targets=targets,
+                clock=self._clock,
+                rng=self._rng,
+                settings=self.settings,
+                heard=trust.heard,
+            )
             await opening.enter_async_context(self._node)
             self._service = service
             opening.callback(self._closed)

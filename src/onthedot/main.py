@@ -16,7 +16,7 @@ from onthedot.clock import Clock, SystemClock
 from onthedot.errors import Invalid, SettingsError
 from onthedot.jobsfile import JobsFile
 from onthedot.model.run import Outcome
-from onthedot.service import DEFAULT_TENANT, Service
+from onthedot.service import DEFAULT_TENANT, Service, Trust
 from onthedot.settings import Settings
 from onthedot.store import Store, SyncReport, open_store
 from onthedot.targets import Call, EgressRule, Targets, build_targets
@@ -44,6 +44,7 @@ class Prepared:
     service: Service
     synced: SyncReport | None
     is_open: bool  # to everybody on this machine, as long as there is no key
+    trust: Trust
 
     async def close(self) -> None:
         await self.service.close()
@@ -70,10 +71,19 @@ async def prepare(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Pr
         targets = _targets(settings, jobs, clock)
         service = Service(store, targets, clock, settings)
         stack.push_async_callback(service.close)
+        trust = await trusted(service, targets)
         synced = None if jobs is None else await load_jobs(service, jobs)
         is_open = await service.is_open()
         stack.pop_all()
-    return Prepared(settings, jobs, store, targets, service, synced, is_open)
+    return Prepared(settings, jobs, store, targets, service, synced, is_open, trust)
+
+
+async def trusted(service: Service, targets: Targets) -> Trust:
+    """What is called and who may call it hang on the same: whether a key was ever made."""
+    trust = Trust(service.settings, targets, closed=service.forget_keys)
+    service.when_key_made = trust.key_made
+    await trust.begin(service.store)
+    return trust
 
 
 @asynccontextmanager
@@ -100,7 +110,14 @@ async def assembled(
         if executes:
             await stack.enter_async_context(targets)
         sender = targets if executes else Nothing()
-        node = Node(store=store, targets=sender, clock=clock, rng=rng or random.SystemRandom(), settings=settings)
+        node = Node(
+            store=store,
+            targets=sender,
+            clock=clock,
+            rng=rng or random.SystemRandom(),
+            settings=settings,
+            heard=prepared.trust.heard,
+        )
         await stack.enter_async_context(node)
         app: App | None = None
         if "api" in settings.roles:
@@ -167,7 +184,7 @@ def _targets(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Targets
     registered = _registered(settings, jobs)
     return build_targets(
         version=__version__,
-        egress=EgressRule.parse(settings.egress_allow, allow_private=settings.loopback),
+        egress=EgressRule.parse(settings.egress_allow),
         functions=registered["function"],
         commands=registered["command"],
         function_processes=settings.function_processes,

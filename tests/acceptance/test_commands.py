@@ -73,7 +73,7 @@ def test_keys_close_the_door_and_sqlite_is_for_one_process(tmp_path):
     try:
         second = run(tmp_path, "serve", "--port", "0", "--store", store)
         assert (second.returncode, "in use" in second.stderr) == (1, True)
-        job = {"schedule": {"every": "1d"}, "target": HOOK}
+        job = {"schedule": {"every": "1d"}, "target": {"type": "webhook", "url": "https://example.com/never"}}
 
         def status(method, path, scope=None, **more) -> int:
             headers = {"authorization": f"Bearer {keys.get(scope, scope)}"} if scope else {}
@@ -82,6 +82,7 @@ def test_keys_close_the_door_and_sqlite_is_for_one_process(tmp_path):
         assert status("GET", "v1/jobs") == status("GET", "v1/jobs", "otd_wrong") == status("POST", "timers") == 401
         assert status("GET", "v1/jobs", "read") == status("GET", "healthz") == 200
         assert status("POST", "v1/jobs", "read", json=job) == status("GET", "v1/keys", "read") == 403
+        assert status("POST", "v1/jobs", "admin", json={**job, "target": HOOK}) == 422, "private, and there is a key"
         assert status("POST", "v1/jobs", "admin", json=job) == 201
         listed = httpx.get(f"{closed.http.base_url}/v1/keys", headers={"authorization": f"Bearer {keys['admin']}"})
         assert all(key not in listed.text for key in keys.values())

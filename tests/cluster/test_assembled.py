@@ -81,18 +81,41 @@ async def test_who_serves_nothing_needs_no_key(sqlite_url, tmp_path):
         assert running.node is not None
 
 
-async def test_where_webhooks_may_go_hangs_on_where_it_listens(sqlite_url, tmp_path):
-    async with assembled(settings(sqlite_url, tmp_path, roles=("api",))) as running:
-        running.service.targets.check(WebhookTarget(url="http://127.0.0.1:9/"))
-    store = await open_store(sqlite_url)
-    await store.create_key(ApiKeySpec(name="a"), "hash", "otd_")
-    await store.close()
-    async with assembled(settings(sqlite_url, tmp_path, host="0.0.0.0", roles=("api",))) as running:
-        with pytest.raises(Invalid):
-            running.service.targets.check(WebhookTarget(url="http://127.0.0.1:9/"))
-    listed = settings(sqlite_url, tmp_path, host="0.0.0.0", roles=("api",), egress_allow=("127.0.0.0/8",))
-    async with assembled(listed) as running:
-        running.service.targets.check(WebhookTarget(url="http://127.0.0.1:9/"))
+PRIVATE = WebhookTarget(url="http://127.0.0.1:9/")
+
+
+@pytest.mark.parametrize("roles", [("api",), ("executor",), ("api", "executor")])
+async def test_webhooks_may_go_to_private_addresses_until_the_first_key(sqlite_url, tmp_path, roles):
+    """By trust, not by binding: the roles of the node and where it listens make no difference."""
+    async with assembled(settings(sqlite_url, tmp_path, roles=roles)) as running:
+        running.service.targets.check(PRIVATE)
+        await running.service.create_key(ApiKeySpec(name="a"))
+        with pytest.raises(Invalid, match="EGRESS_ALLOW"):
+            running.service.targets.check(PRIVATE)
+        await until(lambda: running.node.ready, "beats")
+        with pytest.raises(Invalid, match="EGRESS_ALLOW"):
+            running.service.targets.check(PRIVATE)
+    async with assembled(settings(sqlite_url, tmp_path, roles=roles)) as running:
+        with pytest.raises(Invalid, match="EGRESS_ALLOW"):
+            running.service.targets.check(PRIVATE)
+    async with assembled(settings(sqlite_url, tmp_path, roles=roles, egress_allow=("127.0.0.0/8",))) as running:
+        running.service.targets.check(PRIVATE)
+
+
+async def test_who_asks_for_keys_from_the_start_is_not_open(sqlite_url, tmp_path):
+    async with assembled(settings(sqlite_url, tmp_path, roles=("api",), auth=("keys",))) as running:
+        with pytest.raises(Invalid, match="EGRESS_ALLOW"):
+            running.service.targets.check(PRIVATE)
+
+
+async def test_its_own_port_is_no_target(sqlite_url, tmp_path):
+    chosen = settings(sqlite_url, tmp_path, port=8123, egress_allow=("127.0.0.0/8",))
+    async with assembled(chosen) as running:
+        for host in ("127.0.0.1", "localhost", "0x7f.1", "[::ffff:7f00:1]"):
+            with pytest.raises(Invalid, match="where On the Dot itself"):
+                running.service.targets.check(WebhookTarget(url=f"http://{host}:8123/v1/keys"))
+    async with assembled(settings(sqlite_url, tmp_path, port=8123, egress_allow=("127.0.0.1:8123",))) as running:
+        running.service.targets.check(WebhookTarget(url="http://127.0.0.1:8123/healthz"))
 
 
 async def test_functions_and_commands_are_those_that_were_registered(sqlite_url, tmp_path):

@@ -6,6 +6,7 @@ import asyncio
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,16 @@ from tests.services.waiting import until
 __all__ = ["Echo", "ask"]
 
 
-async def ask(node: NodeProcess, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+async def ask(
+    node: NodeProcess, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+) -> tuple[int, Any]:
     """The status and the decoded answer."""
 
     def send() -> tuple[int, Any]:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(node.url + path, data=data, method=method)
-        request.add_header("content-type", "application/json")
+        for name, value in {"content-type": "application/json", **(headers or {})}.items():
+            request.add_header(name, value)
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
                 status, raw = answer.status, answer.read()

@@ -51,7 +51,13 @@ async def _sqlite(store: Store) -> str:
 
 def _plain(sql: str) -> str:
     without_comments = re.sub(r" *--.*", "", sql)
-    return "\n".join(line.rstrip() for line in without_comments.splitlines() if line.strip())
+    lines = [line.rstrip() for line in without_comments.splitlines() if line.strip()]
+    return re.sub(r"\n, (.+)\)$", _columns_added, "\n".join(lines), flags=re.MULTILINE)
+
+
+def _columns_added(found: re.Match[str]) -> str:
+    """SQLite writes columns that were added later all on the line of the closing bracket."""
+    return "".join(f",\n    {column.strip()}" for column in found[1].split(",")) + "\n)"
 
 
 async def _postgres(store: Store) -> str:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from onthedot import telemetry
+from onthedot.model.key import ApiKeySpec
 from onthedot.model.node import NodeLoad
 from onthedot.store import Store
 from tests.store.conftest import START, Times
@@ -52,6 +53,34 @@ class TestBeat:
         await hands.store.cancel_run(1, run.id)
         assert (await hands.store.beat("n1", NodeLoad())).orders
         assert not (await hands.store.beat("n2", NodeLoad())).orders
+
+    async def test_it_tells_whether_the_installation_is_open(self, store: Store, times: Times):
+        await store.register(node_info("a", roles=["executor"]))
+        assert (await store.beat("a", NodeLoad())).open, "no API node, no key: one person's own"
+        await store.register(node_info("b", roles=["api"], binding="127.0.0.1:8000"))
+        assert (await store.beat("a", NodeLoad())).open
+        assert await store.is_open()
+        key = await store.create_key(ApiKeySpec(name="a"), "hash", "otd_")
+        assert not (await store.beat("a", NodeLoad())).open
+        assert not await store.is_open()
+        await store.revoke_key(1, key.id)
+        assert not (await store.beat("a", NodeLoad())).open, "revoked ones count"
+
+    async def test_an_api_node_that_others_reach_closes_it_while_it_lives(self, store: Store, times: Times):
+        await store.register(node_info("a", roles=["executor"]))
+        await store.register(node_info("b", roles=["api"], binding="0.0.0.0:8000", exposed=True))
+        assert not (await store.beat("a", NodeLoad())).open
+        assert not await store.is_open()
+        await store.declare_lost("b", 0)
+        assert (await store.beat("a", NodeLoad())).open
+
+    async def test_it_tells_where_the_api_listens_on_the_same_machine(self, store: Store, times: Times):
+        await store.register(node_info("a", host="here", roles=["executor"]))
+        await store.register(node_info("b", host="here", roles=["api"], binding="127.0.0.1:8000"))
+        await store.register(node_info("c", host="here", roles=["api"], binding="127.0.0.1:8000"))
+        await store.register(node_info("d", host="there", roles=["api"], binding="127.0.0.1:8001"))
+        assert (await store.beat("a", NodeLoad())).doors == ["127.0.0.1:8000"]
+        assert (await store.beat("d", NodeLoad())).doors == ["127.0.0.1:8001"]
 
     async def test_leave(self, store: Store, times: Times):
         await store.register(node_info("a"))

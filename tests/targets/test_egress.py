@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from onthedot.errors import SettingsError
 from onthedot.targets.address import Zone, zone
+from onthedot.targets.doors import doors_of_store, read_doors
 from onthedot.targets.egress import EgressRule
 
 CLOSED, LOOPBACK = EgressRule(), EgressRule(allow_private=True)
@@ -26,7 +27,7 @@ def test_public_addresses_always():
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.1", "::1", "fd12::1", "::ffff:10.0.0.1", "64:ff9b::a00:1"])
-def test_private_addresses_when_bound_to_loopback(address: str):
+def test_private_addresses_while_the_installation_is_open(address: str):
     assert permits(LOOPBACK, address)
     assert not permits(CLOSED, address)
 
@@ -80,7 +81,9 @@ def test_the_refusal_says_what_it_is_and_what_to_do():
     ).startswith("::ffff:a00:1 (10.0.0.1) is")
 
 
-@pytest.mark.parametrize("entry", ["", "10.0.0.0/33", "http://x", "a..b", "*.*.x", "exa mple", "1.2.3", "-", "ünï"])
+@pytest.mark.parametrize(
+    "entry", ["", "10.0.0.0/33", "http://x", "a..b", "*.*.x", "exa mple", "1.2.3", "-", "ünï", "a:0", "a:65536", "a:b"]
+)
 def test_entries_that_make_no_sense(entry: str):
     if entry == "-":
         assert EgressRule.parse([entry]).hosts == {"-"}
@@ -92,6 +95,45 @@ def test_entries_that_make_no_sense(entry: str):
 def test_entries_may_have_host_bits_brackets_and_blanks():
     rule = EgressRule.parse([" 10.1.2.3/8 ", "[::1]"])
     assert rule.networks == (ip_network("10.0.0.0/8"), ip_network("::1/128"))
+
+
+OURS = EgressRule.parse(["10.0.0.0/8", "127.0.0.0/8"], allow_private=True, own_doors=read_doors(["127.0.0.1:8000"]))
+
+
+def test_our_own_ports_only_when_listed_with_the_port():
+    assert OURS.refusal(ip_address("127.0.0.1"), None, 8000) == (
+        "127.0.0.1, port 8000 is where On the Dot itself or its database listens"
+    )
+    assert OURS.refusal(ip_address("::ffff:127.0.0.1"), None, 8000) is not None
+    assert OURS.refusal(ip_address("127.0.0.1"), None, 8001) is None
+    assert OURS.refusal(ip_address("127.0.0.2"), None, 8000) is None, "nobody of ours listens there"
+    for entry in ("127.0.0.1:8000", "hooks.internal:8000", "*.internal:8000"):
+        listed = EgressRule.parse([entry], own_doors=OURS.own_doors)
+        assert listed.refusal(ip_address("127.0.0.1"), "hooks.internal", 8000) is None
+        assert listed.refusal(ip_address("127.0.0.1"), "hooks.internal", 8001) is not None
+    assert EgressRule.parse(["hooks.internal:80"]).refusal(ip_address("169.254.169.254"), "hooks.internal", 80)
+    assert EgressRule.parse(["[::1]:80"]).refusal(ip_address("::1"), None, 80) is None
+
+
+def test_bound_to_all_addresses_every_one_of_this_machine_is_ours():
+    rule = EgressRule.parse(["0.0.0.0/0"], own_doors=read_doors(["0.0.0.0:8000", "[::]:8001"]))
+    assert rule.refusal(ip_address("127.0.0.1"), None, 8000) is not None
+    assert rule.refusal(ip_address("127.8.9.1"), None, 8001) is not None
+    assert rule.refusal(ip_address("10.255.255.254"), None, 8000) is None, "another machine's port of the same number"
+
+
+def test_doors_of_names_and_of_the_database():
+    loopback = {ip_address("127.0.0.1"), ip_address("::1")}
+    assert read_doors(["localhost:80"]) == {(address, 80) for address in loopback}
+    assert read_doors(["otd.example:80"]) == {(None, 80)}
+    url = "postgresql://u:p@127.0.0.1:6000,[::1]:6001,127.0.0.2/db?x=1"
+    assert doors_of_store(url) == {
+        (ip_address("127.0.0.1"), 6000),
+        (ip_address("::1"), 6001),
+        (ip_address("127.0.0.2"), 5432),
+    }
+    assert doors_of_store("postgresql://no-such-host.invalid/db") == frozenset()
+    assert doors_of_store("sqlite:///x.db") == frozenset()
 
 
 @given(addresses)

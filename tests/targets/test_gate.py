@@ -16,6 +16,7 @@ import pytest
 from onthedot.echo import EchoServer
 from onthedot.errors import Invalid
 from onthedot.model.target import WebhookTarget
+from onthedot.targets.doors import read_doors
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.gate import EgressRefused, Gate, _close_late
 from onthedot.targets.webhook import Webhooks
@@ -352,3 +353,45 @@ async def test_giving_up_while_connecting_leaves_nothing_open(monkeypatch: pytes
             await connecting
         gate.close()
     assert [sock.fileno() for sock in opened] == [-1]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_closing_goes_for_the_next_call_on_kept_connections_too(echo: EchoServer, make_call: MakeCall, host: str):
+    call = make_call(WebhookTarget(url=f"http://{host}:{echo.port}/"))
+    async with sending(EgressRule(allow_private=True)) as webhooks:
+        assert (await webhooks.send(call)).kind == "ok"
+        assert webhooks._pool is not None
+        assert webhooks._pool.idle == 1
+        webhooks.trust(is_open=False, doors=frozenset())
+        outcome = await webhooks.send(call)
+        assert (outcome.kind, outcome.retryable) == ("refused", False)
+        assert "EGRESS_ALLOW" in (outcome.error or "")
+        with pytest.raises(Invalid):
+            webhooks.check(WebhookTarget(url=f"http://{host}:{echo.port}/"))
+        webhooks.trust(is_open=True, doors=frozenset())
+        assert (await webhooks.send(call)).kind == "ok"
+    assert len(echo.received) == 2
+
+
+async def test_a_connection_in_use_when_it_closes_is_not_kept(echo: EchoServer, make_call: MakeCall):
+    call = make_call(WebhookTarget(url=f"http://localhost:{echo.port}/"))
+    echo.delay = 0.3
+    async with sending(EgressRule(allow_private=True)) as webhooks:
+        under_way = asyncio.ensure_future(webhooks.send(call))
+        await echo.wait_for(1)
+        webhooks.trust(is_open=False, doors=frozenset())
+        assert (await under_way).kind == "ok", "it began when it was permitted"
+        assert webhooks._pool is not None
+        assert webhooks._pool.idle == 0
+
+
+async def test_our_own_port_is_refused_also_by_a_name_that_leads_there(
+    echo: EchoServer, make_call: MakeCall, resolve: Resolve
+):
+    resolve("ours.example", ["127.0.0.1"])
+    async with sending(EgressRule(allow_private=True)) as webhooks:
+        webhooks.trust(is_open=True, doors=read_doors([f"0.0.0.0:{echo.port}"]))
+        outcome = await webhooks.send(make_call(WebhookTarget(url=f"http://ours.example:{echo.port}/")))
+    assert outcome.kind == "refused"
+    assert "where On the Dot itself" in (outcome.error or "")
+    assert echo.received == []

@@ -67,7 +67,9 @@ class Chain:
         load: Callable[[], NodeLoad],
         lost: Callable[[], None],
         crashed: Callable[[BaseException], None],
+        heard: Callable[[Beat], None] = lambda answer: None,
     ) -> None:
+        self._heard = heard
         lease_seconds = settings.lease / 1000
         directory = settings.logs_base_directory
         to_scheduler: Mailbox[SchedulerMessage] = Mailbox(SCHEDULER_MAILBOX)
@@ -212,6 +214,7 @@ class Chain:
         self.news.beat_said(answer.orders)
         if answer.orphans:
             self.watchman.orphans.ring()
+        self._heard(answer)
 
     def hint(self, topic: str) -> None:
         """A hint from the store; it may be lost, it may come twice."""

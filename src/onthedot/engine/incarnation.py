@@ -21,6 +21,7 @@ from onthedot.engine.task import Sender
 from onthedot.engine.waiting import at_most, first_of
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeInfo, NodeLoad
+from onthedot.store import Beat
 from onthedot.telemetry import emit
 
 __all__ = ["Ending", "Incarnation"]
@@ -45,6 +46,7 @@ class Incarnation:
         offload: Offload,
         lateness: Lateness,
         health: Health,
+        heard: Callable[[Beat], None],
     ) -> None:
         self.info = info
         self.registered = False
@@ -74,6 +76,7 @@ class Incarnation:
             load=self.load,
             lost=self._lost.set,
             crashed=self._crashed,
+            heard=heard,
         )
 
     @property

@@ -26,6 +26,7 @@ from onthedot.engine.waiting import at_most
 from onthedot.model.level import LEVEL
 from onthedot.model.node import NodeInfo, NodeLoad
 from onthedot.settings import Settings
+from onthedot.store import Beat
 
 __all__ = ["Node", "in_thread"]
 
@@ -44,8 +45,10 @@ class Node:
         rng: random.Random,
         settings: EngineSettings | Settings | None = None,
         offload: Offload = in_thread,
+        heard: Callable[[Beat], None] = lambda answer: None,
     ) -> None:
-        """`targets` must be open already. `offload` writes log files; a simulation does it inline."""
+        """`targets` must be open already. `offload` writes log files; a simulation does it inline. `heard` is told each
+        beat's answer."""
         chosen = settings if settings is not None else EngineSettings()
         self.settings = EngineSettings.of(chosen) if isinstance(chosen, Settings) else chosen
         self._store = store
@@ -53,6 +56,7 @@ class Node:
         self._clock = clock
         self._rng = rng
         self._offload = offload
+        self._heard = heard
         self._health = Health()
         self._lateness = Lateness(clock)
         capacities = {**self.settings.capacities, **getattr(targets, "capacity", {})}
@@ -135,6 +139,7 @@ class Node:
                 offload=self._offload,
                 lateness=self._lateness,
                 health=self._health,
+                heard=self._heard,
             )
             if await self.incarnation.live(self._stop, self._at_once) == "unregistered":
                 await at_most(self._clock, backoff.delay(), self._stop.wait())
@@ -153,4 +158,6 @@ class Node:
             roles=list(settings.roles),
             offers=list(self._sender.offers),
             capacity=self._slots.capacity,
+            binding=settings.binding,
+            exposed=settings.exposed,
         )

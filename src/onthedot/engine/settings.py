@@ -33,6 +33,8 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     timeout_seconds: float = 3.0
     retention: int = 30 * 24 * 3600 * 1000
     logs_base_directory: Path | None = None
+    binding: str | None = None
+    exposed: bool = False
     alone: bool = False
     """Holding the SQLite file's lock proves all other nodes dead: their runs are taken back at once."""
 
@@ -55,6 +57,8 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
             timeout_seconds=settings.timeout_seconds,
             retention=settings.retention,
             logs_base_directory=None if str(directory) in ("", os.devnull) else directory,
+            binding=settings.binding,
+            exposed=settings.exposed,
             alone=settings.is_sqlite,
         )
 

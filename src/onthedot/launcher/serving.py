@@ -13,6 +13,8 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 
+import msgspec
+
 from onthedot.clock import SystemClock
 from onthedot.errors import SettingsError
 from onthedot.jobsfile import JobsFile
@@ -73,6 +75,7 @@ async def serve(
 
         routes = [*pages]
         listener = listener or listening(settings.host, settings.port)
+        settings = msgspec.structs.replace(settings, port=listener.getsockname()[1])  # 0: whichever was free
     try:
         with stopping.on_signals():
             prepared = await prepared_when_there(settings, jobs, stop=stopping.asked, listener=listener)

@@ -19,6 +19,8 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     roles: list[str]
     offers: list[str]  # what it can run: "webhook", "function:module", "command:name"
     capacity: int
+    binding: str | None = None  # where its API listens, "127.0.0.1:8000"; None: it serves none
+    exposed: bool = False  # others than this machine's users can reach that API, or it asks for keys
 
 
 class NodeLoad(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from onthedot.service.jobs import BATCH_LIMIT
 from onthedot.service.keys import DEFAULT_TENANT, Principal
 from onthedot.service.previews import preview_schedule
 from onthedot.service.service import Service
+from onthedot.service.trust import Trust
 
 __all__ = [
     "BATCH_LIMIT",
@@ -14,5 +15,6 @@ __all__ = [
     "Health",
     "Principal",
     "Service",
+    "Trust",
     "preview_schedule",
 ]

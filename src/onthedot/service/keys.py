@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Callable
 
 import msgspec
 
@@ -50,11 +51,13 @@ class KeyVerbs(Wired):
         self._known: dict[str, tuple[float, Principal]] = {}
         self._may_be_open = settings.loopback and "keys" not in settings.auth
         self._locked = (0.0, False)  # (believed until, whether a key was ever made); once made, for ever
+        self.when_key_made: Callable[[], None] = lambda: None
 
     async def create_key(self, spec: ApiKeySpec) -> ApiKeyCreated:
         key = new_key()
         info = await self.store.create_key(spec, hash_key(key), key[:SHOWN])
-        self._forget()
+        self.forget_keys()
+        self.when_key_made()
         return ApiKeyCreated(key=key, info=info)
 
     async def tenant_named(self, name: str) -> int:
@@ -65,7 +68,7 @@ class KeyVerbs(Wired):
 
     async def revoke_key(self, tenant: int, key_id: int) -> None:
         await self.store.revoke_key(tenant, key_id)
-        self._forget()
+        self.forget_keys()
 
     async def authenticate(self, bearer: str | None) -> Principal:
         """The principal of a request, or Unauthorized. Without a key only an open server answers."""
@@ -105,6 +108,7 @@ class KeyVerbs(Wired):
             self._locked = (self.clock.monotonic() + KNOWN_FOR, locked)
         return not locked
 
-    def _forget(self) -> None:
+    def forget_keys(self) -> None:
+        """Ask the store anew, also whether a key was ever made."""
         self._known.clear()
         self._locked = (0.0, False)

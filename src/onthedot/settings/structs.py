@@ -55,13 +55,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def loopback(self) -> bool:
-        """Bound to this machine alone: open without a key, and webhooks may go to this machine."""
+        """Bound to this machine alone: open until the first key is made."""
         if self.host == "localhost":
             return True
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+    @property
+    def binding(self) -> str | None:
+        """Where the API listens; None: this node serves none."""
+        if "api" not in self.roles:
+            return None
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def exposed(self) -> bool:
+        """An API that is not this machine's alone, or that asks for keys in any case."""
+        return "api" in self.roles and (not self.loopback or "keys" in self.auth)
 
     @property
     def is_sqlite(self) -> bool:

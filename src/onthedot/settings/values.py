@@ -130,15 +130,34 @@ _HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?", re.
 
 
 def _egress(value: Any) -> tuple[str, ...]:
-    accepted = "networks (10.0.0.0/8), addresses (192.168.1.7, ::1) and host names (hooks.internal, *.corp.example)"
+    accepted = (
+        "networks (10.0.0.0/8), addresses (192.168.1.7, ::1) and host names (hooks.internal, *.corp.example), "
+        "the last two also with one port (127.0.0.1:8000)"
+    )
     words = _words(value, accepted)
     for word in words:
         try:
             ipaddress.ip_network(word.strip("[]"), strict=False)
         except ValueError:
-            if not _HOST.fullmatch(word) or word.rstrip(".").rpartition(".")[2].isdecimal():
+            if not _is_door(word) and not _is_host(word):
                 raise Wrong(accepted) from None
     return words
+
+
+def _is_door(word: str) -> bool:
+    """ "127.0.0.1:8000", "[::1]:8000", "hooks.internal:8000"."""
+    host, _, port = word.rpartition(":")
+    if not port.isdecimal() or not 0 < int(port) < 65536:
+        return False
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return _is_host(host)
+    return True
+
+
+def _is_host(word: str) -> bool:
+    return _HOST.fullmatch(word) is not None and not word.rstrip(".").rpartition(".")[2].isdecimal()
 
 
 def _functions(value: Any) -> tuple[str, ...]:

@@ -33,13 +33,26 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     peers: list[tuple[str, int]]  # (node, its beat) of all others that are not lost
     orders: bool = False  # somebody wants something of runs that this node has
     orphans: bool = False  # there are running rows of lost or unknown nodes
+    open: bool = False  # no key was ever made, and no live node's API is reached by others: see `is_open`
+    doors: list[str] = msgspec.field(default_factory=list)  # where the API listens on this node's machine, "host:port"
 
 
 class Nodes(Topic):
     async def register(self, info: NodeInfo) -> int:
         """A new incarnation is there. Answers the database's time."""
         texts = [msgspec.json.encode(part).decode() for part in (info.roles, info.offers)]
-        about = (info.id, info.name, info.host, info.pid, info.version, info.level, *texts, info.capacity)
+        about = (
+            info.id,
+            info.name,
+            info.host,
+            info.pid,
+            info.version,
+            info.level,
+            *texts,
+            info.capacity,
+            info.binding,
+            info.exposed,
+        )
 
         async def body(tx: Transaction) -> int:
             row = await tx.row("register_node", *about)
@@ -56,7 +69,15 @@ class Nodes(Topic):
         if self.driver.dialect == "postgres":
             (row,) = await self.driver.alone("beat_at_once", node, *said, repeatable=True)
             peers = list(zip(row["peers"], row["beats"], strict=True))
-            return Beat(now=row["now"], alive=row["alive"], peers=peers, orders=row["ordered"], orphans=row["orphaned"])
+            return Beat(
+                now=row["now"],
+                alive=row["alive"],
+                peers=peers,
+                orders=row["ordered"],
+                orphans=row["orphaned"],
+                open=row["open"],
+                doors=row["doors"],
+            )
 
         async def body(tx: Transaction) -> Beat:
             row = await tx.row("beat", node, *said)
@@ -64,11 +85,17 @@ class Nodes(Topic):
             if row is None:
                 return Beat(now=await tx.now(), alive=False, peers=peers)
             ordered = any(row["id"] for row in await tx.rows("news_of", node))
-            return Beat(now=row["now"], alive=True, peers=peers, orders=ordered)
+            doors = [door["binding"] for door in await tx.rows("doors", node)]
+            is_open = await _is_open(tx)
+            return Beat(now=row["now"], alive=True, peers=peers, orders=ordered, open=is_open, doors=doors)
 
         answer = await self.driver.write(body)
         orphans = await self.driver.read(lambda tx: tx.rows("orphans", 1), watched=True)  # nobody waits for the writer
         return msgspec.structs.replace(answer, orphans=bool(orphans))
+
+    async def is_open(self) -> bool:
+        """Whether this is still one person's installation: no key was ever made, and only this machine reaches it."""
+        return await self.driver.read(_is_open)
 
     async def declare_lost(self, node: str, beat_seen: int) -> bool:
         """Lost, if its beat still is the one that was watched standing still. True for the one who said it first."""
@@ -103,6 +130,11 @@ class Nodes(Topic):
     async def take_duty(self, name: str, node: str) -> bool:
         """Whether this node does that duty from now on, or still. No firing depends on it."""
         return await self.driver.write(lambda tx: tx.row("take_duty", name, node)) is not None
+
+
+async def _is_open(tx: Transaction) -> bool:
+    row = await tx.row("is_open")
+    return row is not None and bool(row["open"])
 
 
 def _lost(row: Row) -> Item:

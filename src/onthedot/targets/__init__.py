@@ -11,12 +11,24 @@ from onthedot.settings import CommandSetting
 from onthedot.targets.call import Call, Kind, NotBegun
 from onthedot.targets.callables import Callables
 from onthedot.targets.command import Commands
+from onthedot.targets.doors import Door, doors_of_store, read_doors
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.function import Functions
 from onthedot.targets.registry import Targets
 from onthedot.targets.webhook import Webhooks
 
-__all__ = ["Call", "Callables", "EgressRule", "Kind", "NotBegun", "Targets", "build_targets"]
+__all__ = [
+    "Call",
+    "Callables",
+    "Door",
+    "EgressRule",
+    "Kind",
+    "NotBegun",
+    "Targets",
+    "build_targets",
+    "doors_of_store",
+    "read_doors",
+]
 
 
 def build_targets(

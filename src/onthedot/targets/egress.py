@@ -1,8 +1,11 @@
 """Where a webhook may go. Pure: the rule judges addresses, `gate.py` makes sure that only judged ones are connected to.
 
-Public addresses: always. Loopback and private ones: when the node itself is bound to loopback (one person, one machine)
-or when EGRESS_ALLOW lists them. Link-local, cloud metadata, carrier-grade NAT and special-purpose ranges: only when
-their address or network is listed. Multicast, reserved and unspecified: never, not even when listed.
+Public addresses: always. Loopback and private ones: while the installation is open (no key was ever made, and no API is
+reached from other machines: one person, one machine), or when EGRESS_ALLOW lists them, whatever this node is bound to
+and whatever its roles. Link-local, cloud metadata, carrier-grade NAT and special-purpose ranges: only when their
+address or network is listed. Our own ports, the API's and the database's: only when listed with the port
+("127.0.0.1:8000").
+Multicast, reserved and unspecified: never, not even when listed.
 
 A listed name ("hooks.internal", "*.corp.example") opens the private addresses it resolves to, and nothing more: who
 controls a name must not reach the metadata service with it.
@@ -12,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from typing import Self
 
 from onthedot.errors import SettingsError
 from onthedot.targets.address import Address, Network, Zone, bare, zone
+from onthedot.targets.doors import EVERYWHERE, Door, is_here
 
 __all__ = ["EgressRule"]
 
@@ -26,22 +30,42 @@ class EgressRule:
     allow_private: bool = False
     networks: tuple[Network, ...] = ()
     hosts: frozenset[str] = frozenset()
+    listed_doors: frozenset[tuple[Address | str, int]] = frozenset()
+    own_doors: frozenset[Door] = frozenset()
 
     @classmethod
-    def parse(cls, allow: Iterable[str] = (), *, allow_private: bool = False) -> Self:
-        """Read EGRESS_ALLOW: networks ("10.0.0.0/8"), addresses ("::1") and host names ("*.corp.example")."""
+    def parse(
+        cls, allow: Iterable[str] = (), *, allow_private: bool = False, own_doors: frozenset[Door] = frozenset()
+    ) -> Self:
+        """Read EGRESS_ALLOW: networks ("10.0.0.0/8"), addresses ("::1"), host names ("*.corp.example"), and either of
+        the last two with one port ("127.0.0.1:8000")."""
         networks: list[Network] = []
         hosts: set[str] = set()
+        doors: set[tuple[Address | str, int]] = set()
         for entry in (text.strip() for text in allow):
             try:
                 networks.append(ip_network(entry.strip("[]"), strict=False))
             except ValueError:
-                hosts.add(_host_entry(entry))
-        return cls(allow_private=allow_private, networks=tuple(networks), hosts=frozenset(hosts))
+                if (door := _door_entry(entry)) is not None:
+                    doors.add(door)
+                else:
+                    hosts.add(_host_entry(entry))
+        return cls(
+            allow_private=allow_private,
+            networks=tuple(networks),
+            hosts=frozenset(hosts),
+            listed_doors=frozenset(doors),
+            own_doors=own_doors,
+        )
 
-    def refusal(self, address: Address, host: str | None = None) -> str | None:
+    def refusal(self, address: Address, host: str | None = None, port: int | None = None) -> str | None:
         """Why this address may not be connected to; None: it may. `host` is the name it was resolved from."""
         kind, reached = zone(address), bare(address)
+        if port is not None and kind is not Zone.NEVER:
+            if self._lists_door(reached, host, port):
+                return None
+            if self._is_own(reached, port):
+                return f"{reached}, port {port} is where On the Dot itself or its database listens"
         if kind is Zone.PUBLIC:
             return None
         if kind is not Zone.NEVER:
@@ -55,12 +79,38 @@ class EgressRule:
         written = str(address) if address == reached else f"{address} ({reached})"
         return f"{written} is {kind.value}{advice}"
 
-    def _lists(self, host: str) -> bool:
-        name = host.lower().rstrip(".")
-        if name in self.hosts:
+    def _is_own(self, address: Address, port: int) -> bool:
+        if (address, port) in self.own_doors:
             return True
-        labels = name.split(".")
-        return any("*." + ".".join(labels[start:]) in self.hosts for start in range(1, len(labels)))
+        return (EVERYWHERE, port) in self.own_doors and is_here(address)
+
+    def _lists_door(self, address: Address, host: str | None, port: int) -> bool:
+        """A name opens private addresses alone, with a port as without."""
+        if (address, port) in self.listed_doors:
+            return True
+        named = host is not None and any((name, port) in self.listed_doors for name in _spellings(host))
+        return named and zone(address) in (Zone.PUBLIC, Zone.PRIVATE)
+
+    def _lists(self, host: str) -> bool:
+        return any(name in self.hosts for name in _spellings(host))
+
+
+def _spellings(host: str) -> list[str]:
+    """Under which a host may be listed."""
+    name = host.lower().rstrip(".")
+    labels = name.split(".")
+    return [name, *("*." + ".".join(labels[start:]) for start in range(1, len(labels)))]
+
+
+def _door_entry(entry: str) -> tuple[Address | str, int] | None:
+    """ "127.0.0.1:8000", "[::1]:8000", "hooks.internal:8000"; None: there is no port in it."""
+    host, colon, port = entry.rpartition(":")
+    if not colon or not port.isdecimal() or not 0 < int(port) < 65536:
+        return None
+    try:
+        return bare(ip_address(host.strip("[]"))), int(port)
+    except ValueError:
+        return _host_entry(host), int(port)
 
 
 def _host_entry(entry: str) -> str:

@@ -45,6 +45,13 @@ class Gate:
         self._literals = lru_cache(maxsize=_REMEMBERED)(self._literal)
         self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="onthedot-dns")
 
+    def obey(self, rule: EgressRule) -> None:
+        """Go by another rule from now on."""
+        self._rule = rule
+        self._judge.cache_clear()
+        self._literals.cache_clear()
+        self._names.clear()
+
     async def connect(self, host: str, port: int, *, is_address: bool) -> socket.socket:
         """A socket that is connected to one of the host's permitted addresses: the first that answers, in the
         system's order. Raises EgressRefused, or Unanswered."""
@@ -68,7 +75,7 @@ class Gate:
                 sock.close()
                 raise
             return transport
-        address = self._passed(host, places[0])
+        address = self._passed(host, port, places[0])
         try:
             transport, _ = await loop.create_connection(made, address, port)
         except OSError as error:
@@ -117,8 +124,8 @@ class Gate:
             raise EgressRefused(f"{host} resolves to {'; '.join(refusals)}" if refusals else f"{host} has no address")
         return permitted
 
-    def _judged(self, host: str, address: str) -> str | None:
-        return self._rule.refusal(ip_address(address.partition("%")[0]), host)
+    def _judged(self, host: str, address: str, port: int | None = None) -> str | None:
+        return self._rule.refusal(ip_address(address.partition("%")[0]), host, port)
 
     def _literal(self, host: str) -> list[Where]:
         try:
@@ -129,7 +136,7 @@ class Gate:
 
     async def _open(self, host: str, port: int, place: Where) -> socket.socket:
         family, (_, _, *rest) = place
-        address = self._passed(host, place)
+        address = self._passed(host, port, place)
         try:
             # Told that it is TCP, asyncio lets small packets go at once.
             sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -143,10 +150,10 @@ class Gate:
             raise _unreached(error, address, port) from None
         return sock
 
-    def _passed(self, host: str, place: Where) -> str:
+    def _passed(self, host: str, port: int, place: Where) -> str:
         """The address, judged right before it is connected to."""
         address: str = place[1][0]
-        if why := self._judge(host, address):
+        if why := self._judge(host, address, port):
             raise EgressRefused(why)
         return address
 

@@ -36,6 +36,7 @@ class Pool:
         self._sweeper: asyncio.TimerHandle | None = None
         self._empty = asyncio.Event()
         self.open: set[Connection] = set()
+        self._unwanted: set[Connection] = set()
 
     @property
     def idle(self) -> int:
@@ -92,6 +93,9 @@ class Pool:
         """Keep it for the next one, if it can be used again."""
         if not connection.reusable:
             return
+        if connection in self._unwanted:
+            connection.close()
+            return
         wait = IDLE if connection.kept_for is None else min(IDLE, connection.kept_for - 1)
         if wait <= 0:
             connection.close()
@@ -105,6 +109,13 @@ class Pool:
         kept[connection] = None
         if self._sweeper is None:
             self._sweeper = self._loop.call_later(IDLE / 2, self._sweep)
+
+    def drop_idle(self) -> None:
+        """Where they lead may no longer be permitted: the next request goes through the gate. Those in use go when they
+        come back."""
+        self._unwanted.update(self.open - self._idle.keys())
+        for connection in list(self._idle):
+            self._drop(connection)
 
     def _drop(self, connection: Connection) -> None:
         self._forget(connection)
@@ -121,6 +132,7 @@ class Pool:
     def _gone(self, connection: Connection) -> None:
         """Closed, by whomever."""
         self.open.discard(connection)
+        self._unwanted.discard(connection)
         self._forget(connection)
         if not self.open:
             self._empty.set()

@@ -12,6 +12,7 @@ from onthedot.model.checks import target_problems
 from onthedot.model.run import Outcome
 from onthedot.model.target import Target, target_type
 from onthedot.targets.call import Call, HandOver, Kind, NotBegun, Timekeeper
+from onthedot.targets.doors import Door
 
 __all__ = ["Targets"]
 
@@ -26,6 +27,11 @@ class Registering(Protocol):
 @runtime_checkable
 class Reloading(Protocol):
     async def reload(self) -> None: ...
+
+
+@runtime_checkable
+class Trusting(Protocol):
+    def trust(self, *, is_open: bool, doors: frozenset[Door]) -> None: ...
 
 
 @runtime_checkable
@@ -78,6 +84,12 @@ class Targets:
         for kind in self._kinds.values():
             if isinstance(kind, Reloading):
                 await kind.reload()
+
+    def trust(self, *, is_open: bool, doors: frozenset[Door]) -> None:
+        """Whether the installation is open, and which ports are its own, for kinds that ask."""
+        for kind in self._kinds.values():
+            if isinstance(kind, Trusting):
+                kind.trust(is_open=is_open, doors=doors)
 
     def check(self, target: Target) -> None:
         """Refuse at creation what can be known to be impossible: what is wrong anywhere, then what is wrong here."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Self
@@ -25,6 +26,7 @@ from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import WebhookTarget
 from onthedot.targets.call import Call, NotBegun
+from onthedot.targets.doors import Door
 from onthedot.targets.egress import EgressRule
 from onthedot.targets.gate import Gate
 from onthedot.targets.pool import Pool
@@ -72,7 +74,20 @@ class Webhooks:
         host, address = place.origin[1], place.address
         if address is None and is_localhost(host):
             address = LOOPBACK
-        return None if address is None else self._rule.refusal(address, host)
+        return None if address is None else self._rule.refusal(address, host, place.origin[2])
+
+    def trust(self, *, is_open: bool, doors: frozenset[Door]) -> None:
+        """How far the installation is trusted now, and where it listens itself: goes for the next call, kept
+        connections included."""
+        rule = replace(self._rule, allow_private=is_open, own_doors=doors)
+        if rule == self._rule:
+            return
+        self._rule = rule
+        self._place.cache_clear()
+        self._refusal.cache_clear()
+        if self._gate is not None and self._pool is not None:
+            self._gate.obey(rule)
+            self._pool.drop_idle()
 
     async def send(self, call: Call) -> Outcome:
         answer: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
@@ -111,7 +126,7 @@ class Webhooks:
     def _judged_place(self, named: str) -> tuple[Place, str | None]:
         """With why the rule refuses the address that it spells out."""
         place = place_of(named)
-        return place, None if place.address is None else self._rule.refusal(place.address)
+        return place, None if place.address is None else self._rule.refusal(place.address, None, place.origin[2])
 
     async def __aenter__(self) -> Self:
         self._gate = Gate(self._rule)

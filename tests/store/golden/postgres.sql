@@ -187,6 +187,8 @@ CREATE TABLE nodes (
     held bigint NOT NULL DEFAULT 0,
     running bigint NOT NULL DEFAULT 0,
     lateness_ms bigint,
+    binding text,
+    exposed boolean,
     PRIMARY KEY (id)
 ) WITH (fillfactor=50);
 
@@ -231,6 +233,15 @@ CREATE TABLE runs (
     CHECK ((state = ANY (ARRAY['pending'::text, 'running'::text]))),
     PRIMARY KEY (id)
 ) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=1);
+
+CREATE TABLE sessions (
+    hashed text COLLATE C NOT NULL,
+    key_id bigint NOT NULL,
+    created_at bigint NOT NULL,
+    used_at bigint NOT NULL,
+    FOREIGN KEY (key_id) REFERENCES api_keys(id),
+    PRIMARY KEY (hashed)
+);
 
 CREATE TABLE tenants (
     id bigint NOT NULL IDENTITY,
@@ -287,6 +298,8 @@ CREATE UNIQUE INDEX runs_one_cursor ON public.runs USING btree (job_id) WHERE cu
 CREATE INDEX runs_ordered ON public.runs USING btree (node) WHERE (orders IS NOT NULL);
 CREATE UNIQUE INDEX runs_pkey ON public.runs USING btree (id);
 CREATE INDEX runs_waiting ON public.runs USING btree (lane, due_at) WHERE (parked = 'lane'::text);
+CREATE INDEX sessions_of_key ON public.sessions USING btree (key_id);
+CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (hashed);
 CREATE UNIQUE INDEX tenants_name_key ON public.tenants USING btree (name);
 CREATE UNIQUE INDEX tenants_pkey ON public.tenants USING btree (id);
 

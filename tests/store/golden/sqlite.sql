@@ -146,7 +146,9 @@ CREATE TABLE nodes (
     draining    INTEGER NOT NULL DEFAULT 0,
     held        INTEGER NOT NULL DEFAULT 0,
     running     INTEGER NOT NULL DEFAULT 0,
-    lateness_ms INTEGER
+    lateness_ms INTEGER,
+    binding TEXT,
+    exposed INTEGER
 );
 
 CREATE TABLE run_logs (
@@ -192,6 +194,13 @@ CREATE TABLE sequences (
     name TEXT PRIMARY KEY,
     last INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+CREATE TABLE sessions (
+    hashed     TEXT PRIMARY KEY,
+    key_id     INTEGER NOT NULL REFERENCES api_keys (id),
+    created_at INTEGER NOT NULL,
+    used_at    INTEGER NOT NULL
+);
 
 CREATE TABLE tenants (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -255,4 +264,6 @@ CREATE UNIQUE INDEX runs_one_cursor ON runs (job_id) WHERE cursor;
 CREATE INDEX runs_ordered ON runs (node) WHERE orders IS NOT NULL;
 
 CREATE INDEX runs_waiting ON runs (lane, due_at) WHERE parked = 'lane';
+
+CREATE INDEX sessions_of_key ON sessions (key_id);
 

@@ -1,8 +1,8 @@
 -- Nodes: one row per process incarnation. Who is lost is decided by watching beats, never by comparing times.
 
 -- name: register_node
-INSERT INTO nodes (id, name, host, pid, version, level, roles, offers, capacity, started_at, beat_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {now}, {now})
+INSERT INTO nodes (id, name, host, pid, version, level, roles, offers, capacity, binding, exposed, started_at, beat_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, {now}, {now})
 RETURNING started_at;
 
 -- name: beat
@@ -32,8 +32,21 @@ SELECT coalesce((SELECT beat_at FROM me), {now}) AS now, EXISTS (SELECT 1 FROM m
         SELECT 1 FROM runs
         WHERE state = 'running' AND node > (SELECT coalesce(max(id), '') FROM nodes WHERE lost_at IS NULL)
     ) AS orphaned,
+    NOT EXISTS (SELECT 1 FROM api_keys) AND NOT EXISTS (SELECT 1 FROM nodes WHERE lost_at IS NULL AND exposed) AS open,
+    ARRAY(
+        SELECT DISTINCT n.binding FROM nodes n JOIN nodes i ON i.id = $1 AND i.host = n.host
+        WHERE n.lost_at IS NULL AND n.binding IS NOT NULL ORDER BY 1
+    ) AS doors,
     ARRAY(SELECT id FROM nodes WHERE lost_at IS NULL AND id <> $1 ORDER BY id) AS peers,
     ARRAY(SELECT beat FROM nodes WHERE lost_at IS NULL AND id <> $1 ORDER BY id) AS beats;
+
+-- name: doors
+/* beat_at_once */
+
+-- name: is_open
+-- No key was ever made (revoked ones count) and no live node's API is reached by others or asks for keys.
+SELECT NOT EXISTS (SELECT 1 FROM api_keys)
+    AND NOT EXISTS (SELECT 1 FROM nodes WHERE lost_at IS NULL AND exposed) AS open;
 
 -- name: declare_lost
 UPDATE nodes SET lost_at = {now} WHERE id = $1 AND beat = $2 AND lost_at IS NULL;

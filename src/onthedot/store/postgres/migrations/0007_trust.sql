@@ -1,0 +1,14 @@
+-- breaking: no
+-- Where an API node listens, and whether its API may be reached without a key as far as that node is concerned (loopback,
+-- AUTH not "keys"). Nodes of an older version say nothing: those asked for a key wherever others could reach them.
+ALTER TABLE nodes ADD COLUMN binding text;
+ALTER TABLE nodes ADD COLUMN exposed boolean;
+
+-- Who is logged in to the pages. Only the hash of the cookie is here, and it is not the key.
+CREATE TABLE sessions (
+    hashed     text COLLATE "C" PRIMARY KEY,
+    key_id     bigint NOT NULL REFERENCES api_keys (id),
+    created_at bigint NOT NULL,
+    used_at    bigint NOT NULL
+);
+CREATE INDEX sessions_of_key ON sessions (key_id);
