@@ -11,6 +11,7 @@ OnTheDotError
 ├── Conflict                 the state does not allow it, or the key is taken    HTTP 409
 ├── VersionMismatch          If-Match names another version                      HTTP 412
 ├── TooLarge                 the body or batch is over its limit                 HTTP 413
+├── Abandoned                nobody waits for the answer, or it took too long     HTTP 503
 ├── Unreachable              client: no server answers at that address
 ├── ServerFailed             client: the server answered with an error of its own
 ├── SettingsError            a setting that is unknown or impossible
@@ -31,6 +32,7 @@ from typing import Any
 import msgspec
 
 __all__ = [
+    "Abandoned",
     "Conflict",
     "FieldProblem",
     "Forbidden",
@@ -118,6 +120,10 @@ class VersionMismatch(OnTheDotError):
 
 class TooLarge(OnTheDotError):
     """The body or the batch is over its limit."""
+
+
+class Abandoned(OnTheDotError):
+    """The client is gone, or its request took too long: nothing was written."""
 
 
 class Unreachable(OnTheDotError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from onthedot.api.asker import ask
 from onthedot.api.context import Connection, service_of
 from onthedot.api.operations import Access, Req, operation_of
 from onthedot.api.origin import from_elsewhere, host_is_loopback
@@ -26,6 +27,8 @@ async def guard(connection: Req) -> None:
     """
     method = connection.scope["method"]
     declared = operation_of(connection.route_handler)
+    if method not in SAFE_METHODS:
+        ask(connection)
     if declared is None:
         if method == "OPTIONS":  # Litestar makes one for every route, and it names too few methods
             allowed = connection.app.state["allowed"][connection.scope["path_template"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from onthedot.api.asker import asked_again
 from onthedot.api.context import context_of
 from onthedot.api.operations import Operation, Req, operation_of
 from onthedot.api.problems import HttpProblem
@@ -45,11 +46,13 @@ async def read_body(request: Req | Whole) -> bytes:
         return request.body
     try:
         async with context_of(request).clock.timeout(READ_SECONDS):
-            return await _collect(request, declared)
+            body = await _collect(request, declared)
     except TimeoutError:
         raise HttpProblem(
             408, f"the body did not arrive within {READ_SECONDS:.0f} s", {"connection": "close"}
         ) from None
+    asked_again()
+    return body
 
 
 async def _collect(request: Req, declared: Operation) -> bytes:

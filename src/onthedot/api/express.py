@@ -19,6 +19,7 @@ from litestar.response.base import ASGIResponse
 from litestar.routes import HTTPRoute
 
 from onthedot.api.answers import Json
+from onthedot.api.asker import Connected
 from onthedot.api.auth import bearer_of, guard, may
 from onthedot.api.context import Context
 from onthedot.api.edge import UNCACHED_LINES, Edge, secured_lines
@@ -82,11 +83,11 @@ class Express:
         return stop
 
     async def answer(
-        self, stop: Stop, headers: Headers, body: bytes, keep_alive: bool
+        self, stop: Stop, headers: Headers, body: bytes, keep_alive: bool, transport: Any = None
     ) -> tuple[bytes, bytes, Head | None]:
         """Status line and headers, the body, and what to know the head by if all was well."""
         began = self._edge.clock.monotonic()
-        request: Any = Whole(self._router, stop.handler, headers, body)
+        request: Any = Whole(self._router, stop.handler, headers, body, transport)
         answer: ASGIResponse
         known = None
         try:
@@ -98,7 +99,7 @@ class Express:
             answer = answer_problem(error)
         return *self.written(stop, answer, began), known
 
-    def take(self, head: Head, body: bytes, reply: Reply) -> bool:
+    def take(self, head: Head, body: bytes, reply: Reply, transport: Any = None) -> bool:
         """True: it goes in with the next group, and then is replied to. False: nothing was done, it takes the other
         way, where whatever is wrong with it is told."""
         stop: Stop = head.stop
@@ -110,7 +111,8 @@ class Express:
         except OnTheDotError:
             return False
         ride = Ride(self, stop, reply, self._edge.clock.monotonic())
-        return bool(stop.take(self._service, principal.tenant, wanted, ride.arrived))
+        asker = Connected(transport, self._edge.clock)
+        return bool(stop.take(self._service, principal.tenant, wanted, ride.arrived, asker))
 
     def written(self, stop: Stop, answer: ASGIResponse, began: float) -> tuple[bytes, bytes]:
         head = _STATUS_LINES[answer.status_code] + _lines(answer)

@@ -49,6 +49,7 @@ _STATUS: dict[type[OnTheDotError], tuple[int, str]] = {
     errors.Conflict: (409, "conflict"),
     errors.VersionMismatch: (412, "version-mismatch"),
     errors.TooLarge: (413, "too-large"),
+    errors.Abandoned: (503, "too-late"),
     errors.Invalid: (422, "invalid"),
     errors.NotAvailable: (422, "not-available"),
     errors.IdempotencyMismatch: (422, "idempotency-mismatch"),
@@ -66,6 +67,7 @@ _TITLES = {
     "not-available": "Not available here",
     "idempotency-mismatch": "This Idempotency-Key was used with another body",
     "version-mismatch": "Somebody else changed it",
+    "too-late": "Not carried out: it would have been too late",
     "store-unavailable": "The database can't be reached",
 }
 

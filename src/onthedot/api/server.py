@@ -11,6 +11,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from onthedot.api.app import App
+from onthedot.api.asker import TRANSPORT
 from onthedot.api.edge import header_lines
 from onthedot.api.express import Express, Stop
 
@@ -90,6 +91,10 @@ class GuardedProtocol(HttpToolsProtocol):
             self.transport.write(_TOO_MUCH % (len(_PROBLEM), _PROBLEM))
             self.transport.close()
 
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]
+
     def on_headers_complete(self) -> None:
         self._in_headers = False
         self._stop_waiting()
@@ -138,7 +143,7 @@ class GuardedProtocol(HttpToolsProtocol):
     ) -> None:
         assert self._express is not None
         try:
-            head, content, known = await self._express.answer(stop, headers, body, passage.keep_alive)
+            head, content, known = await self._express.answer(stop, headers, body, passage.keep_alive, self.transport)
         except BaseException:  # the server stops and waits no longer
             self.transport.close()
             raise
@@ -154,7 +159,7 @@ class GuardedProtocol(HttpToolsProtocol):
             return False
         head, body = found
         passage: Any = Passage(head.keep_alive)
-        if not express.take(head, body, partial(self._reply, passage)):
+        if not express.take(head, body, partial(self._reply, passage), self.transport):
             return False
         self.cycle = passage
         self._stop_waiting()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from onthedot.api.asker import TRANSPORT
+
 __all__ = ["Whole"]
 
 
@@ -13,12 +15,14 @@ class Whole:
 
     __slots__ = ("app", "body", "cookies", "headers", "route_handler", "scope")
 
-    def __init__(self, app: Any, route_handler: Any, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> None:
+    def __init__(
+        self, app: Any, route_handler: Any, headers: Sequence[tuple[bytes, bytes]], body: bytes, transport: Any = None
+    ) -> None:
         self.app = app
         self.route_handler = route_handler
         self.headers: Mapping[str, str] = {  # of two with one name the first counts, as in the framework
             name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(headers)
         }
         self.cookies: Mapping[str, str] = {}
-        self.scope: dict[str, Any] = {"method": "POST"}
+        self.scope: dict[str, Any] = {"method": "POST", TRANSPORT: transport}
         self.body = body

@@ -21,6 +21,7 @@ from onthedot.service.group import GROUP_LIMIT
 from onthedot.service.merge_patch import patched
 from onthedot.service.wired import Wired, idempotency
 from onthedot.store import Idempotency, JobFilter, NewJob, Page, SyncReport
+from onthedot.store.asking import ASKER, PATIENCE, Asker
 from onthedot.store.records import keep_secret
 from onthedot.telemetry import emit
 from onthedot.timing import plain_delay
@@ -46,7 +47,7 @@ class JobVerbs(Wired):
             return earlier
         return await self.create_checked(tenant, spec, repeat)
 
-    def take_job(self, tenant: int, spec: JobSpec, answered: Answered) -> bool:
+    def take_job(self, tenant: int, spec: JobSpec, answered: Answered, asker: Asker | None = None) -> bool:
         """`create_job` for a job that nothing need be asked about and no node hinted at: it is answered from the step
         of the loop that knows, without a task. False: nothing was done, and `create_job` has the answer."""
         now = self.time.known()
@@ -59,7 +60,8 @@ class JobVerbs(Wired):
             check_job(spec, self.targets, now=now)
         except Invalid:
             return False
-        self.creates.add(NewJob(tenant=tenant, spec=self._settled(spec)), _Taken(tenant, answered))
+        new = NewJob(tenant=tenant, spec=self._settled(spec), asker=asker, until=now + PATIENCE)
+        self.creates.add(new, _Taken(tenant, answered))
         return True
 
     async def _earlier(self, tenant: int, repeats: Sequence[Idempotency | None]) -> list[JobView | None]:
@@ -70,7 +72,7 @@ class JobVerbs(Wired):
 
     async def create_checked(self, tenant: int, spec: JobSpec, repeat: Idempotency | None) -> JobView:
         """Into the group, and a hint if it is due soon."""
-        new = NewJob(tenant=tenant, spec=self._settled(spec), idempotency=repeat)
+        new = self._new(tenant, self._settled(spec), repeat)
         (answer,) = await self.creates.create([new])
         if isinstance(answer, OnTheDotError):
             raise answer
@@ -78,6 +80,12 @@ class JobVerbs(Wired):
         if spec.schedule.in_ is None or spec.schedule.in_ <= self.unhinted:
             await self.hint(answer)
         return answer
+
+    def _new(self, tenant: int, spec: JobSpec, repeat: Idempotency | None) -> NewJob:
+        """Asked for by whoever this request is from."""
+        asker = ASKER.get()
+        until = None if asker is None else self.time.carried() + PATIENCE
+        return NewJob(tenant=tenant, spec=spec, idempotency=repeat, asker=asker, until=until)
 
     async def create_many(
         self, tenant: int, specs: Sequence[JobSpec | OnTheDotError], idempotency_key: str | None = None
@@ -106,9 +114,7 @@ class JobVerbs(Wired):
         bad = [place for place in range(len(specs)) if place not in good and repeats[place] is not None]
         for place, earlier in zip(bad, await self._earlier(tenant, [repeats[place] for place in bad]), strict=True):
             answers[place] = earlier or answers[place]
-        written = await self.creates.create(
-            [NewJob(tenant=tenant, spec=spec, idempotency=repeats[place]) for place, spec in good.items()]
-        )
+        written = await self.creates.create([self._new(tenant, spec, repeats[place]) for place, spec in good.items()])
         for place, answer in zip(good, written, strict=True):
             answers[place] = answer
             if isinstance(answer, JobView):

@@ -16,6 +16,7 @@ from onthedot.model.timer import TimerSpec, TimerView
 from onthedot.service.checking import check_job
 from onthedot.service.jobs import JobVerbs
 from onthedot.service.wired import idempotency
+from onthedot.store.asking import Asker
 
 __all__ = ["TimerVerbs", "job_of_timer"]
 
@@ -38,7 +39,13 @@ class TimerVerbs(JobVerbs):
         job = await self.create_checked(tenant, spec, idempotency("timers", idempotency_key, timer))
         return self._view(job, int(spec.schedule.in_ or 0), await self.time.now())
 
-    def take_timer(self, tenant: int, timer: TimerSpec, answered: Callable[[TimerView | OnTheDotError], None]) -> bool:
+    def take_timer(
+        self,
+        tenant: int,
+        timer: TimerSpec,
+        answered: Callable[[TimerView | OnTheDotError], None],
+        asker: Asker | None = None,
+    ) -> bool:
         """`create_timer` as `take_job` is `create_job`."""
 
         def as_timer(job: JobView | OnTheDotError) -> None:
@@ -49,7 +56,7 @@ class TimerVerbs(JobVerbs):
         except Invalid:
             return False
         total = int(spec.schedule.in_ or 0)
-        return self.take_job(tenant, spec, as_timer)
+        return self.take_job(tenant, spec, as_timer, asker)
 
     def _view(self, job: JobView, total: int, now: int) -> TimerView:
         due = parse_rfc3339(job.next_run) if job.next_run is not None else None

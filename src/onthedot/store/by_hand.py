@@ -39,7 +39,7 @@ class RunsByHand(Topic):
             await tx.execute("add_runs", job.now, Rows([row]))
             return view
 
-        return await self.driver.write(body)
+        return await self.as_asked(body)
 
     async def backfill_job(
         self,
@@ -82,7 +82,7 @@ class RunsByHand(Topic):
                 await tx.execute("add_runs", job.now, Rows(rows))
             return [row[0] for row in rows]
 
-        return await self.driver.write(lambda tx: once(tx, tenant, idempotency, list[str], lambda: fill(tx)))
+        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, list[str], lambda: fill(tx)))
 
 
 async def _locked(tx: Transaction, tenant: int, job_id: int) -> Locked:

@@ -46,7 +46,7 @@ class RunVerbs(Topic):
                     await _go_on(tx, job, row["slot"])
             return await read_run(tx, tenant, run_id)
 
-        return await self.driver.write(body)
+        return await self.as_asked(body)
 
     async def retry_run(self, tenant: int, run_id: str, *, idempotency: Idempotency | None = None) -> RunView:
         """A new run of the same slot; a terminal run never changes."""
@@ -62,7 +62,7 @@ class RunVerbs(Topic):
                 raise no_run(run_id, "its job is gone")
             return await read_run(tx, tenant, new[0])
 
-        return await self.driver.write(lambda tx: once(tx, tenant, idempotency, RunView, lambda: retry(tx)))
+        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, RunView, lambda: retry(tx)))
 
     async def redrive(
         self,
@@ -85,7 +85,7 @@ class RunVerbs(Topic):
                 name = "take_dead+where.any_dead"
             return await self._drive(tx, await tx.rows(name, tenant, limit, *args))
 
-        return await self.driver.write(lambda tx: once(tx, tenant, idempotency, list[str], lambda: drive(tx)))
+        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, list[str], lambda: drive(tx)))
 
     async def _drive(self, tx: Transaction, ended: Sequence[Row]) -> list[str]:
         """Into the backlog lane: a thousand runs that failed must not delay those that are on time."""

@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
-from onthedot.errors import Conflict, Invalid, OnTheDotError
+from onthedot.errors import Abandoned, Conflict, Invalid, OnTheDotError
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.run import run_id
 from onthedot.model.target import MASK, WebhookTarget
 from onthedot.plan import Opening, due_at, laned, opening
+from onthedot.store.asking import Asker, too_late
 from onthedot.store.driver import Rows, Transaction
 from onthedot.store.idempotency import Idempotency
 from onthedot.store.numbers import take_job_ids
@@ -26,6 +27,20 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     spec: JobSpec
     idempotency: Idempotency | None = None
     source: str | None = None
+    asker: Asker | None = None
+    until: int | None = None  # by the database's clock: later it is not written
+
+    def abandoned(self, now: int | None = None) -> Abandoned | None:
+        """Why it is not to be written any more."""
+        if self.asker is None:
+            return None
+        if now is not None and self.until is not None and now > self.until:
+            return too_late()
+        try:
+            self.asker.check()
+        except Abandoned as gone:
+            return gone
+        return None
 
 
 class Fresh(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -26,7 +26,9 @@ async def create_group(tx: Transaction, items: Sequence[NewJob]) -> list[Answer]
     answers: dict[int, Answer] = {}
     fresh: dict[int, Fresh] = {}
     for place, planned in enumerate(plan_all(items, ids, now)):
-        if isinstance(planned, Fresh):
+        if (gone := items[place].abandoned(now)) is not None:
+            answers[place] = gone
+        elif isinstance(planned, Fresh):
             fresh[place] = planned
         else:
             answers[place] = planned

@@ -32,7 +32,7 @@ class Jobs(Topic):
         further concern (keys, tags, idempotency) adds its own (ADR 0007 has the figures).
         """
         if items and self.driver.dialect == "postgres" and all_simple(items):
-            return [*await add_simple(self.driver, items)]
+            return await add_simple(self.driver, items)
         return await self.driver.at_once(lambda tx: create_group(tx, items))
 
     async def earlier_jobs(self, tenant: int, repeats: Sequence[Idempotency]) -> dict[str, JobView]:

@@ -34,7 +34,7 @@ class Keys(Topic):
             return _key(row)
 
         try:
-            return await self.driver.write(body)
+            return await self.as_asked(body)
         except Collision:
             raise Conflict("this key exists already: make another one") from None
 
@@ -56,7 +56,7 @@ class Keys(Topic):
             if not await tx.execute("revoke_key", tenant, key_id):
                 raise NotFound(f"there is no key {key_id}")
 
-        await self.driver.write(body)
+        await self.as_asked(body)
 
     async def find_key(self, hashed: str) -> FoundKey | None:
         """Who comes with this key; None if it is unknown, expired or revoked."""

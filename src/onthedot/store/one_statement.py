@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from onthedot.errors import OnTheDotError
 from onthedot.model.decoding import encode_json
+from onthedot.model.instant import NEVER
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.level import level_of
 from onthedot.model.target import MASK, WebhookTarget, requires, target_type
 from onthedot.plan import Opening, laned
+from onthedot.store.asking import too_late
 from onthedot.store.creating import Fresh, NewJob
 from onthedot.store.driver import Driver, Rows
 from onthedot.store.records import search_text
@@ -48,15 +51,31 @@ def _simple(item: NewJob) -> bool:
     )
 
 
-async def add_simple(driver: Driver, items: Sequence[NewJob]) -> list[JobView]:
+async def add_simple(driver: Driver, items: Sequence[NewJob]) -> list[JobView | OnTheDotError]:
+    """One answer per item, in order."""
+    gone = [item.abandoned() for item in items]
+    if any(gone):
+        made = iter(await _add([item for item, why in zip(items, gone, strict=True) if why is None], driver))
+        return [next(made) if why is None else why for why in gone]
+    return await _add(items, driver)
+
+
+async def _add(items: Sequence[NewJob], driver: Driver) -> list[JobView | OnTheDotError]:
+    """Nothing can end a statement that is on its way when its node freezes or loses the network, so it carries its own
+    deadline, on the clock of who carries it out."""
+    if not items:
+        return []
     rows = [_row(item.tenant, item.spec) for item in items]
     lookahead = driver.queries.lookahead
+    until = min([item.until for item in items if item.until is not None], default=NEVER)
     if len(rows) == 1:
-        (answer,) = await driver.alone("add_job", lookahead, *rows[0])
+        found = await driver.alone("add_job", lookahead, *rows[0], until)
     else:
-        (answer,) = await driver.alone("add_jobs", lookahead, Rows(rows))
-    now: int = answer["now"]
-    return [_view(item, job_id, now) for item, job_id in zip(items, answer["ids"], strict=True)]
+        found = await driver.alone("add_jobs", lookahead, until, Rows(rows))
+    if not found:
+        return [too_late()] * len(items)
+    now: int = found[0]["now"]
+    return [_view(item, job_id, now) for item, job_id in zip(items, found[0]["ids"], strict=True)]
 
 
 def _row(tenant: int, spec: JobSpec) -> tuple[Any, ...]:

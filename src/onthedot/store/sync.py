@@ -55,7 +55,7 @@ class JobSync(Topic):
             return plan.report()
 
         try:
-            return await self.driver.write(body)
+            return await self.as_asked(body, long=True)
         except Collision:
             raise Conflict(f"while {source!r} was loaded, somebody else took one of its keys: load it again") from None
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from onthedot.store.driver import Driver
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from onthedot.store.asking import ASKER
+from onthedot.store.driver import Driver, Transaction
 
 __all__ = ["Topic"]
+
+T = TypeVar("T")
 
 
 class Topic:
@@ -12,3 +18,18 @@ class Topic:
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
+
+    async def as_asked(self, body: Callable[[Transaction], Awaitable[T]], *, long: bool = False) -> T:
+        """`driver.write` for a verb: nothing is written for somebody who is gone, or was kept waiting for too long.
+        `long`: the work itself may take long, so only the beginning is held to the deadline."""
+        asker = ASKER.get()
+        if asker is None:
+            return await self.driver.write(body)
+
+        async def still_asked(tx: Transaction) -> T:
+            asker.check()
+            answer = await body(tx)
+            asker.check(late=not long)
+            return answer
+
+        return await self.driver.write(still_asked)

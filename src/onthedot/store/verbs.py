@@ -36,7 +36,7 @@ class JobVerbs(Topic):
             return await read_view(tx, tenant, job_id)
 
         try:
-            return await self.driver.write(body)
+            return await self.as_asked(body)
         except Collision:  # between our look and our write somebody took the key
             raise Conflict("the key is taken") from None
 
@@ -54,7 +54,7 @@ class JobVerbs(Topic):
             return await read_view(tx, tenant, job.record.id), False
 
         for _ in range(10):  # who loses the race to create finds the winner's job the next time
-            if (answer := await self.driver.write(body)) is not None:
+            if (answer := await self.as_asked(body)) is not None:
                 return answer
         raise Conflict(f"the job with the key {key!r} comes and goes too fast")
 
@@ -68,7 +68,7 @@ class JobVerbs(Topic):
                 await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=True), change)
             return await read_view(tx, tenant, job_id)
 
-        return await self.driver.write(body)
+        return await self.as_asked(body)
 
     async def resume_job(self, tenant: int, job_id: int) -> JobView:
         """Go on with the next slot; those that passed become one row in the ledger."""
@@ -80,7 +80,7 @@ class JobVerbs(Topic):
                 await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=False), change)
             return await read_view(tx, tenant, job_id)
 
-        return await self.driver.write(body)
+        return await self.as_asked(body)
 
     async def delete_job(self, tenant: int, job_id: int, *, if_match: int | None = None) -> None:
         """What waits is cancelled, what executes goes on to its end; the history stays."""
@@ -88,7 +88,7 @@ class JobVerbs(Topic):
         async def body(tx: Transaction) -> None:
             await remove(tx, await self._locked(tx, tenant, job_id, if_match))
 
-        await self.driver.write(body)
+        await self.as_asked(body)
 
     async def _locked(self, tx: Transaction, tenant: int, job_id: int, if_match: int | None = None) -> Locked:
         job = await lock(tx, tenant, job_id)

@@ -1,0 +1,36 @@
+"""Who asked for a change may be gone before it is written: then nothing is written.
+
+A node that froze, or waited for the database, finds requests that were given up long ago. Their clients have asked
+another node meanwhile, and perhaps changed their minds: a pause carried out then would be for ever.
+
+The asker is looked at in the transaction, right before it is committed: all that had to be waited for (a connection, a
+lock, another writer of the same key) lies behind. What follows is bounded by the database itself, which ends a
+transaction of ours that does nothing for three seconds.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Protocol
+
+from onthedot.errors import Abandoned
+from onthedot.model.duration import SECOND
+
+__all__ = ["ASKER", "PATIENCE", "Asker", "too_late"]
+
+PATIENCE = 30 * SECOND
+"""How long after it was read a request may still be carried out: longer than clients wait."""
+
+
+class Asker(Protocol):
+    def check(self, *, late: bool = True) -> None:
+        """Raise Abandoned if nobody waits for the answer any more; with `late`, also if it took too long."""
+        ...
+
+
+ASKER: ContextVar[Asker | None] = ContextVar("onthedot.asker", default=None)
+"""Whose request is being carried out. None: the node's own will, or a caller in this process that waits."""
+
+
+def too_late() -> Abandoned:
+    return Abandoned(f"this could not be carried out within {PATIENCE // SECOND} s, so nothing was written: ask again")
