@@ -94,3 +94,27 @@ async def test_explain_needs_an_instant_and_a_job(service):
         await service.explain(TENANT, job.id, "noon")
     with pytest.raises(NotFound):
         await service.explain(TENANT, 4711, AFTER)
+
+
+async def test_explain_after_a_run_far_ahead_was_cancelled(service):
+    """The cancelled instant is named, and the new schedule fires from now on as it says."""
+    job = await service.create_job(TENANT, spec(schedule=Schedule(cron="0 0 1 1 *")))
+    await service.cancel_run(TENANT, f"{job.id}-1704067200000")
+    told = await service.explain(TENANT, job.id, "2024-01-01T00:00:00Z")
+    assert told.because == f"it has a run, {job.id}-1704067200000: CANCELLED"
+    changed = await service.patch_job(TENANT, job.id, {"schedule": {"cron": "* * * * * *"}})
+    told = await service.explain(TENANT, job.id, "2023-11-14T22:13:25Z")
+    assert (told.slot, told.because) == (True, "it will fire then")
+    assert changed.next_run == "2023-11-14T22:13:21.000Z"
+    assert (await service.explain(TENANT, job.id, "2024-01-01T00:00:00Z")).run is not None
+
+
+async def test_explain_an_instant_that_the_job_has_passed_over(service):
+    job = await service.create_job(TENANT, spec(schedule=Schedule(cron="0 3 * * *")))
+    first = await service.explain(TENANT, job.id, "2023-11-15T03:00:00Z")
+    assert "PENDING" in first.because or first.because == "it will fire then"
+    await service.store.driver.write(
+        lambda tx: tx.sql("UPDATE runs SET slot = slot + 86400000, due_at = due_at + 86400000 WHERE cursor")
+    )
+    told = await service.explain(TENANT, job.id, "2023-11-15T03:00:00Z")
+    assert told.because == "it will not fire then: the job goes on at 2023-11-16T03:00:00.000Z"

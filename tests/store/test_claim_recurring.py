@@ -11,7 +11,7 @@ from onthedot import plan, telemetry
 from onthedot.model.duration import Duration
 from onthedot.model.instant import NEVER, format_instant
 from onthedot.model.schedule import Schedule
-from onthedot.store import Store, claims
+from onthedot.store import Store, claim_batch, claims
 from tests.store.conftest import START, Times
 from tests.store.hands import FAILED, Hands, every, spec
 
@@ -57,7 +57,7 @@ async def test_others_have_their_turn_while_many_jobs_go_on(hands: Hands, times:
         seen.append(turns)
         return plan.on_claim(*given)
 
-    monkeypatch.setattr(claims, "on_claim", follow)
+    monkeypatch.setattr(claim_batch, "on_claim", follow)
     for _ in range(3 * claims.BREATH):
         await hands.job(every(MINUTE))
     await times.advance(MINUTE)

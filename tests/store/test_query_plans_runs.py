@@ -166,6 +166,7 @@ def of_one_job() -> Iterator[tuple[str, list[Any], str | None, int]]:
         ("lock_runs", [1, 55]),
         ("timer_left", [1, 55]),
         ("slots_taken", [1, 55, 0, START]),
+        ("slots_with_rows", [55, 0, START]),
         ("refit_runs", [55, "webhook", 1, False, False]),
         ("relane_runs", [2055, 3, 5]),
         ("park_runs", [55]),
@@ -174,6 +175,7 @@ def of_one_job() -> Iterator[tuple[str, list[Any], str | None, int]]:
     ):
         yield name, args, "runs_pkey", 5
     yield "drop_cursor", [55], "runs_one_cursor", 5
+    yield "cursor_slot", [55], "runs_one_cursor", 5
     yield "move_cursor", [55, 5, 5, None, None], "runs_one_cursor", 5
 
 

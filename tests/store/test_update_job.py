@@ -162,12 +162,6 @@ class TestCursor:
         run = await cursor_of(store, job)
         assert (run["ready_at"], run["lane"]) == (NEXT_HOUR - 2000, None)
 
-    async def test_never_before_a_slot_that_was_claimed(self, store: Store, times: Times) -> None:
-        job = await create(store)
-        await execute(store, f"UPDATE jobs SET claimed_slot = {NEXT_HOUR} WHERE id = {job.id}")
-        await change(store, job, schedule={"cron": "0 0/1 * * *"})
-        assert (await cursor_of(store, job))["slot"] == NEXT_HOUR + HOUR
-
     async def test_from_recurring_to_one_off_and_back(self, store: Store, times: Times) -> None:
         job = await create(store)
         await change(store, job, schedule={"in": "10s"})

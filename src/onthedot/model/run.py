@@ -22,7 +22,7 @@ __all__ = [
 
 RunStatus = Literal["PENDING", "EXECUTING", "DONE", "FAILED", "CANCELLED", "SKIPPED"]
 RunKind = Literal["scheduled", "manual", "backfill", "redrive"]
-SkipReason = Literal["coalesced", "overlap", "late", "paused", "excluded"]
+SkipReason = Literal["coalesced", "overlap", "late", "paused", "excluded", "deleted"]
 _SUFFIX = {"scheduled": "", "manual": "-m", "backfill": "-b", "redrive": "-r"}
 
 

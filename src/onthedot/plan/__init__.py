@@ -5,6 +5,7 @@ claim     which slots a first claim fires, gives up, puts into the backlog
 lane      overlap
 outcome   done, retry, dead letter; lost and interrupted attempts
 slots     ranges of slots, and `count`
+taken     slots that have a row already, and are passed over
 times     due_at, ready_at
 shares    who gets how many of the free slots
 """
@@ -12,33 +13,49 @@ shares    who gets how many of the free slots
 from __future__ import annotations
 
 from onthedot.plan.claim import ClaimPlan, expired, on_claim
-from onthedot.plan.cursor import Change, Opening, on_cancel, on_edit, on_pause, on_resume, opening, same_times
+from onthedot.plan.cursor import (
+    Change,
+    Opening,
+    on_cancel,
+    on_delete,
+    on_edit,
+    on_pause,
+    on_resume,
+    opening,
+    same_times,
+)
 from onthedot.plan.lane import LaneMove, on_lane
 from onthedot.plan.outcome import Dead, Decision, Done, Lost, Retry, backoff, on_interrupted, on_lost, on_outcome
 from onthedot.plan.shares import in_backlog, on_time_share, shares
 from onthedot.plan.slots import EXACT, Skipped
+from onthedot.plan.taken import NOTHING_TAKEN, Free, Taken, free
 from onthedot.plan.times import LOOKAHEAD_MS, due_at, laned, ready_at, timetable_of
 
 __all__ = [
     "EXACT",
     "LOOKAHEAD_MS",
+    "NOTHING_TAKEN",
     "Change",
     "ClaimPlan",
     "Dead",
     "Decision",
     "Done",
+    "Free",
     "LaneMove",
     "Lost",
     "Opening",
     "Retry",
     "Skipped",
+    "Taken",
     "backoff",
     "due_at",
     "expired",
+    "free",
     "in_backlog",
     "laned",
     "on_cancel",
     "on_claim",
+    "on_delete",
     "on_edit",
     "on_interrupted",
     "on_lane",

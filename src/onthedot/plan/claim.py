@@ -11,7 +11,8 @@ from onthedot.model.duration import DAY, MINUTE
 from onthedot.model.job import JobRecord
 from onthedot.model.policy import Policy
 from onthedot.model.run import run_id
-from onthedot.plan.slots import EXACT, Skipped, Span, remaining, span
+from onthedot.plan.slots import EXACT, Skipped, Span, newest, remaining, span
+from onthedot.plan.taken import NOTHING_TAKEN, Taken, free, pieces
 from onthedot.plan.times import due_at, timetable_of
 from onthedot.timing import Timetable
 
@@ -22,30 +23,34 @@ LATE = {"latest": DAY, "skip": MINUTE, "all": None}
 
 
 class ClaimPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything from the cursor's slot to now is in exactly one of `fire`, `backlog`, `skipped` (P1)."""
+    """Everything from the cursor's slot to now is in exactly one of `fire`, `backlog`, `skipped`, or has a row already
+    (P1)."""
 
     fire: int | None  # the slot this claim starts; None: none of them
     backlog: list[int]  # further missed slots, to become runs of their own in the backlog lane
-    skipped: Skipped | None
+    skipped: list[Skipped]
     successor: int | None  # the next cursor; None: the job has ended
     claimed_slot: int
     slots_used: int
 
 
-def on_claim(job: JobRecord, slot: int, now: int) -> ClaimPlan:
-    """The cursor of a recurring job has come to be claimed, on time, ahead of it, or late."""
-    times = timetable_of(job.spec, job.anchor_at)
+def on_claim(job: JobRecord, slot: int, now: int, taken: Taken = NOTHING_TAKEN) -> ClaimPlan:
+    """The cursor of a recurring job has come to be claimed, on time, ahead of it, or late. taken: what comes after it
+    and has a row already; there is something only if `claimed_slot` lies after the cursor."""
+    every = timetable_of(job.spec, job.anchor_at)
+    times = free(every, taken)
     left = remaining(job.spec.schedule.count, job.slots_used)
     arrived = span(times, slot, max(slot, now), left)
     chosen = _chosen(job, times, arrived, now)
     used = job.slots_used + arrived.used
     ended = remaining(job.spec.schedule.count, used) == 0
+    gap = _given_up(job.spec.policy, times, arrived, chosen)
     return ClaimPlan(
         fire=chosen[0] if chosen else None,
         backlog=chosen[1:],
-        skipped=_given_up(job.spec.policy, times, arrived, chosen),
+        skipped=[] if gap is None else pieces(every, taken, gap),
         successor=None if ended else times.next_after(arrived.last),
-        claimed_slot=arrived.last,
+        claimed_slot=newest(job.claimed_slot, arrived.last),
         slots_used=used,
     )
 

@@ -6,15 +6,18 @@ The cursor is the one pending run that is the job's next slot. It stays in `runs
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from onthedot.model.job import JobRecord, JobSpec, JobState
 from onthedot.model.run import SkipReason
-from onthedot.plan.slots import Skipped, remaining, span
+from onthedot.plan.slots import Skipped, newest, remaining, span
+from onthedot.plan.taken import NOTHING_TAKEN, Taken, free, pieces
 from onthedot.plan.times import seed_of, timetable_of
 from onthedot.timing import plain_delay
 
-__all__ = ["Change", "Opening", "on_cancel", "on_edit", "on_pause", "on_resume", "opening", "same_times"]
+__all__ = ["Change", "Opening", "on_cancel", "on_delete", "on_edit", "on_pause", "on_resume", "opening", "same_times"]
 
 _BEFORE_TIME = -(2**62)
 
@@ -33,7 +36,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     moved False: the pending cursor row, if there is one, is the right one (only its parking may change).
     moved True: delete it; insert one at `cursor_slot` unless that is None.
     parked: the job's pending runs wait for a resume (`ready_at` = NEVER, `parked` = 'paused'); runs made by hand don't.
-    skipped: the range row to write in the same transaction.
+    skipped: the range rows to write in the same transaction.
     Runs that were claimed ahead and given back are pending without being the cursor: those not yet tried whose slot the
     new schedule lacks (`timetable_of(spec, change.anchor_at).is_slot`) are cancelled by the edit.
     """
@@ -45,7 +48,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     cursor_slot: int | None
     moved: bool = False
     parked: bool = False
-    skipped: Skipped | None = None
+    skipped: Sequence[Skipped] = ()
 
 
 def opening(spec: JobSpec, now: int) -> Opening:
@@ -62,18 +65,18 @@ def same_times(old: JobSpec, new: JobSpec) -> bool:
     return old.schedule == new.schedule and ("H" not in (new.schedule.cron or "") or seed_of(old) == seed_of(new))
 
 
-def on_edit(job: JobRecord, cursor_slot: int | None, spec: JobSpec, now: int) -> Change:
-    """An update. The same schedule keeps its cursor, its anchor and its count; another one starts anew after
-    max(now, claimed_slot). Ended and quarantined jobs live again if there is a slot to come."""
+def on_edit(job: JobRecord, cursor_slot: int | None, spec: JobSpec, now: int, taken: Taken = NOTHING_TAKEN) -> Change:
+    """An update. The same schedule keeps its cursor, its anchor and its count; another one starts anew, at its first
+    slot after now that has no row yet. Ended and quarantined jobs live again if there is a slot to come."""
     paused = spec.paused or (job.state == "paused" and not job.spec.paused)
     if not same_times(job.spec, spec):
-        return _new_times(job, cursor_slot, spec, now, paused=paused)
+        return _new_times(job, cursor_slot, spec, now, taken, paused=paused)
     edited = msgspec.structs.replace(job, spec=spec)
     if job.state in ("ended", "quarantined"):
-        return _revived(edited, cursor_slot, now, paused=paused)
+        return _revived(edited, cursor_slot, now, taken, paused=paused)
     if paused:
         return on_pause(edited, cursor_slot)
-    return on_resume(edited, cursor_slot, now)
+    return on_resume(edited, cursor_slot, now, taken)
 
 
 def on_pause(job: JobRecord, cursor_slot: int | None) -> Change:
@@ -83,30 +86,46 @@ def on_pause(job: JobRecord, cursor_slot: int | None) -> Change:
     return _unchanged(job, cursor_slot, state="paused", parked=True)
 
 
-def on_resume(job: JobRecord, cursor_slot: int | None, now: int) -> Change:
+def on_resume(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken = NOTHING_TAKEN) -> Change:
     """Slots that passed while paused become one range row; a one-off still fires, however late."""
     if job.state != "paused":
         return _unchanged(job, cursor_slot)
     if job.spec.schedule.one_off or (cursor_slot is not None and cursor_slot > now):
         return _unchanged(job, cursor_slot, state="active")
-    return _after_gap(job, cursor_slot, now, reason="paused")
+    return _after_gap(job, cursor_slot, now, taken, reason="paused")
 
 
-def on_cancel(job: JobRecord, cursor_slot: int) -> Change:
+def on_cancel(job: JobRecord, cursor_slot: int, taken: Taken = NOTHING_TAKEN) -> Change:
     """The cursor itself is cancelled: that slot is used, the job goes on with the one after it."""
     used = job.slots_used + 1
     slot = None
     if not job.spec.schedule.one_off and remaining(job.spec.schedule.count, used) != 0:
-        slot = timetable_of(job.spec, job.anchor_at).next_after(cursor_slot)
+        slot = free(timetable_of(job.spec, job.anchor_at), taken).next_after(cursor_slot)
     return Change(
         state="ended" if slot is None else job.state,
         anchor_at=job.anchor_at,
-        claimed_slot=_newest(job.claimed_slot, cursor_slot),
+        claimed_slot=newest(job.claimed_slot, cursor_slot),
         slots_used=used,
         cursor_slot=slot,
         moved=True,
         parked=job.state == "paused",
     )
+
+
+def on_delete(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken = NOTHING_TAKEN) -> list[Skipped]:
+    """The job goes: what came due behind its cursor and was not claimed will not fire. (The cursor has a row.)"""
+    if cursor_slot is None or cursor_slot >= now or job.spec.schedule.one_off:
+        return []
+    try:
+        every = timetable_of(job.spec, job.anchor_at)
+        first, left = free(every, taken).next_after(cursor_slot), remaining(job.spec.schedule.count, job.slots_used + 1)
+        if first is None or first > now or left == 0:
+            return []
+        gap = span(free(every, taken), first, now, left)
+        reason: SkipReason = "paused" if job.state == "paused" else "deleted"
+        return pieces(every, taken, Skipped(first=gap.first, last=gap.last, slots=gap.slots, reason=reason))
+    except Exception:  # quarantined: nobody can say which slots there were
+        return []
 
 
 def _unchanged(
@@ -123,29 +142,30 @@ def _unchanged(
     )
 
 
-def _revived(job: JobRecord, cursor_slot: int | None, now: int, *, paused: bool) -> Change:
+def _revived(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken, *, paused: bool) -> Change:
     """Same schedule, but it had ended or could not be computed: see whether it has a slot to come after all."""
     if job.spec.schedule.one_off:
         if cursor_slot is None:
             return _unchanged(job, None)
         return _unchanged(job, cursor_slot, state="paused" if paused else "active")  # quarantined before it fired
-    change = _after_gap(job, cursor_slot, now, reason="late")
+    change = _after_gap(job, cursor_slot, now, taken, reason="late")
     if paused and change.state == "active":
         return msgspec.structs.replace(change, state="paused", parked=True)
     return change
 
 
-def _after_gap(job: JobRecord, cursor_slot: int | None, now: int, *, reason: SkipReason) -> Change:
+def _after_gap(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken, *, reason: SkipReason) -> Change:
     """The slots from the old cursor up to now are given up; the next one is the first after that."""
-    times = timetable_of(job.spec, job.anchor_at)
-    skipped, claimed, used = None, job.claimed_slot, job.slots_used
+    every = timetable_of(job.spec, job.anchor_at)
+    times = free(every, taken)
+    skipped, claimed, used = list[Skipped](), job.claimed_slot, job.slots_used
     if cursor_slot is not None and cursor_slot <= now:
         gap = span(times, cursor_slot, now, remaining(job.spec.schedule.count, used))
-        skipped = Skipped(first=gap.first, last=gap.last, slots=gap.slots, reason=reason)
-        claimed, used = _newest(claimed, gap.last), used + gap.used
+        skipped = pieces(every, taken, Skipped(first=gap.first, last=gap.last, slots=gap.slots, reason=reason))
+        claimed, used = newest(claimed, gap.last), used + gap.used
     slot = None
     if remaining(job.spec.schedule.count, used) != 0:
-        slot = times.next_after(_newest(claimed, now))
+        slot = times.next_after(now)
     return Change(
         state="active" if slot is not None else "ended",
         anchor_at=job.anchor_at,
@@ -157,19 +177,21 @@ def _after_gap(job: JobRecord, cursor_slot: int | None, now: int, *, reason: Ski
     )
 
 
-def _new_times(job: JobRecord, cursor_slot: int | None, spec: JobSpec, now: int, *, paused: bool) -> Change:
+def _new_times(
+    job: JobRecord, cursor_slot: int | None, spec: JobSpec, now: int, taken: Taken, *, paused: bool
+) -> Change:
     """Another schedule: it counts from now. Slots of the old one that were due but not yet claimed get their row."""
-    skipped, claimed = _left_behind(job, cursor_slot, now), _claimed(job, cursor_slot)
-    if skipped is not None:
-        claimed = _newest(claimed, skipped.last)
+    skipped, claimed = _left_behind(job, cursor_slot, now, taken), _claimed(job, cursor_slot)
+    if skipped:
+        claimed = newest(claimed, skipped[-1].last)
     times = timetable_of(spec, now)
     state: JobState = "paused" if paused else "active"
     if spec.schedule.one_off:
         slot = times.next_after(_BEFORE_TIME)
-        if slot is not None and slot == claimed:  # that very firing is under way, or over: never twice
+        if slot is not None and (slot == claimed or taken.covering(slot)):  # it is under way, or over: never twice
             slot, state = None, "ended" if job.state == "ended" else state
     else:
-        slot = times.next_after(_newest(claimed, now))
+        slot = free(times, taken).next_after(now)
         state = state if slot is not None else "ended"
     return Change(
         state=state,
@@ -188,20 +210,16 @@ def _claimed(job: JobRecord, cursor_slot: int | None) -> int | None:
     if not job.spec.schedule.one_off or cursor_slot is not None:
         return job.claimed_slot
     slot = timetable_of(job.spec, job.anchor_at).next_after(_BEFORE_TIME)
-    return job.claimed_slot if slot is None else _newest(job.claimed_slot, slot)
+    return job.claimed_slot if slot is None else newest(job.claimed_slot, slot)
 
 
-def _left_behind(job: JobRecord, cursor_slot: int | None, now: int) -> Skipped | None:
+def _left_behind(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken) -> list[Skipped]:
     if cursor_slot is None or cursor_slot > now or job.spec.schedule.one_off:
-        return None
+        return []
     reason: SkipReason = "paused" if job.state == "paused" else "late"
     try:
-        times = timetable_of(job.spec, job.anchor_at)
-        gap = span(times, cursor_slot, now, remaining(job.spec.schedule.count, job.slots_used))
+        every = timetable_of(job.spec, job.anchor_at)
+        gap = span(free(every, taken), cursor_slot, now, remaining(job.spec.schedule.count, job.slots_used))
+        return pieces(every, taken, Skipped(first=gap.first, last=gap.last, slots=gap.slots, reason=reason))
     except Exception:  # quarantined: the old schedule can't be computed, its one known slot can be named
-        return Skipped(first=cursor_slot, last=cursor_slot, slots=1, reason=reason)
-    return Skipped(first=gap.first, last=gap.last, slots=gap.slots, reason=reason)
-
-
-def _newest(slot: int | None, other: int) -> int:
-    return other if slot is None else max(slot, other)
+        return [Skipped(first=cursor_slot, last=cursor_slot, slots=1, reason=reason)]

@@ -7,7 +7,7 @@ import msgspec
 from onthedot.model.run import SkipReason
 from onthedot.timing import Timetable
 
-__all__ = ["EXACT", "Skipped", "Span", "remaining", "span"]
+__all__ = ["EXACT", "Skipped", "Span", "newest", "remaining", "span"]
 
 EXACT = 10_000
 """A range says how many slots it covers up to here; counting on would make one long outage stop a whole claim."""
@@ -31,6 +31,10 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     last: int
     slots: int | None
     reason: SkipReason
+
+
+def newest(slot: int | None, other: int) -> int:
+    return other if slot is None else max(slot, other)
 
 
 def remaining(count: int | None, used: int) -> int | None:

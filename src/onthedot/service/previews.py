@@ -16,6 +16,8 @@ from onthedot.timing import check_schedule, compile_schedule, describe, remarks
 __all__ = ["PreviewVerbs", "preview_schedule"]
 
 MOST = 1000
+NEAREST = 50
+"""Runs before an instant among which the range row that covers it is looked for: those by hand may lie between."""
 
 
 def preview_schedule(schedule: Schedule, *, now: int, after: str | None = None, count: int = 10) -> Preview:
@@ -55,11 +57,12 @@ class PreviewVerbs(Wired):
         job = await self.store.get_record(tenant, job_id)
         times = timetable_of(job.spec, job.anchor_at)
         run = await self._covering(tenant, job_id, moment)
+        cursor = await self.store.cursor_slot(job_id)
         before, after = times.latest_until(moment - 1), times.next_after(moment)
         return Explanation(
             at=format_instant(moment),
             slot=times.is_slot(moment),
-            because=_because(job, run, slot=times.is_slot(moment), moment=moment, now=await self.time.now()),
+            because=_because(job, run, cursor, slot=times.is_slot(moment), moment=moment, now=await self.time.now()),
             previous=None if before is None else format_instant(before),
             next=None if after is None else format_instant(after),
             run=run,
@@ -68,20 +71,22 @@ class PreviewVerbs(Wired):
     async def _covering(self, tenant: int, job_id: int, moment: int) -> RunView | None:
         """The ledger's entry for the instant: a run of its own, or the range row of slots not fired."""
         at = format_instant(moment)
-        page = await self.store.list_runs(tenant, RunFilter(job_id=job_id, until=moment, limit=1))
+        page = await self.store.list_runs(tenant, RunFilter(job_id=job_id, until=moment, limit=NEAREST))
         for run in page.items:
             if run.scheduled_for == at or (run.until is not None and run.until >= at):
                 return run
         return None
 
 
-def _because(job: JobRecord, run: RunView | None, *, slot: bool, moment: int, now: int) -> str:
+def _because(job: JobRecord, run: RunView | None, cursor: int | None, *, slot: bool, moment: int, now: int) -> str:
     if run is not None and run.status == "SKIPPED":
         return f"not fired: {SKIPPED.get(run.reason or '', run.reason)}"
     if run is not None:
         return f"it has a run, {run.id}: {run.status}"
     if not slot:
         return f"the schedule has no such instant ({describe(job.spec.schedule)})"
+    if moment > now and cursor is not None and moment < cursor:
+        return f"it will not fire then: the job goes on at {format_instant(cursor)}"
     if moment > now:
         return "it will fire then" if job.state == "active" else f"it would fire then, but the job is {job.state}"
     if moment < job.anchor_at:
@@ -95,4 +100,5 @@ SKIPPED = {
     "late": "it was too late for the catch-up policy",
     "paused": "the job was paused",
     "excluded": "the schedule excludes it",
+    "deleted": "the job was deleted before it was claimed",
 }

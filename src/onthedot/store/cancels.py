@@ -120,7 +120,7 @@ class RunVerbs(Topic):
 async def _go_on(tx: Transaction, job: Locked, slot: int) -> None:
     """The cursor was cancelled: the job's next slot gets a run, or the job has ended."""
     record = job.record
-    change = on_cancel(record, slot)
+    change = on_cancel(record, slot, job.taken)
     ended_at = job.now if change.state == "ended" else None
     await tx.execute("advance_jobs", Rows([(record.id, change.claimed_slot, change.slots_used, ended_at)]))
     if change.cursor_slot is not None:

@@ -10,11 +10,12 @@ from onthedot.model.job import JobRecord, JobSpec
 from onthedot.model.level import level_of
 from onthedot.model.run import run_id
 from onthedot.model.target import requires
-from onthedot.plan import Change, timetable_of
+from onthedot.plan import NOTHING_TAKEN, Change, Skipped, Taken, on_delete, timetable_of
 from onthedot.store.driver import Row, Rows, Transaction
 from onthedot.store.records import job_record, spec_columns
 from onthedot.store.runs_of_verbs import cursor_row, lane_of
 from onthedot.store.settling import is_over, note_endings
+from onthedot.store.taken import may_be_taken, taken_after
 
 __all__ = ["Locked", "apply_change", "lock", "remove"]
 
@@ -25,6 +26,7 @@ class Locked(msgspec.Struct, frozen=True, kw_only=True):
     record: JobRecord
     pending: Sequence[Row]
     now: int
+    taken: Taken = NOTHING_TAKEN  # slots after the cursor that have a row already
 
     @property
     def cursor_slot(self) -> int | None:
@@ -41,13 +43,22 @@ async def lock(tx: Transaction, tenant: int, job_id: int) -> Locked | None:
     if is_over(record, scheduled=any(run["kind"] == "scheduled" for run in runs)):
         record = msgspec.structs.replace(record, state="ended")
     pending = [run for run in runs if run["state"] == "pending"]
-    return Locked(record=record, pending=pending, now=await tx.now())
+    return await _with_taken(tx, Locked(record=record, pending=pending, now=await tx.now()))
+
+
+async def _with_taken(tx: Transaction, job: Locked) -> Locked:
+    """A one-off's claim does not touch its job: whether its slot has a row is always looked up."""
+    cursor, after = job.cursor_slot, job.now
+    if cursor is not None:
+        after = min(after, cursor)
+    if not job.record.spec.schedule.one_off and not may_be_taken(job.record, after):
+        return job
+    return msgspec.structs.replace(job, taken=await taken_after(tx, job.record.id, after))
 
 
 async def apply_change(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:
     await _write_job(tx, job, spec, change)
-    if change.skipped is not None:
-        await _write_skipped(tx, job, change)
+    await _write_skipped(tx, job, change.skipped)
     await _cancel_strays(tx, job, spec, change)
     await _set_cursor(tx, job, spec, change)
     await _refit_runs(tx, job, spec)
@@ -62,6 +73,7 @@ async def remove(tx: Transaction, job: Locked) -> None:
     """The job goes, its ledger stays. A run that executes finds its end without the job."""
     tenant, job_id = job.record.tenant, job.record.id
     await _cancel(tx, job, [row["id"] for row in job.pending], "deleted")
+    await _write_skipped(tx, job, on_delete(job.record, job.cursor_slot, job.now, job.taken))
     await tx.execute("recall_runs", job_id, job.now)
     await tx.execute("delete_tags", job_id)
     await tx.execute("delete_job_stats", job_id)
@@ -92,13 +104,13 @@ async def _write_job(tx: Transaction, job: Locked, spec: JobSpec, change: Change
             await tx.execute("insert_tags", Rows([(record.tenant, tag, record.id) for tag in dict.fromkeys(spec.tags)]))
 
 
-async def _write_skipped(tx: Transaction, job: Locked, change: Change) -> None:
-    assert change.skipped is not None
-    gap, record = change.skipped, job.record
-    name = run_id(record.id, gap.first)
-    await tx.execute(
-        "insert_skipped", name, record.tenant, record.id, gap.first, gap.last, gap.slots, gap.reason, job.now
-    )
+async def _write_skipped(tx: Transaction, job: Locked, gaps: Sequence[Skipped]) -> None:
+    record = job.record
+    for gap in gaps:
+        name = run_id(record.id, gap.first)
+        await tx.execute(
+            "insert_skipped", name, record.tenant, record.id, gap.first, gap.last, gap.slots, gap.reason, job.now
+        )
 
 
 async def _cancel_strays(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from onthedot import telemetry
 from onthedot.model.job import JobRecord
 from onthedot.model.run import run_id
-from onthedot.plan import ClaimPlan, Skipped
+from onthedot.plan import NOTHING_TAKEN, ClaimPlan, Skipped, Taken, on_claim
 from onthedot.store.driver import Row, Rows, Transaction
 from onthedot.store.endings import Ending, end_runs
 from onthedot.store.new_runs import new_run
@@ -21,6 +21,7 @@ class ClaimBatch:
     def __init__(self, now: int, lookahead: int, soon: int) -> None:
         """`soon`: within how many ms a run that may be held ahead must be due to be looked for."""
         self.now = now
+        self.taken: dict[int, Taken] = {}  # of jobs whose cursor does not stand behind all that has a row
         self._lookahead = lookahead
         self._soon = soon
         self._moved: list[tuple[Any, ...]] = []
@@ -37,6 +38,9 @@ class ClaimBatch:
     @property
     def skipped(self) -> int:
         return len(self._skipped) + len(self._ended)
+
+    def plan(self, job: JobRecord, slot: int) -> ClaimPlan:
+        return on_claim(job, slot, self.now, self.taken.get(job.id, NOTHING_TAKEN))
 
     def move(self, row_id: str, new_id: str, slot: int, due: int) -> None:
         self._moved.append((row_id, new_id, slot, due))
@@ -70,8 +74,8 @@ class ClaimBatch:
             self._inserted.append(
                 new_run(job, slot, self.now, lookahead=self._lookahead, backlog=True, not_before=self.now + place)
             )
-        if plan.skipped is not None:
-            self.skip(job, plan.skipped)
+        for skipped in plan.skipped:
+            self.skip(job, skipped)
 
     def quarantine(self, job: JobRecord, row_id: str, error: Exception) -> None:
         """Its schedule can't be computed: the job is parked with the reason, the rest of the batch goes on."""

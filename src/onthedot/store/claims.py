@@ -16,7 +16,7 @@ import msgspec
 from onthedot.errors import StoreUnavailable
 from onthedot.model.job import JobRecord
 from onthedot.model.run import ClaimedRun, run_id
-from onthedot.plan import due_at, in_backlog, on_claim, on_time_share, shares
+from onthedot.plan import due_at, in_backlog, on_time_share, shares
 from onthedot.store.claim_batch import ClaimBatch
 from onthedot.store.driver import Driver, Row, Rows, Transaction
 from onthedot.store.free_runs import free_runs
@@ -24,6 +24,7 @@ from onthedot.store.lanes import claim_lanes
 from onthedot.store.run_rows import claimed_run
 from onthedot.store.settling import Settling
 from onthedot.store.specs import SpecCache
+from onthedot.store.taken import may_be_taken, taken_by_next
 
 __all__ = ["Claim", "Claims", "Floor", "Seen", "Want"]
 
@@ -215,6 +216,7 @@ class Claims(Settling):
     ) -> list[ClaimedRun]:
         jobs = await self._specs.read(tx, (row["job_id"] for row in (*cursors, *lanes)))
         specs = await self._specs.read_specs(tx, (row["job_id"] for row in free))
+        await _look_ahead(tx, [*cursors, *(row for row in lanes if row["cursor"])], jobs, batch)
         runs = list[ClaimedRun]()
         for place, row in enumerate(cursors, 1):
             if (run := _follow(row, jobs[row["job_id"]], batch)) is not None:
@@ -275,10 +277,18 @@ def _earlier(one: int | None, other: int | None) -> int | None:
 _due = attrgetter("due_at")
 
 
+async def _look_ahead(tx: Transaction, cursors: Sequence[Row], jobs: dict[int, JobRecord], batch: ClaimBatch) -> None:
+    """Of most jobs nothing behind the cursor has a row; of the others what has one is looked up."""
+    for row in cursors:
+        job = jobs[row["job_id"]]
+        if may_be_taken(job, row["slot"]):
+            batch.taken[job.id] = await taken_by_next(tx, job, row["slot"], batch.now)
+
+
 def _follow(row: Row, job: JobRecord, batch: ClaimBatch) -> ClaimedRun | None:
     """A cursor was claimed: its job goes on, and one of the slots that arrived fires, or none."""
     try:
-        plan = on_claim(job, row["slot"], batch.now)
+        plan = batch.plan(job, row["slot"])
     except Exception as error:  # whatever is wrong with one schedule must not stop the others
         batch.quarantine(job, row["id"], error)
         return None

@@ -81,6 +81,11 @@ class Jobs(Topic):
 
         return await self.driver.read(body)
 
+    async def cursor_slot(self, job_id: int) -> int | None:
+        """The slot that a job fires next, whatever its state."""
+        row = await self.driver.read(lambda tx: tx.row("cursor_slot", job_id))
+        return None if row is None else int(row["slot"])
+
     async def timer_left(self, tenant: int, job_id: int) -> int:
         """Milliseconds until it is due; 0 from then on, whether it has fired yet or not."""
         row = await self.driver.read(lambda tx: tx.row("timer_left", tenant, job_id))

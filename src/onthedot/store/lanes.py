@@ -13,7 +13,7 @@ import msgspec
 
 from onthedot.model.job import JobRecord
 from onthedot.model.run import ClaimedRun, run_id
-from onthedot.plan import Skipped, due_at, expired, on_claim, on_lane
+from onthedot.plan import Skipped, due_at, expired, on_lane
 from onthedot.store.claim_batch import ClaimBatch
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.run_rows import claimed_run
@@ -105,7 +105,7 @@ class _Moves:
                 return None
             return row["id"], row["slot"], row["due_at"]
         try:
-            plan = on_claim(job, row["slot"], self._batch.now)
+            plan = self._batch.plan(job, row["slot"])
         except Exception as error:  # whatever is wrong with one schedule must not stop the others
             self._batch.quarantine(job, row["id"], error)
             return None

@@ -76,7 +76,7 @@ class JobVerbs(Topic):
         async def body(tx: Transaction) -> JobView:
             job = await self._locked(tx, tenant, job_id)
             if job.record.state == "paused":
-                change = on_resume(job.record, job.cursor_slot, job.now)
+                change = on_resume(job.record, job.cursor_slot, job.now, job.taken)
                 await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=False), change)
             return await read_view(tx, tenant, job_id)
 
@@ -108,7 +108,7 @@ async def edit(tx: Transaction, job: Locked, spec: JobSpec) -> bool:
         holder = await tx.row("lock_job_by_key", job.record.tenant, spec.key)
         if holder is not None:
             raise Conflict(f"the key {spec.key!r} is taken by job {holder['id']}")
-    await apply_change(tx, job, spec, on_edit(job.record, job.cursor_slot, spec, job.now))
+    await apply_change(tx, job, spec, on_edit(job.record, job.cursor_slot, spec, job.now, job.taken))
     return True
 
 

@@ -19,7 +19,7 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 _LATENESS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600)
 _DURATION = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200)
 _STATUSES = ("DONE", "FAILED", "CANCELLED")
-_SKIP_REASONS = ("coalesced", "overlap", "late", "paused", "excluded")
+_SKIP_REASONS = ("coalesced", "overlap", "late", "paused", "excluded", "deleted")
 
 
 class Metrics:

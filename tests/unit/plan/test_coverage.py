@@ -49,9 +49,11 @@ class Ledger:
         self.covered.extend((slot, slot) for slot in slots)
         self.slots += len(slots)
 
-    def skip(self, skipped):
-        if skipped is None:
-            return
+    def skip(self, gaps):
+        for gap in gaps:
+            self._skip(gap)
+
+    def _skip(self, skipped):
         slots = list(islice(walk(self.times, skipped.first - 1, skipped.last), LONG))
         assert slots[0] == skipped.first
         assert self.times.latest_until(skipped.last) == skipped.last

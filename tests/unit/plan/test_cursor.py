@@ -8,8 +8,8 @@ import pytest
 from onthedot.model.duration import Duration
 from onthedot.model.instant import format_instant
 from onthedot.model.schedule import Schedule
-from onthedot.plan import on_cancel, on_edit, on_pause, on_resume, opening, same_times
-from tests.unit.plan.jobs import HOUR, MINUTE, NOW, SECOND, every, job, spec
+from onthedot.plan import Taken, on_cancel, on_delete, on_edit, on_pause, on_resume, opening, same_times, timetable_of
+from tests.unit.plan.jobs import DAY, HOUR, MINUTE, NOW, SECOND, every, job, spec
 
 ONE_OFF = Schedule(in_=Duration(MINUTE))
 
@@ -61,25 +61,36 @@ class TestEdit:
 
     def test_it_does_not_drop_a_slot_that_is_due_this_moment(self):
         change = on_edit(job(every(MINUTE)), NOW + MINUTE, spec(every(MINUTE), url="http://b/"), NOW + MINUTE + 3)
-        assert (change.moved, change.cursor_slot, change.skipped) == (False, NOW + MINUTE, None)
+        assert (change.moved, change.cursor_slot, change.skipped) == (False, NOW + MINUTE, ())
 
     def test_another_schedule_starts_anew(self):
         before = job(every(MINUTE, count=9), slots_used=4)
         change = on_edit(before, NOW + MINUTE, spec(every(HOUR, count=9)), NOW + SECOND)
         assert (change.moved, change.cursor_slot) == (True, NOW + SECOND + HOUR)
-        assert (change.slots_used, change.anchor_at, change.skipped) == (0, NOW + SECOND, None)
+        assert (change.slots_used, change.anchor_at, change.skipped) == (0, NOW + SECOND, [])
 
     def test_a_slot_that_was_claimed_is_never_fired_again(self):
-        """A node holds 12:00:02 ahead at 12:00:00; the edit to each second begins after it."""
-        before = job(every(2000), claimed_slot=NOW + 2000)
-        change = on_edit(before, NOW + 4000, spec(every(1000)), NOW)
-        assert change.cursor_slot == NOW + 3000
+        """A node holds 12:00:02 ahead at 12:00:00; the edit to each second begins before it, and passes it over."""
+        before, held = job(every(2000), claimed_slot=NOW + 2000), Taken.of([(NOW + 2000, NOW + 2000)])
+        assert on_edit(before, NOW + 4000, spec(every(1000)), NOW, held).cursor_slot == NOW + 1000
+        assert on_edit(before, NOW + 4000, spec(every(1000)), NOW + 1000, held).cursor_slot == NOW + 3000
+
+    def test_a_cancelled_slot_of_next_year_silences_nothing(self):
+        year = Schedule(cron="0 0 1 1 *")
+        january = timetable_of(spec(year), NOW).next_after(NOW)
+        assert january is not None
+        cancelled = on_cancel(job(year), january)
+        before = job(year, claimed_slot=cancelled.claimed_slot, slots_used=1)
+        taken = Taken.of([(january, january)])
+        change = on_edit(before, cancelled.cursor_slot, spec(Schedule(cron="* * * * * *")), NOW, taken)
+        assert change.cursor_slot == NOW + SECOND
+        same = on_edit(before, cancelled.cursor_slot, spec(year, url="http://b/"), NOW, taken)
+        assert same.cursor_slot == cancelled.cursor_slot
 
     def test_slots_that_were_due_but_not_claimed_get_their_row(self):
         change = on_edit(job(every(MINUTE)), NOW + MINUTE, spec(every(HOUR)), NOW + 3 * MINUTE + 1)
-        assert change.skipped is not None
-        assert (change.skipped.first, change.skipped.last) == (NOW + MINUTE, NOW + 3 * MINUTE)
-        assert (change.skipped.slots, change.skipped.reason) == (3, "late")
+        assert (change.skipped[0].first, change.skipped[0].last) == (NOW + MINUTE, NOW + 3 * MINUTE)
+        assert (change.skipped[0].slots, change.skipped[0].reason) == (3, "late")
         assert change.claimed_slot == NOW + 3 * MINUTE
 
     def test_a_one_off_moves(self):
@@ -95,9 +106,15 @@ class TestEdit:
         change = on_edit(job(at(NOW + 2000)), None, spec(at(NOW + 2000), url="http://b/"), NOW)
         assert (change.cursor_slot, change.moved, change.state) == (None, False, "active")
 
-    def test_a_one_off_that_becomes_recurring_starts_after_the_claimed_slot(self):
-        change = on_edit(job(at(NOW + 2000)), None, spec(every(1000)), NOW)
-        assert change.cursor_slot == NOW + 3000
+    def test_a_one_off_that_becomes_recurring_passes_the_claimed_slot_over(self):
+        held = Taken.of([(NOW + 2000, NOW + 2000)])
+        assert on_edit(job(at(NOW + 2000)), None, spec(every(2000)), NOW, held).cursor_slot == NOW + 4000
+        assert on_edit(job(at(NOW + 2000)), None, spec(every(1000)), NOW, held).cursor_slot == NOW + 1000
+
+    def test_an_instant_that_was_cancelled_before_is_not_fired_by_coming_back_to_it(self):
+        cancelled = Taken.of([(NOW + HOUR, NOW + HOUR)])
+        change = on_edit(job(at(NOW + DAY)), NOW + DAY, spec(at(NOW + HOUR)), NOW, cancelled)
+        assert change.cursor_slot is None
 
     def test_an_ended_one_off_with_a_new_time_lives_again(self):
         change = on_edit(job(at(NOW), state="ended"), None, spec(at(NOW + HOUR)), NOW + MINUTE)
@@ -115,15 +132,17 @@ class TestEdit:
         before = job(every(MINUTE), state="quarantined", reason="x")
         change = on_edit(before, NOW + MINUTE, spec(every(MINUTE), url="http://b/"), NOW + 90_000)
         assert (change.state, change.cursor_slot) == ("active", NOW + 2 * MINUTE)
-        assert change.skipped is not None
-        assert change.skipped.first == NOW + MINUTE
+        assert change.skipped[0].first == NOW + MINUTE
 
     def test_a_schedule_that_can_not_be_computed_any_more_can_be_replaced(self):
         broken = job(Schedule(cron="0 0 * * *", tz="Gone/Zone"), state="quarantined")
         change = on_edit(broken, NOW + MINUTE, spec(every(MINUTE)), NOW + HOUR)
         assert change.state == "active"
-        assert change.skipped is not None
-        assert (change.skipped.first, change.skipped.last, change.skipped.slots) == (NOW + MINUTE, NOW + MINUTE, 1)
+        assert (change.skipped[0].first, change.skipped[0].last, change.skipped[0].slots) == (
+            NOW + MINUTE,
+            NOW + MINUTE,
+            1,
+        )
 
     def test_pausing_by_edit_parks(self):
         change = on_edit(job(every(MINUTE)), NOW + MINUTE, spec(every(MINUTE), paused=True), NOW + 1)
@@ -155,30 +174,28 @@ class TestPauseAndResume:
     def test_slots_that_passed_become_one_row(self):
         paused = job(every(MINUTE), state="paused", claimed_slot=NOW + MINUTE)
         change = on_resume(paused, NOW + 2 * MINUTE, NOW + 10 * MINUTE + 5)
-        assert change.skipped is not None
-        assert (change.skipped.first, change.skipped.last) == (NOW + 2 * MINUTE, NOW + 10 * MINUTE)
-        assert (change.skipped.slots, change.skipped.reason) == (9, "paused")
+        assert (change.skipped[0].first, change.skipped[0].last) == (NOW + 2 * MINUTE, NOW + 10 * MINUTE)
+        assert (change.skipped[0].slots, change.skipped[0].reason) == (9, "paused")
         assert (change.state, change.cursor_slot, change.moved) == ("active", NOW + 11 * MINUTE, True)
         assert change.claimed_slot == NOW + 10 * MINUTE
 
     def test_the_count_goes_on_while_paused(self):
         change = on_resume(job(every(MINUTE, count=3), state="paused"), NOW + MINUTE, NOW + HOUR)
-        assert change.skipped is not None
-        assert (change.skipped.last, change.skipped.slots) == (NOW + 3 * MINUTE, 3)
+        assert (change.skipped[0].last, change.skipped[0].slots) == (NOW + 3 * MINUTE, 3)
         assert (change.state, change.cursor_slot, change.slots_used) == ("ended", None, 3)
 
     def test_a_short_pause_skips_nothing(self):
         change = on_resume(job(every(MINUTE), state="paused"), NOW + MINUTE, NOW + SECOND)
-        assert (change.skipped, change.moved, change.cursor_slot) == (None, False, NOW + MINUTE)
+        assert (change.skipped, change.moved, change.cursor_slot) == ((), False, NOW + MINUTE)
 
     def test_a_one_off_fires_however_late(self):
         change = on_resume(job(at(NOW + MINUTE), state="paused"), NOW + MINUTE, NOW + HOUR)
-        assert (change.skipped, change.moved, change.cursor_slot) == (None, False, NOW + MINUTE)
+        assert (change.skipped, change.moved, change.cursor_slot) == ((), False, NOW + MINUTE)
         assert (change.state, change.parked) == ("active", False)
 
     def test_resuming_an_active_job_changes_nothing(self):
         change = on_resume(job(every(MINUTE)), NOW + MINUTE, NOW + HOUR)
-        assert (change.skipped, change.moved, change.state) == (None, False, "active")
+        assert (change.skipped, change.moved, change.state) == ((), False, "active")
 
 
 class TestCancel:
@@ -195,6 +212,26 @@ class TestCancel:
     def test_a_paused_job_stays_paused(self):
         change = on_cancel(job(every(MINUTE), state="paused"), NOW + MINUTE)
         assert (change.state, change.parked) == ("paused", True)
+
+
+class TestDelete:
+    def test_what_came_due_behind_the_cursor_is_one_range(self):
+        (gap,) = on_delete(job(every(MINUTE)), NOW + MINUTE, NOW + 5 * MINUTE + 1)
+        assert (gap.first, gap.last, gap.slots, gap.reason) == (NOW + 2 * MINUTE, NOW + 5 * MINUTE, 4, "deleted")
+
+    def test_of_a_paused_job_they_passed_while_it_was_paused(self):
+        (gap,) = on_delete(job(every(MINUTE), state="paused"), NOW + MINUTE, NOW + 2 * MINUTE)
+        assert (gap.slots, gap.reason) == (1, "paused")
+
+    def test_nothing_else_was_due(self):
+        assert on_delete(job(every(MINUTE)), NOW + MINUTE, NOW + 2 * MINUTE - 1) == []
+        assert on_delete(job(every(MINUTE)), NOW + MINUTE, NOW) == []
+        assert on_delete(job(every(MINUTE, count=1)), NOW + MINUTE, NOW + HOUR) == []
+        assert on_delete(job(at(NOW)), NOW, NOW + HOUR) == []
+        assert on_delete(job(every(MINUTE), state="ended"), None, NOW + HOUR) == []
+
+    def test_a_schedule_that_can_not_be_computed_stops_no_delete(self):
+        assert on_delete(job(Schedule(cron="0 0 * * *", tz="Gone/Zone"), state="quarantined"), NOW, NOW + HOUR) == []
 
 
 def test_decisions_are_data():

@@ -65,3 +65,11 @@ SELECT slot FROM runs WHERE tenant = $1 AND {of_job runs $2} AND slot BETWEEN $3
 UNION
 SELECT slot FROM history
 WHERE tenant = $1 AND job_id = $2 AND slot BETWEEN $3 AND $4 AND kind <> 'manual' AND status = 'done';
+
+-- name: slots_with_rows
+-- The slots of a job in ($2, $3] that have a row. One statement: a run that ends meanwhile stands in one of the two.
+SELECT slot, slot AS until_slot FROM runs
+WHERE {of_job runs $1} AND slot > $2 AND slot <= $3 AND kind = 'scheduled' AND NOT cursor
+UNION ALL
+SELECT slot, coalesce(until_slot, slot) AS until_slot FROM history
+WHERE job_id = $1 AND slot > $2 AND slot <= $3 AND kind = 'scheduled';

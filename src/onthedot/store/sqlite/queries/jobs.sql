@@ -66,6 +66,9 @@ DELETE FROM job_stats WHERE job_id = ?1;
 -- name: delete_job_dead_letters
 DELETE FROM dead_letters WHERE job_id = ?1;
 
+-- name: cursor_slot
+SELECT slot FROM runs WHERE job_id = ?1 AND cursor;
+
 -- name: timer_left
 SELECT (SELECT min(r.due_at) FROM runs r WHERE {of_job r j.id} AND r.kind = 'scheduled') - {now} AS left_ms
 FROM jobs j WHERE j.tenant = ?1 AND j.id = ?2;
