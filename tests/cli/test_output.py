@@ -6,7 +6,7 @@ import pytest
 
 from onthedot.cli.describe import outcome_text, schedule_text, target_text
 from onthedot.cli.failures import explain
-from onthedot.cli.output import ago, facts, table, when
+from onthedot.cli.output import ago, facts, line_width, table, when
 from onthedot.errors import FieldProblem, Invalid, NotFound, SettingsError, StoreInUse, Unauthorized, Unreachable
 from onthedot.model.duration import Duration
 from onthedot.model.run import RunView
@@ -166,3 +166,27 @@ def test_an_error_that_needs_no_advice_has_none():
 
 def test_several_lines_are_set_apart():
     assert explain(SettingsError("PORT: wrong\nHOST: wrong")) == "Error: \n  PORT: wrong\n  HOST: wrong"
+
+
+def test_a_reason_is_wrapped_and_never_lost(capsys, monkeypatch):
+    reason = "HTTP 503 Service Unavailable: the database of the reports is being moved to another host until Monday"
+    monkeypatch.setenv("COLUMNS", "60")
+    table(
+        ("run", "job", "outcome"),
+        [("12-1763234567890", "nightly-report", reason)],
+        empty="",
+        wide=("job",),
+        whole="outcome",
+    )
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 60 for line in lines)
+    assert len(lines) > 1
+    place = head.index("OUTCOME")
+    assert " ".join(line[place:].strip() for line in lines) == reason
+    assert all(line[:place].strip() == "" for line in lines[1:])
+
+
+@pytest.mark.parametrize(("columns", "width"), [("120", 120), ("40", 40), ("", 80), ("x", 80)])
+def test_the_width_follows_columns(monkeypatch, columns, width):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert line_width() == width

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import AsyncIterator
 
@@ -11,6 +12,7 @@ import pytest
 from onthedot.api.app import App
 from onthedot.api.auth import COOKIE
 from onthedot.clock import FakeClock
+from onthedot.errors import StoreUnavailable
 from onthedot.model.key import ApiKeySpec
 from onthedot.store import StoreStats
 from onthedot.web import words
@@ -244,3 +246,17 @@ async def test_jobs_of_every_kind_have_words(site, app):
     text = (await site.get("/")).text
     for expected in ("in 1h", "backup", "json:dumps", "0 3 * * * · Europe/Berlin"):
         assert expected in text
+
+
+async def test_a_database_that_is_away_is_said_in_a_page(site, app, monkeypatch):
+    async def gone(*_: object, **__: object) -> None:
+        raise StoreUnavailable("the database can't be reached")
+
+    monkeypatch.setattr(app.context.service.store.driver, "read", gone)
+    page = await site.get("/")
+    assert page.status_code == 503
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["retry-after"] == "1"
+    assert "The database can't be reached" in html.unescape(page.text)
+    assert '<meta http-equiv="refresh" content="5">' in page.text
+    assert (await site.get("/v1/jobs")).headers["content-type"] == "application/problem+json"

@@ -147,6 +147,11 @@ def _methods(router: Litestar) -> dict[str, set[str]]:
     }
 
 
-def _answer_exception(_: Req, error: Exception) -> Response[bytes]:
+def _answer_exception(request: Req, error: Exception) -> Response[bytes]:
     problem, headers = problem_of(error)
+    handler: Any = request.scope.get("route_handler")  # none where the router itself refuses
+    declared = operation_of(handler) if handler is not None else None
+    if declared is not None and declared.problem_page is not None and problem.status >= 400:
+        page = declared.problem_page(problem).encode()
+        return Response(page, status_code=problem.status, media_type="text/html", headers=headers)
     return Response(encode_json(problem), status_code=problem.status, media_type=PROBLEM_MEDIA, headers=headers)

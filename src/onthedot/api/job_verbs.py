@@ -26,18 +26,20 @@ AT = (instant("at", "The instant in question; left out: now"),)
 
 
 class Backfill(Strict, frozen=True, kw_only=True):
-    """Which slots to run again. `force`: also those that are done already."""
+    """Which slots to run again. `force`: also those that are done already. `dry_run`: only say which."""
 
     start: str
     end: str
     force: bool = False
+    dry_run: bool = False
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
 
 
-class NewRuns(msgspec.Struct, frozen=True):
-    """The ids of the runs that were made."""
+class NewRuns(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The ids of the runs that were made; of a dry run the slots that would be run."""
 
     runs: list[str]
+    slots: list[str] | None = None
 
 
 @operation(
@@ -78,7 +80,7 @@ async def resume_job(request: Req) -> ASGIResponse:
     "write",
     group="Jobs",
     body=Backfill,
-    answers={201: NewRuns},
+    answers={200: NewRuns, 201: NewRuns},
     problems=(409,),
     idempotent=True,
     example={"start": "2026-03-01T00:00:00Z", "end": "2026-03-08T00:00:00Z"},
@@ -86,9 +88,15 @@ async def resume_job(request: Req) -> ASGIResponse:
 async def backfill_job(request: Req) -> ASGIResponse:
     """Backfill a job.
 
-    Runs the slots of a past time span that were not done.
+    Runs the slots of a past time span that were not done. With `dry_run` it answers 200 with those slots, and changes
+    nothing.
     """
     job_id, asked = job_id_of(request), await read_json(request, Backfill)
+    if asked.dry_run:
+        slots = await service_of(request).slots_to_backfill(
+            tenant_of(request), job_id, asked.start, asked.end, asked.force, asked.limit
+        )
+        return answers.json(NewRuns([], slots))
     made = await service_of(request).backfill_job(
         tenant_of(request), job_id, asked.start, asked.end, asked.force, asked.limit, idempotency_key(request)
     )

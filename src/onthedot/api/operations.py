@@ -14,6 +14,7 @@ from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
+from onthedot.api.problems import Problem
 from onthedot.api.queries import Param
 from onthedot.model.key import Scope
 
@@ -48,6 +49,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = MIB
     example: Any = None
     page: bool = False  # for a person in a browser: without a key, to the login page
+    problem_page: Callable[[Problem], str] | None = None  # how it says what went wrong; None: as a problem document
     listed: bool = True  # in the OpenAPI document
 
 

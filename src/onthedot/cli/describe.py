@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from onthedot.model.job import JobView
     from onthedot.model.run import RunView
     from onthedot.model.schedule import Schedule
     from onthedot.model.target import Target
 
-__all__ = ["outcome_text", "schedule_text", "target_text"]
+__all__ = ["meaning", "outcome_text", "schedule_text", "target_text"]
 
 
 def schedule_text(schedule: Schedule) -> str:
@@ -23,6 +24,15 @@ def schedule_text(schedule: Schedule) -> str:
     if schedule.in_ is not None:
         return f"in {schedule.in_}"
     return schedule.kind
+
+
+def meaning(job: JobView) -> str | None:
+    """The schedule in words; None where they would only repeat it, or `H` depends on what is not told."""
+    from onthedot.timing import describe
+
+    if job.schedule.cron is None or ("H" in job.schedule.cron and job.key is None):
+        return None
+    return describe(job.schedule, seed=job.key or "")
 
 
 def target_text(target: Target) -> str:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onthedot.cli.describe import schedule_text, target_text
+from onthedot.cli.describe import meaning, schedule_text, target_text
 from onthedot.cli.group import command_group
 from onthedot.cli.job_edits import edit
 from onthedot.cli.job_flags import add
-from onthedot.cli.options import ApiKey, AsJson, Server, connected, find_job
+from onthedot.cli.job_slots import backfill, explain
+from onthedot.cli.options import ApiKey, AsJson, Job, Server, connected, find_job
 from onthedot.cli.output import ago, facts, print_json, say, table, when
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ __all__ = ["group", "show_job"]
 group = command_group("See and manage jobs.")
 group.command("add")(add)
 group.command("edit")(edit)
-
-Job = Annotated[str, typer.Argument(metavar="JOB", help="Id or key of the job")]
+group.command("explain")(explain)
+group.command("backfill")(backfill)
 
 
 @group.command("list")
@@ -92,6 +93,10 @@ def show_job(job: JobView) -> None:
             ("name", job.name),
             ("state", job.state if job.reason is None else f"{job.state}: {job.reason}"),
             ("schedule", schedule_text(job.schedule)),
+            ("meaning", meaning(job)),
+            ("start", job.schedule.start),
+            ("end", job.schedule.end),
+            ("count", job.schedule.count),
             ("target", target_text(job.target)),
             ("params", encode_json(job.params).decode() if job.params else None),
             ("tags", ", ".join(job.tags)),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ApiKey",
     "AsJson",
+    "Job",
     "OnlyKey",
     "OnlyServer",
     "Server",
@@ -34,6 +35,7 @@ ApiKey = Annotated[str | None, typer.Option("--key", "--api-key", metavar="KEY",
 # where --url and --key are fields of a job
 OnlyServer = Annotated[str | None, typer.Option("--server", metavar="URL", help=_SERVER_HELP)]
 OnlyKey = Annotated[str | None, typer.Option("--api-key", metavar="KEY", help=_KEY_HELP)]
+Job = Annotated[str, typer.Argument(metavar="JOB", help="Id or key of the job")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table")]
 StoreUrl = Annotated[
     str | None,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from onthedot.clock import SystemClock
@@ -31,29 +32,49 @@ def print_json(value: Any) -> None:
     sys.stdout.write(msgspec.json.format(encode_json(value), indent=2).decode() + "\n")
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str, wide: Sequence[str] = ()) -> None:
-    """`wide` columns give way when the line gets too long; numbers, states and ids stay whole."""
+def table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    empty: str,
+    wide: Sequence[str] = (),
+    whole: str | None = None,
+) -> None:
+    """`wide` columns give way when the line gets too long; numbers, states and ids stay as they are. The text of the
+    column `whole` is never cut: it goes on in the lines below."""
     cells = [[_cell(value).replace("\n", " ") for value in row] for row in rows]
     if not cells:
         say(empty)
         return
     heads = [name.upper() for name in columns]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
-    flexible = [place for place, name in enumerate(columns) if name in wide]
+    flexible = [place for place, name in enumerate(columns) if name in wide or name == whole]
     excess = sum(widths) + len(GAP) * (len(widths) - 1) - line_width()
     while excess > 0 and (place := max(flexible, key=lambda place: widths[place], default=-1)) >= 0:
         if widths[place] <= NARROW:
             break
         widths[place] -= 1
         excess -= 1
+    wrapped = columns.index(whole) if whole is not None else -1
     say(_line(heads, widths, lambda _: "bold"))
     for row in cells:
-        say(_line(row, widths, lambda text: _STYLES.get(text, "")))
+        for line in _lines(row, widths, wrapped):
+            say(_line(line, widths, lambda text: _STYLES.get(text, "")))
+
+
+def _lines(row: Sequence[str], widths: Sequence[int], wrapped: int) -> Iterator[Sequence[str]]:
+    if wrapped < 0 or len(row[wrapped]) <= widths[wrapped]:
+        yield row
+        return
+    first, *more = textwrap.wrap(row[wrapped], widths[wrapped]) or [""]
+    yield [first if place == wrapped else text for place, text in enumerate(row)]
+    for piece in more:
+        yield [piece if place == wrapped else "" for place in range(len(row))]
 
 
 def line_width() -> int:
-    """The terminal's; for a file or a pipe the 80 columns that everybody can read."""
-    return shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH
+    """COLUMNS if it is set, else the terminal's; for a file or a pipe the 80 columns that everybody can read."""
+    return shutil.get_terminal_size((WIDTH, 24)).columns
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], style: Callable[[str], str]) -> str:

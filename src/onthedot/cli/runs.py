@@ -65,7 +65,8 @@ def runs_table(runs: Iterable[RunView], *, empty: str) -> None:
             for run in runs
         ),
         empty=empty,
-        wide=("job", "outcome"),
+        wide=("job",),
+        whole="outcome",
     )
 
 

@@ -36,6 +36,7 @@ NOTHING = type(None)
 
 class _NewRuns(msgspec.Struct, frozen=True):
     runs: list[str]
+    slots: list[str] = []
 
 
 class AsyncClient:
@@ -129,6 +130,12 @@ class AsyncClient:
         body = {"start": start, "end": end, "force": force}
         path = f"/v1/jobs/{job_id}/backfill"
         return (await self._http.call("POST", path, _NewRuns, body=body, headers=_once(idempotency_key))).runs
+
+    async def slots_to_backfill(self, job_id: int, start: str, end: str, *, force: bool = False) -> list[str]:
+        """The slots that `backfill_job` would run. Changes nothing."""
+        body = {"start": start, "end": end, "force": force, "dry_run": True}
+        path = f"/v1/jobs/{job_id}/backfill"
+        return (await self._http.call("POST", path, _NewRuns, body=body, repeatable=True)).slots
 
     async def explain(self, job_id: int, at: str) -> Explanation:
         return await self._http.call("GET", f"/v1/jobs/{job_id}/explain", Explanation, query={"at": at})

@@ -116,6 +116,9 @@ class Client:
     ) -> list[str]:
         return self._run(self._async.backfill_job(job_id, start, end, force=force, idempotency_key=idempotency_key))
 
+    def slots_to_backfill(self, job_id: int, start: str, end: str, *, force: bool = False) -> list[str]:
+        return self._run(self._async.slots_to_backfill(job_id, start, end, force=force))
+
     def explain(self, job_id: int, at: str) -> Explanation:
         return self._run(self._async.explain(job_id, at))
 

@@ -101,18 +101,25 @@ async def answering(listener: socket.socket) -> AsyncIterator[None]:
 
 
 async def waiting_app(scope: Any, receive: Callable[..., Any], send: Callable[..., Any]) -> None:
-    """healthz: alive. readyz: no. Everything else: 503, try again."""
+    """healthz: alive. readyz: no. A browser gets a page that looks again, everybody else 503, try again."""
     from onthedot.api.health import Alive, Ready
     from onthedot.api.problems import PROBLEM_MEDIA, problem_of
+    from onthedot.web.problem_page import problem_page
+    from onthedot.web.static import MEDIA, read_static
 
     status, kind, body, more = 503, "application/json", b"", {"retry-after": "1"}
     if scope["path"] == "/healthz":
         status, more, body = 200, {}, msgspec.json.encode(Alive(status="ok", version=__version__))
     elif scope["path"] == "/readyz":
         body = msgspec.json.encode(Ready(status="not ready", store="can't be reached", engine="not started"))
+    elif scope["path"].removeprefix("/static/") in MEDIA:
+        name = scope["path"].removeprefix("/static/")
+        status, more, kind, body = 200, {}, MEDIA[name], read_static(name)
     else:
         problem, more = problem_of(StoreUnavailable("the node waits for its database, and starts when it is there"))
         kind, body = PROBLEM_MEDIA, msgspec.json.encode(problem)
+        if scope["path"] == "/":
+            kind, body = "text/html; charset=utf-8", problem_page(problem).encode()
     headers = {"content-type": kind, "content-length": str(len(body)), "cache-control": "no-store", **more}
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": raw})

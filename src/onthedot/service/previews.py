@@ -9,6 +9,7 @@ from onthedot.model.preview import Explanation, Preview
 from onthedot.model.run import RunView
 from onthedot.model.schedule import Schedule
 from onthedot.plan import timetable_of
+from onthedot.plan.times import seed_of
 from onthedot.service.wired import Wired
 from onthedot.store import RunFilter
 from onthedot.timing import check_schedule, compile_schedule, describe, remarks
@@ -84,7 +85,7 @@ def _because(job: JobRecord, run: RunView | None, cursor: int | None, *, slot: b
     if run is not None:
         return f"it has a run, {run.id}: {run.status}"
     if not slot:
-        return f"the schedule has no such instant ({describe(job.spec.schedule)})"
+        return f"the schedule has no such instant ({describe(job.spec.schedule, seed_of(job.spec))})"
     if moment > now and cursor is not None and moment < cursor:
         return f"it will not fire then: the job goes on at {format_instant(cursor)}"
     if moment > now:

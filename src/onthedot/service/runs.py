@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from onthedot.errors import Invalid
-from onthedot.model.instant import parse_rfc3339
+from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.job import JobView
 from onthedot.model.run import RunView
 from onthedot.service.wired import Wired, idempotency
@@ -47,9 +47,7 @@ class RunVerbs(Wired):
         idempotency_key: str | None = None,
     ) -> list[str]:
         """Run the slots from `start` to `end` (RFC 3339) that were not done. Answers the ids of the new runs."""
-        first, last = _instant("start", start), _instant("end", end)
-        if last < first:
-            raise Invalid.one("end", "is before start", given=end, accepted=f"an instant after {start}")
+        first, last = _span(start, end)
         repeat = idempotency("backfill", idempotency_key, (job_id, start, end, force, limit))
         ids = await self.store.backfill_job(
             tenant, job_id, start=first, end=last, force=force, limit=limit, idempotency=repeat
@@ -57,6 +55,14 @@ class RunVerbs(Wired):
         if ids:
             await self.hint_now()
         return ids
+
+    async def slots_to_backfill(
+        self, tenant: int, job_id: int, start: str, end: str, force: bool = False, limit: int = BACKFILL_LIMIT
+    ) -> list[str]:
+        """What `backfill_job` would run, as instants. Changes nothing."""
+        first, last = _span(start, end)
+        slots = await self.store.slots_to_backfill(tenant, job_id, start=first, end=last, force=force, limit=limit)
+        return [format_instant(slot) for slot in slots]
 
     async def list_runs(self, tenant: int, wanted: RunFilter) -> Page[RunView]:
         return await self.store.list_runs(tenant, wanted)
@@ -97,6 +103,13 @@ class RunVerbs(Wired):
         if new:
             await self.hint_now()
         return new
+
+
+def _span(start: str, end: str) -> tuple[int, int]:
+    first, last = _instant("start", start), _instant("end", end)
+    if last < first:
+        raise Invalid.one("end", "is before start", given=end, accepted=f"an instant after {start}")
+    return first, last
 
 
 def _instant(name: str, text: str) -> int:

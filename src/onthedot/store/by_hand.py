@@ -57,10 +57,7 @@ class RunsByHand(Topic):
 
         async def fill(tx: Transaction) -> list[str]:
             job = await _locked(tx, tenant, job_id)
-            slots = _slots(job, start, end, limit)
-            if not force and slots:
-                taken = await tx.rows("slots_taken", tenant, job_id, slots[0], slots[-1])
-                slots = sorted(set(slots) - {row["slot"] for row in taken})
+            slots = await _to_fill(tx, job, start, end, limit, force=force)
             numbers = await take_run_numbers(tx, len(slots))
             parked = job.record.state == "paused"
             rows = [
@@ -84,6 +81,16 @@ class RunsByHand(Topic):
 
         return await self.as_asked(lambda tx: once(tx, tenant, idempotency, list[str], lambda: fill(tx)))
 
+    async def slots_to_backfill(
+        self, tenant: int, job_id: int, *, start: int, end: int, force: bool = False, limit: int = 1000
+    ) -> list[int]:
+        """The slots that `backfill_job` would run. Changes nothing."""
+
+        async def look(tx: Transaction) -> list[int]:
+            return await _to_fill(tx, await _locked(tx, tenant, job_id), start, end, limit, force=force)
+
+        return await self.driver.write(look)
+
 
 async def _locked(tx: Transaction, tenant: int, job_id: int) -> Locked:
     job = await lock(tx, tenant, job_id)
@@ -92,6 +99,14 @@ async def _locked(tx: Transaction, tenant: int, job_id: int) -> Locked:
     if job.record.state == "quarantined":
         raise Conflict(f"job {job_id} is quarantined ({job.record.reason}): change it first")
     return job
+
+
+async def _to_fill(tx: Transaction, job: Locked, start: int, end: int, limit: int, *, force: bool) -> list[int]:
+    slots = _slots(job, start, end, limit)
+    if force or not slots:
+        return slots
+    taken = await tx.rows("slots_taken", job.record.tenant, job.record.id, slots[0], slots[-1])
+    return sorted(set(slots) - {row["slot"] for row in taken})
 
 
 def _slots(job: Locked, start: int, end: int, limit: int) -> list[int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from cronsim.explain import Expression
+import re
+
+from cronsim.explain import ORDINALS, Expression
 
 from onthedot.errors import Invalid
 from onthedot.model.duration import DAY, HOUR, MINUTE, SECOND
@@ -23,7 +25,7 @@ def describe(schedule: Schedule, seed: str = "") -> str:
     refuse_unknown_zone(schedule.tz)
     if schedule.cron is not None:
         parts = cron_timetable(schedule.cron, schedule.tz, seed).parts
-        return Expression(list(parts)).explain().removesuffix(" every day")
+        return _plainly(Expression(list(parts)).explain().removesuffix(" every day"))
     if schedule.every is not None:
         amount = in_words(schedule.every)
         return f"Every {amount.removeprefix('1 ')}"
@@ -32,6 +34,33 @@ def describe(schedule: Schedule, seed: str = "") -> str:
     at = read_time("schedule.at", schedule.at, schedule.tz)
     assert at is not None  # one kind is given, and it is none of the others
     return f"Once at {format_instant(at)}"
+
+
+_NUMBERS = {word: number for number, word in ORDINALS.items() if number > 1}
+_NTH = rf"({'|'.join(_NUMBERS)}|\d+th)"
+_EVERY_NTH = re.compile(rf"^Every {_NTH} (second|minute)(?: of every (minute|hour))?(?= |$)")
+_EVERY_NTH_HOUR = re.compile(rf"^At minute (\d+) past every {_NTH} hour(?= |$)")
+_IN_ONE_ROUND = {"second": 60, "minute": 60, "hour": 24}
+
+
+def _plainly(text: str) -> str:
+    """ "Every 10th second of every minute" → "Every 10 seconds". Where the steps don't come out even, from where they
+    are counted: every 7 minutes begins anew each hour."""
+    if found := _EVERY_NTH.match(text):
+        nth, unit, round_ = found.groups()
+        rest = re.sub(r"^ past (?=every|hour)", " of ", text[found.end() :])
+        return _steps(nth, unit, "", counted=round_) + rest
+    if found := _EVERY_NTH_HOUR.match(text):
+        minute, nth = found.groups()
+        at = "" if minute == "0" else f" at minute {minute}"
+        return _steps(nth, "hour", at, counted="day") + text[found.end() :]
+    return text
+
+
+def _steps(nth: str, unit: str, at: str, *, counted: str | None) -> str:
+    amount = _NUMBERS.get(nth) or int(nth.removesuffix("th"))
+    even = counted is None or _IN_ONE_ROUND[unit] % amount == 0
+    return f"Every {amount} {unit}s{at}" + ("" if even else f" (counted from the start of every {counted})")
 
 
 def in_words(ms: int) -> str:

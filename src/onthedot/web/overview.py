@@ -18,6 +18,7 @@ from onthedot.model.node import NodeView
 from onthedot.service import Service
 from onthedot.store import JobFilter, StoreStats
 from onthedot.web import words
+from onthedot.web.problem_page import problem_page
 from onthedot.web.templating import render
 
 __all__ = ["routes"]
@@ -53,7 +54,16 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     failures: int
 
 
-@operation("GET", "/", "read", query=ASKED, answers={200: "text/html"}, page=True, listed=False)
+@operation(
+    "GET",
+    "/",
+    "read",
+    query=ASKED,
+    answers={200: "text/html"},
+    page=True,
+    problem_page=problem_page,
+    listed=False,
+)
 async def overview(request: Req) -> ASGIResponse:
     """The first page."""
     try:

@@ -11,7 +11,7 @@ from litestar.response.base import ASGIResponse
 from onthedot.api.operations import Req, operation
 from onthedot.errors import NotFound
 
-__all__ = ["routes", "static_url"]
+__all__ = ["MEDIA", "read_static", "routes", "static_url"]
 
 MEDIA = {"style.css": "text/css", "page.js": "text/javascript", "dot.svg": "image/svg+xml"}
 
@@ -23,17 +23,17 @@ async def static_file(request: Req) -> ASGIResponse:
     if name not in MEDIA:
         raise NotFound("there is no such file")
     forever = {"cache-control": "public, max-age=31536000, immutable"}  # its address changes with its content
-    return ASGIResponse(body=_read(name), media_type=MEDIA[name], headers=forever)
+    return ASGIResponse(body=read_static(name), media_type=MEDIA[name], headers=forever)
 
 
 @lru_cache
-def _read(name: str) -> bytes:
+def read_static(name: str) -> bytes:
     return files("onthedot.web").joinpath(f"static/{name}").read_bytes()
 
 
 @lru_cache
 def static_url(name: str) -> str:
-    return f"/static/{name}?{sha256(_read(name)).hexdigest()[:12]}"
+    return f"/static/{name}?{sha256(read_static(name)).hexdigest()[:12]}"
 
 
 routes = [static_file]

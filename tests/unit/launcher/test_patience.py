@@ -100,7 +100,9 @@ async def test_told_to_stop_in_the_middle_of_a_try(opening, fake_clock):
         ("GET", "/healthz", 200, "application/json"),
         ("GET", "/readyz", 503, "application/json"),
         ("POST", "/v1/jobs", 503, "application/problem+json"),
-        ("HEAD", "/", 503, "application/problem+json"),
+        ("HEAD", "/", 503, "text/html; charset=utf-8"),
+        ("HEAD", "/static/style.css", 200, "text/css"),
+        ("HEAD", "/static/../secret", 503, "application/problem+json"),
     ],
 )
 async def test_what_is_answered_meanwhile(method, path, status, media):

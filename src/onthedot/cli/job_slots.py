@@ -1,0 +1,81 @@
+"""`onthedot jobs explain` and `backfill`: why a job did or did not fire, and how to make up for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from onthedot.cli.options import ApiKey, AsJson, Job, Server, connected, find_job
+from onthedot.cli.output import facts, print_json, say
+
+if TYPE_CHECKING:
+    from onthedot.model.preview import Explanation
+
+__all__ = ["backfill", "explain"]
+
+SHOWN = 20
+"""Slots that a dry run lists one by one."""
+
+
+def explain(
+    job: Job,
+    at: Annotated[str | None, typer.Option("--at", help="The instant in question (RFC 3339) [default: now]")] = None,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
+    """Say why a job fired, did not fire, or will fire at an instant."""
+    from onthedot.clock import SystemClock
+    from onthedot.model.instant import format_instant
+
+    with connected(server, key) as client:
+        moment = at or format_instant(SystemClock().now_ms())
+        found = client.explain(find_job(client, job).id, moment)
+    print_json(found) if as_json else _show(found)
+
+
+def _show(found: Explanation) -> None:
+    facts(
+        [
+            ("at", found.at),
+            ("because", found.because),
+            ("run", found.run.id if found.run is not None else None),
+            ("previous", found.previous),
+            ("next", found.next),
+        ]
+    )
+
+
+def backfill(
+    job: Job,
+    start: Annotated[str, typer.Argument(metavar="FROM", help="First instant (RFC 3339)")],
+    end: Annotated[str, typer.Argument(metavar="TO", help="Last instant (RFC 3339)")],
+    force: Annotated[bool, typer.Option("--force", help="Also the slots that are done already")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the slots; start nothing")] = False,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
+    """Run the past slots of a job that were not done, in the backlog lane."""
+    with connected(server, key) as client:
+        found = find_job(client, job)
+        if dry_run:
+            slots = client.slots_to_backfill(found.id, start, end, force=force)
+            print_json({"slots": slots}) if as_json else _list(slots)
+            return
+        runs = client.backfill_job(found.id, start, end, force=force)
+    if as_json:
+        print_json({"runs": runs})
+    elif runs:
+        say(f"{len(runs)} runs started: onthedot runs list {found.key or found.id}")
+    else:
+        say("No slots to fill in this range.")
+
+
+def _list(slots: list[str]) -> None:
+    for slot in slots[:SHOWN]:
+        say(slot)
+    if len(slots) > SHOWN:
+        say(f"… and {len(slots) - SHOWN} more")
+    say(f"{len(slots)} slots would be run." if slots else "No slots to fill in this range.")

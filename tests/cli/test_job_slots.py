@@ -1,0 +1,59 @@
+"""`onthedot jobs explain` and `jobs backfill`, and what `jobs show` says of a schedule, against a real server."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def hourly(online, key):
+    """A job that has slots in the past, none of which was run."""
+    made = online(
+        "jobs", "add", "--cron", "0 * * * *", "--start", "2030-01-01T00:00:00Z", "--end", "2031-01-01T00:00:00Z",
+        "--count", "500", "--key", key, "--command", "say", "--json",
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    return made.json
+
+
+def test_show_tells_the_bounds_of_the_schedule_and_its_meaning(online, hourly):
+    shown = dict(line.split(None, 1) for line in online("jobs", "show", hourly["key"]).out.splitlines())
+    assert shown["meaning"] == "At the start of every hour"
+    assert shown["start"] == "2030-01-01T00:00:00Z"
+    assert shown["end"] == "2031-01-01T00:00:00Z"
+    assert shown["count"] == "500"
+
+
+def test_explain_says_why(online, hourly):
+    told = online("jobs", "explain", hourly["key"], "--at", "2030-01-01T05:00:00Z")
+    assert told.code == 0, told.err
+    assert "it will fire then" in told.out
+    answer = online("jobs", "explain", hourly["key"], "--at", "2030-01-01T05:30:00Z", "--json").json
+    assert not answer["slot"]
+    assert answer["next"] == "2030-01-01T06:00:00.000Z"
+    assert online("jobs", "explain", hourly["key"]).code == 0, "without --at it is about now"
+    wrong = online("jobs", "explain", hourly["key"], "--at", "yesterday")
+    assert wrong.code == 1
+    assert "yesterday" in wrong.err
+
+
+def test_backfill_counts_first_and_then_runs(online, key):
+    made = online("jobs", "add", "--every", "1h", "--start", "2020-01-01T00:00:00Z", "--key", key, "--command", "say")
+    assert made.code == 0, made.err
+    span = ("2020-03-01T00:00:00Z", "2020-03-01T02:00:00Z")
+    slots = online("jobs", "backfill", key, *span, "--dry-run", "--json").json["slots"]
+    assert slots == [f"2020-03-01T0{hour}:00:00.000Z" for hour in range(3)]
+    listed = online("jobs", "backfill", key, *span, "--dry-run")
+    assert listed.out.splitlines() == [*slots, "3 slots would be run."]
+    assert online("runs", "list", key, "--json").json == [], "a dry run starts nothing"
+    filled = online("jobs", "backfill", key, *span)
+    assert filled.out.startswith("3 runs started")
+    again = online("jobs", "backfill", key, *span)
+    assert again.out == "No slots to fill in this range.\n"
+    assert len(online("jobs", "backfill", key, *span, "--force", "--json").json["runs"]) == 3
+
+
+def test_a_wrong_range_is_refused(online, hourly):
+    wrong = online("jobs", "backfill", hourly["key"], "2026-03-02T00:00:00Z", "2026-03-01T00:00:00Z")
+    assert wrong.code == 1
+    assert "end" in wrong.err
