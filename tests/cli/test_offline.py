@@ -139,16 +139,60 @@ def test_doctor_on_postgres(cli, postgres_url):
 
 
 def test_doctor_on_a_database_that_is_away(cli, free_port):
-    found = cli("doctor", "--store", f"postgresql://nobody:secret@127.0.0.1:{free_port()}/none")
+    port = free_port()
+    found = cli("doctor", "--store", f"postgresql://nobody:secret@127.0.0.1:{port}/none")
     assert found.code == 1
+    assert f"127.0.0.1:{port}: connection refused" in found.out
     assert "is PostgreSQL running" in found.out
     assert "secret" not in found.out
 
 
 def test_doctor_on_a_store_that_lacks_tables(cli, tmp_path):
+    (tmp_path / "new.db").touch()
     found = cli("doctor", "--store", f"sqlite:///{tmp_path}/new.db")
     assert found.code == 0
     assert "lacks migrations" in found.out
+
+
+def test_who_only_looks_makes_nothing(cli, tmp_path):
+    """Neither the file nor what lies beside it: a look by root must not leave files that the service can't open."""
+    store = f"sqlite:///{tmp_path}/new.db"
+    found = cli("doctor", "--store", store)
+    assert found.code == 0
+    assert "there is no SQLite store" in found.out
+    assert cli("migrate", "--check", "--store", store).code == 1
+    assert list(tmp_path.iterdir()) == []
+    cli("migrate", "--store", store)
+    (tmp_path / "new.db-lock").unlink()
+    there = (tmp_path / "new.db").read_bytes()
+    assert cli("doctor", "--store", store).code == 0
+    assert cli("migrate", "--check", "--store", store).code == 0
+    assert [file.name for file in tmp_path.iterdir()] == ["new.db"]
+    assert (tmp_path / "new.db").read_bytes() == there
+
+
+def test_who_only_looks_makes_nothing_in_postgres(cli, postgres_server, empty_postgres_url):
+    store = f"{empty_postgres_url}?schema=later"
+    assert "lacks migrations" in cli("doctor", "--store", store).out
+    assert cli("migrate", "--check", "--store", store).out.startswith("Missing: 0001 ")
+    assert cli("migrate", "--store", store).out.startswith("Applied: ")
+    assert cli("migrate", "--check", "--store", store).code == 0
+    assert "lacks migrations" in cli("doctor", "--store", empty_postgres_url).out
+
+
+def test_a_role_that_may_not_create_is_told_so(cli, postgres_server, empty_postgres_url):
+    postgres_server.execute("CREATE ROLE visitor LOGIN")
+    try:
+        store = empty_postgres_url.replace("postgres@", "visitor@")
+        found = cli("doctor", "--store", store)
+        assert found.code == 1
+        assert "GRANT USAGE, CREATE ON SCHEMA public TO visitor;" in found.out
+        checked = cli("migrate", "--check", "--store", store)
+        assert checked.code == 1
+        assert "GRANT USAGE, CREATE ON SCHEMA public TO visitor;" in checked.err
+        assert "CREATE SCHEMA mine AUTHORIZATION visitor;" in cli("doctor", "--store", f"{store}?schema=mine").out
+    finally:
+        postgres_server.execute("DROP ROLE visitor")
 
 
 def test_doctor_asks_the_server_that_holds_the_file(online, node):

@@ -16,7 +16,7 @@ from onthedot.cli.options import server_url
 from onthedot.cli.output import ago
 from onthedot.client import AsyncClient
 from onthedot.clock import SystemClock
-from onthedot.errors import OnTheDotError, SettingsError, StoreInUse, StoreUnavailable
+from onthedot.errors import OnTheDotError, SettingsError, StoreInUse, StoreMissing, StoreUnavailable
 from onthedot.launcher.banner import without_password
 from onthedot.launcher.launch import jobs_file_of
 from onthedot.settings import Settings, load_settings
@@ -89,7 +89,10 @@ def _disk(settings: Settings) -> list[Finding]:
 async def _store(settings: Settings, server: str | None, key: str | None) -> AsyncIterator[Finding]:
     shown = without_password(settings.store)
     try:
-        driver = await open_driver(settings.store)
+        driver = await open_driver(settings.store, create=False)
+    except StoreMissing as error:
+        yield _warning("store", str(error), "`onthedot serve` makes it")
+        return
     except StoreInUse:
         yield _ok("store", f"{shown} is held by a running server: asking that")
         async for finding in _by_server(server_url(server, settings.port), key or os.environ.get("ONTHEDOT_KEY")):
@@ -101,6 +104,7 @@ async def _store(settings: Settings, server: str | None, key: str | None) -> Asy
     try:
         missing = await check_version(driver)
         if missing:
+            await driver.check_room()
             names = ", ".join(migration.name for migration in missing)
             yield _warning(
                 "store", f"{shown} lacks migrations: {names}", "`onthedot migrate`, or just `onthedot serve`"

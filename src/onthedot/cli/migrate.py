@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from onthedot.cli.direct import settings_for
 from onthedot.cli.options import AsJson, Settings, StoreUrl
 from onthedot.cli.output import print_json, say
+
+if TYPE_CHECKING:
+    from onthedot.store.migrate import Migration
 
 __all__ = ["migrate"]
 
@@ -33,13 +36,24 @@ def migrate(
 
 
 async def _migrate(url: str, check: bool) -> tuple[list[str], list[str]]:
+    """A check makes nothing, not even the file."""
+    from onthedot.errors import StoreMissing
     from onthedot.store import open_driver
-    from onthedot.store.migrate import check_version
+    from onthedot.store.migrate import check_version, known_migrations
     from onthedot.store.migrate import migrate as apply
 
-    driver = await open_driver(url)
     try:
-        missing = [f"{migration.number:04} {migration.name}" for migration in await check_version(driver)]
-        return missing, [] if check else await apply(driver)
+        driver = await open_driver(url, create=not check)
+    except StoreMissing:
+        return [_named(migration) for migration in known_migrations("sqlite")], []
+    try:
+        missing = await check_version(driver)
+        if missing and check:
+            await driver.check_room()
+        return [_named(migration) for migration in missing], [] if check else await apply(driver)
     finally:
         await driver.close()
+
+
+def _named(migration: Migration) -> str:
+    return f"{migration.number:04} {migration.name}"

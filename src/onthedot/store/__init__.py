@@ -85,11 +85,13 @@ async def _refuse_older(driver: Driver) -> None:
         raise StoreError(f"the database lacks migrations ({names}): run `onthedot migrate --store …` first")
 
 
-async def open_driver(url: str, clock: Clock | None = None, *, threads: bool = True, now: str | None = None) -> Driver:
-    """The driver for an address, without looking at its tables."""
+async def open_driver(
+    url: str, clock: Clock | None = None, *, threads: bool = True, now: str | None = None, create: bool = True
+) -> Driver:
+    """The driver for an address, without looking at its tables. Not `create`: StoreMissing if there is no such file."""
     scheme, separator, rest = url.partition("://")
     if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
-        return SqliteDriver(rest[1:], clock or SystemClock(), threads=threads)
+        return SqliteDriver(rest[1:], clock or SystemClock(), threads=threads, create=create)
     if scheme in ("postgresql", "postgres") and separator:
         return await PostgresDriver.open(url, now=now)
     raise SettingsError(f"{url.partition('@')[2] or url!r} is no address of a store. Accepted: {_ACCEPTED}")

@@ -104,6 +104,14 @@ class Driver(Protocol):
     dialect: str  # "sqlite" | "postgres": names the folder of queries and migrations
     queries: Queries
 
+    async def make_room(self) -> None:
+        """Before the first table is made: the place for it, where the address names one that is not there."""
+        ...
+
+    async def check_room(self) -> None:
+        """StoreError if the tables that are missing could not be made; makes nothing itself."""
+        ...
+
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that writes: committed at the end, rolled back on any exception. Connection trouble comes out
         as StoreUnavailable; deadlocks come out as they are (`write` repeats them)."""

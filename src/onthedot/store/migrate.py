@@ -46,6 +46,7 @@ def known_migrations(dialect: str) -> list[Migration]:
 async def migrate(driver: Driver, migrations: list[Migration] | None = None) -> list[str]:
     """Apply what is missing; the names of what this call applied. Raises StoreAhead."""
     known = known_migrations(driver.dialect) if migrations is None else migrations
+    await driver.make_room()
     await _ensure_meta(driver)
     missing = await check_version(driver, known)
     return [migration.name for migration in missing if await driver.write(partial(_apply, driver, migration))]

@@ -17,9 +17,10 @@ from onthedot.errors import StoreError, StoreUnsafe
 from onthedot.store.driver import Collision, Row, Rows, Transaction
 from onthedot.store.postgres.address import Address, parse_address
 from onthedot.store.postgres.arrays import tell_arrays
+from onthedot.store.postgres.connecting import Connector
 from onthedot.store.postgres.hints import CHANNEL, Listener, Notifier
 from onthedot.store.postgres.lending import Lender
-from onthedot.store.postgres.trouble import AWAY, is_again, unavailable
+from onthedot.store.postgres.trouble import AWAY, forbidden, is_again, no_schema, unavailable
 from onthedot.store.queries import Queries
 
 __all__ = ["NOW", "PostgresDriver"]
@@ -45,6 +46,8 @@ SESSION = {
     # nodes that was half a million rows a second instead of 35,000, and half as much again of the server's CPU.
     "enable_seqscan": "off",
 }
+
+_FORBIDDEN = (asyncpg.InsufficientPrivilegeError, asyncpg.InvalidSchemaNameError)
 
 
 class PostgresTransaction:
@@ -118,20 +121,27 @@ class PostgresDriver:
 
     dialect = "postgres"
 
-    def __init__(self, address: Address, pool: Any, now: str) -> None:
+    def __init__(self, address: Address, pool: Any, now: str, connector: Connector) -> None:
         self.address = address
+        self._connector = connector
         self.queries = Queries("postgres", now, now_us=NOW_US if now is NOW else None)
         self._lender = Lender(pool, address.timeout)
         self._notifier = Notifier(self._send)
+        self._settings = f"SET LOCAL idle_in_transaction_session_timeout = {IDLE}"
+        if address.schema is not None:
+            self._settings += f"; SET LOCAL search_path = {address.search_path}"
         self._listeners: list[Listener] = []
 
     @classmethod
     async def open(cls, url: str, *, now: str | None = None) -> PostgresDriver:
         """`now`: another SQL expression for the database's clock, so that tests can turn it."""
         address = parse_address(url)
+        connector = Connector(address)
+        session = SESSION if address.schema is None else {**SESSION, "search_path": str(address.search_path)}
         try:
             pool = await asyncpg.create_pool(
                 address.dsn,
+                connect=connector.connect,
                 min_size=1,
                 max_size=address.pool,
                 timeout=address.timeout,
@@ -140,13 +150,13 @@ class PostgresDriver:
                 max_cached_statement_lifetime=0,
                 init=tell_arrays,
                 reset=_keep,
-                server_settings={} if address.pooled else SESSION,
+                server_settings={} if address.pooled else session,
             )
         except AWAY as error:
             raise unavailable(error) from error
         except (asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
             raise StoreError(f"the PostgreSQL store {address.shown()} can't be opened: {error}") from error
-        driver = cls(address, pool, now or NOW)
+        driver = cls(address, pool, now or NOW, connector)
         try:
             await driver._check_durable()
         except BaseException:
@@ -177,7 +187,7 @@ class PostgresDriver:
     async def _begun(self, connection: Any) -> AsyncIterator[Transaction]:
         async with connection.transaction():
             if self.address.pooled:  # a pooler hands connections on: a setting of the session would go astray
-                await connection.execute(f"SET LOCAL idle_in_transaction_session_timeout = {IDLE}")
+                await connection.execute(self._settings)
             yield PostgresTransaction(connection, self.queries, self.address.timeout)
 
     async def write(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
@@ -208,6 +218,8 @@ class PostgresDriver:
             try:
                 return await attempt()
             except asyncpg.PostgresError as error:
+                if isinstance(error, _FORBIDDEN):
+                    raise await self._forbidden(error) from error
                 if not is_again(error):
                     if isinstance(error, asyncpg.UniqueViolationError):
                         raise Collision(error.constraint_name) from error
@@ -224,9 +236,56 @@ class PostgresDriver:
             async with self._lender.lend(watched=watched) as connection:
                 return await body(PostgresTransaction(connection, self.queries, self.address.timeout))
         except asyncpg.PostgresError as error:
+            if isinstance(error, _FORBIDDEN):
+                raise await self._forbidden(error) from error
             if not is_again(error):
                 raise
             return await self.at_once(body, repeatable=watched)
+
+    async def make_room(self) -> None:
+        """The schema that the address names, if it is not there and we may make it."""
+        if self.address.schema is None:
+            return
+        name = self.address.schema
+        async with self.transaction() as transaction:
+            if await transaction.sql("SELECT 1 FROM pg_namespace WHERE nspname = $1", name):
+                return
+        try:
+            async with self.transaction() as transaction:
+                await transaction.sql(f"CREATE SCHEMA IF NOT EXISTS {self.address.search_path}")
+        except asyncpg.InsufficientPrivilegeError as error:
+            raise no_schema(*await self._who()) from error
+        except asyncpg.UniqueViolationError:
+            pass  # another node made it at the same moment
+
+    async def check_room(self) -> None:
+        """Raises what `migrate` would, without making anything."""
+        async with self.transaction() as transaction:
+            (row,) = await transaction.sql(
+                "SELECT n.oid IS NOT NULL AS there, coalesce(has_schema_privilege(n.oid, 'CREATE'), false) AS may,"
+                " has_database_privilege(current_database(), 'CREATE') AS may_make"
+                " FROM (SELECT coalesce($1::text, current_schema()::text)) s (name)"
+                " LEFT JOIN pg_namespace n ON n.nspname = s.name",
+                self.address.schema,
+            )
+        if self.address.schema is not None and not row["there"]:
+            if not row["may_make"]:
+                raise no_schema(*await self._who())
+        elif not row["may"]:
+            raise forbidden(PermissionError("permission denied for schema"), *await self._who())
+
+    async def _forbidden(self, error: BaseException) -> StoreError:
+        return forbidden(error, *await self._who())
+
+    async def _who(self) -> tuple[str, str, str]:
+        """Role, database, and the schema that tables are made in."""
+        async with self.transaction() as transaction:
+            (row,) = await transaction.sql(
+                "SELECT current_user::text AS role, current_database()::text AS place,"
+                " coalesce($1::text, current_schema()::text, 'public') AS schema",
+                self.address.schema,
+            )
+        return row["role"], row["place"], row["schema"]
 
     def listen(self, callback: Callable[[str], None]) -> Callable[[], None]:
         if self.address.pooled or not self.address.hints:
@@ -242,7 +301,7 @@ class PostgresDriver:
         return end
 
     async def _connect_listener(self) -> Any:
-        return await asyncpg.connect(self.address.dsn, timeout=self.address.timeout, statement_cache_size=0)
+        return await self._connector.connect(timeout=self.address.timeout, statement_cache_size=0)
 
     async def notify(self, topic: str) -> None:
         if self.address.hints:

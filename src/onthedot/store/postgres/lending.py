@@ -94,6 +94,13 @@ class Lender:
     def _hang_up(self, connection: Any) -> None:
         """And let go of those that lie ready: they go the same way."""
         self._patience = min(2 * self._patience, self._timeout)
+        self._drop_all(connection)
+
+    def _leave_standby(self, connection: Any) -> None:
+        """The primary has become a standby under us: by way of a new connection the new primary may be found."""
+        self._drop_all(connection)
+
+    def _drop_all(self, connection: Any) -> None:
         for silent in (connection, *self._kept):
             if not _gone(silent):
                 silent.terminate()
@@ -137,6 +144,8 @@ class Loan:
             lender._answered(asyncio.get_running_loop().time() - self._began)
             await lender._give_back(connection)
             return
+        if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+            lender._leave_standby(connection)
         lost = isinstance(error, asyncpg.InterfaceError) and _gone(connection)  # else a slip of ours
         await lender._release(connection)
         if lost:

@@ -1,12 +1,15 @@
-"""Which errors mean "the database is away, try again", and which mean "run the transaction again"."""
+"""Which errors mean "the database is away, try again", which "run the transaction again", and which "mend it first"."""
 
 from __future__ import annotations
 
+import ssl
+
 from asyncpg import exceptions as pg
 
-from onthedot.errors import StoreUnavailable
+from onthedot.errors import StoreError, StoreUnavailable
+from onthedot.store.postgres.address import Address
 
-__all__ = ["AWAY", "is_again", "unavailable"]
+__all__ = ["AWAY", "final", "forbidden", "in_words", "is_again", "no_schema", "refused", "unavailable"]
 
 AWAY: tuple[type[BaseException], ...] = (
     pg.PostgresConnectionError,
@@ -30,6 +33,9 @@ AGAIN: tuple[type[BaseException], ...] = (
     pg.IdleInTransactionSessionTimeoutError,  # this process was too busy to go on in time; the server rolled it back
 )
 
+_NO_TLS = "rejected SSL upgrade"  # asyncpg has no class of its own for it
+_BROKEN_OFF = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)  # a server that went down meanwhile
+
 
 def is_again(error: BaseException) -> bool:
     """Two nodes that make the same table at once also collide, in PostgreSQL's own catalogue."""
@@ -39,4 +45,74 @@ def is_again(error: BaseException) -> bool:
 
 
 def unavailable(error: BaseException) -> StoreUnavailable:
-    return StoreUnavailable(f"the PostgreSQL store can't be reached: {str(error) or type(error).__name__}")
+    return StoreUnavailable(f"the PostgreSQL store can't be reached: {in_words(error)}")
+
+
+def in_words(error: BaseException) -> str:
+    """An OSError of asyncio's carries one text for each address of a host, and a time-out none at all."""
+    if isinstance(error, TimeoutError) and not error.strerror:
+        return str(error) or "no answer in time"
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused; nobody listens there"
+    return str(error) or type(error).__name__
+
+
+def final(error: BaseException) -> bool:
+    """Of a connection that did not come about: waiting would not mend it."""
+    if isinstance(error, ssl.SSLError):
+        return not isinstance(error, _BROKEN_OFF)
+    if isinstance(error, AWAY):
+        return _NO_TLS in str(error)
+    return isinstance(error, (pg.PostgresError, pg.InterfaceError, ValueError))
+
+
+def refused(address: Address, error: BaseException) -> StoreError:
+    """What to do about an error that is final."""
+    advice = ""
+    if _NO_TLS in str(error):
+        advice = ". sslmode asks for TLS and this server has none: switch `ssl` on there, or leave sslmode out"
+    elif isinstance(error, ssl.SSLCertVerificationError):
+        advice = ". Name the authority that signed its certificate with ?sslrootcert=, or choose sslmode=require"
+    elif isinstance(error, pg.InvalidPasswordError):
+        advice = ". Check user and password in STORE (or PGPASSWORD, ~/.pgpass)"
+    elif isinstance(error, pg.InvalidCatalogNameError):
+        advice = ". Create it (CREATE DATABASE), or correct its name in STORE"
+    elif isinstance(error, pg.InvalidAuthorizationSpecificationError):
+        advice = ". Check the user in STORE, and pg_hba.conf on the server"
+    elif isinstance(error, pg.InsufficientPrivilegeError):
+        advice = ". As its owner or a superuser: GRANT CONNECT ON DATABASE … TO …"
+    return StoreError(f"the PostgreSQL store {address.shown()} can't be opened: {in_words(error)}{advice}")
+
+
+def forbidden(error: BaseException, role: str, database: str, schema: str) -> StoreError:
+    """The role may not do what the store needs: what to GRANT, and where."""
+    role, schema = _quoted(role), _quoted(schema)
+    where = f"in the schema {schema} of the database {_quoted(database)} ({error})"
+    if "schema" in str(error):
+        return StoreError(
+            f"the role {role} may not create tables {where}.\n"
+            "As its owner or a superuser:\n"
+            f"  GRANT USAGE, CREATE ON SCHEMA {schema} TO {role};\n"
+            "or give it a schema of its own, and name that in STORE with ?schema=onthedot:\n"
+            f"  CREATE SCHEMA onthedot AUTHORIZATION {role};"
+        )
+    return StoreError(
+        f"the role {role} may not use the tables {where}.\n"
+        "They belong to another role: connect as that one, name another schema with ?schema=, or as a superuser:\n"
+        f"  ALTER TABLE {schema}.… OWNER TO {role};   -- each of them; the sequences, too"
+    )
+
+
+def no_schema(role: str, database: str, schema: str) -> StoreError:
+    return StoreError(
+        f"there is no schema {_quoted(schema)} in the database {_quoted(database)}, "
+        f"and the role {_quoted(role)} may not make it.\n"
+        "As its owner or a superuser:\n"
+        f"  CREATE SCHEMA {_quoted(schema)} AUTHORIZATION {_quoted(role)};"
+    )
+
+
+def _quoted(name: str) -> str:
+    """As SQL wants it: quoted only where it must be."""
+    plain = name.isascii() and name.replace("_", "a").isalnum() and name == name.lower() and not name[0].isdigit()
+    return name if plain else '"' + name.replace('"', '""') + '"'

@@ -98,6 +98,12 @@ class SqliteDriver:
             raw.execute(pragma)
         return raw
 
+    async def make_room(self) -> None:
+        """The file is there."""
+
+    async def check_room(self) -> None:
+        """Who could open the file can write it."""
+
     def transaction(self) -> _Turn:
         return _Turn(self._turn, self._writer, self.queries, self._commit)
 
