@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
 
 import pytest
 
 from onthedot.clock import FakeClock
 from onthedot.engine.backoff import Backoff
-from onthedot.engine.gate import Gate
+from onthedot.engine.gate import FRESH, Gate
 from onthedot.engine.health import Health
 from onthedot.engine.messages import Return
 from onthedot.engine.monitor import Monitor
@@ -26,8 +27,8 @@ class Bench(MonitorBench):
             "me", store=self.store, clock=clock, health=Health(), backoff=Backoff(random.Random(1)), size=10
         )
 
-    def arrive(self, run_id: str) -> Monitor:
-        run = claimed(run_id, due_at=self.now, delivery="at_most_once")
+    def arrive(self, run_id: str, **policy: Any) -> Monitor:
+        run = claimed(run_id, due_at=self.now, delivery="at_most_once", **policy)
         self.holdings.add(run.id, run.token)
         monitor = Monitor(run, self.pool, self.around, self.ended.append)
         self.gate.mailbox.put_over(monitor)
@@ -98,5 +99,39 @@ async def test_a_lease_that_ended_meanwhile_sends_it_back(bench, fake_clock):
     await fake_clock.advance(10)
     await bench.gate.step()
     await fake_clock.settle()
+    assert bench.sender.sent == []
+    assert bench.recorder.take_all() == [Return("1-1", 1)]
+
+
+async def test_recalled_while_it_waits_it_goes_back_unsent(bench, fake_clock):
+    """Whatever `begin` said: nothing has been sent."""
+    bench.store.script("begin", AWAY)
+    monitor = bench.arrive("1-1")
+    step = asyncio.ensure_future(bench.gate.step())
+    await fake_clock.settle()
+    monitor.recall()
+    await fake_clock.advance(0.5)
+    assert step.done()
+    assert bench.sender.sent == []
+    assert bench.recorder.take_all() == [Return("1-1", 1)]
+
+
+async def test_an_answer_that_took_too_long_is_asked_for_again(bench, fake_clock):
+    """A node frozen with it in its socket: meanwhile the job may have been deleted, and that been acknowledged."""
+    begin = bench.store.begin
+
+    async def slow(node, fences):
+        await fake_clock.sleep(FRESH + 0.1 if not bench.store.asked else 0.1)
+        return await begin(node, fences)
+
+    bench.store.begin = slow
+    bench.store.script("begin", {"1-1"}, set())
+    bench.arrive("1-1")
+    step = asyncio.ensure_future(bench.gate.step())
+    await fake_clock.settle()
+    await fake_clock.advance(FRESH + 0.1)
+    assert bench.sender.sent == []
+    await fake_clock.advance(0.1)
+    assert step.done()
     assert bench.sender.sent == []
     assert bench.recorder.take_all() == [Return("1-1", 1)]

@@ -222,6 +222,30 @@ async def test_a_lost_answer_to_a_begin_is_asked_for_again(cluster, fake_clock):
     assert (await cluster.run(job.id)).status == "DONE"
 
 
+@pytest.mark.parametrize("verb", ["delete_job", "pause_job"])
+async def test_a_lost_answer_to_a_begin_and_then_a_verb_sends_nothing(cluster, fake_clock, verb):
+    """Seen: acknowledged, and sent 32 s later, when the node reached the database again and asked once more."""
+    node = await cluster.node(lease=60_000)
+    await fake_clock.advance(0.1)
+    node.way.lose = {"begin"}
+    job = await cluster.create(spec(schedule=due_in(500), delivery="at_most_once"))
+    await cluster.until(lambda: "begin" in node.way.asked)
+    node.way.away = True
+    await getattr(cluster.store, verb)(1, job.id)
+    await fake_clock.advance(32)
+    node.way.away = False
+    await fake_clock.advance(5)
+    assert node.way.asked.count("begin") > 1
+    assert node.sender.calls == []
+    runs = [run.status for run in await cluster.runs(job.id)]
+    assert runs == (["CANCELLED"] if verb == "delete_job" else ["PENDING"])
+    if verb == "pause_job":
+        await cluster.store.resume_job(1, job.id)
+        await cluster.store.notify("due")
+        await fake_clock.advance(2)
+        assert len(node.sender.calls) == 1
+
+
 async def test_an_answer_lost_on_the_way_is_found_by_comparing_rows(cluster, fake_clock):
     """The claim was answered to nobody: the row carries our name, we know nothing of it."""
     node = await cluster.node()

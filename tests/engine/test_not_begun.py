@@ -100,3 +100,17 @@ async def test_lateness_and_timeout_count_from_when_it_begins(fake_clock):
     assert result.outcome.kind == "timeout"
     assert (result.started_at, result.lateness_ms, result.duration_ms) == (bench.now + 900, 900, 1000)
     watching.cancel()
+
+
+async def test_what_is_recalled_while_it_waits_may_not_begin(fake_clock):
+    """Its job was paused or deleted: what has not begun goes back when it asks; what has begun never asks."""
+    bench = Bench(fake_clock)
+    queue = Queue(bench)
+    monitor = await bench.start(claimed("1-1", due_at=bench.now, timeout=Duration(60_000)))
+    may_begin = queue.calls[0][0].may_begin
+    assert may_begin()
+    monitor.recall()
+    assert not may_begin()
+    assert bench.recorder.take_all() == []
+    queue.calls[0][1](None)
+    assert bench.recorder.take_all() == [Return("1-1", 1)]

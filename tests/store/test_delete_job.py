@@ -38,13 +38,28 @@ async def test_everything_of_it_is_gone_but_its_ledger(store: Store, times: Time
 
 
 async def test_what_executes_goes_on(store: Store, times: Times) -> None:
+    """The node is asked for it all the same: only the node knows whether it has begun, and it keeps what has."""
     job = await create(store, schedule={"in": "1s"})
     (run,) = await runs_of(store, job)
     await hold(store, run["id"])
     await times.advance(1000)
     await store.delete_job(1, job.id)
-    assert [(run["state"], run["orders"]) for run in await runs_of(store, job)] == [("running", None)]
+    assert [(run["state"], run["orders"]) for run in await runs_of(store, job)] == [("running", "recall")]
     assert await history_of(store, job) == []
+
+
+async def test_begin_asked_again_after_a_delete_says_no(store: Store, times: Times) -> None:
+    job = await create(store, schedule={"in": "1s"}, policy={"delivery": "at_most_once"})
+    (run,) = await runs_of(store, job)
+    await hold(store, run["id"])
+    await times.advance(1000)
+    assert await store.begin("n1", [(run["id"], 1)]) == {run["id"]}
+    await store.delete_job(1, job.id)
+    assert await store.begin("n1", [(run["id"], 1)]) == set()
+    await store.give_back("n1", [(run["id"], 1)])
+    assert [(row["status"], row["reason"], row["tries"]) for row in await history_of(store, job)] == [
+        ("cancelled", "deleted", 0)
+    ]
 
 
 async def test_what_a_node_holds_ahead_is_recalled(store: Store, times: Times) -> None:

@@ -142,13 +142,19 @@ async def test_pause_recalls_what_is_due_and_has_to_be_recorded_first(store: Sto
     assert [(run["state"], run["parked"]) for run in await runs_of(store, job)] == [("pending", "paused")]
 
 
-async def test_an_attempt_that_was_begun_is_not_recalled(store: Store, times: Times) -> None:
+async def test_begin_asked_again_after_a_pause_says_no(store: Store, times: Times) -> None:
+    """The answer to the first was lost, so nothing was sent: after the pause was acknowledged nothing may be."""
     job = await create(store, schedule={"in": "1s"}, policy={"delivery": "at_most_once"})
     (run,) = await runs_of(store, job)
     await hold(store, run["id"])
-    await execute(store, f"UPDATE runs SET begun_at = {START}")
+    await times.advance(1000)
+    assert await store.begin("n1", [(run["id"], 1)]) == {run["id"]}
     await store.pause_job(1, job.id)
-    assert [run["orders"] for run in await runs_of(store, job)] == [None]
+    assert await store.begin("n1", [(run["id"], 1)]) == set()
+    await store.give_back("n1", [(run["id"], 1)])
+    assert [(r["state"], r["parked"], r["begun_at"]) for r in await runs_of(store, job)] == [
+        ("pending", "paused", None)
+    ]
 
 
 async def test_an_ended_job_has_nothing_to_pause(store: Store, times: Times) -> None:

@@ -171,7 +171,7 @@ def of_one_job() -> Iterator[tuple[str, list[Any], str | None, int]]:
         ("relane_runs", [2055, 3, 5]),
         ("park_runs", [55]),
         ("release_runs", [55, 5]),
-        ("recall_runs", [155, 5]),
+        ("recall_runs", [155]),
     ):
         yield name, args, "runs_pkey", 5
     yield "drop_cursor", [55], "runs_one_cursor", 5
@@ -238,7 +238,7 @@ class TestPostgres:
         try:
             queries, undone = Queries("postgres", NOW), connection.transaction()
             await undone.start()
-            for node, most in (("n0", 1000 + LIMIT), ("n2", 1000 + LIMIT), ("n1", 0)):
+            for node, most in (("n0", 1000 + 2 * LIMIT), ("n2", 1000 + 2 * LIMIT), ("n1", 0)):
                 await connection.execute(_NODE.format(node=node))
                 check("orphans", await executed(connection, queries["orphans"], [LIMIT]), "runs_of_node", most)
                 beat = await executed(connection, queries["beat_at_once"], [node, 0, 0, None, False, None, None])

@@ -264,13 +264,13 @@ class TestWaitingRuns:
         await change(store, job, schedule={"in": "1s"}, name="x")
         assert [run["orders"] for run in await runs_of(store, job)] == ["recall"]
 
-    async def test_what_executes_is_left_alone(self, store: Store, times: Times) -> None:
+    async def test_what_executes_may_be_given_back_if_it_has_not_begun(self, store: Store, times: Times) -> None:
         job = await create(store, schedule={"in": "1s"})
         (run,) = await runs_of(store, job)
         await hold(store, run["id"])
         await times.advance(1_000)
         await change(store, job, schedule={"in": "1s"}, name="x")
-        assert [run["orders"] for run in await runs_of(store, job)] == [None]
+        assert [run["orders"] for run in await runs_of(store, job)] == ["recall"]
 
     async def test_a_cancel_is_not_overwritten_by_a_recall(self, store: Store, times: Times) -> None:
         job = await create(store, schedule={"in": "1s"})

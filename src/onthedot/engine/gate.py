@@ -1,7 +1,9 @@
-"""The gate that at-most-once runs pass: "sent once" is committed before the send, many in one transaction.
+"""The gate that at-most-once runs pass, and those that may expire before their first send: that it is sent is committed
+before it is, many in one transaction.
 
 Refused means that somebody wants it back, or has it: it is given back unsent. No answer means nobody knows: it is asked
-again, for as long as it takes, because asking twice is harmless and sending without knowing is not.
+again, for as long as it takes or until it expires, because asking twice is harmless and sending without knowing is not.
+So is an answer that took too long: the job may have been paused or deleted meanwhile.
 """
 
 from __future__ import annotations
@@ -17,7 +19,11 @@ from onthedot.engine.messages import Fence
 from onthedot.engine.monitor import Monitor
 from onthedot.errors import StoreUnavailable
 
-__all__ = ["BeginStore", "Gate"]
+__all__ = ["FRESH", "BeginStore", "Gate"]
+
+FRESH = 1.0
+"""Seconds after the question in which the answer holds. What we promise: nothing starts later than a second after a
+pause or a delete was acknowledged; a node that was frozen with the answer in its socket asks again."""
 
 
 class BeginStore(Protocol):
@@ -38,6 +44,7 @@ class Gate:
     async def step(self) -> None:
         waiting = [await self.mailbox.take(), *self.mailbox.take_all()]
         while waiting := _still_wanted(waiting):
+            asked = self._clock.monotonic()
             try:
                 allowed = await self._store.begin(self._node_id, [(m.run.id, m.run.token) for m in waiting])
             except StoreUnavailable as error:
@@ -46,6 +53,8 @@ class Gate:
                 continue
             self._health.worked()
             self._backoff.reset()
+            if self._clock.monotonic() - asked > FRESH:
+                continue
             for monitor in waiting:
                 if monitor.run.id not in allowed:
                     monitor.stop("interrupted")  # unsent: it goes back, and the store knows what to make of it
@@ -54,8 +63,11 @@ class Gate:
 
 
 def _still_wanted(waiting: list[Monitor]) -> list[Monitor]:
-    """Those that were cancelled or interrupted at the gate go on to say so; they send nothing."""
+    """Those that were stopped at the gate, or came too late, go on to say so; they send nothing."""
+    wanted = []
     for monitor in waiting:
-        if monitor.cause is not None:
+        if monitor.unwanted:
             monitor.start()
-    return [monitor for monitor in waiting if monitor.cause is None]
+        else:
+            wanted.append(monitor)
+    return wanted

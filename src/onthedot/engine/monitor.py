@@ -43,11 +43,13 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
     _around: Surroundings
     _ended: Callable[[Monitor], None]
     cause: Cause | None = None
+    recalled: bool = False  # wanted back: it goes, unless it has begun
     task: asyncio.Task[None] | None = None
     started_at: int | None = None
     seconds: float | None = None  # how long it had its slot; None: it never began, or has not ended
     timeout: float | None = None  # seconds, once it has begun
     _began: float = 0.0
+    _latest: float | None = None  # on the monotonic clock: begun by then, or not at all
     _deadline: Entry | None = None
     _log: RunLog | None = None
     _watching: bool = False
@@ -58,10 +60,10 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
     def start(self) -> None:
         around, run = self._around, self.run
         hand_over = around.direct.get(target_type(run.spec.target))
-        if hand_over is not None and self.cause is None:
+        if hand_over is not None and self.cause is None and not self.recalled:
             now = around.clock.monotonic()
             now_us = around.time.at_us(now)
-            if around.lease.may_start(now):
+            if around.lease.may_start(now) and not self._is_too_late(now_us):
                 if now_us >= run.due_at * 1000:
                     self._start(now_us // 1000, now)
                     self._set_deadline()
@@ -126,8 +128,14 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         self._set_deadline()
         return True
 
+    def recall(self) -> None:
+        """Its job was changed, paused or deleted: it goes back if it waits for its instant, or when it asks whether it
+        may begin. What has begun goes on."""
+        self.recalled = True
+        self.take_back()
+
     def take_back(self) -> None:
-        """It is wanted back: so it is if it still waits for its instant."""
+        """If it still waits for its instant elsewhere."""
         if self._withdraw is not None and self._booking is not None and self._booking.take_back():
             self._end(None)
 
@@ -163,11 +171,11 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         may wake early.
         """
         around, run = self._around, self.run
-        if self.cause is not None:
+        if self.cause is not None or self.recalled:
             return None
         while (now_us := around.time.at_us(now := around.clock.monotonic())) < run.due_at * 1000:
             await around.clock.sleep(around.time.seconds_until(run.due_at))
-        if not around.lease.may_start(now):
+        if not around.lease.may_start(now) or self._is_too_late(now_us):
             return None
         self._start(now_us // 1000, now)
         self._set_deadline()
@@ -181,11 +189,26 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         return call_of(self.run, self.timeout, self._write, self._begins, self._may_begin)
 
     def _may_begin(self) -> bool:
-        """Asked by a target where it had to wait, perhaps in another thread: is it still ours, and is there time left?
-        A process that was frozen meanwhile finds the connection there and the time-out over, in this order: the call
-        would go out, be given up in the next moment, and be made again."""
+        """Asked by a target where it had to wait, perhaps in another thread: is it still ours, does nobody want it
+        back, and is there time left? A process that was frozen meanwhile finds the connection there and the time-out
+        over, in this order: the call would go out, be given up in the next moment, and be made again."""
         now = self._around.clock.monotonic()
-        return (self.timeout is None or now < self._began + self.timeout) and self._around.lease.may_start(now)
+        return (
+            not self.recalled
+            and (self.timeout is None or now < self._began + self.timeout)
+            and (self._latest is None or now <= self._latest)
+            and self._around.lease.may_start(now)
+        )
+
+    @property
+    def unwanted(self) -> bool:
+        """Whether it is not to begin any more."""
+        return self.cause is not None or self.recalled or self._is_too_late(self._around.time.now_us())
+
+    def _is_too_late(self, now_us: int) -> bool:
+        return self.run.spec.policy.expires_in is not None and (
+            self._around.too_late(self.run, now_us // 1000) is not None
+        )
 
     def _not_begun(self) -> None:
         """The target did not get as far as beginning: then it did not take too long either."""
@@ -204,6 +227,8 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         lateness = now - run.due_at
         if not run.begun_before:
             around.lateness.add(lateness, began)
+            if run.spec.policy.expires_in is not None:
+                self._latest = began + (run.spec.policy.expires_in - lateness) / 1000
         if telemetry.heard:
             emit("run.started", tenant=run.tenant, job_id=run.job_id, run_id=run.id, lateness_ms=lateness)
         if around.logs is not None:
@@ -252,6 +277,8 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         return None
 
     def _end(self, outcome: Outcome | None) -> None:
+        if outcome is None and self.cause is None:
+            outcome = self._around.too_late(self.run, self._around.time.now_ms())
         booking, self._withdraw, self._booking = self._booking, None, None
         around, run = self._around, self.run
         try:

@@ -28,7 +28,7 @@ from onthedot.engine.timer import Timer
 from onthedot.engine.waiting import at_most
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import target_type
-from onthedot.plan import expired, in_backlog, laned
+from onthedot.plan import in_backlog, laned, recorded_first
 from onthedot.store import Claim, Order
 from onthedot.telemetry import emit
 
@@ -137,10 +137,8 @@ class Scheduler:
 
     def _start(self, run: ClaimedRun, pool: Pool, now: int, ready: list[Monitor]) -> None:
         """It gets its slot; what can begin without asking the store is added to `ready`."""
-        policy = run.spec.policy
-        if policy.expires_in is not None and not run.begun_before and expired(policy, run.due_at, now):
+        if run.spec.policy.expires_in is not None and (outcome := self._around.too_late(run, now)) is not None:
             pool.let_go(run.id)
-            outcome = Outcome(kind="expired", error=f"not started within {policy.expires_in} of its time")
             self._around.recorder.put_over(self._around.finished(run, outcome, None, now))
         elif pool.start():
             self._launch(run, pool, ready)
@@ -160,7 +158,7 @@ class Scheduler:
     def _launch(self, run: ClaimedRun, pool: Pool, ready: list[Monitor]) -> None:
         monitor = Monitor(run, pool, self._around, self._on_end)
         self.running[run.id] = monitor
-        if run.spec.policy.delivery == "at_most_once":
+        if recorded_first(run.spec.policy, again=run.begun_before):
             self._gate.mailbox.put_over(monitor)
         else:
             ready.append(monitor)
@@ -278,7 +276,7 @@ class Scheduler:
             monitor = self.running.get(order.run_id)
             if monitor is not None and monitor.run.token == order.token and monitor.cause is None:
                 if order.what == "recall":
-                    monitor.take_back()
+                    monitor.recall()
                 else:
                     monitor.stop("cancel")
 

@@ -21,7 +21,7 @@ from onthedot.engine.task import Sender
 from onthedot.model.job import JobSpec
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import WebhookTarget
-from onthedot.plan import on_outcome
+from onthedot.plan import expired, on_outcome
 from onthedot.store import Finished
 from onthedot.targets.call import HandOver, Timekeeper
 
@@ -72,6 +72,14 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
             duration_ms=duration_ms,
             log=log,
         )
+
+    def too_late(self, run: ClaimedRun, now: int) -> Outcome | None:
+        """What becomes of it if it is not to begin any more. Not asked of what may have begun before: a retry is late
+        because of the first try, and `max_age` is its limit."""
+        policy = run.spec.policy
+        if policy.expires_in is None or run.begun_before or not expired(policy, run.due_at, now):
+            return None
+        return Outcome(kind="expired", error=f"not started within {policy.expires_in} of its time")
 
     def timeout_of(self, spec: JobSpec) -> float | None:
         """Seconds. The policy's; by default a webhook has TIMEOUT_SECONDS, everything else as long as it takes."""

@@ -17,6 +17,7 @@ __all__ = [
     "RunStatus",
     "RunView",
     "SkipReason",
+    "may_have_begun",
     "run_id",
 ]
 
@@ -61,6 +62,12 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str | None = None
 
 
+def may_have_begun(tries: int, losses: int, attempts: Sequence[Attempt]) -> bool:
+    """Whether an attempt at it may have begun. One that was interrupted counts as no try, but it is kept, with its
+    start; one that was lost before it can have begun is kept, too, without."""
+    return bool(tries or losses) or any(attempt.started_at is not None for attempt in attempts)
+
+
 class ClaimedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A run that this node owns: the fence is (id, node, token)."""
 
@@ -81,8 +88,7 @@ class ClaimedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def begun_before(self) -> bool:
-        """Whether an attempt at it may have begun. One that was interrupted counts as no try, but it is kept."""
-        return bool(self.tries or self.losses or self.attempts)
+        return may_have_begun(self.tries, self.losses, self.attempts)
 
 
 class AttemptView(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ shares    who gets how many of the free slots
 
 from __future__ import annotations
 
-from onthedot.plan.claim import ClaimPlan, expired, on_claim
+from onthedot.plan.claim import ClaimPlan, expired, on_claim, recorded_first
 from onthedot.plan.cursor import (
     Change,
     Opening,
@@ -66,6 +66,7 @@ __all__ = [
     "on_time_share",
     "opening",
     "ready_at",
+    "recorded_first",
     "same_times",
     "shares",
     "timetable_of",

@@ -16,7 +16,7 @@ from onthedot.plan.taken import NOTHING_TAKEN, Taken, free, pieces
 from onthedot.plan.times import due_at, timetable_of
 from onthedot.timing import Timetable
 
-__all__ = ["ClaimPlan", "expired", "on_claim"]
+__all__ = ["ClaimPlan", "expired", "on_claim", "recorded_first"]
 
 LATE = {"latest": DAY, "skip": MINUTE, "all": None}
 """How late a slot may still fire, by catch-up policy."""
@@ -56,8 +56,15 @@ def on_claim(job: JobRecord, slot: int, now: int, taken: Taken = NOTHING_TAKEN) 
 
 
 def expired(policy: Policy, due: int, now: int) -> bool:
-    """One-off, manual and backfill runs fire however late, unless `expires_in` passed before their first claim."""
+    """One-off, manual and backfill runs fire however late, unless `expires_in` passed before their first send."""
     return policy.expires_in is not None and now - due > policy.expires_in
+
+
+def recorded_first(policy: Policy, *, again: bool) -> bool:
+    """Whether `begin` must be committed before it is sent. At most once always; and the first send of what may expire:
+    of a run whose node was lost it must be known whether it began, because then it is sent again, however late, and
+    if it did not, it is late."""
+    return policy.delivery == "at_most_once" or (policy.expires_in is not None and not again)
 
 
 def _chosen(job: JobRecord, times: Timetable, arrived: Span, now: int) -> list[int]:

@@ -58,7 +58,8 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
     tries: int
     losses: int
     at_most_once: bool
-    begun: bool  # recorded by `begin`; only at-most-once runs have it
+    begun: bool  # recorded by `begin`
+    recorded_first: bool = False  # this send was to be recorded before it left: without the record it did not
 
 
 def on_outcome(run: ClaimedRun, outcome: Outcome, now: int, random: chance.Random, *, begun: bool = True) -> Decision:
@@ -96,13 +97,16 @@ def _failed(run: ClaimedRun, outcome: Outcome, tries: int, now: int, random: cha
 def on_lost(run: Lost, now: int) -> Decision:
     """Its node died with it. At once again, but not for ever, and never what may have been sent at most once.
 
-    A run that was held ahead of its instant had not begun: that loss says nothing about the run and is not counted.
+    What has not begun has not begun: that loss says nothing about the run and is not counted, and the run may still
+    expire. It is certain of a run that would have been recorded first and was not, and of one whose instant has not
+    come yet. Any other may have been sent.
     """
     if run.at_most_once:
         if run.begun:
             return Dead(reason="unknown", tries=run.tries + 1, losses=run.losses + 1)
         return Retry(ready_at=now, tries=run.tries, losses=run.losses)
-    losses = run.losses + (run.due_at <= now)
+    may_have_begun = run.begun if run.recorded_first else run.due_at <= now
+    losses = run.losses + may_have_begun
     if losses >= POISON:
         return Dead(reason="poison", tries=run.tries, losses=losses)
     return Retry(ready_at=now, tries=run.tries, losses=losses)

@@ -66,7 +66,7 @@ async def apply_change(tx: Transaction, job: Locked, spec: JobSpec, change: Chan
         await tx.execute("park_runs", job.record.id)
     elif change.state in ("active", "ended"):  # ended: what was begun before still goes to its end
         await tx.execute("release_runs", job.record.id, job.now)
-    await tx.execute("recall_runs", job.record.id, job.now)
+    await tx.execute("recall_runs", job.record.id)
 
 
 async def remove(tx: Transaction, job: Locked) -> None:
@@ -74,7 +74,7 @@ async def remove(tx: Transaction, job: Locked) -> None:
     tenant, job_id = job.record.tenant, job.record.id
     await _cancel(tx, job, [row["id"] for row in job.pending], "deleted")
     await _write_skipped(tx, job, on_delete(job.record, job.cursor_slot, job.now, job.taken))
-    await tx.execute("recall_runs", job_id, job.now)
+    await tx.execute("recall_runs", job_id)
     await tx.execute("delete_tags", job_id)
     await tx.execute("delete_job_stats", job_id)
     await tx.execute("delete_job_dead_letters", job_id)

@@ -11,11 +11,12 @@ import msgspec
 from onthedot import telemetry
 from onthedot.model.instant import format_instant
 from onthedot.model.node import NodeInfo, NodeLoad, NodeView
-from onthedot.model.run import Outcome
-from onthedot.plan import Dead, Lost, on_lost
+from onthedot.model.run import Outcome, may_have_begun
+from onthedot.plan import Dead, Lost, on_lost, recorded_first
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.finish_batch import Item
 from onthedot.store.finishes import write_finishes
+from onthedot.store.records import decode_spec
 from onthedot.store.run_rows import decode_attempts
 from onthedot.store.topic import Topic
 
@@ -138,9 +139,20 @@ async def _is_open(tx: Transaction) -> bool:
 
 
 def _lost(row: Row) -> Item:
-    """What the lost node would have had to say: nothing is known of the attempt but that it has no end."""
+    """What the lost node would have had to say: nothing is known of the attempt but that it has no end. Of a job that
+    was changed since the claim it is not even known by which policy it was sent: its runs have been recalled."""
     at_most_once, begun = bool(row["at_most_once"]), row["begun_at"] is not None
-    known = Lost(due_at=row["due_at"], tries=row["tries"], losses=row["losses"], at_most_once=at_most_once, begun=begun)
+    attempts = decode_attempts(row["attempts"])
+    certain = row["spec"] is not None and row["orders"] != "recall"
+    again = may_have_begun(row["tries"], row["losses"], attempts)
+    known = Lost(
+        due_at=row["due_at"],
+        tries=row["tries"],
+        losses=row["losses"],
+        at_most_once=at_most_once,
+        begun=begun,
+        recorded_first=certain and recorded_first(decode_spec(row["spec"]).policy, again=again),
+    )
     unknown = at_most_once and begun
     error = "its node was lost after it was sent" if unknown else "its node was lost"
     return Item(
@@ -153,7 +165,7 @@ def _lost(row: Row) -> Item:
         slot=row["slot"],
         kind=row["kind"],
         recurring=bool(row["recurring"]),
-        attempts=decode_attempts(row["attempts"]),
+        attempts=attempts,
         outcome=Outcome(kind="unknown" if unknown else "lost", error=error),
         decision=on_lost(known, row["now"]),
         started_at=row["begun_at"],

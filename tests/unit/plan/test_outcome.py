@@ -121,6 +121,38 @@ class TestLost:
     def test_what_was_held_ahead_had_not_begun(self):
         assert self.lost(losses=2, due_at=NOW + 11) == Retry(ready_at=NOW + 10, tries=0, losses=2)
 
+    def test_what_would_have_been_recorded_first_and_was_not_had_not_begun(self):
+        """However long its instant has passed: not a loss, and so it may still expire."""
+        assert self.lost(recorded_first=True, losses=2) == Retry(ready_at=NOW + 10, tries=0, losses=2)
+        assert self.lost(recorded_first=True, begun=True) == Retry(ready_at=NOW + 10, tries=0, losses=1)
+
+    @given(
+        due_in=st.integers(-DAY, DAY),
+        tries=st.integers(0, 10),
+        losses=st.integers(0, 5),
+        at_most_once=st.booleans(),
+        begun=st.booleans(),
+        recorded_first=st.booleans(),
+    )
+    def test_a_loss_is_counted_only_of_what_may_have_begun(
+        self, due_in, tries, losses, at_most_once, begun, recorded_first
+    ):
+        became = self.lost(
+            due_at=NOW + 10 + due_in,
+            tries=tries,
+            losses=losses,
+            at_most_once=at_most_once,
+            begun=begun,
+            recorded_first=recorded_first,
+        )
+        may_have_begun = begun if at_most_once or recorded_first else due_in <= 0
+        assert became.losses == losses + may_have_begun
+        assert became.tries == tries + (at_most_once and begun)
+        if not may_have_begun and losses < 3:
+            assert became == Retry(ready_at=NOW + 10, tries=tries, losses=losses)
+        if at_most_once and begun:
+            assert became == Dead(reason="unknown", tries=tries + 1, losses=losses + 1)
+
     def test_at_most_once_after_begin_is_unknown(self):
         assert self.lost(at_most_once=True, begun=True) == Dead(reason="unknown", tries=1, losses=1)
 

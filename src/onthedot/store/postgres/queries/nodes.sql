@@ -80,7 +80,8 @@ DELETE FROM duties WHERE node = $1;
 -- ids of the live ones, whose own runs, however many, are not read: 2,000 of them were 20 ms each second. OFFSET keeps the
 -- planner, which takes them for one, from reading them all and comparing.
 SELECT r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.node, r.token, r.tries, r.losses, r.at_most_once,
-    r.begun_at, r.claimed_at, r.attempts, (SELECT version FROM jobs WHERE id = r.job_id) AS version, {now} AS now
+    r.begun_at, r.orders, r.attempts, (SELECT version FROM jobs WHERE id = r.job_id) AS version,
+    (SELECT spec FROM jobs WHERE id = r.job_id) AS spec, {now} AS now
 FROM (
     SELECT o.* FROM (
         SELECT lag(id, 1, '') OVER (ORDER BY id) AS after, id AS before FROM nodes WHERE lost_at IS NULL

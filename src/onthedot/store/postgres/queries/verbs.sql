@@ -40,10 +40,10 @@ UPDATE runs SET ready_at = greatest(coalesce(resume_at, due_at), $2), parked = N
 WHERE {of_job runs $1} AND parked IN ('paused', 'quarantined');
 
 -- name: recall_runs
--- What has certainly not been sent: its instant is still to come, or it is to be recorded first and was not (its node may
--- have lost the database right then). By the node, not the state: naming that would let a plan read all that runs.
-UPDATE runs SET orders = 'recall'
-WHERE {of_job runs $1} AND node IS NOT NULL AND begun_at IS NULL AND (due_at > $2 OR at_most_once) AND orders IS NULL;
+-- Whatever a node has: only the node knows what has not been sent. One whose instant has come may wait for a connection or a
+-- worker, and one that is recorded as begun may not know it yet (the answer was lost): asked again, `begin` says no. What
+-- was sent goes on. By the node, not the state: naming that would let a plan read all that runs.
+UPDATE runs SET orders = 'recall' WHERE {of_job runs $1} AND node IS NOT NULL AND orders IS NULL;
 
 -- name: cancel_pending
 INSERT INTO history (id, tenant, job_id, slot, kind, due_at, status, reason, token, tries, losses, finished_at,
