@@ -10,7 +10,7 @@ from litestar import Litestar, get
 from litestar.handlers import HTTPRouteHandler, websocket_listener
 
 from onthedot.api.app import ROUTES, App, UndeclaredRoute, check_declared, create_app
-from onthedot.api.auth import COOKIE, guard
+from onthedot.api.auth import COOKIE, FORWARDED, guard
 from onthedot.api.operations import operation, operation_of
 from onthedot.model.duration import Duration
 from onthedot.model.key import ApiKeySpec
@@ -185,7 +185,8 @@ async def test_no_answer_invites_other_origins(api):
 
 async def test_the_cookie_is_as_good_as_the_key_but_only_from_our_own_pages(app, keyed):
     key = keyed["write"].headers["authorization"].removeprefix("Bearer ")
-    cookie = {"cookie": f"{COOKIE}={key}"}
+    session, _ = await app.context.service.log_in(key)
+    cookie = {"cookie": f"{COOKIE}={session.token}"}
     client = keyed["nobody"]
     assert (await client.get("/v1/jobs", headers=cookie)).status_code == 200
     problem(await client.post("/v1/jobs", json=JOB, headers={**cookie, "origin": "http://evil.com"}), 403)
@@ -197,6 +198,24 @@ async def test_the_cookie_is_as_good_as_the_key_but_only_from_our_own_pages(app,
 
 async def test_an_old_cookie_is_no_hindrance_while_the_server_is_open(api):
     assert (await api.get("/v1/jobs", headers={"cookie": f"{COOKIE}=otd_old"})).status_code == 200
+
+
+@pytest.mark.parametrize("header", FORWARDED)
+async def test_an_open_server_refuses_what_came_through_a_proxy(api, header):
+    """Behind a proxy on this machine everybody comes from loopback."""
+    for method, address in (("GET", "/v1/jobs"), ("POST", "/v1/jobs"), ("GET", "/"), ("GET", "/v1/keys")):
+        body = {"json": JOB} if method == "POST" else {}
+        answer = await api.request(method, address, headers={header: "203.0.113.7"}, **body)
+        detail = problem(answer, 403)["detail"]
+        assert header in detail
+        assert "onthedot keys create --name admin --scope admin --url http://127.0.0.1:8000" in detail
+    assert (await api.get("/healthz", headers={header: "x"})).status_code == 200
+    assert (await api.get("/v1/jobs")).json()["items"] == []
+
+
+async def test_with_a_key_a_proxy_may_stand_in_front(keyed):
+    answer = await keyed["read"].get("/v1/jobs", headers={"x-forwarded-for": "203.0.113.7", "host": "otd.example"})
+    assert answer.status_code == 200
 
 
 @operation("GET", "/declared", "read", answers={200: "text/plain"})

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
+from typing import Any
+
+import httpx
 import pytest
 
-from tests.api.conftest import paths, problem
+from onthedot.api.auth import COOKIE
+from onthedot.clock import SystemClock
+from onthedot.model.key import ApiKeySpec
+from onthedot.telemetry import Event, telemetry
+from tests.api.conftest import listening, paths, problem, serving
 
 
 async def test_a_key_is_shown_once_and_then_only_its_beginning(keyed):
@@ -88,3 +97,46 @@ async def test_a_key_that_is_over_before_it_begins_is_refused_or_dead(keyed, app
         problem(await keyed["nobody"].get("/v1/jobs", headers=headers), 401)
     else:
         problem(made, 422)
+
+
+async def test_making_and_revoking_is_told_to_the_operator_without_the_key(api):
+    heard: list[Event] = []
+    stop = telemetry.subscribe(heard.append)
+    try:
+        made = (await api.post("/v1/keys", json={"name": "first", "scope": "admin"})).json()
+        mine = {"authorization": f"Bearer {made['key']}"}
+        assert (await api.delete(f"/v1/keys/{made['info']['id']}", headers=mine)).status_code == 204
+    finally:
+        stop()
+    key_id = made["info"]["id"]
+    by = {"key_id": key_id, "address": "127.0.0.1"}
+    told = [(event.name, event.fields) for event in heard if event.name.startswith("key.")]
+    assert told == [
+        ("key.created", {**by, "name": "first", "scope": "admin", "of": "default", "by_key": None}),
+        ("key.revoked", {**by, "by_key": key_id}),
+    ]
+    assert made["key"] not in str(told)
+
+
+@pytest.mark.parametrize("way", ["revoked", "logout", "first key"])
+async def test_event_streams_end_with_what_opened_them(way, sqlite_url):
+    """On a real server: within seconds, though nothing happens on the stream."""
+    async with serving(sqlite_url, SystemClock()) as app, listening(app) as (host, port):
+        service = app.context.service
+        async with httpx.AsyncClient(base_url=f"http://{host}:{port}", timeout=20) as client:
+            headers: dict[str, str] = {}
+            end: Any = partial(service.create_key, ApiKeySpec(name="k", scope="read"))
+            if way != "first key":
+                made = await service.create_key(ApiKeySpec(name="k", scope="read"))
+                headers, end = {"authorization": f"Bearer {made.key}"}, partial(service.revoke_key, 1, made.info.id)
+                if way == "logout":
+                    session, _ = await service.log_in(made.key)
+                    headers, end = {"cookie": f"{COOKIE}={session.token}"}, partial(service.log_out, session)
+            async with client.stream("GET", "/v1/events", headers=headers) as answer:
+                assert answer.status_code == 200
+                lines = answer.aiter_lines()
+                assert await anext(lines) == "retry: 2000"
+                await end()
+                async with asyncio.timeout(10):
+                    assert [line async for line in lines if line] == []
+            assert app.context.streams.count == 0

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from onthedot.api.streams import BEHIND_MOST, EventStreams
+from onthedot.api.streams import ASK_AGAIN, BEHIND_MOST, EventStreams
 from onthedot.clock import FakeClock
 from onthedot.telemetry import Telemetry
 
@@ -130,3 +130,27 @@ async def test_a_client_that_goes_is_forgotten(streams, wire):
 
 async def _rest(stream) -> list[bytes]:
     return [piece async for piece in stream]
+
+
+async def test_a_stream_ends_when_who_listens_no_longer_may(streams, wire, fake_clock):
+    answers = [True, True, False]
+
+    async def may_listen() -> bool:
+        return answers.pop(0)
+
+    stream = streams.listen(1, may_listen)
+    assert await anext(stream) == b"retry: 2000\n\n"
+    rest = asyncio.ensure_future(anext(stream, None))
+    await fake_clock.advance(2 * ASK_AGAIN)
+    wire.emit("run.finished", tenant=1, job_id=7)
+    assert await rest is None
+    assert streams.count == 0
+
+
+async def test_a_stream_ends_when_nobody_can_tell(streams):
+    async def may_listen() -> bool:
+        raise RuntimeError("unforeseen")
+
+    stream = streams.listen(1, may_listen)
+    assert await anext(stream) == b"retry: 2000\n\n"
+    assert await anext(stream, None) is None

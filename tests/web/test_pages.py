@@ -15,6 +15,8 @@ from onthedot.clock import FakeClock
 from onthedot.errors import StoreUnavailable
 from onthedot.model.key import ApiKeySpec
 from onthedot.store import StoreStats
+from onthedot.telemetry import Event, telemetry
+from onthedot.telemetry.log import level_of
 from onthedot.web import words
 from onthedot.web.login import cookie
 from onthedot.web.overview import totals
@@ -172,11 +174,55 @@ async def test_logging_in_and_out(app, site):
 
     good = await site.post("/login", data={"key": f" {made.key} "})
     assert (good.status_code, good.headers["location"]) == (303, "/")
-    assert good.headers["set-cookie"] == (f"{COOKIE}={made.key}; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict")
+    said = re.fullmatch(
+        rf"{COOKIE}=([\w-]{{43}}); Max-Age=604800; Path=/; HttpOnly; SameSite=Strict", good.headers["set-cookie"]
+    )
+    assert said is not None
     assert (await site.get("/")).status_code == 200  # the client keeps the cookie
     out = await site.post("/logout")
     assert (out.status_code, out.headers["location"]) == (303, "/login")
     assert (await site.get("/")).status_code == 303
+    kept = {"cookie": f"{COOKIE}={said[1]}"}
+    assert (await site.get("/", headers=kept)).status_code == 303, "who kept the cookie has nothing"
+
+
+async def test_the_session_is_not_the_key_and_ends_with_it(app, site):
+    service = app.context.service
+    made = await service.create_key(ApiKeySpec(name="k", scope="read"))
+    first = (await site.post("/login", data={"key": made.key})).headers["set-cookie"]
+    assert made.key not in first
+    token = first.partition("=")[2].partition(";")[0]
+    rows = await service.store.driver.read(lambda tx: tx.sql("SELECT * FROM sessions"))
+    assert token not in " ".join(str(value) for row in rows for value in tuple(row)), "only its hash is kept"
+    site.cookies.clear()
+    assert (await site.get("/", headers={"cookie": f"{COOKIE}={made.key}"})).status_code == 303, "the key is no cookie"
+    assert (await site.get("/v1/jobs", headers={"authorization": f"Bearer {token}"})).status_code == 401
+    assert (await site.get("/", headers={"cookie": f"{COOKIE}={token}"})).status_code == 200
+    await service.revoke_key(1, made.info.id)
+    assert (await site.get("/", headers={"cookie": f"{COOKIE}={token}"})).status_code == 303
+
+
+async def test_logins_are_told_to_the_operator_without_the_key(app, site):
+    heard: list[Event] = []
+    made = await app.context.service.create_key(ApiKeySpec(name="k", scope="read"))
+    stop = telemetry.subscribe(heard.append)
+    try:
+        await site.post("/login", data={"key": "otd_wrong-and-long-enough-to-see"})
+        await site.post("/login", data={"key": "hunter2"})
+        await site.post("/login", data={"key": made.key})
+        await site.post("/logout")
+        await site.post("/logout")
+    finally:
+        stop()
+    told = [(event.name, event.fields) for event in heard if event.name.startswith("log")]
+    address = "127.0.0.1"
+    assert told == [
+        ("login.refused", {"address": address, "key": "otd_wron…"}),
+        ("login.refused", {"address": address, "key": None}),
+        ("login.done", {"address": address, "key_id": made.info.id}),
+        ("logout", {"address": address}),
+    ]
+    assert not any(level_of(event) == "debug" for event in heard if event.name.startswith("log"))
 
 
 async def test_a_login_form_on_another_site_is_refused(app, site):

@@ -9,14 +9,34 @@ from onthedot.api.context import Connection, service_of
 from onthedot.api.operations import Access, Req, operation_of
 from onthedot.api.origin import from_elsewhere, host_is_loopback
 from onthedot.api.problems import HttpProblem
-from onthedot.errors import Forbidden, Unauthorized
+from onthedot.errors import Forbidden, StoreUnavailable, Unauthorized
 from onthedot.model.key import SCOPES
-from onthedot.service import Principal
+from onthedot.service import Principal, Session
 
-__all__ = ["COOKIE", "bearer_of", "guard", "identify", "may"]
+__all__ = ["COOKIE", "bearer_of", "guard", "identify", "may", "session_of", "still_may_listen"]
 
 COOKIE = "otd_session"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+FORWARDED = (
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-forwarded-port",
+    "x-forwarded-server",
+    "x-forwarded-by",
+    "x-original-forwarded-for",
+    "x-original-host",
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-envoy-external-address",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "fly-client-ip",
+)
+"""What proxies add. Behind one every request comes from loopback, whoever sent it."""
 
 
 async def guard(connection: Req) -> None:
@@ -50,8 +70,8 @@ async def guard(connection: Req) -> None:
     scope["principal"] = principal
 
 
-async def identify(connection: Connection) -> Principal:
-    """The principal of a request: by its key, by the cookie the login page set, or nobody's while the server is open.
+async def identify(connection: Connection, *, used: bool = True) -> Principal:
+    """The principal of a request: by its key, by the session a login began, or nobody's while the server is open.
 
     A browser attaches cookies, and reaches an open server, for any page it shows: those two ways in are for our own
     pages only. A key in the header is sent by nobody who does not have it.
@@ -61,16 +81,38 @@ async def identify(connection: Connection) -> Principal:
         return await service_of(connection).authenticate(bearer)
     if connection.scope["method"] not in SAFE_METHODS:  # type: ignore[typeddict-item]
         refuse_elsewhere(connection)
-    cookie = connection.cookies.get(COOKIE)
-    if cookie is not None and not await service_of(connection).is_open():
-        return await service_of(connection).authenticate(cookie)
+    session = session_of(connection)
+    if session is not None and not await service_of(connection).is_open():
+        return await service_of(connection).authenticate(session, used=used)
     principal = await service_of(connection).authenticate(None)
     host = connection.headers.get("host", "localhost")
     if not host_is_loopback(host):  # a name that somebody made point here (DNS rebinding), or a proxy in front
         raise Forbidden(
-            f"open on this machine only, not under the name {host[:200]!r}; make a key: onthedot keys create"
+            f"open on this machine only, not under the name {host[:200]!r}; "
+            f"make a key: {service_of(connection).settings.key_command}"
+        )
+    if header := next((name for name in FORWARDED if name in connection.headers), None):
+        raise Forbidden(
+            f"open on this machine only, and this request came through a proxy (it has the header {header}): everybody "
+            f"out there would be an admin; make a key: {service_of(connection).settings.key_command}"
         )
     return principal
+
+
+def session_of(connection: Connection) -> Session | None:
+    token = connection.cookies.get(COOKIE)
+    return None if token is None else Session(token[:200])
+
+
+async def still_may_listen(connection: Connection, tenant: int) -> bool:
+    """Whether who opened a stream would be let in now: its key may have been revoked, its session may have ended, and
+    an open server has got its first key. While the store is away nothing of that can be known."""
+    try:
+        return (await identify(connection, used=False)).tenant == tenant
+    except (Unauthorized, Forbidden):
+        return False
+    except StoreUnavailable:
+        return True
 
 
 def may(principal: Principal, access: Access) -> bool:

@@ -13,7 +13,7 @@ from onthedot.clock import Clock
 from onthedot.service import Principal, Service
 from onthedot.telemetry.metrics import Metrics
 
-__all__ = ["Connection", "Context", "context_of", "principal_of", "service_of", "tenant_of"]
+__all__ = ["Connection", "Context", "address_of", "context_of", "principal_of", "service_of", "tenant_of"]
 
 Connection = ASGIConnection[Any, Any, Any, Any]
 
@@ -37,6 +37,12 @@ def principal_of(connection: Connection) -> Principal:
     scope: Any = connection.scope
     principal: Principal = scope["principal"]
     return principal
+
+
+def address_of(connection: Connection) -> str:
+    """Who is at the other end, for the log. Behind a proxy that is the proxy."""
+    client = connection.scope.get("client")
+    return "unknown" if client is None else str(client[0])
 
 
 def tenant_of(connection: Connection) -> int:

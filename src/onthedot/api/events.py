@@ -5,6 +5,7 @@ from __future__ import annotations
 from litestar.response.base import ASGIResponse
 from litestar.response.streaming import ASGIStreamingResponse
 
+from onthedot.api.auth import still_may_listen
 from onthedot.api.context import context_of, tenant_of
 from onthedot.api.operations import Req, operation
 from onthedot.api.problems import HttpProblem
@@ -17,12 +18,15 @@ async def events(request: Req) -> ASGIResponse:
     """Listen to events.
 
     What this node does: runs started, finished, retried, skipped; nodes that come and go.
+    It ends within seconds when the key it came with is revoked or expires, and with a logout.
     A hint, not a ledger: a listener that falls behind loses the oldest events and gets one named `dropped`.
     """
     streams = context_of(request).streams
     if streams.full:
         raise HttpProblem(429, "too many listeners on this node", {"retry-after": "5"})
-    return ASGIStreamingResponse(iterator=streams.listen(tenant_of(request)), media_type="text/event-stream")
+    tenant = tenant_of(request)
+    listening = streams.listen(tenant, lambda: still_may_listen(request, tenant))
+    return ASGIStreamingResponse(iterator=listening, media_type="text/event-stream")
 
 
 routes = [events]

@@ -7,13 +7,14 @@ from litestar.response.base import ASGIResponse
 
 from onthedot.api import answers
 from onthedot.api.bodies import read_json
-from onthedot.api.context import principal_of, service_of, tenant_of
+from onthedot.api.context import address_of, principal_of, service_of, tenant_of
 from onthedot.api.identifiers import whole_id
 from onthedot.api.operations import Req, operation
 from onthedot.api.queries import read_query, text
 from onthedot.errors import Forbidden
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.service import DEFAULT_TENANT
+from onthedot.telemetry import emit
 
 __all__ = ["routes"]
 
@@ -44,6 +45,7 @@ async def create_key(request: Req) -> ASGIResponse:
     """
     spec = await _own_tenant(request, await read_json(request, ApiKeySpec))
     created = await service_of(request).create_key(spec)
+    _tell("key.created", request, key_id=created.info.id, name=spec.name, scope=spec.scope, of=spec.tenant)
     return answers.json(created, 201, {"location": f"/v1/keys/{created.info.id}"})
 
 
@@ -87,8 +89,15 @@ async def revoke_key(request: Req) -> ASGIResponse:
 
     Other nodes believe it for two more seconds at most.
     """
-    await service_of(request).revoke_key(await _whose(request), whole_id(request, "key_id", "key"))
+    key_id = whole_id(request, "key_id", "key")
+    await service_of(request).revoke_key(await _whose(request), key_id)
+    _tell("key.revoked", request, key_id=key_id)
     return answers.no_content()
+
+
+def _tell(event: str, request: Req, **fields: object) -> None:
+    """For the operator's log; without `tenant`, so that no listener's stream has it."""
+    emit(event, **fields, by_key=principal_of(request).key_id, address=address_of(request))
 
 
 routes = [create_key, list_keys, revoke_key]

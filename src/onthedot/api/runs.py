@@ -8,6 +8,7 @@ from litestar.response.base import ASGIResponse
 from litestar.response.streaming import ASGIStreamingResponse
 
 from onthedot.api import answers
+from onthedot.api.auth import still_may_listen
 from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.idempotency import idempotency_key
 from onthedot.api.identifiers import job_id_of, run_id_of
@@ -80,7 +81,8 @@ async def run_logs(request: Req) -> ASGIResponse:
     if context.streams.full:
         raise HttpProblem(429, "too many listeners on this node", {"retry-after": "5"})
     stream = LogStream(service, context.clock, tenant, run_id)
-    return ASGIStreamingResponse(iterator=context.streams.serve(stream), media_type="text/event-stream")
+    following = context.streams.serve(stream, may_listen=lambda: still_may_listen(request, tenant))
+    return ASGIStreamingResponse(iterator=following, media_type="text/event-stream")
 
 
 @operation("POST", "/v1/runs/{run_id}/cancel", "write", group="Runs", answers={202: RunView}, problems=(409,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol
 
 import msgspec
@@ -13,13 +13,22 @@ from onthedot.clock import Clock
 from onthedot.model.instant import format_instant
 from onthedot.telemetry import Event, Telemetry
 
-__all__ = ["EventStreams"]
+__all__ = ["EventStreams", "MayListen"]
 
 BEHIND_MOST = 1000
 QUIET_SECONDS = 15.0
+ASK_AGAIN = 1.0
+"""Seconds between two looks at whether who listens still may."""
 # What no tenant owns and everybody may know. Their error texts may hold anybody's data, so they stay in the log.
 _ABOUT_THE_CLUSTER = frozenset(("node.registered", "node.left", "node.lost", "store.unavailable", "store.back"))
 _encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
+MayListen = Callable[[], Awaitable[bool]]
+
+
+async def _may() -> bool:
+    return True
 
 
 class EventStreams:
@@ -39,25 +48,38 @@ class EventStreams:
     def count(self) -> int:
         return len(self._open)
 
-    def listen(self, tenant: int) -> AsyncIterator[bytes]:
-        """The body of the answer, piece by piece, until the client goes or the node stops."""
+    def listen(self, tenant: int, may_listen: MayListen = _may) -> AsyncIterator[bytes]:
+        """The body of the answer, piece by piece, until the client goes, may not listen any more, or the node stops."""
         stream = _Stream(tenant, self._clock)
-        return self.serve(stream, lambda: self._telemetry.subscribe(stream.take))
+        return self.serve(stream, lambda: self._telemetry.subscribe(stream.take), may_listen)
 
     async def serve(
-        self, stream: _Closable, begin: Callable[[], Callable[[], None]] = lambda: lambda: None
+        self,
+        stream: _Closable,
+        begin: Callable[[], Callable[[], None]] = lambda: lambda: None,
+        may_listen: MayListen = _may,
     ) -> AsyncIterator[bytes]:
         """Any stream: it counts as one of the open ones, and ends with the node. `begin` is called when somebody reads
         it, and what that returns at its end."""
         end = begin()
         self._open.add(stream)
+        watch = asyncio.create_task(self._watch(stream, may_listen), name="api.stream-watch")
         try:
             yield b"retry: 2000\n\n"
             async for piece in stream.pieces():
                 yield piece
         finally:
+            watch.cancel()
             end()
             self._open.discard(stream)
+
+    async def _watch(self, stream: _Closable, may_listen: MayListen) -> None:
+        """A stream ends with the key or the session that opened it."""
+        try:
+            while await may_listen():
+                await self._clock.sleep(ASK_AGAIN)
+        finally:
+            stream.close()
 
     def close(self) -> None:
         """End every stream: an orderly stop does not wait for clients that would listen for ever."""
@@ -98,7 +120,7 @@ class _Stream:
 
     async def pieces(self) -> AsyncIterator[bytes]:
         while not self._closed:
-            while self._waiting:
+            while self._waiting and not self._closed:
                 yield self._write(self._waiting.popleft())
             if self._dropped:
                 dropped, self._dropped = self._dropped, 0

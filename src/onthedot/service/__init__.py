@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onthedot.service.cluster import Health
 from onthedot.service.jobs import BATCH_LIMIT
-from onthedot.service.keys import DEFAULT_TENANT, Principal
+from onthedot.service.keys import DEFAULT_TENANT, Principal, Session
 from onthedot.service.previews import preview_schedule
 from onthedot.service.service import Service
 from onthedot.service.trust import Trust
@@ -15,6 +15,7 @@ __all__ = [
     "Health",
     "Principal",
     "Service",
+    "Session",
     "Trust",
     "preview_schedule",
 ]

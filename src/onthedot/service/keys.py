@@ -16,12 +16,18 @@ from onthedot.service.wired import Wired
 from onthedot.settings import Settings
 from onthedot.store import Store
 
-__all__ = ["DEFAULT_TENANT", "KeyVerbs", "Principal", "hash_key", "new_key"]
+__all__ = ["DEFAULT_TENANT", "KeyVerbs", "Principal", "Session", "hash_key", "new_key"]
 
 DEFAULT_TENANT = 1
 KNOWN_FOR = 2.0  # seconds that an answer about a key is believed: a revoked key dies this late on other nodes
 KNOWN_MOST = 10_000
 SHOWN = 12  # characters of a key that stay readable, so that a person can tell keys apart
+
+
+class Session(msgspec.Struct, frozen=True):
+    """What the cookie of somebody who logged in holds."""
+
+    token: str
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +49,11 @@ def new_key() -> str:
 def hash_key(key: str) -> str:
     """A plain hash will do: 256 random bits can't be guessed, slow hashing is for what people choose."""
     return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _hash_session(token: str) -> str:
+    """Never the hash of a key: what is stored of the one can't be found as the other."""
+    return hash_key(f"session {token}")
 
 
 class KeyVerbs(Wired):
@@ -70,24 +81,44 @@ class KeyVerbs(Wired):
         await self.store.revoke_key(tenant, key_id)
         self.forget_keys()
 
-    async def authenticate(self, bearer: str | None) -> Principal:
-        """The principal of a request, or Unauthorized. Without a key only an open server answers."""
+    async def authenticate(self, bearer: str | Session | None, *, used: bool = True) -> Principal:
+        """The principal of a request, or Unauthorized. Without a key only an open server answers. `used` False: only
+        to see whether a session still lives."""
         if bearer is None:
             if await self.is_open():
                 return ANYBODY
             raise Unauthorized("an API key is needed: `Authorization: Bearer otd_…` (`onthedot keys create` makes one)")
-        hashed = hash_key(bearer)
-        known = self._known.get(hashed)
+        is_session = isinstance(bearer, Session)
+        hashed = _hash_session(bearer.token) if isinstance(bearer, Session) else hash_key(bearer)
+        looked_up = hashed if used else f"look {hashed}"  # a look must not stand for a use
+        known = self._known.get(looked_up)
         if known is None or known[0] <= self.clock.monotonic():
-            found = await self.store.find_key(hashed)
+            found = await (self.store.find_session(hashed, used=used) if is_session else self.store.find_key(hashed))
             if found is None:
-                self._known.pop(hashed, None)
-                raise Unauthorized("the API key is unknown, expired or revoked")
+                self._known.pop(looked_up, None)
+                ended = "the session has ended: log in again"
+                raise Unauthorized(ended if is_session else "the API key is unknown, expired or revoked")
             if len(self._known) >= KNOWN_MOST:
                 self._known.clear()
             principal = Principal(tenant=found.tenant, scope=found.scope, key_id=found.id)
-            known = self._known[hashed] = (self.clock.monotonic() + KNOWN_FOR, principal)
+            known = self._known[looked_up] = (self.clock.monotonic() + KNOWN_FOR, principal)
         return known[1]
+
+    async def log_in(self, key: str) -> tuple[Session, Principal]:
+        """A session of its own: what lies in the browser is not the key, and ends without it."""
+        principal = await self.authenticate(key)
+        assert principal.key_id is not None
+        session = Session(secrets.token_urlsafe(32))
+        await self.store.create_session(_hash_session(session.token), principal.key_id)
+        return session, principal
+
+    async def log_out(self, session: Session) -> bool:
+        """Whether there was such a session. Other nodes believe in it for two more seconds at most."""
+        hashed = _hash_session(session.token)
+        ended = await self.store.end_session(hashed)
+        self._known.pop(hashed, None)
+        self._known.pop(f"look {hashed}", None)
+        return ended
 
     def known_principal(self, bearer: str | None) -> Principal | None:
         """What `authenticate` would say without asking the store; None: it would ask, or refuse."""

@@ -71,6 +71,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
+    def url(self) -> str:
+        """Where the API is reached from this machine."""
+        shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
+        return f"http://[{shown}]:{self.port}" if ":" in shown else f"http://{shown}:{self.port}"
+
+    @property
+    def key_command(self) -> str:
+        """Makes the first key while the server runs, in any directory of its machine, whatever its store."""
+        return f"onthedot keys create --name admin --scope admin --url {self.url}"
+
+    @property
     def exposed(self) -> bool:
         """An API that is not this machine's alone, or that asks for keys in any case."""
         return "api" in self.roles and (not self.loopback or "keys" in self.auth)

@@ -20,11 +20,14 @@ from onthedot.store.orders import News, Order
 from onthedot.store.paging import Page
 from onthedot.store.postgres.driver import PostgresDriver
 from onthedot.store.run_lists import RunFilter
+from onthedot.store.sessions import SESSION_IDLE, SESSION_LONGEST
 from onthedot.store.sqlite.driver import SqliteDriver
 from onthedot.store.store import Store
 from onthedot.store.upkeep import Backlog, StoreStats
 
 __all__ = [
+    "SESSION_IDLE",
+    "SESSION_LONGEST",
     "Backlog",
     "Beat",
     "Claim",

@@ -55,6 +55,7 @@ class Keys(Topic):
         async def body(tx: Transaction) -> None:
             if not await tx.execute("revoke_key", tenant, key_id):
                 raise NotFound(f"there is no key {key_id}")
+            await tx.execute("drop_sessions_of_key", key_id)
 
         await self.as_asked(body)
 

@@ -15,6 +15,7 @@ from onthedot.store.live_logs import LiveLogs
 from onthedot.store.nodes import Nodes
 from onthedot.store.orders import Orders
 from onthedot.store.run_lists import RunLists
+from onthedot.store.sessions import Sessions
 from onthedot.store.settling import Settling
 from onthedot.store.sync import JobSync
 from onthedot.store.upkeep import Upkeep
@@ -30,6 +31,7 @@ class Store(
     JobSync,
     RunsByHand,
     Keys,
+    Sessions,
     Claims,
     Finishes,
     Orders,

@@ -16,6 +16,8 @@ The emitter never knows who listens, and pays one `if` when nobody does. The eve
 | job.created, job.changed, job.deleted, job.quarantined | tenant, job_id, (reason) |
 | job.silent | job_id: active and without a next run, which must never be |
 | log.unwritten | path, error |
+| login.done, login.refused, logout | address, (key_id or the first characters of the key) |
+| key.created, key.revoked | key_id, by_key (None: open server), address, (name, scope, of) |
 | node.registered, node.lost, node.left | node, (by) |
 | store.unavailable, store.back, store.refused, store.moved | error |
 

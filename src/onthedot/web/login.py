@@ -1,8 +1,8 @@
 """Logging in to the pages with an API key.
 
-The key itself is the session: it sits in a cookie that no script can read and no other site's page can send, each
-request looks it up like a key in the header, so revoking the key ends the session on every node, and nothing that lies
-in the database could be used to forge one.
+What it begins is a session of its own, not the key: random, kept as a hash, in a cookie that no script can read and no
+other site's page can send. Each request looks it up like a key in the header. It ends by logout, when it was not used
+for twelve hours, after seven days in any case, and when its key is revoked or expires, on every node.
 """
 
 from __future__ import annotations
@@ -13,16 +13,19 @@ from urllib.parse import parse_qs
 from litestar.response.base import ASGIResponse
 
 from onthedot.api import answers
-from onthedot.api.auth import COOKIE
+from onthedot.api.auth import COOKIE, session_of
 from onthedot.api.bodies import read_body
-from onthedot.api.context import service_of
+from onthedot.api.context import address_of, service_of
 from onthedot.api.operations import KIB, Req, operation
 from onthedot.errors import Unauthorized
+from onthedot.model.duration import SECOND
+from onthedot.store import SESSION_LONGEST
+from onthedot.telemetry import emit
 from onthedot.web.templating import render
 
 __all__ = ["routes"]
 
-SESSION_SECONDS = 12 * 3600
+SESSION_SECONDS = SESSION_LONGEST // SECOND
 FORM = ("application/x-www-form-urlencoded",)
 
 
@@ -40,17 +43,23 @@ async def login(request: Req) -> ASGIResponse:
     form = parse_qs((await read_body(request)).decode("utf-8", "replace"), max_num_fields=10)
     key = form.get("key", [""])[0].strip()
     if not re.fullmatch(r"otd_[A-Za-z0-9_-]{1,200}", key):
+        emit("login.refused", address=address_of(request), key=None)
         return answers.html(render("login.html", wrong="that is no API key: they begin with otd_"), 401)
     try:
-        await service_of(request).authenticate(key)
+        session, principal = await service_of(request).log_in(key)
     except Unauthorized as error:
+        emit("login.refused", address=address_of(request), key=f"{key[:8]}…")
         return answers.html(render("login.html", wrong=str(error)), 401)
-    return answers.redirect("/", {"set-cookie": cookie(key, SESSION_SECONDS, request.scope["scheme"])})
+    emit("login.done", address=address_of(request), key_id=principal.key_id)
+    return answers.redirect("/", {"set-cookie": cookie(session.token, SESSION_SECONDS, request.scope["scheme"])})
 
 
 @operation("POST", "/logout", "public", answers={303: None}, listed=False)
 async def logout(request: Req) -> ASGIResponse:
-    """Forget the key."""
+    """End the session, here and in the database."""
+    session = session_of(request)
+    if session is not None and await service_of(request).log_out(session):
+        emit("logout", address=address_of(request))
     return answers.redirect("/login", {"set-cookie": cookie("", 0, request.scope["scheme"])})
 
 

@@ -22,3 +22,24 @@ WHERE hashed = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at >
 
 -- name: any_key
 SELECT 1 AS found FROM api_keys LIMIT 1;
+
+-- name: insert_session
+INSERT INTO sessions (hashed, key_id, created_at, used_at) VALUES ($1, $2, {now}, {now});
+
+-- name: find_session
+SELECT k.id, k.tenant, k.scope, s.used_at <= {now} - $4::bigint AS unwritten
+FROM sessions s JOIN api_keys k ON k.id = s.key_id
+WHERE s.hashed = $1 AND s.used_at > {now} - $2::bigint AND s.created_at > {now} - $3::bigint
+    AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > {now});
+
+-- name: use_session
+UPDATE sessions SET used_at = {now} WHERE hashed = $1;
+
+-- name: end_session
+DELETE FROM sessions WHERE hashed = $1;
+
+-- name: drop_old_sessions
+DELETE FROM sessions WHERE used_at <= {now} - $1::bigint OR created_at <= {now} - $2::bigint;
+
+-- name: drop_sessions_of_key
+DELETE FROM sessions WHERE key_id = $1;
