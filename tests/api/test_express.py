@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from onthedot.api.app import App
+from onthedot.api.connection import ApiProtocol
 from onthedot.api.express import Express
-from onthedot.api.server import GuardedProtocol
 from onthedot.clock import FakeClock
 from onthedot.errors import StoreUnavailable
 from onthedot.model.key import ApiKeySpec
@@ -217,13 +217,13 @@ async def test_a_body_in_pieces_is_put_together(server: Address, monkeypatch: py
     head, _, body = asked("/timers", TIMER).partition(b"\r\n\r\n")
     reader, writer = await asyncio.open_connection(*server)
     turned = asyncio.Event()
-    turn = GuardedProtocol._take_the_long_way
+    turn = ApiProtocol._take_the_long_way
 
-    def spy(self: GuardedProtocol) -> None:
+    def spy(self: ApiProtocol) -> None:
         turn(self)
         turned.set()
 
-    monkeypatch.setattr(GuardedProtocol, "_take_the_long_way", spy)
+    monkeypatch.setattr(ApiProtocol, "_take_the_long_way", spy)
     async with asyncio.timeout(20):
         writer.write(head + b"\r\n\r\n" + body[:10])
         await turned.wait()
@@ -246,7 +246,7 @@ async def test_one_connection_short_and_long_in_turn(two: Two, express: list[str
             assert b'"id":%d' % n in answer
             assert b"connection: close" not in answer
     writer.close()
-    assert express == ["/timers"] * 6
+    assert express == ["/timers"] * 8, "each stood alone when its turn came"
 
 
 async def test_http_1_0_is_answered_and_closed(two: Two, express: list[str]) -> None:
@@ -293,14 +293,14 @@ async def test_an_orderly_stop_waits_for_the_answer(tmp_path: Path, fake_clock: 
         await go.wait()
         return await create(self, *args)
 
-    stop = GuardedProtocol.shutdown
+    stop = ApiProtocol.shutdown
 
-    def stopping(self: GuardedProtocol) -> None:
+    def stopping(self: ApiProtocol) -> None:
         stop(self)
         go.set()
 
     monkeypatch.setattr(Service, "create_timer", held)
-    monkeypatch.setattr(GuardedProtocol, "shutdown", stopping)
+    monkeypatch.setattr(ApiProtocol, "shutdown", stopping)
     async with serving(f"sqlite:///{tmp_path}/stop.db", fake_clock) as app:
         async with listening(app) as address:
             sent = asked("/timers", TIMER).replace(b"connection: close\r\n", b"")

@@ -25,7 +25,14 @@ COMMAND = Path(sys.executable).with_name("onthedot")
 class NodeProcess:
     """One `onthedot` command in its own process group and directory, with an environment of its own."""
 
-    def __init__(self, *args: str, directory: Path, port: int, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *args: str,
+        directory: Path,
+        port: int,
+        env: Mapping[str, str] | None = None,
+        descriptors: int | None = None,
+    ) -> None:
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
         self.directory = directory
@@ -33,7 +40,7 @@ class NodeProcess:
         environ = {"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONUNBUFFERED": "1", **(env or {})}
         with self._log.open("ab") as out:
             self._process = subprocess.Popen(
-                [COMMAND, *args],
+                [*_limited(descriptors), COMMAND, *args],
                 cwd=directory,
                 env=environ,
                 stdin=subprocess.DEVNULL,
@@ -44,9 +51,17 @@ class NodeProcess:
         last_will.runs(-self.pid, signal.SIGKILL)
 
     @classmethod
-    async def serve(cls, *args: str, directory: Path, port: int, env: Mapping[str, str] | None = None) -> Self:
-        """`onthedot serve` on `port`, returned when it says that it is ready."""
-        node = cls("serve", "--port", str(port), *args, directory=directory, port=port, env=env)
+    async def serve(
+        cls,
+        *args: str,
+        directory: Path,
+        port: int,
+        env: Mapping[str, str] | None = None,
+        descriptors: int | None = None,
+    ) -> Self:
+        """`onthedot serve` on `port`, returned when it says that it is ready. `descriptors`: it may open no more."""
+        arguments = ("serve", "--port", str(port), *args)
+        node = cls(*arguments, directory=directory, port=port, env=env, descriptors=descriptors)
         try:
             await node.ready()
         except BaseException:
@@ -104,3 +119,7 @@ class NodeProcess:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
+
+
+def _limited(descriptors: int | None) -> list[str]:
+    return [] if descriptors is None else ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh"]

@@ -56,7 +56,7 @@ def plain(text: str | bytes, media: str = "text/plain", status: int = 200) -> AS
     return ASGIResponse(body=text, status_code=status, media_type=media)
 
 
-def html(text: str, status: int = 200, headers: dict[str, str] | None = None) -> ASGIResponse:
+def html(text: str | bytes, status: int = 200, headers: dict[str, str] | None = None) -> ASGIResponse:
     return ASGIResponse(body=text, status_code=status, media_type="text/html", headers=headers)
 
 

@@ -76,7 +76,7 @@ class App:
         self.operations = check_declared(router)
         router.state["allowed"] = {path: ", ".join(sorted(methods)) for path, methods in _methods(router).items()}
         router.state["openapi"] = lambda: self.openapi
-        self._edge = Edge(router, context.metrics, context.clock)
+        self._edge = Edge(router, context.metrics, context.clock, context.bodies)
         self.express: Express | None = Express(router, self._edge, context)  # None: everything takes the long way
 
     @cached_property

@@ -17,6 +17,7 @@ __all__ = ["NDJSON_MEDIA", "media_of", "read_body", "read_json", "read_optional_
 
 T = TypeVar("T")
 READ_SECONDS = 30.0
+SMALL = 64 * 1024  # not worth the counting
 NDJSON_MEDIA = ("application/x-ndjson", "application/jsonl", "application/x-jsonlines")
 # What tools send when nobody told them: curl -d says urlencoded, fetch() says text/plain. The body is JSON anyway.
 _UNSPOKEN = ("", "application/x-www-form-urlencoded", "text/plain", "application/octet-stream")
@@ -56,6 +57,9 @@ async def read_body(request: Req | Whole) -> bytes:
 
 
 async def _collect(request: Req, declared: Operation) -> bytes:
+    scope: Any = request.scope
+    bodies = context_of(request).bodies
+    tenant = scope["principal"].tenant if "principal" in scope else 0
     parts: list[bytes] = []
     size = 0
     while True:
@@ -66,6 +70,11 @@ async def _collect(request: Req, declared: Operation) -> bytes:
         size += len(part)
         if size > declared.limit:
             raise _too_large(declared)
+        if size > SMALL:
+            if not bodies.more(tenant, len(part)):
+                raise HttpProblem(503, "too many large bodies at once", {"retry-after": "2", "connection": "close"})
+            _, before = scope.get("large_body", (tenant, 0))
+            scope["large_body"] = tenant, before + len(part)  # the edge gives it back
         parts.append(part)
         if not message.get("more_body", False):
             return parts[0] if len(parts) == 1 else b"".join(parts)

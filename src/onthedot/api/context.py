@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from litestar.connection import ASGIConnection
 
+from onthedot.api.load import Bodies
 from onthedot.api.streams import EventStreams
 from onthedot.clock import Clock
 from onthedot.service import Principal, Service
@@ -25,6 +26,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     ready: Callable[[], str | None]  # why the engine of this node is not ready; None: it is
     version: str
+    bodies: Bodies = msgspec.field(default_factory=Bodies)
 
 
 def context_of(connection: Connection) -> Context:

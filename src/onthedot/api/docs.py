@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from onthedot.api import answers
 from onthedot.api.operations import Req, operation
+from onthedot.model.decoding import encode_json
 
 __all__ = ["routes"]
 
@@ -23,7 +24,10 @@ SAMPLE_IDS = {"job_id": "1", "timer_id": "1", "key_id": "1", "key": "nightly-rep
 @operation("GET", "/openapi.json", "public", answers={200: "application/json"}, listed=False)
 async def openapi_json(request: Req) -> ASGIResponse:
     """The OpenAPI 3.1 document."""
-    return answers.json(request.app.state["openapi"]())
+    state = request.app.state
+    if "openapi_text" not in state:
+        state["openapi_text"] = encode_json(state["openapi"]())
+    return answers.Json(state["openapi_text"], 200, None)
 
 
 @operation("GET", "/docs", "public", answers={200: "text/html"}, listed=False)
@@ -31,7 +35,7 @@ async def docs(request: Req) -> ASGIResponse:
     """The same for people."""
     state = request.app.state
     if "docs" not in state:
-        state["docs"] = render(state["openapi"]())
+        state["docs"] = render(state["openapi"]()).encode()  # one text for all who read it, however slowly
     return answers.html(state["docs"])
 
 

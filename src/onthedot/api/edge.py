@@ -11,6 +11,7 @@ from typing import Any
 
 from litestar.types import ASGIApp, Receive, Scope, Send
 
+from onthedot.api.load import Bodies
 from onthedot.api.problems import answer_problem
 from onthedot.clock import Clock
 from onthedot.telemetry.metrics import Metrics
@@ -34,8 +35,9 @@ METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 class Edge:
-    def __init__(self, app: ASGIApp, metrics: Metrics, clock: Clock) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, clock: Clock, bodies: Bodies) -> None:
         self.app = app
+        self._bodies = bodies
         self.clock = clock
         self._requests = metrics.requests
 
@@ -71,6 +73,8 @@ class Edge:
                 raise
             await answer_problem(error)(scope, receive, send_on)
         finally:
+            if "large_body" in scope:
+                self._bodies.done(*scope["large_body"])
             self.count(method, scope.get("path_template", "unmatched"), status, self.clock.monotonic() - began)
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:

@@ -75,21 +75,9 @@ async def _unless(stop: asyncio.Event, settings: Settings, jobs: JobsFile | None
 @asynccontextmanager
 async def answering(listener: socket.socket) -> AsyncIterator[None]:
     """A server of its own on the same socket; who connects while it hands over waits in the socket's queue."""
-    import uvicorn
+    from onthedot.api.server import make_server
 
-    from onthedot.api.server import GuardedProtocol
-
-    config = uvicorn.Config(
-        waiting_app,
-        http=GuardedProtocol,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=1,
-    )
-    server = uvicorn.Server(config)
+    server = make_server(waiting_app, grace_seconds=1, lifespan="off")
     server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]  # signals are ours
     task = asyncio.create_task(server.serve(sockets=[listener.dup()]), name="launcher.waiting")
     try:
