@@ -39,6 +39,7 @@ __all__ = [
     "find_binaries",
     "in_own_loop",
     "other_user",
+    "running_pair",
     "running_postgres",
 ]
 
@@ -128,6 +129,7 @@ class PostgresServer:
     port: int
     process: subprocess.Popen[bytes] | None = None
     environ: dict[str, str] | None = None  # more than what this process has; read at each start
+    settings: dict[str, str] = field(default_factory=dict)  # beside or instead of SETTINGS; read at each start
     _administrator: Administrator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -140,7 +142,7 @@ class PostgresServer:
     def start(self) -> None:
         command: list[str | Path] = [self.binaries / "postgres", "-D", self.data, "-k", self.data.parent]
         command += ["-h", "127.0.0.1", "-p", str(self.port)]
-        command += [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        command += [part for name, value in {**SETTINGS, **self.settings}.items() for part in ("-c", f"{name}={value}")]
         with (self.data.parent / "server.log").open("ab") as log:
             self.process = process = subprocess.Popen(
                 command,
@@ -158,6 +160,17 @@ class PostgresServer:
             if self._answers():
                 return
         raise RuntimeError(f"PostgreSQL did not start:\n{self.log()[-4000:]}")
+
+    def follow(self, primary: PostgresServer) -> None:
+        """Become its standby, asynchronous, by a copy of what it has now; `self` must not have been started yet."""
+        how = ["-R", "-X", "stream", "-c", "fast", "--no-sync"]
+        subprocess.run(
+            [self.binaries / "pg_basebackup", "-D", self.data, "-d", primary.url(), *how],
+            check=True,
+            capture_output=True,
+            timeout=60,
+            **other_user(),
+        )
 
     def stop(self, *, immediate: bool = False) -> None:
         """`immediate` leaves the server to crash recovery, like a power cut."""
@@ -226,8 +239,29 @@ def in_own_loop(body: Callable[[], Awaitable[T]]) -> T:
         return thread.submit(asyncio.run, call()).result()
 
 
+REPLICATED = {"wal_level": "replica", "max_wal_senders": "5", "hot_standby": "on"}
+
+
 @contextmanager
-def running_postgres(place: Path | None = None) -> Iterator[PostgresServer]:
+def running_pair() -> Iterator[tuple[PostgresServer, PostgresServer]]:
+    """A primary and an asynchronous standby that has all of it so far: `standby.execute("SELECT pg_promote()")`."""
+    with running_postgres(settings=REPLICATED) as primary:
+        standby = PostgresServer(
+            binaries=primary.binaries,
+            data=primary.data.with_name("standby"),
+            port=free_port(),
+            settings={**REPLICATED, "primary_conninfo": f"host=127.0.0.1 port={primary.port} user=postgres"},
+        )
+        try:
+            standby.follow(primary)
+            standby.start()
+            yield primary, standby
+        finally:
+            standby.stop(immediate=True)
+
+
+@contextmanager
+def running_postgres(place: Path | None = None, settings: dict[str, str] | None = None) -> Iterator[PostgresServer]:
     """A server on a free port for as long as the block lasts; its whole directory is removed at the end.
 
     place: an existing directory to put it in; None: in memory if there is enough, else where temporary files go.
@@ -258,7 +292,7 @@ def running_postgres(place: Path | None = None) -> Iterator[PostgresServer]:
             capture_output=True,
             **other_user(),
         )
-        server = PostgresServer(binaries=binaries, data=data, port=free_port())
+        server = PostgresServer(binaries=binaries, data=data, port=free_port(), settings=settings or {})
         try:
             server.start()
             yield server

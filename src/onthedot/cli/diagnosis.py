@@ -19,6 +19,7 @@ from onthedot.clock import SystemClock
 from onthedot.errors import OnTheDotError, SettingsError, StoreInUse, StoreMissing, StoreUnavailable
 from onthedot.launcher.banner import without_password
 from onthedot.launcher.launch import jobs_file_of
+from onthedot.model.duration import DAY
 from onthedot.settings import Settings, load_settings
 from onthedot.store import Store, open_driver
 from onthedot.store.migrate import check_version
@@ -113,6 +114,8 @@ async def _store(settings: Settings, server: str | None, key: str | None) -> Asy
         store = Store(driver)
         yield _ok("store", f"{shown} answers, tables up to date")
         yield await _durability(store, settings)
+        if (failover := await _failover(store)) is not None:
+            yield failover
         yield await _clocks(store)
         async for finding in _cluster(store, settings):
             yield finding
@@ -149,6 +152,25 @@ async def _durability(store: Store, settings: Settings) -> Finding:
     if "off" in (row["fsync"], row["committed"]):
         return _wrong("fsync", found, "switch both on, or acknowledged jobs may be lost in a crash")
     return _ok("fsync", found)
+
+
+async def _failover(store: Store) -> Finding | None:
+    """Whether PostgreSQL is another one than it was, or the same on another timeline."""
+    rows = await store.driver.read(
+        lambda tx: tx.sql("SELECT system, timeline, previous, changed_at FROM lineage WHERE previous IS NOT NULL")
+    )
+    if not rows:
+        return None
+    since = await store.now() - rows[0]["changed_at"]
+    found = f"{ago(since)} ago, from {rows[0]['previous']} to {rows[0]['system']}/{rows[0]['timeline']}"
+    if since > DAY:
+        return _ok("failover", f"the last one {found}")
+    return _warning(
+        "failover",
+        f"the database failed over or was restored {found}; new ids go on after a gap",
+        "unless replication is synchronous, what was acknowledged last may be missing and at-most-once runs may have"
+        " been repeated: compare `onthedot runs list` with what receivers have",
+    )
 
 
 async def _clocks(store: Store) -> Finding:

@@ -76,6 +76,7 @@ async def open_store(
             await migrate(driver)
         else:
             await _refuse_older(driver)
+        await driver.check_lineage()
     except BaseException:
         await driver.close()
         raise

@@ -112,6 +112,10 @@ class Driver(Protocol):
         """StoreError if the tables that are missing could not be made; makes nothing itself."""
         ...
 
+    async def check_lineage(self) -> None:
+        """After the tables are there: note which history of the database this is (see `postgres.lineage`)."""
+        ...
+
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that writes: committed at the end, rolled back on any exception. Connection trouble comes out
         as StoreUnavailable; deadlocks come out as they are (`write` repeats them)."""

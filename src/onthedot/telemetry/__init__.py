@@ -20,6 +20,7 @@ The emitter never knows who listens, and pays one `if` when nobody does. The eve
 | key.created, key.revoked | key_id, by_key (None: open server), address, (name, scope, of) |
 | node.registered, node.lost, node.left | node, (by) |
 | store.unavailable, store.back, store.refused, store.moved | error |
+| store.failover | before, now (system/timeline), gap: another history of the database; numbers go on after the gap |
 
 Events about jobs and runs carry `tenant`: without it no server-sent event is delivered, so that none can reach
 another tenant.

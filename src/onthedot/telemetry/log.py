@@ -37,6 +37,7 @@ _LEVELS = {
     "store.unavailable": "error",
     "store.back": "info",
     "store.moved": "error",
+    "store.failover": "warning",
 }
 _QUIETER = {"uvicorn.access": logging.WARNING, "asyncio": logging.WARNING, "aiohttp.access": logging.WARNING}
 

@@ -152,6 +152,16 @@ CREATE TABLE jobs (
     PRIMARY KEY (id)
 );
 
+CREATE TABLE lineage (
+    id bigint NOT NULL,
+    system text NOT NULL,
+    timeline bigint NOT NULL,
+    previous text,
+    changed_at bigint,
+    CHECK ((id = 1)),
+    PRIMARY KEY (id)
+);
+
 CREATE TABLE live_logs (
     run_id text COLLATE C NOT NULL,
     tenant bigint NOT NULL,
@@ -281,6 +291,7 @@ CREATE INDEX jobs_ended_one_off ON public.jobs USING btree (ended_at, id) WHERE 
 CREATE UNIQUE INDEX jobs_key ON public.jobs USING btree (tenant, key) WHERE (key IS NOT NULL);
 CREATE INDEX jobs_listed ON public.jobs USING btree (tenant, state, target_type, schedule_kind, ((id + 0)));
 CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id);
+CREATE UNIQUE INDEX lineage_pkey ON public.lineage USING btree (id);
 CREATE UNIQUE INDEX live_logs_pkey ON public.live_logs USING btree (run_id);
 CREATE UNIQUE INDEX meta_pkey ON public.meta USING btree (number);
 CREATE UNIQUE INDEX nodes_pkey ON public.nodes USING btree (id);

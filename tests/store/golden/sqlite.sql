@@ -114,6 +114,14 @@ CREATE TABLE jobs (
     updated_at    INTEGER NOT NULL
 );
 
+CREATE TABLE lineage (
+    id         INTEGER PRIMARY KEY CHECK (id = 1),
+    system     TEXT NOT NULL,
+    timeline   INTEGER NOT NULL,
+    previous   TEXT,
+    changed_at INTEGER
+);
+
 CREATE TABLE live_logs (
     run_id     TEXT PRIMARY KEY,
     tenant     INTEGER NOT NULL,

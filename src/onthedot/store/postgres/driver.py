@@ -20,6 +20,7 @@ from onthedot.store.postgres.arrays import tell_arrays
 from onthedot.store.postgres.connecting import Connector
 from onthedot.store.postgres.hints import CHANNEL, Listener, Notifier
 from onthedot.store.postgres.lending import Lender
+from onthedot.store.postgres.lineage import Lineage
 from onthedot.store.postgres.trouble import AWAY, forbidden, is_again, no_schema, unavailable
 from onthedot.store.queries import Queries
 
@@ -121,22 +122,32 @@ class PostgresDriver:
 
     dialect = "postgres"
 
-    def __init__(self, address: Address, pool: Any, now: str, connector: Connector) -> None:
+    def __init__(self, address: Address, pool: Any, now: str, connector: Connector, lineage: Lineage) -> None:
         self.address = address
         self._connector = connector
+        self._lineage = lineage
+        self._looked_at = 0.0
         self.queries = Queries("postgres", now, now_us=NOW_US if now is NOW else None)
         self._lender = Lender(pool, address.timeout)
         self._notifier = Notifier(self._send)
-        self._settings = f"SET LOCAL idle_in_transaction_session_timeout = {IDLE}"
-        if address.schema is not None:
-            self._settings += f"; SET LOCAL search_path = {address.search_path}"
+        self._settings = _local_settings(address)
         self._listeners: list[Listener] = []
 
     @classmethod
     async def open(cls, url: str, *, now: str | None = None) -> PostgresDriver:
         """`now`: another SQL expression for the database's clock, so that tests can turn it."""
         address = parse_address(url)
-        connector = Connector(address)
+        connector, lineage = Connector(address), Lineage()
+
+        async def begin(connection: Any) -> None:
+            await tell_arrays(connection)
+            if address.pooled:
+                async with connection.transaction():
+                    await connection.execute(_local_settings(address))
+                    await lineage.check(connection)
+            else:
+                await lineage.check(connection)
+
         session = SESSION if address.schema is None else {**SESSION, "search_path": str(address.search_path)}
         try:
             pool = await asyncpg.create_pool(
@@ -148,7 +159,7 @@ class PostgresDriver:
                 command_timeout=address.timeout,
                 statement_cache_size=0 if address.pooled else 500,
                 max_cached_statement_lifetime=0,
-                init=tell_arrays,
+                init=begin,
                 reset=_keep,
                 server_settings={} if address.pooled else session,
             )
@@ -156,7 +167,7 @@ class PostgresDriver:
             raise unavailable(error) from error
         except (asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
             raise StoreError(f"the PostgreSQL store {address.shown()} can't be opened: {error}") from error
-        driver = cls(address, pool, now or NOW, connector)
+        driver = cls(address, pool, now or NOW, connector, lineage)
         try:
             await driver._check_durable()
         except BaseException:
@@ -185,10 +196,26 @@ class PostgresDriver:
 
     @asynccontextmanager
     async def _begun(self, connection: Any) -> AsyncIterator[Transaction]:
-        async with connection.transaction():
-            if self.address.pooled:  # a pooler hands connections on: a setting of the session would go astray
-                await connection.execute(self._settings)
-            yield PostgresTransaction(connection, self.queries, self.address.timeout)
+        try:
+            async with connection.transaction():
+                if self.address.pooled:  # a pooler hands connections on: a setting of the session would go astray
+                    await connection.execute(self._settings)
+                    await self._look_at_lineage(connection)
+                yield PostgresTransaction(connection, self.queries, self.address.timeout)
+        except BaseException:
+            self._looked_at = 0.0
+            raise
+
+    async def _look_at_lineage(self, connection: Any) -> None:
+        """A pooler connects again without telling us: once a second, and after trouble, is asked where we are."""
+        now = asyncio.get_running_loop().time()
+        if now - self._looked_at >= 1:
+            self._looked_at = now
+            await self._lineage.check(connection)
+
+    async def check_lineage(self) -> None:
+        async with self._lender.lend() as connection, self._begun(connection):
+            await self._lineage.check(connection)
 
     async def write(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
         return await self.at_once(body)
@@ -320,6 +347,12 @@ class PostgresDriver:
             await listener.close()
         self._listeners.clear()
         await self._lender.close()
+
+
+def _local_settings(address: Address) -> str:
+    """What SESSION can't say behind a pooler."""
+    path = "" if address.schema is None else f"; SET LOCAL search_path = {address.search_path}"
+    return f"SET LOCAL idle_in_transaction_session_timeout = {IDLE}{path}"
 
 
 async def _keep(connection: Any) -> None:

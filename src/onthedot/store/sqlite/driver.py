@@ -104,6 +104,9 @@ class SqliteDriver:
     async def check_room(self) -> None:
         """Who could open the file can write it."""
 
+    async def check_lineage(self) -> None:
+        """A file has one history."""
+
     def transaction(self) -> _Turn:
         return _Turn(self._turn, self._writer, self.queries, self._commit)
 
