@@ -9,6 +9,7 @@ from onthedot.api.context import Connection, service_of
 from onthedot.api.operations import Access, Req, operation_of
 from onthedot.api.origin import from_elsewhere, host_is_loopback
 from onthedot.api.problems import HttpProblem
+from onthedot.api.queries import read_query
 from onthedot.errors import Forbidden, StoreUnavailable, Unauthorized
 from onthedot.model.key import SCOPES
 from onthedot.service import Principal, Session
@@ -54,6 +55,8 @@ async def guard(connection: Req) -> None:
             allowed = connection.app.state["allowed"][connection.scope["path_template"]]
             raise HttpProblem(405, f"this address takes {allowed}", {"allow": allowed})
         raise Forbidden("this route does not say who may call it, so nobody may")
+    if declared.listed and not declared.query:  # what is asked of a route that takes no parameters is not done
+        read_query(connection.scope.get("query_string", b""), ())
     if declared.access == "public":
         if method not in SAFE_METHODS:
             refuse_elsewhere(connection)

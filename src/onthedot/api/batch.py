@@ -58,7 +58,7 @@ async def create_jobs(request: Req) -> ASGIResponse:
     if len(items) > BATCH_LIMIT:
         raise TooLarge(f"a batch has at most {BATCH_LIMIT} jobs, this one has {len(items)}")
     specs = [spec async for spec in _decode(items, clock)]
-    done = await service_of(request).create_many(tenant_of(request), specs, idempotency_key(request))
+    done = await service_of(request).create_many(tenant_of(request), specs, await idempotency_key(request))
     return answers.json([_answer(item) for item in done])
 
 

@@ -12,15 +12,21 @@ from onthedot.api.problems import HttpProblem
 from onthedot.api.whole import Whole
 from onthedot.errors import Invalid, TooLarge, Unreadable
 from onthedot.model.decoding import decode_json
+from onthedot.model.struct import Strict
 
-__all__ = ["NDJSON_MEDIA", "media_of", "read_body", "read_json", "read_optional_json"]
+__all__ = ["NDJSON_MEDIA", "Nothing", "media_of", "read_body", "read_json", "read_optional_json", "sent_with"]
 
 T = TypeVar("T")
 READ_SECONDS = 30.0
 SMALL = 64 * 1024  # not worth the counting
+_BODY = "onthedot.body"
 NDJSON_MEDIA = ("application/x-ndjson", "application/jsonl", "application/x-jsonlines")
 # What tools send when nobody told them: curl -d says urlencoded, fetch() says text/plain. The body is JSON anyway.
 _UNSPOKEN = ("", "application/x-www-form-urlencoded", "text/plain", "application/octet-stream")
+
+
+class Nothing(Strict, frozen=True):
+    """A verb that needs to be told nothing more: no body, or an empty object."""
 
 
 async def read_json(request: Req | Whole, kind: type[T]) -> T:
@@ -53,6 +59,17 @@ async def read_body(request: Req | Whole) -> bytes:
             408, f"the body did not arrive within {READ_SECONDS:.0f} s", {"connection": "close"}
         ) from None
     asked_again()
+    scope: Any = request.scope
+    scope[_BODY] = body
+    return body
+
+
+def sent_with(request: Req | Whole) -> bytes:
+    """The body that was read, as it was sent; empty if none was."""
+    if isinstance(request, Whole):
+        return request.body
+    scope: Any = request.scope
+    body: bytes = scope.get(_BODY, b"")
     return body
 
 

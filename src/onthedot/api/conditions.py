@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 
+from onthedot.api.context import service_of, tenant_of
+from onthedot.api.operations import Req
 from onthedot.errors import Invalid, VersionMismatch
 from onthedot.model.job import JobView
 
-__all__ = ["parse_if_match", "version_wanted"]
+__all__ = ["parse_if_match", "version_named", "version_wanted"]
 
 _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 
@@ -42,3 +44,10 @@ async def version_wanted(header: str | None, read: Callable[[], Awaitable[JobVie
     if current not in versions:
         raise VersionMismatch(f"the job is at version {current}")
     return current
+
+
+async def version_named(request: Req, job_id: int) -> int | None:
+    """The version that this job must have for the verb to be carried out; None: any."""
+    return await version_wanted(
+        request.headers.get("if-match"), lambda: service_of(request).get_job(tenant_of(request), job_id)
+    )

@@ -59,7 +59,7 @@ async def redrive(request: Req) -> ASGIResponse:
     """
     asked = await read_optional_json(request, Redrive)
     made = await service_of(request).redrive(
-        tenant_of(request), asked.ids, asked.job_id, asked.limit, idempotency_key(request)
+        tenant_of(request), asked.ids, asked.job_id, asked.limit, await idempotency_key(request)
     )
     return answers.json(NewRuns(made), 201)
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from onthedot.api.operations import Req
+import asyncio
+import hashlib
+
+from onthedot.api.bodies import sent_with
+from onthedot.api.operations import KIB, Req
 from onthedot.errors import Invalid
+from onthedot.service import Repeat
 
 __all__ = ["LONGEST_KEY", "idempotency_key"]
 
 LONGEST_KEY = 200
+LONG_BODY = 256 * KIB
+"""Above it a body counts as it was written, byte for byte: to read 16 MB of JSON and to write it again in order would
+hold the loop for longer than anything may."""
 
 
-def idempotency_key(request: Req) -> str | None:
-    """The header's value, or None if it was not sent."""
+async def idempotency_key(request: Req) -> Repeat | None:
+    """The header's value with the body that came with it, which was read before; None if the header was not sent."""
     key: str | None = request.headers.get("idempotency-key")
     if key is None:
         return None
@@ -22,4 +30,7 @@ def idempotency_key(request: Req) -> str | None:
             given=key[:200],
             accepted=f"1 to {LONGEST_KEY} printable ASCII characters",
         )
-    return key
+    sent = sent_with(request)
+    if len(sent) > LONG_BODY:
+        sent = await asyncio.to_thread(lambda: hashlib.sha256(sent).digest())
+    return Repeat(key, sent)

@@ -8,7 +8,7 @@ from onthedot.api.operations import Req
 from onthedot.errors import Invalid, NotFound
 from onthedot.model.job import KEY_PATTERN
 
-__all__ = ["RUN_ID_PATTERN", "job_id_of", "job_key_of", "run_id_of", "whole_id"]
+__all__ = ["RUN_ID_PATTERN", "job_id_of", "job_key_of", "job_of_run", "run_id_of", "whole_id"]
 
 RUN_ID_PATTERN = r"[0-9]{1,19}-[0-9]{1,15}(?:-[mbr][0-9]{1,19})?"
 _LARGEST = 2**63 - 1
@@ -31,6 +31,11 @@ def run_id_of(request: Req) -> str:
     if not re.fullmatch(RUN_ID_PATTERN, given, re.ASCII):
         raise NotFound(f"there is no run {given[:100]!r}")
     return given
+
+
+def job_of_run(run_id: str) -> int:
+    """The job whose run it is."""
+    return int(run_id.partition("-")[0])
 
 
 def job_key_of(request: Req) -> str:

@@ -8,11 +8,12 @@ import msgspec
 from litestar.response.base import ASGIResponse
 
 from onthedot.api import answers
-from onthedot.api.bodies import read_json
+from onthedot.api.bodies import Nothing, read_json, read_optional_json
+from onthedot.api.conditions import version_named
 from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.idempotency import idempotency_key
-from onthedot.api.identifiers import job_id_of
-from onthedot.api.operations import Req, operation
+from onthedot.api.on_job import on_job
+from onthedot.api.operations import Req
 from onthedot.api.queries import instant, read_query
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
@@ -42,76 +43,122 @@ class NewRuns(msgspec.Struct, frozen=True, omit_defaults=True):
     slots: list[str] | None = None
 
 
-@operation(
-    "POST", "/v1/jobs/{job_id}/run", "write", group="Jobs", answers={201: RunView}, problems=(409,), idempotent=True
+@on_job(
+    "POST",
+    "run",
+    "write",
+    body=Nothing,
+    body_required=False,
+    answers={201: RunView},
+    problems=(409,),
+    idempotent=True,
+    conditional=True,
 )
-async def run_job(request: Req) -> ASGIResponse:
+async def run_job(request: Req, job_id: int) -> ASGIResponse:
     """Run a job now.
 
     Beside its schedule; paused and ended jobs run too.
     """
-    run = await service_of(request).run_job(tenant_of(request), job_id_of(request), idempotency_key(request))
+    await read_optional_json(request, Nothing)
+    run = await service_of(request).run_job(
+        tenant_of(request), job_id, await idempotency_key(request), await version_named(request, job_id)
+    )
     return answers.json(run, 201, {"location": f"/v1/runs/{run.id}"})
 
 
-@operation("POST", "/v1/jobs/{job_id}/pause", "write", group="Jobs", answers={200: JobView}, problems=(409,), etag=True)
-async def pause_job(request: Req) -> ASGIResponse:
+@on_job(
+    "POST",
+    "pause",
+    "write",
+    body=Nothing,
+    body_required=False,
+    answers={200: JobView},
+    problems=(409,),
+    idempotent=True,
+    conditional=True,
+    etag=True,
+)
+async def pause_job(request: Req, job_id: int) -> ASGIResponse:
     """Pause a job.
 
     Nothing of it starts any more but an explicit run.
     """
-    return answers.job_answer(await service_of(request).pause_job(tenant_of(request), job_id_of(request)))
+    await read_optional_json(request, Nothing)
+    job = await service_of(request).pause_job(
+        tenant_of(request), job_id, await version_named(request, job_id), await idempotency_key(request)
+    )
+    return answers.job_answer(job)
 
 
-@operation(
-    "POST", "/v1/jobs/{job_id}/resume", "write", group="Jobs", answers={200: JobView}, problems=(409,), etag=True
+@on_job(
+    "POST",
+    "resume",
+    "write",
+    body=Nothing,
+    body_required=False,
+    answers={200: JobView},
+    problems=(409,),
+    idempotent=True,
+    conditional=True,
+    etag=True,
 )
-async def resume_job(request: Req) -> ASGIResponse:
+async def resume_job(request: Req, job_id: int) -> ASGIResponse:
     """Resume a job.
 
     Slots that passed meanwhile are not made up for.
     """
-    return answers.job_answer(await service_of(request).resume_job(tenant_of(request), job_id_of(request)))
+    await read_optional_json(request, Nothing)
+    job = await service_of(request).resume_job(
+        tenant_of(request), job_id, await version_named(request, job_id), await idempotency_key(request)
+    )
+    return answers.job_answer(job)
 
 
-@operation(
+@on_job(
     "POST",
-    "/v1/jobs/{job_id}/backfill",
+    "backfill",
     "write",
-    group="Jobs",
     body=Backfill,
     answers={200: NewRuns, 201: NewRuns},
     problems=(409,),
     idempotent=True,
+    conditional=True,
     example={"start": "2026-03-01T00:00:00Z", "end": "2026-03-08T00:00:00Z"},
 )
-async def backfill_job(request: Req) -> ASGIResponse:
+async def backfill_job(request: Req, job_id: int) -> ASGIResponse:
     """Backfill a job.
 
     Runs the slots of a past time span that were not done. With `dry_run` it answers 200 with those slots, and changes
     nothing.
     """
-    job_id, asked = job_id_of(request), await read_json(request, Backfill)
+    asked = await read_json(request, Backfill)
     if asked.dry_run:
         slots = await service_of(request).slots_to_backfill(
             tenant_of(request), job_id, asked.start, asked.end, asked.force, asked.limit
         )
         return answers.json(NewRuns([], slots))
     made = await service_of(request).backfill_job(
-        tenant_of(request), job_id, asked.start, asked.end, asked.force, asked.limit, idempotency_key(request)
+        tenant_of(request),
+        job_id,
+        asked.start,
+        asked.end,
+        asked.force,
+        asked.limit,
+        await idempotency_key(request),
+        await version_named(request, job_id),
     )
     return answers.json(NewRuns(made), 201)
 
 
-@operation("GET", "/v1/jobs/{job_id}/explain", "read", group="Jobs", query=AT, answers={200: Explanation})
-async def explain_job(request: Req) -> ASGIResponse:
+@on_job("GET", "explain", "read", query=AT, answers={200: Explanation})
+async def explain_job(request: Req, job_id: int) -> ASGIResponse:
     """Explain a job at an instant.
 
     Why it fired, did not fire, or will fire then.
     """
     at = read_query(request.scope["query_string"], AT)["at"]
     moment = format_instant(context_of(request).clock.now_ms() if at is None else at)
-    return answers.json(await service_of(request).explain(tenant_of(request), job_id_of(request), moment))
+    return answers.json(await service_of(request).explain(tenant_of(request), job_id, moment))
 
 
-routes = [run_job, pause_job, resume_job, backfill_job, explain_job]
+routes = [*run_job, *pause_job, *resume_job, *backfill_job, *explain_job]

@@ -59,7 +59,7 @@ async def create_job(request: Req) -> ASGIResponse:
     It is durable when the answer arrives. A `key` that is taken answers 409.
     """
     spec = await read_json(request, JobSpec)
-    job = await service_of(request).create_job(tenant_of(request), spec, idempotency_key(request))
+    job = await service_of(request).create_job(tenant_of(request), spec, await idempotency_key(request))
     return job_created(job)
 
 

@@ -19,7 +19,9 @@ __all__ = ["openapi_document"]
 
 INTRODUCTION = (
     "Times are RFC 3339 in UTC with milliseconds. Errors are problem documents (RFC 9457). Lists are pages: follow "
-    "`next`. POSTs that create honour `Idempotency-Key` for 24 hours; updates honour `If-Match` with the job's ETag."
+    "`next`. POSTs honour `Idempotency-Key` for 24 hours; updates and verbs honour `If-Match` with the job's ETag. "
+    "What is unknown in a query or a body is refused. A change whose client has hung up, or that could not be carried "
+    "out within 30 s, writes nothing (503)."
 )
 PATH_PARAMS: dict[str, dict[str, Any]] = {
     "job_id": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1},
@@ -130,8 +132,7 @@ def _problem_statuses(declared: Operation) -> set[int]:
         statuses.add(404)
     if declared.body is not None:
         statuses |= {404, 408, 413, 415, 422}
-    if declared.query or declared.idempotent or declared.conditional or "{key}" in declared.path:
-        statuses.add(422)
+    statuses.add(422)  # a parameter that nobody knows
     if declared.conditional:
         statuses.add(412)
     return statuses

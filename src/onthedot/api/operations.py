@@ -18,7 +18,7 @@ from onthedot.api.problems import Problem
 from onthedot.api.queries import Param
 from onthedot.model.key import Scope
 
-__all__ = ["KIB", "MIB", "Access", "Handler", "Operation", "Req", "operation", "operation_of"]
+__all__ = ["KIB", "MIB", "Access", "Handler", "Method", "Operation", "Req", "operation", "operation_of"]
 
 KIB, MIB = 1024, 1024 * 1024
 Access = Literal["public"] | Scope

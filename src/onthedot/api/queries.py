@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from onthedot.errors import FieldProblem, Invalid
+from onthedot.model.accepted import known_names
 from onthedot.model.instant import parse_rfc3339
 
 __all__ = ["Param", "choice", "flag", "instant", "read_query", "text", "whole"]
@@ -94,7 +95,7 @@ def read_query(raw: bytes, params: tuple[Param, ...]) -> dict[str, Any]:
     for name, value in _pairs(raw):
         param = known.get(name)
         if param is None:
-            accepted = ", ".join(known) or "no parameters"
+            accepted = known_names(name, known, "no parameters")
             problems.append(
                 FieldProblem(path=_brief(name), message="unknown parameter", given=_brief(value), accepted=accepted)
             )

@@ -9,10 +9,13 @@ from litestar.response.streaming import ASGIStreamingResponse
 
 from onthedot.api import answers
 from onthedot.api.auth import still_may_listen
+from onthedot.api.bodies import Nothing, read_optional_json
+from onthedot.api.conditions import version_named
 from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.idempotency import idempotency_key
-from onthedot.api.identifiers import job_id_of, run_id_of
+from onthedot.api.identifiers import job_of_run, run_id_of
 from onthedot.api.log_stream import LogStream
+from onthedot.api.on_job import on_job
 from onthedot.api.operations import Req, operation
 from onthedot.api.paging import PAGING, RunList, page_answer
 from onthedot.api.problems import HttpProblem
@@ -43,13 +46,13 @@ async def list_runs(request: Req) -> ASGIResponse:
     return page_answer(request, await service_of(request).list_runs(tenant_of(request), RunFilter(**asked)))
 
 
-@operation("GET", "/v1/jobs/{job_id}/runs", "read", group="Runs", query=OF_A_JOB, answers={200: RunList})
-async def list_job_runs(request: Req) -> ASGIResponse:
+@on_job("GET", "runs", "read", group="Runs", query=OF_A_JOB, answers={200: RunList})
+async def list_job_runs(request: Req, job_id: int) -> ASGIResponse:
     """List a job's runs.
 
     The history of a job that was deleted can still be read through `/v1/runs?job_id=`.
     """
-    service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
+    service, tenant = service_of(request), tenant_of(request)
     asked = read_query(request.scope["query_string"], OF_A_JOB)
     await service.get_job(tenant, job_id)
     return page_answer(request, await service.list_runs(tenant, RunFilter(job_id=job_id, **asked)))
@@ -85,25 +88,52 @@ async def run_logs(request: Req) -> ASGIResponse:
     return ASGIStreamingResponse(iterator=following, media_type="text/event-stream")
 
 
-@operation("POST", "/v1/runs/{run_id}/cancel", "write", group="Runs", answers={202: RunView}, problems=(409,))
+@operation(
+    "POST",
+    "/v1/runs/{run_id}/cancel",
+    "write",
+    group="Runs",
+    body=Nothing,
+    body_required=False,
+    answers={202: RunView},
+    problems=(409,),
+    idempotent=True,
+    conditional=True,
+)
 async def cancel_run(request: Req) -> ASGIResponse:
     """Cancel a run.
 
-    At once if it waits, by an order to its node if it executes.
+    At once if it waits, by an order to its node if it executes. `If-Match` names the version of its job.
     """
-    return answers.json(await service_of(request).cancel_run(tenant_of(request), run_id_of(request)), 202)
+    run_id, _ = run_id_of(request), await read_optional_json(request, Nothing)
+    run = await service_of(request).cancel_run(
+        tenant_of(request), run_id, await idempotency_key(request), await version_named(request, job_of_run(run_id))
+    )
+    return answers.json(run, 202)
 
 
 @operation(
-    "POST", "/v1/runs/{run_id}/retry", "write", group="Runs", answers={201: RunView}, problems=(409,), idempotent=True
+    "POST",
+    "/v1/runs/{run_id}/retry",
+    "write",
+    group="Runs",
+    body=Nothing,
+    body_required=False,
+    answers={201: RunView},
+    problems=(409,),
+    idempotent=True,
+    conditional=True,
 )
 async def retry_run(request: Req) -> ASGIResponse:
     """Retry a run.
 
-    Its slot once more, as a new run: what is finished never changes.
+    Its slot once more, as a new run: what is finished never changes. `If-Match` names the version of its job.
     """
-    run = await service_of(request).retry_run(tenant_of(request), run_id_of(request), idempotency_key(request))
+    run_id, _ = run_id_of(request), await read_optional_json(request, Nothing)
+    run = await service_of(request).retry_run(
+        tenant_of(request), run_id, await idempotency_key(request), await version_named(request, job_of_run(run_id))
+    )
     return answers.json(run, 201, {"location": f"/v1/runs/{run.id}"})
 
 
-routes = [list_runs, list_job_runs, get_run, run_logs, cancel_run, retry_run]
+routes = [list_runs, *list_job_runs, get_run, run_logs, cancel_run, retry_run]

@@ -11,6 +11,7 @@ from onthedot.api import answers
 from onthedot.api.batch import BREATH
 from onthedot.api.bodies import read_json
 from onthedot.api.context import context_of, service_of, tenant_of
+from onthedot.api.idempotency import idempotency_key
 from onthedot.api.operations import MIB, Req, operation
 from onthedot.clock import Clock
 from onthedot.errors import FieldProblem, Invalid
@@ -50,6 +51,7 @@ class _Envelope(Strict, frozen=True, kw_only=True):
     body=Sync,
     answers={200: SyncReport},
     problems=(409,),
+    idempotent=True,
     limit=16 * MIB,
     example={
         "source": "jobs.json",
@@ -65,7 +67,9 @@ async def sync_jobs(request: Req) -> ASGIResponse:
     """
     asked = await read_json(request, _Envelope)
     specs = await _decode(asked.jobs, context_of(request).clock)
-    report = await service_of(request).sync(tenant_of(request), asked.source, specs, asked.prune, asked.dry_run)
+    report = await service_of(request).sync(
+        tenant_of(request), asked.source, specs, asked.prune, asked.dry_run, await idempotency_key(request)
+    )
     return answers.json(report)
 
 

@@ -32,7 +32,7 @@ async def create_timer(request: Req) -> ASGIResponse:
     When it expires, one POST goes to the URL.
     """
     spec = await read_json(request, TimerSpec)
-    timer = await service_of(request).create_timer(tenant_of(request), spec, idempotency_key(request))
+    timer = await service_of(request).create_timer(tenant_of(request), spec, await idempotency_key(request))
     return timer_created(timer)
 
 

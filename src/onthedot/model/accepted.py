@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import types
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
 from onthedot.model.duration import ACCEPTED_DURATIONS, Duration
 
-__all__ = ["accepted", "basic", "members"]
+__all__ = ["accepted", "basic", "known_names", "members"]
 
 _PLAIN = {str: "text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
 
@@ -17,8 +19,16 @@ _PLAIN = {str: "text", int: "a whole number", float: "a number", bool: "true or 
 def members(kind: Any) -> list[Any]:
     """The members of a union, flat; of any other type itself alone."""
     if isinstance(kind, types.UnionType) or get_origin(kind) is Union:
-        return [member for part in get_args(kind) for member in members(part)]
+        parts = [part for part in get_args(kind) if part is not msgspec.UnsetType]  # a field that may be left out
+        return [member for part in parts for member in members(part)]
     return [kind]
+
+
+def known_names(given: str, known: Iterable[str], nothing: str = "nothing") -> str:
+    """What could have been written instead of `given`, the nearest first."""
+    names = list(known)
+    close = difflib.get_close_matches(given[:100], names, n=1)
+    return ", ".join([f"perhaps {close[0]}; all there are: {names[0]}", *names[1:]] if close else names) or nothing
 
 
 def basic(kind: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from onthedot.errors import FieldProblem
-from onthedot.model.accepted import accepted, basic, members
+from onthedot.model.accepted import accepted, basic, known_names, members
 from onthedot.model.duration import Duration
 from onthedot.model.hazards import child
 from onthedot.model.target import NOT_BUILT, TARGET_TYPES
@@ -57,7 +57,7 @@ def _fields(value: dict[str, Any], structs: list[type[msgspec.Struct]], path: st
         if name in fields:
             found += mistakes(item, fields[name].type, child(path, name))
         elif name != tag_field:
-            known = ", ".join(fields)
+            known = known_names(name, fields)
             found.append(
                 FieldProblem(path=child(path, name), message="unknown field", given=brief(item), accepted=known)
             )

@@ -6,6 +6,7 @@ from onthedot.service.cluster import Health
 from onthedot.service.jobs import BATCH_LIMIT
 from onthedot.service.keys import DEFAULT_TENANT, Principal, Session
 from onthedot.service.previews import preview_schedule
+from onthedot.service.repeats import Repeat
 from onthedot.service.service import Service
 from onthedot.service.trust import Trust
 
@@ -14,6 +15,7 @@ __all__ = [
     "DEFAULT_TENANT",
     "Health",
     "Principal",
+    "Repeat",
     "Service",
     "Session",
     "Trust",

@@ -19,7 +19,8 @@ from onthedot.model.target import WebhookTarget
 from onthedot.service.checking import check_job, gather
 from onthedot.service.group import GROUP_LIMIT
 from onthedot.service.merge_patch import patched
-from onthedot.service.wired import Wired, idempotency
+from onthedot.service.repeats import IdempotencyKey, idempotency
+from onthedot.service.wired import Wired
 from onthedot.store import Idempotency, JobFilter, NewJob, Page, SyncReport
 from onthedot.store.asking import ASKER, PATIENCE, Asker
 from onthedot.store.records import keep_secret
@@ -36,8 +37,8 @@ _log = logging.getLogger("onthedot.service")
 
 
 class JobVerbs(Wired):
-    async def create_job(self, tenant: int, spec: JobSpec, idempotency_key: str | None = None) -> JobView:
-        repeat = idempotency("jobs", idempotency_key, spec)
+    async def create_job(self, tenant: int, spec: JobSpec, idempotency_key: IdempotencyKey | None = None) -> JobView:
+        repeat = idempotency("jobs", idempotency_key, body=spec)
         try:
             check_job(spec, self.targets, now=await self.time.now())
         except Invalid:
@@ -88,7 +89,7 @@ class JobVerbs(Wired):
         return NewJob(tenant=tenant, spec=spec, idempotency=repeat, asker=asker, until=until)
 
     async def create_many(
-        self, tenant: int, specs: Sequence[JobSpec | OnTheDotError], idempotency_key: str | None = None
+        self, tenant: int, specs: Sequence[JobSpec | OnTheDotError], idempotency_key: IdempotencyKey | None = None
     ) -> list[JobView | OnTheDotError]:
         """One durable answer per item, in order; a wrong item does not stop the others.
 
@@ -207,7 +208,13 @@ class JobVerbs(Wired):
         await self.hint_orders()
 
     async def sync(
-        self, tenant: int, source: str, specs: Sequence[JobSpec], prune: bool = False, dry_run: bool = False
+        self,
+        tenant: int,
+        source: str,
+        specs: Sequence[JobSpec],
+        prune: bool = False,
+        dry_run: bool = False,
+        idempotency_key: IdempotencyKey | None = None,
     ) -> SyncReport:
         """Make the jobs of `source` what the file says. One wrong job and nothing is applied."""
         problems: list[FieldProblem] = []
@@ -222,7 +229,8 @@ class JobVerbs(Wired):
         if problems:
             raise Invalid(problems)
         settled = [self._settled(spec) for spec in specs]
-        report = await self.store.sync_jobs(tenant, source, settled, prune=prune, dry_run=dry_run)
+        repeat = idempotency("sync", idempotency_key, source, body=(specs, prune, dry_run))
+        report = await self.store.sync_jobs(tenant, source, settled, prune=prune, dry_run=dry_run, idempotency=repeat)
         if not dry_run and (report.created or report.updated or report.removed):
             emit("job.changed", tenant=tenant, source=source)
             await self.hint_now()
@@ -273,12 +281,13 @@ def _with_timeout(policy: Policy, seconds: float) -> Policy:
     return msgspec.structs.replace(policy, timeout=Duration(round(seconds * SECOND)))
 
 
-def _placed(key: str | None, specs: Sequence[JobSpec | OnTheDotError]) -> list[Idempotency | None]:
+def _placed(key: IdempotencyKey | None, specs: Sequence[JobSpec | OnTheDotError]) -> list[Idempotency | None]:
     """What each item of a batch is recognised by: its place, and what the whole batch said."""
-    if key is None:
+    said = [spec if isinstance(spec, JobSpec) else str(spec) for spec in specs] if isinstance(key, str) else None
+    whole = idempotency("batch", key, body=said)
+    if whole is None:
         return [None] * len(specs)
-    whole = idempotency("batch", key, [spec if isinstance(spec, JobSpec) else str(spec) for spec in specs])
     return [
-        None if whole is None or not isinstance(spec, JobSpec) else Idempotency(f"{key}#{place}", whole.fingerprint)
+        Idempotency(f"{whole.key}#{place}", whole.fingerprint) if isinstance(spec, JobSpec) else None
         for place, spec in enumerate(specs)
     ]

@@ -8,7 +8,8 @@ from onthedot.errors import Invalid
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.job import JobView
 from onthedot.model.run import RunView
-from onthedot.service.wired import Wired, idempotency
+from onthedot.service.repeats import IdempotencyKey, idempotency
+from onthedot.service.wired import Wired
 from onthedot.store import Page, RunFilter
 from onthedot.telemetry import emit
 
@@ -18,21 +19,38 @@ BACKFILL_LIMIT = 1000
 
 
 class RunVerbs(Wired):
-    async def pause_job(self, tenant: int, job_id: int) -> JobView:
-        job = await self.store.pause_job(tenant, job_id)
+    async def pause_job(
+        self,
+        tenant: int,
+        job_id: int,
+        if_match: int | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+    ) -> JobView:
+        repeat = idempotency("pause", idempotency_key, job_id)
+        job = await self.store.pause_job(tenant, job_id, if_match=if_match, idempotency=repeat)
         emit("job.changed", tenant=tenant, job_id=job_id)
         await self.hint_orders()
         return job
 
-    async def resume_job(self, tenant: int, job_id: int) -> JobView:
-        job = await self.store.resume_job(tenant, job_id)
+    async def resume_job(
+        self, tenant: int, job_id: int, if_match: int | None = None, idempotency_key: IdempotencyKey | None = None
+    ) -> JobView:
+        repeat = idempotency("resume", idempotency_key, job_id)
+        job = await self.store.resume_job(tenant, job_id, if_match=if_match, idempotency=repeat)
         emit("job.changed", tenant=tenant, job_id=job_id)
         await self.hint(job)
         return job
 
-    async def run_job(self, tenant: int, job_id: int, idempotency_key: str | None = None) -> RunView:
+    async def run_job(
+        self,
+        tenant: int,
+        job_id: int,
+        idempotency_key: IdempotencyKey | None = None,
+        if_match: int | None = None,
+    ) -> RunView:
         """One run now, beside the schedule; also of a paused or ended job."""
-        run = await self.store.run_job(tenant, job_id, idempotency=idempotency("run", idempotency_key, job_id))
+        repeat = idempotency("run", idempotency_key, job_id)
+        run = await self.store.run_job(tenant, job_id, if_match=if_match, idempotency=repeat)
         await self.hint_now()
         return run
 
@@ -44,13 +62,14 @@ class RunVerbs(Wired):
         end: str,
         force: bool = False,
         limit: int = BACKFILL_LIMIT,
-        idempotency_key: str | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+        if_match: int | None = None,
     ) -> list[str]:
         """Run the slots from `start` to `end` (RFC 3339) that were not done. Answers the ids of the new runs."""
         first, last = _span(start, end)
-        repeat = idempotency("backfill", idempotency_key, (job_id, start, end, force, limit))
+        repeat = idempotency("backfill", idempotency_key, job_id, body=(start, end, force, limit))
         ids = await self.store.backfill_job(
-            tenant, job_id, start=first, end=last, force=force, limit=limit, idempotency=repeat
+            tenant, job_id, start=first, end=last, force=force, limit=limit, if_match=if_match, idempotency=repeat
         )
         if ids:
             await self.hint_now()
@@ -73,14 +92,20 @@ class RunVerbs(Wired):
     async def run_logs(self, tenant: int, run_id: str) -> str | None:
         return await self.store.run_logs(tenant, run_id)
 
-    async def cancel_run(self, tenant: int, run_id: str) -> RunView:
-        run = await self.store.cancel_run(tenant, run_id)
+    async def cancel_run(
+        self, tenant: int, run_id: str, idempotency_key: IdempotencyKey | None = None, if_match: int | None = None
+    ) -> RunView:
+        repeat = idempotency("cancel", idempotency_key, run_id)
+        run = await self.store.cancel_run(tenant, run_id, if_match=if_match, idempotency=repeat)
         await self.hint_orders()
         return run
 
-    async def retry_run(self, tenant: int, run_id: str, idempotency_key: str | None = None) -> RunView:
+    async def retry_run(
+        self, tenant: int, run_id: str, idempotency_key: IdempotencyKey | None = None, if_match: int | None = None
+    ) -> RunView:
         """A new run of the same slot: a terminal run never changes."""
-        run = await self.store.retry_run(tenant, run_id, idempotency=idempotency("retry", idempotency_key, run_id))
+        repeat = idempotency("retry", idempotency_key, run_id)
+        run = await self.store.retry_run(tenant, run_id, if_match=if_match, idempotency=repeat)
         await self.hint_now()
         return run
 
@@ -95,10 +120,10 @@ class RunVerbs(Wired):
         ids: Sequence[str] | None = None,
         job_id: int | None = None,
         limit: int = 1000,
-        idempotency_key: str | None = None,
+        idempotency_key: IdempotencyKey | None = None,
     ) -> list[str]:
         """New runs for the named dead letters, those of one job, or all of them. Answers the ids of the new runs."""
-        repeat = idempotency("redrive", idempotency_key, (ids, job_id, limit))
+        repeat = idempotency("redrive", idempotency_key, body=(ids, job_id, limit))
         new = await self.store.redrive(tenant, ids=ids, job_id=job_id, limit=limit, idempotency=repeat)
         if new:
             await self.hint_now()

@@ -15,7 +15,7 @@ from onthedot.model.target import WebhookTarget
 from onthedot.model.timer import TimerSpec, TimerView
 from onthedot.service.checking import check_job
 from onthedot.service.jobs import JobVerbs
-from onthedot.service.wired import idempotency
+from onthedot.service.repeats import IdempotencyKey, idempotency
 from onthedot.store.asking import Asker
 
 __all__ = ["TimerVerbs", "job_of_timer"]
@@ -25,7 +25,9 @@ WRITTEN_AS = {"target.url": "url", "schedule.in": "seconds"}  # a timer's user k
 
 
 class TimerVerbs(JobVerbs):
-    async def create_timer(self, tenant: int, timer: TimerSpec, idempotency_key: str | None = None) -> TimerView:
+    async def create_timer(
+        self, tenant: int, timer: TimerSpec, idempotency_key: IdempotencyKey | None = None
+    ) -> TimerView:
         spec = job_of_timer(timer)
         try:
             check_job(spec, self.targets, now=await self.time.now())
@@ -36,7 +38,7 @@ class TimerVerbs(JobVerbs):
                     for problem in invalid.problems
                 ]
             ) from None
-        job = await self.create_checked(tenant, spec, idempotency("timers", idempotency_key, timer))
+        job = await self.create_checked(tenant, spec, idempotency("timers", idempotency_key, body=timer))
         return self._view(job, int(spec.schedule.in_ or 0), await self.time.now())
 
     def take_timer(

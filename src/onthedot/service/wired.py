@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from onthedot.clock import Clock
-from onthedot.model.decoding import encode_json
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
 from onthedot.service.checking import TargetRules
 from onthedot.service.database_time import DatabaseTime
 from onthedot.service.group import CreateGroup
 from onthedot.settings import Settings
-from onthedot.store import Idempotency, Store
+from onthedot.store import Store
 
-__all__ = ["Wired", "idempotency"]
+__all__ = ["Wired"]
 
 
 class Wired:
@@ -46,10 +43,3 @@ class Wired:
     async def hint_orders(self) -> None:
         """There is something for the owner of a run to read: a cancel or a recall."""
         await self.store.notify("orders")
-
-
-def idempotency(verb: str, key: str | None, body: object) -> Idempotency | None:
-    """What a repeat is recognised by. The verb is part of it: one key can't answer for two kinds of request."""
-    if key is None:
-        return None
-    return Idempotency(key, hashlib.sha256(verb.encode() + b"\x00" + encode_json(body)).hexdigest())

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from onthedot.errors import Conflict, Invalid
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobRecord
 from onthedot.model.run import RunView, run_id
 from onthedot.plan import timetable_of
-from onthedot.store.changing import Locked, lock
+from onthedot.store.changing import Locked, lock, refuse_other_version
 from onthedot.store.driver import Rows, Transaction
-from onthedot.store.idempotency import Idempotency, claim_keys, once
+from onthedot.store.idempotency import Idempotency, once
 from onthedot.store.numbers import take_run_numbers
 from onthedot.store.reading import no_job
 from onthedot.store.runs_of_verbs import run_row
@@ -21,25 +19,19 @@ __all__ = ["RunsByHand"]
 
 
 class RunsByHand(Topic):
-    async def run_job(self, tenant: int, job_id: int, *, idempotency: Idempotency | None = None) -> RunView:
+    async def run_job(
+        self, tenant: int, job_id: int, *, if_match: int | None = None, idempotency: Idempotency | None = None
+    ) -> RunView:
         """One run now, beside the schedule: also of a paused or ended job."""
 
-        async def body(tx: Transaction) -> RunView:
-            job = await _locked(tx, tenant, job_id)
+        async def run(tx: Transaction) -> RunView:
+            job = await _locked(tx, tenant, job_id, if_match)
             (n,) = await take_run_numbers(tx, 1)
-            view = _view(job.record, n, job.now)
-            if idempotency is not None:
-                answer = msgspec.json.encode(view).decode()
-                kept = (await claim_keys(tx, [(tenant, idempotency, answer)], job.now)).get((tenant, idempotency.key))
-                if isinstance(kept, Invalid):
-                    raise kept
-                if kept is not None:
-                    return msgspec.json.decode(kept, type=RunView)
             row = run_row(tenant, job_id, job.record.spec, job.now, "manual", due=job.now, ready=job.now, n=n)
             await tx.execute("add_runs", job.now, Rows([row]))
-            return view
+            return _view(job.record, n, job.now)
 
-        return await self.as_asked(body)
+        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, RunView, lambda: run(tx)))
 
     async def backfill_job(
         self,
@@ -50,13 +42,14 @@ class RunsByHand(Topic):
         end: int,
         force: bool = False,
         limit: int = 1000,
+        if_match: int | None = None,
         idempotency: Idempotency | None = None,
     ) -> list[str]:
         """Run the slots from `start` to `end` that lie before the next one; those already done only with `force`.
         They go into the backlog lane: what is on time is never delayed by them. The ids of the new runs."""
 
         async def fill(tx: Transaction) -> list[str]:
-            job = await _locked(tx, tenant, job_id)
+            job = await _locked(tx, tenant, job_id, if_match)
             slots = await _to_fill(tx, job, start, end, limit, force=force)
             numbers = await take_run_numbers(tx, len(slots))
             parked = job.record.state == "paused"
@@ -92,10 +85,11 @@ class RunsByHand(Topic):
         return await self.driver.write(look)
 
 
-async def _locked(tx: Transaction, tenant: int, job_id: int) -> Locked:
+async def _locked(tx: Transaction, tenant: int, job_id: int, if_match: int | None = None) -> Locked:
     job = await lock(tx, tenant, job_id)
     if job is None:
         raise no_job(job_id)
+    refuse_other_version(job, if_match)
     if job.record.state == "quarantined":
         raise Conflict(f"job {job_id} is quarantined ({job.record.reason}): change it first")
     return job

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
-from onthedot.errors import Conflict
+from onthedot.errors import Conflict, VersionMismatch
 from onthedot.model.run import RunView, run_id
 from onthedot.plan import on_cancel
-from onthedot.store.changing import Locked, lock
+from onthedot.store.changing import Locked, lock, refuse_other_version
 from onthedot.store.driver import Driver, Row, Rows, Transaction
 from onthedot.store.endings import Ending, end_runs
 from onthedot.store.idempotency import Idempotency, once
@@ -27,12 +28,15 @@ class RunVerbs(Topic):
         super().__init__(driver)
         self._driven = SpecCache()
 
-    async def cancel_run(self, tenant: int, run_id: str) -> RunView:
+    async def cancel_run(
+        self, tenant: int, run_id: str, *, if_match: int | None = None, idempotency: Idempotency | None = None
+    ) -> RunView:
         """A run that waits is cancelled at once; one that a node has, by an order to that node."""
         job_id, _ = parse_run_id(run_id)
 
-        async def body(tx: Transaction) -> RunView:
+        async def cancel(tx: Transaction) -> None:
             job = await lock(tx, tenant, job_id)  # like every verb: the job before its runs
+            _refuse_other_version(job, job_id, if_match)
             row = await tx.row("lock_run", run_id, tenant)
             if row is None:
                 ended = await read_run(tx, tenant, run_id)
@@ -44,15 +48,22 @@ class RunVerbs(Topic):
                 await end_runs(tx, [Ending(id=run_id, status="cancelled", reason="cancelled")], now)
                 if row["cursor"] and job is not None:
                     await _go_on(tx, job, row["slot"])
+
+        async def body(tx: Transaction) -> RunView:
+            await once(tx, tenant, idempotency, NoneType, lambda: cancel(tx))
             return await read_run(tx, tenant, run_id)
 
         return await self.as_asked(body)
 
-    async def retry_run(self, tenant: int, run_id: str, *, idempotency: Idempotency | None = None) -> RunView:
+    async def retry_run(
+        self, tenant: int, run_id: str, *, if_match: int | None = None, idempotency: Idempotency | None = None
+    ) -> RunView:
         """A new run of the same slot; a terminal run never changes."""
-        _, slot = parse_run_id(run_id)
+        job_id, slot = parse_run_id(run_id)
 
         async def retry(tx: Transaction) -> RunView:
+            if if_match is not None:
+                _refuse_other_version(await lock(tx, tenant, job_id), job_id, if_match)
             ended = await tx.rows("ended_runs", tenant, Rows([(run_id, slot)]))
             if not ended:
                 live = await read_run(tx, tenant, run_id)
@@ -115,6 +126,14 @@ class RunVerbs(Topic):
             await tx.rows("insert_runs", Rows(rows))
             await tx.execute("delete_dead", [row["id"] for row in alive])
         return [row[0] for row in rows]
+
+
+def _refuse_other_version(job: Locked | None, job_id: int, if_match: int | None) -> None:
+    """Of a run it is the job's version that is named."""
+    if job is not None:
+        refuse_other_version(job, if_match)
+    elif if_match is not None:
+        raise VersionMismatch(f"job {job_id} is gone, so it has no version {if_match}")
 
 
 async def _go_on(tx: Transaction, job: Locked, slot: int) -> None:

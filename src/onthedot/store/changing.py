@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from onthedot.errors import VersionMismatch
 from onthedot.model.job import JobRecord, JobSpec
 from onthedot.model.level import level_of
 from onthedot.model.run import run_id
@@ -17,7 +18,7 @@ from onthedot.store.runs_of_verbs import cursor_row, lane_of
 from onthedot.store.settling import is_over, note_endings
 from onthedot.store.taken import may_be_taken, taken_after
 
-__all__ = ["Locked", "apply_change", "lock", "remove"]
+__all__ = ["Locked", "apply_change", "lock", "refuse_other_version", "remove"]
 
 
 class Locked(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +55,12 @@ async def _with_taken(tx: Transaction, job: Locked) -> Locked:
     if not job.record.spec.schedule.one_off and not may_be_taken(job.record, after):
         return job
     return msgspec.structs.replace(job, taken=await taken_after(tx, job.record.id, after))
+
+
+def refuse_other_version(job: Locked, if_match: int | None) -> None:
+    if if_match is not None and job.record.version != if_match:
+        version = job.record.version
+        raise VersionMismatch(f"job {job.record.id} is at version {version}, not {if_match}: read it again")
 
 
 async def apply_change(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:

@@ -77,9 +77,11 @@ async def _answer_earlier(
     earlier: dict[int, dict[int, int]] = defaultdict(dict)  # tenant → place → job
     for place, (tenant, repeat, _) in zip(leaders, wanted, strict=True):
         answer = kept.get((tenant, repeat.key)) if repeat else None
-        if isinstance(answer, str):
+        if isinstance(answer, str) and answer.isdecimal():
             earlier[tenant][place] = int(answer)
-        elif answer is not None:
+        elif isinstance(answer, str) and repeat:
+            answers[place] = mismatch(repeat.key)
+        elif isinstance(answer, OnTheDotError):
             answers[place] = answer
     for tenant, jobs in earlier.items():
         views = await read_views(tx, tenant, list(jobs.values()))

@@ -15,7 +15,18 @@ from onthedot.errors import IdempotencyMismatch, Invalid
 from onthedot.model.duration import DAY
 from onthedot.store.driver import Rows, Transaction
 
-__all__ = ["KEPT", "Answers", "Idempotency", "Wanted", "claim_keys", "mismatch", "once", "release_keys"]
+__all__ = [
+    "KEPT",
+    "Answers",
+    "Idempotency",
+    "Wanted",
+    "claim_keys",
+    "is_same",
+    "mismatch",
+    "once",
+    "read_answer",
+    "release_keys",
+]
 
 T = TypeVar("T")
 KEPT = DAY
@@ -26,6 +37,16 @@ class Idempotency(msgspec.Struct, frozen=True):
 
     key: str
     fingerprint: str
+
+
+def is_same(kept: str, asked: str) -> bool:
+    """Whether two fingerprints are of the same request. One in a form that another release writes can't be compared: it
+    is taken for the same. To refuse a repeat during an upgrade is worse than not to notice that a body changed."""
+    return kept == asked or _form(kept) != _form(asked)
+
+
+def _form(fingerprint: str) -> str:
+    return fingerprint.rpartition(":")[0]
 
 
 Wanted = tuple[int, Idempotency, str]  # tenant, what it is recognised by, the answer if it is new
@@ -44,7 +65,7 @@ async def claim_keys(tx: Transaction, wanted: Sequence[Wanted], now: int) -> Ans
     found = await tx.rows("read_idempotency", Rows(list(lost)))
     return {
         (row["tenant"], row["key"]): row["result"]
-        if row["fingerprint"] == lost[row["tenant"], row["key"]]
+        if is_same(row["fingerprint"], lost[row["tenant"], row["key"]])
         else mismatch(row["key"])
         for row in found
     }
@@ -67,10 +88,18 @@ async def once(
     if isinstance(kept, Invalid):
         raise kept
     if kept is not None:
-        return msgspec.json.decode(kept, type=kind)
+        return read_answer(kept, kind, repeat.key)
     answer = await act()
     await tx.execute("keep_answer", tenant, repeat.key, msgspec.json.encode(answer).decode())
     return answer
+
+
+def read_answer(kept: str, kind: type[T], key: str) -> T:
+    """What was answered then. Of another kind than it should be: another verb was asked for under this key."""
+    try:
+        return msgspec.json.decode(kept, type=kind)
+    except msgspec.DecodeError:
+        raise mismatch(key) from None
 
 
 def mismatch(key: str) -> Invalid:

@@ -11,7 +11,7 @@ from onthedot.model.job import JobRecord, JobView
 from onthedot.store.creating import NewJob
 from onthedot.store.driver import Rows, Transaction
 from onthedot.store.group import create_group
-from onthedot.store.idempotency import KEPT, Idempotency, mismatch
+from onthedot.store.idempotency import KEPT, Idempotency, is_same, mismatch
 from onthedot.store.one_statement import add_simple, all_simple
 from onthedot.store.reading import VIEW, no_job, read_view, read_views
 from onthedot.store.records import job_record, job_view
@@ -41,7 +41,11 @@ class Jobs(Topic):
 
         async def body(tx: Transaction) -> dict[str, JobView]:
             rows = await tx.rows("read_idempotency", Rows([(tenant, key) for key in asked]))
-            jobs = {row["key"]: int(row["result"]) for row in rows if row["fingerprint"] == asked[row["key"]]}
+            jobs = {
+                row["key"]: int(row["result"])
+                for row in rows
+                if is_same(row["fingerprint"], asked[row["key"]]) and row["result"].isdecimal()
+            }
             views = await read_views(tx, tenant, list(jobs.values()))
             return {key: views[job_id] for key, job_id in jobs.items() if job_id in views}
 
@@ -54,7 +58,7 @@ class Jobs(Topic):
         async def body(tx: Transaction) -> None:
             kept_since = await tx.now() - KEPT
             for row in await tx.rows("read_idempotency", Rows([(tenant, key) for key in asked])):
-                if row["fingerprint"] != asked[row["key"]] and row["created_at"] > kept_since:
+                if not is_same(row["fingerprint"], asked[row["key"]]) and row["created_at"] > kept_since:
                     raise mismatch(row["key"].rpartition("#")[0] or row["key"])
 
         if asked:

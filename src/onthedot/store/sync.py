@@ -16,6 +16,7 @@ from onthedot.model.sync import SyncReport
 from onthedot.store.changing import Locked, lock, remove
 from onthedot.store.creating import Fresh, NewJob, insert_fresh, prepare
 from onthedot.store.driver import Collision, Row, Rows, Transaction
+from onthedot.store.idempotency import Idempotency, once
 from onthedot.store.records import decode_spec, keep_secret
 from onthedot.store.topic import Topic
 from onthedot.store.verbs import edit
@@ -42,12 +43,19 @@ class _Plan(msgspec.Struct, kw_only=True):
 
 class JobSync(Topic):
     async def sync_jobs(
-        self, tenant: int, source: str, specs: Sequence[JobSpec], *, prune: bool, dry_run: bool = False
+        self,
+        tenant: int,
+        source: str,
+        specs: Sequence[JobSpec],
+        *,
+        prune: bool,
+        dry_run: bool = False,
+        idempotency: Idempotency | None = None,
     ) -> SyncReport:
         """Create, change and (with `prune`) remove jobs until those of `source` are `specs`."""
         _check_keys(specs)
 
-        async def body(tx: Transaction) -> SyncReport:
+        async def apply(tx: Transaction) -> SyncReport:
             await tx.rows("lock_tenant", tenant)
             plan = await _compare(tx, tenant, source, specs, prune)
             if not dry_run:
@@ -55,7 +63,9 @@ class JobSync(Topic):
             return plan.report()
 
         try:
-            return await self.as_asked(body, long=True)
+            return await self.as_asked(
+                lambda tx: once(tx, tenant, idempotency, SyncReport, lambda: apply(tx)), long=True
+            )
         except Collision:
             raise Conflict(f"while {source!r} was loaded, somebody else took one of its keys: load it again") from None
 

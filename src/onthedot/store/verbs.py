@@ -7,16 +7,18 @@ a successor beside the cursor that an edit sets (without this: two cursors, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from types import NoneType
 
 import msgspec
 
 from onthedot.errors import Conflict, OnTheDotError, VersionMismatch
 from onthedot.model.job import JobSpec, JobView
 from onthedot.plan import on_edit, on_pause, on_resume
-from onthedot.store.changing import Locked, apply_change, lock, remove
+from onthedot.store.changing import Locked, apply_change, lock, refuse_other_version, remove
 from onthedot.store.creating import Fresh, NewJob, insert_fresh, prepare
 from onthedot.store.driver import Collision, Transaction
+from onthedot.store.idempotency import Idempotency, once
 from onthedot.store.reading import no_job, read_view
 from onthedot.store.records import keep_secret
 from onthedot.store.topic import Topic
@@ -58,26 +60,39 @@ class JobVerbs(Topic):
                 return answer
         raise Conflict(f"the job with the key {key!r} comes and goes too fast")
 
-    async def pause_job(self, tenant: int, job_id: int) -> JobView:
+    async def pause_job(
+        self, tenant: int, job_id: int, *, if_match: int | None = None, idempotency: Idempotency | None = None
+    ) -> JobView:
         """Nothing starts any more but what is run by hand; waiting retries are parked."""
 
-        async def body(tx: Transaction) -> JobView:
-            job = await self._locked(tx, tenant, job_id)
+        async def pause(tx: Transaction) -> None:
+            job = await self._locked(tx, tenant, job_id, if_match)
             change = on_pause(job.record, job.cursor_slot)
             if change.state != job.record.state:
                 await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=True), change)
-            return await read_view(tx, tenant, job_id)
 
-        return await self.as_asked(body)
+        return await self._once(tenant, job_id, idempotency, pause)
 
-    async def resume_job(self, tenant: int, job_id: int) -> JobView:
+    async def resume_job(
+        self, tenant: int, job_id: int, *, if_match: int | None = None, idempotency: Idempotency | None = None
+    ) -> JobView:
         """Go on with the next slot; those that passed become one row in the ledger."""
 
-        async def body(tx: Transaction) -> JobView:
-            job = await self._locked(tx, tenant, job_id)
+        async def resume(tx: Transaction) -> None:
+            job = await self._locked(tx, tenant, job_id, if_match)
             if job.record.state == "paused":
                 change = on_resume(job.record, job.cursor_slot, job.now, job.taken)
                 await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=False), change)
+
+        return await self._once(tenant, job_id, idempotency, resume)
+
+    async def _once(
+        self, tenant: int, job_id: int, repeat: Idempotency | None, act: Callable[[Transaction], Awaitable[None]]
+    ) -> JobView:
+        """The job as it is now. A repeat does nothing more, whatever was done to the job since."""
+
+        async def body(tx: Transaction) -> JobView:
+            await once(tx, tenant, repeat, NoneType, lambda: act(tx))
             return await read_view(tx, tenant, job_id)
 
         return await self.as_asked(body)
@@ -94,8 +109,7 @@ class JobVerbs(Topic):
         job = await lock(tx, tenant, job_id)
         if job is None:
             raise no_job(job_id)
-        if if_match is not None and job.record.version != if_match:
-            raise VersionMismatch(f"job {job_id} is at version {job.record.version}, not {if_match}: read it again")
+        refuse_other_version(job, if_match)
         return job
 
 

@@ -1,0 +1,41 @@
+"""Verbs of a job, each under two addresses: by its id and by its key."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
+
+from onthedot.api.context import service_of, tenant_of
+from onthedot.api.identifiers import job_id_of, job_key_of
+from onthedot.api.operations import Access, Method, Req, operation
+
+__all__ = ["on_job"]
+
+Verb = Callable[[Req, int], Awaitable[ASGIResponse]]
+
+
+def on_job(
+    method: Method, verb: str, access: Access, *, group: str = "Jobs", answers: dict[int, Any], **more: Any
+) -> Callable[[Verb], list[HTTPRouteHandler]]:
+    """Make two routes of a function that takes the request and the job's id."""
+    rest = f"/{verb}" if verb else ""
+
+    def declare(function: Verb) -> list[HTTPRouteHandler]:
+        async def by_id(request: Req) -> ASGIResponse:
+            return await function(request, job_id_of(request))
+
+        async def by_key(request: Req) -> ASGIResponse:
+            job = await service_of(request).get_job_by_key(tenant_of(request), job_key_of(request))
+            return await function(request, job.id)
+
+        routes = []
+        for path, name, handler in (("{job_id}", "", by_id), ("by-key/{key}", "_by_key", by_key)):
+            handler.__name__, handler.__doc__ = f"{function.__name__}{name}", function.__doc__
+            declared = operation(method, f"/v1/jobs/{path}{rest}", access, group=group, answers=answers, **more)
+            routes.append(declared(handler))
+        return routes
+
+    return declare
