@@ -97,9 +97,50 @@ async def test_retry_and_redrive_drive_once(api, new_job, node):
 
 @pytest.mark.parametrize("address", ["/timers", "/v1/jobs", "/v1/jobs/batch", "/v1/jobs/1/run", "/v1/dead/redrive"])
 async def test_a_key_that_is_none_is_422(api, address):
-    body: object = (
-        [] if address.endswith("batch") else {} if "dead" in address else TIMER if address == "/timers" else JOB
-    )
+    bodies: dict[str, object] = {"/timers": TIMER, "/v1/jobs": JOB, "/v1/jobs/batch": []}
+    body = bodies.get(address, {})
     for key in ("", " ", "x" * 201, "a\tb", "schlüssel".encode().decode("latin-1")):
         answer = await api.post(address, json=body, headers={"idempotency-key": key.encode("latin-1")})
         assert paths(problem(answer, 422)) == ["Idempotency-Key"]
+
+
+async def test_a_repeated_pause_does_not_undo_what_was_said_since(api, new_job):
+    """The first answer was lost on its way, somebody resumed the job, and the client tries again."""
+    job = await new_job()
+    at = f"/v1/jobs/{job['id']}"
+    assert (await api.post(f"{at}/pause", headers=KEY)).json()["state"] == "paused"
+    resumed = (await api.post(f"{at}/resume", headers={"idempotency-key": "other"})).json()
+    again = await api.post(f"{at}/pause", headers=KEY)
+    assert (again.status_code, again.json()) == (200, resumed)
+    problem(await api.post(f"{at}/resume", headers=KEY), 422)
+
+
+async def test_a_repeated_cancel_is_answered_not_refused(api, new_job):
+    job = await new_job()
+    run = (await api.post(f"/v1/jobs/{job['id']}/run")).json()
+    first = await api.post(f"/v1/runs/{run['id']}/cancel", headers=KEY)
+    again = await api.post(f"/v1/runs/{run['id']}/cancel", headers=KEY)
+    assert (first.status_code, again.status_code) == (202, 202)
+    assert first.json() == again.json()
+    problem(await api.post(f"/v1/runs/{run['id']}/cancel"), 409)
+
+
+async def test_a_repeated_sync_reports_what_the_first_did(api):
+    body = {"source": "f", "jobs": [JOB]}
+    first = await api.post("/v1/jobs/sync", json=body, headers=KEY)
+    assert first.json()["created"] == ["nightly"]
+    assert (await api.post("/v1/jobs/sync", json=body, headers=KEY)).json() == first.json()
+    problem(await api.post("/v1/jobs/sync", json={**body, "prune": True}, headers=KEY), 422)
+
+
+async def test_rows_of_the_release_before_are_repeats(app, api):
+    """Their fingerprints were made another way: during an upgrade a repeat must find the job, not 422."""
+    made = (await api.post("/v1/jobs", json=JOB, headers=KEY)).json()
+
+    async def as_before(tx):
+        await tx.sql(f"UPDATE idempotency SET fingerprint = '{'0' * 64}'")
+
+    await app.context.service.store.driver.write(as_before)
+    assert (await api.post("/v1/jobs", json=JOB, headers=KEY)).json()["id"] == made["id"]
+    assert (await api.post("/v1/jobs/batch", json=[JOB], headers=KEY)).status_code == 200
+    problem(await api.post(f"/v1/jobs/{made['id']}/run", headers=KEY), 422)  # what was kept is no answer to this

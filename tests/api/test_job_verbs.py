@@ -112,3 +112,69 @@ async def test_explain_answers_for_the_ends_of_time(api, new_job, schedule):
     for at in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+23:59"):
         answer = await api.get(f"/v1/jobs/{job['id']}/explain", params={"at": at})
         assert answer.status_code in (200, 422), answer.text
+
+
+BODIES = {
+    "run": None,
+    "pause": None,
+    "resume": None,
+    "backfill": {"start": "2023-11-14T18:00:00Z", "end": "2023-11-14T20:30:00Z"},
+}
+
+
+@pytest.mark.parametrize("verb", BODIES)
+async def test_a_verb_on_another_version_than_was_seen_is_412(api, new_job, verb):
+    job = await new_job()
+    await api.patch(f"/v1/jobs/{job['id']}", json={"name": "x"})
+    before = (await api.get(f"/v1/jobs/{job['id']}")).json()
+    address = f"/v1/jobs/{job['id']}/{verb}"
+    document = problem(await api.post(address, json=BODIES[verb], headers={"if-match": '"1"'}), 412)
+    assert document["detail"] == f"job {job['id']} is at version 2, not 1: read it again"
+    assert (await api.get(f"/v1/jobs/{job['id']}")).json() == before
+    assert (await api.get(f"/v1/jobs/{job['id']}/runs?status=PENDING")).json()["items"][0]["kind"] == "scheduled"
+    assert (await api.post(address, json=BODIES[verb], headers={"if-match": '"2"'})).status_code in (200, 201)
+
+
+async def test_the_runs_of_a_job_that_changed_are_left_alone_when_asked_so(api, new_job):
+    job = await new_job()
+    run = (await api.post(f"/v1/jobs/{job['id']}/run")).json()
+    await api.patch(f"/v1/jobs/{job['id']}", json={"name": "x"})
+    problem(await api.post(f"/v1/runs/{run['id']}/cancel", headers={"if-match": '"1"'}), 412)
+    assert (await api.post(f"/v1/runs/{run['id']}/cancel", headers={"if-match": '"2"'})).status_code == 202
+    problem(await api.post(f"/v1/runs/{run['id']}/retry", headers={"if-match": '"1"'}), 412)
+    assert (await api.post(f"/v1/runs/{run['id']}/retry", headers={"if-match": '"2"'})).status_code == 201
+    await api.delete(f"/v1/jobs/{job['id']}")
+    problem(await api.post(f"/v1/runs/{run['id']}/retry", headers={"if-match": '"2"'}), 412)
+
+
+@pytest.mark.parametrize("verb", BODIES)
+async def test_verbs_are_reachable_by_key(api, new_job, verb):
+    job = await new_job()
+    answer = await api.post(f"/v1/jobs/by-key/{job['key']}/{verb}", json=BODIES[verb])
+    assert answer.status_code in (200, 201)
+    problem(await api.post(f"/v1/jobs/by-key/other/{verb}", json=BODIES[verb]), 404)
+
+
+async def test_what_is_asked_of_a_job_is_asked_by_key_too(api, new_job):
+    job = await new_job()
+    for path in ("runs?status=PENDING", "explain?at=2023-11-15T02:00:00Z"):
+        by_id, by_key = [await api.get(f"/v1/jobs/{at}/{path}") for at in (job["id"], f"by-key/{job['key']}")]
+        assert (by_key.status_code, by_key.json()) == (200, by_id.json())
+
+
+@pytest.mark.parametrize("verb", BODIES)
+async def test_what_a_verb_does_not_know_it_refuses(api, new_job, verb):
+    job = await new_job()
+    address = f"/v1/jobs/{job['id']}/{verb}"
+    assert paths(problem(await api.post(address, json={**(BODIES[verb] or {}), "colour": "red"}), 422)) == ["colour"]
+    assert paths(problem(await api.post(f"{address}?colour=red", json=BODIES[verb]), 422)) == ["colour"]
+    assert (await api.get(f"/v1/jobs/{job['id']}")).json() == job
+
+
+async def test_a_slip_of_the_pen_is_told_the_nearest_name(api, new_job):
+    job = await new_job()
+    wrong = {"start": "2023-11-14T18:00:00Z", "end": "2023-11-14T20:30:00Z", "forse": True}
+    (mistake,) = problem(await api.post(f"/v1/jobs/{job['id']}/backfill", json=wrong), 422)["errors"]
+    assert mistake["accepted"].startswith("perhaps force; all there are: start, end, force")
+    (mistake,) = problem(await api.get("/v1/jobs?limt=3"), 422)["errors"]
+    assert mistake["accepted"].startswith("perhaps limit; all there are: ")
