@@ -16,6 +16,7 @@ from onthedot.errors import FieldProblem, Invalid
 from onthedot.model.duration import ACCEPTED_DURATIONS
 from onthedot.model.job import JobSpec
 from onthedot.model.policy import Policy
+from onthedot.model.secrets import is_secret_name, masked_url
 from onthedot.model.target import MASK, CommandTarget, FunctionTarget, Target, WebhookTarget
 
 __all__ = ["check_spec", "target_problems", "url_problem"]
@@ -87,7 +88,9 @@ def _tags(tags: list[str]) -> Iterator[FieldProblem]:
 def _webhook(target: WebhookTarget) -> Iterator[FieldProblem]:
     message = url_problem(target.url)
     if message is not None:
-        yield FieldProblem(path="target.url", message=message, given=target.url[:200], accepted=ACCEPTED_URL)
+        yield FieldProblem(
+            path="target.url", message=message, given=masked_url(target.url)[:200], accepted=ACCEPTED_URL
+        )
     if len(target.headers) > MAX_HEADERS:
         yield FieldProblem(path="target.headers", message="too many headers", accepted=f"at most {MAX_HEADERS}")
     seen: set[str] = set()
@@ -140,7 +143,8 @@ def _header(name: str, value: str, seen: set[str]) -> Iterator[FieldProblem]:
     seen.add(name.lower())
     if _CONTROL.search(value) or len(value) > MAX_HEADER_VALUE:
         accepted = f"one line of at most {MAX_HEADER_VALUE} characters"
-        yield FieldProblem(path=path, message="not a header value", given=value[:200], accepted=accepted)
+        given = MASK if is_secret_name(name) else value[:200]
+        yield FieldProblem(path=path, message="not a header value", given=given, accepted=accepted)
 
 
 def _is_secret(secret: str) -> bool:

@@ -23,7 +23,7 @@ from onthedot.service.repeats import IdempotencyKey, idempotency
 from onthedot.service.wired import Wired
 from onthedot.store import Idempotency, JobFilter, NewJob, Page, SyncReport
 from onthedot.store.asking import ASKER, PATIENCE, Asker
-from onthedot.store.records import keep_secret
+from onthedot.store.records import keep_secrets
 from onthedot.telemetry import emit
 from onthedot.timing import plain_delay
 
@@ -169,7 +169,7 @@ class JobVerbs(Wired):
         now = await self.time.now()
 
         def change(old: JobSpec) -> JobSpec:
-            return self._checked(keep_secret(spec, old), old, now)
+            return self._checked(keep_secrets(spec, old), old, now)
 
         return await self._update(tenant, job_id, change, if_match)
 
@@ -179,7 +179,7 @@ class JobVerbs(Wired):
 
         def change(old: JobSpec) -> JobSpec:
             merged = patched(to_builtins(old), patch)
-            return self._checked(keep_secret(convert(merged, JobSpec), old), old, now)
+            return self._checked(keep_secrets(convert(merged, JobSpec), old), old, now)
 
         return await self._update(tenant, job_id, change, if_match)
 
@@ -194,7 +194,7 @@ class JobVerbs(Wired):
         now = await self.time.now()
 
         def change(old: JobSpec | None) -> JobSpec:
-            return self._checked(spec if old is None else keep_secret(spec, old), old, now)
+            return self._checked(spec if old is None else keep_secrets(spec, old), old, now)
 
         job, created = await self.store.put_job(tenant, key, change, if_match=if_match)
         emit("job.created" if created else "job.changed", tenant=tenant, job_id=job.id)

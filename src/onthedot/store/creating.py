@@ -10,7 +10,7 @@ import msgspec
 from onthedot.errors import Abandoned, Conflict, Invalid, OnTheDotError
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.run import run_id
-from onthedot.model.target import MASK, WebhookTarget
+from onthedot.model.secrets import mask_problems
 from onthedot.plan import Opening, due_at, laned, opening
 from onthedot.store.asking import Asker, too_late
 from onthedot.store.driver import Rows, Transaction
@@ -89,8 +89,8 @@ def plan_all(items: Sequence[NewJob], ids: Sequence[int], now: int) -> list[Fres
 
 
 def _opened(spec: JobSpec, now: int) -> Opening | OnTheDotError:
-    if isinstance(spec.target, WebhookTarget) and spec.target.secret == MASK:
-        return Invalid.one("target.secret", "this is the mask, not a secret", accepted='the signing secret, "whsec_…"')
+    if problems := mask_problems(spec.target):
+        return Invalid(problems)
     try:
         return opening(spec, now)
     except OnTheDotError as error:

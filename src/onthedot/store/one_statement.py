@@ -16,7 +16,8 @@ from onthedot.model.decoding import encode_json
 from onthedot.model.instant import NEVER
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.level import level_of
-from onthedot.model.target import MASK, WebhookTarget, requires, target_type
+from onthedot.model.secrets import mask_problems
+from onthedot.model.target import requires, target_type
 from onthedot.plan import Opening, laned
 from onthedot.store.asking import too_late
 from onthedot.store.creating import Fresh, NewJob
@@ -47,7 +48,7 @@ def _simple(item: NewJob) -> bool:
         and not spec.paused
         and not spec.policy.jitter  # it hashes the run's id, which the statement gives
         and plain_delay(spec.schedule, _FAR) is not None
-        and not (isinstance(spec.target, WebhookTarget) and spec.target.secret == MASK)
+        and not mask_problems(spec.target)
     )
 
 

@@ -11,10 +11,20 @@ from onthedot.model.decoding import convert, dec_hook, encode_json
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobRecord, JobSpec, JobState, JobStats, JobView
 from onthedot.model.level import level_of
-from onthedot.model.target import MASK, Target, WebhookTarget, requires, target_type
+from onthedot.model.secrets import kept, masked
+from onthedot.model.target import requires, target_type
 from onthedot.store.driver import Row
 
-__all__ = ["SEARCHED", "decode_spec", "job_record", "job_view", "keep_secret", "search_text", "spec_columns", "view_of"]
+__all__ = [
+    "SEARCHED",
+    "decode_spec",
+    "job_record",
+    "job_view",
+    "keep_secrets",
+    "search_text",
+    "spec_columns",
+    "view_of",
+]
 
 SEARCHED = 200
 """How much of a key or name the prefix filter looks at: PostgreSQL's index rows end at 2,704 bytes."""
@@ -162,7 +172,7 @@ def view_of(
         key=spec.key,
         name=spec.name,
         schedule=spec.schedule,
-        target=_masked(spec.target),
+        target=masked(spec.target),
         policy=spec.policy,
         params=spec.params,
         tags=spec.tags,
@@ -178,16 +188,7 @@ def view_of(
     )
 
 
-def _masked(target: Target) -> Target:
-    if isinstance(target, WebhookTarget) and target.secret is not None:
-        return msgspec.structs.replace(target, secret=MASK)
-    return target
-
-
-def keep_secret(new: JobSpec, old: JobSpec) -> JobSpec:
-    """A secret reads back masked; the mask sent back means the secret there is."""
-    if not isinstance(new.target, WebhookTarget) or new.target.secret != MASK:
-        return new
-    if not isinstance(old.target, WebhookTarget) or old.target.secret is None:
-        raise Invalid.one("target.secret", "this is the mask, not a secret", accepted='the signing secret, "whsec_…"')
-    return msgspec.structs.replace(new, target=msgspec.structs.replace(new.target, secret=old.target.secret))
+def keep_secrets(new: JobSpec, old: JobSpec) -> JobSpec:
+    """Secrets read back masked; the mask sent back means the secret there is."""
+    target = kept(new.target, old.target)
+    return new if target is new.target else msgspec.structs.replace(new, target=target)

@@ -12,12 +12,13 @@ import msgspec
 
 from onthedot.errors import Conflict, FieldProblem, Invalid, OnTheDotError
 from onthedot.model.job import JobSpec
+from onthedot.model.secrets import mask_problems
 from onthedot.model.sync import SyncReport
 from onthedot.store.changing import Locked, lock, remove
 from onthedot.store.creating import Fresh, NewJob, insert_fresh, prepare
 from onthedot.store.driver import Collision, Row, Rows, Transaction
 from onthedot.store.idempotency import Idempotency, once
-from onthedot.store.records import decode_spec, keep_secret
+from onthedot.store.records import decode_spec, keep_secrets
 from onthedot.store.topic import Topic
 from onthedot.store.verbs import edit
 from onthedot.timing import check_schedule
@@ -96,9 +97,13 @@ async def _compare(tx: Transaction, tenant: int, source: str, specs: Sequence[Jo
         if before is None or before.schedule != spec.schedule:
             problems += _schedule_problems(place, spec, now)
         if row is None or before is None:
+            problems += _placed(place, mask_problems(spec.target))
             plan.created.append(spec)
         else:
-            _compare_one(plan, row, spec, before)
+            try:
+                _compare_one(plan, row, keep_secrets(spec, before), before)
+            except Invalid as invalid:
+                problems += _placed(place, invalid.problems)
     if problems:
         raise Invalid(problems)
     if prune:
@@ -114,7 +119,7 @@ def _compare_one(plan: _Plan, row: Row, spec: JobSpec, before: JobSpec) -> None:
     else:
         wanted = spec
         plan.paused.append((row["id"], spec.paused))
-    if keep_secret(wanted, before) == before:
+    if wanted == before:
         plan.unchanged.append(str(spec.key))
     else:
         plan.updated.append((row["id"], wanted))
@@ -125,8 +130,12 @@ def _schedule_problems(place: int, spec: JobSpec, now: int) -> list[FieldProblem
     try:
         check_schedule(spec.schedule, now=now, changed=True)
     except Invalid as invalid:
-        return [msgspec.structs.replace(problem, path=f"jobs[{place}].{problem.path}") for problem in invalid.problems]
+        return _placed(place, invalid.problems)
     return []
+
+
+def _placed(place: int, problems: Sequence[FieldProblem]) -> list[FieldProblem]:
+    return [msgspec.structs.replace(problem, path=f"jobs[{place}].{problem.path}") for problem in problems]
 
 
 def _refuse_others(holders: Sequence[Row]) -> None:

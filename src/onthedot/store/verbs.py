@@ -20,7 +20,7 @@ from onthedot.store.creating import Fresh, NewJob, insert_fresh, prepare
 from onthedot.store.driver import Collision, Transaction
 from onthedot.store.idempotency import Idempotency, once
 from onthedot.store.reading import no_job, read_view
-from onthedot.store.records import keep_secret
+from onthedot.store.records import keep_secrets
 from onthedot.store.topic import Topic
 
 __all__ = ["JobVerbs", "edit"]
@@ -115,7 +115,7 @@ class JobVerbs(Topic):
 
 async def edit(tx: Transaction, job: Locked, spec: JobSpec) -> bool:
     """Give the job this spec; False if it has it already. An update revives ended and quarantined jobs."""
-    spec = keep_secret(spec, job.record.spec)
+    spec = keep_secrets(spec, job.record.spec)
     if spec == job.record.spec:
         return False
     if spec.key is not None and spec.key != job.record.spec.key:

@@ -24,6 +24,7 @@ from typing import Self
 from onthedot.clock import Clock, SystemClock
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
+from onthedot.model.secrets import masked_url
 from onthedot.model.target import WebhookTarget
 from onthedot.targets.call import Call, NotBegun
 from onthedot.targets.doors import Door
@@ -64,9 +65,11 @@ class Webhooks:
         try:
             why = self._refusal(split_url(target.url)[0])
         except ValueError as error:
-            raise Invalid.one("target.url", str(error), given=target.url[:200], accepted=ACCEPTED) from None
+            raise Invalid.one("target.url", str(error), given=masked_url(target.url)[:200], accepted=ACCEPTED) from None
         if why is not None:
-            raise Invalid.one("target.url", f"may not be called: {why}", given=target.url[:200], accepted=ALLOWED)
+            raise Invalid.one(
+                "target.url", f"may not be called: {why}", given=masked_url(target.url)[:200], accepted=ALLOWED
+            )
 
     def _refusal_of(self, named: str) -> str | None:
         """Why no job may call this place. Kept: the same few receivers are named again and again."""
