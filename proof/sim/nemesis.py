@@ -212,6 +212,10 @@ class Nemesis:
     async def _outage(self) -> None:
         await self._away(0.5 * LEASE, 5 * LEASE)
 
+    async def _long_outage(self) -> None:
+        """Longer than the minute after which catch-up `skip` gives up, and a run is backlog."""
+        await self._away(13 * LEASE, 18 * LEASE)
+
     async def _brief_outage(self) -> None:
         await self._away(0.05, 0.5 * LEASE)
 

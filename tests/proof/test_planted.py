@@ -2,51 +2,135 @@
 
 from __future__ import annotations
 
-import inspect
+import sys
 
+import msgspec
 import pytest
 
 from onthedot.engine.lease import Lease
+from onthedot.plan import outcome
+from onthedot.plan.shares import on_time_share
 from onthedot.store.queries import Queries
+from proof.planted import command
 from proof.planted.bugs import BUGS
-from proof.planted.command import search
-from proof.planted.plant import planted
+from proof.planted.plant import Bug, Code, NotPlantable, Sql, Swap, planted
+from proof.planted.search import Caught, search
 
-QUICK = ("record before send", "successor not inserted", "forgotten reclaim", "retry that never comes")
+QUICK = ("record before send", "successor not inserted", "finish_retry: tries forgotten", "retry: never ends")
+
+
+def bug_named(name: str) -> Bug:
+    return next(bug for bug in BUGS if bug.name == name)
+
+
+def a_bug(*edits: Swap | Code | Sql) -> Bug:
+    return Bug(name="a bug", what="something is wrong", edits=edits)
 
 
 def test_there_are_enough_of_them():
-    assert len(BUGS) >= 12
+    assert len(BUGS) >= 60
     assert len({bug.name for bug in BUGS}) == len(BUGS)
+    assert all(bug.edits for bug in BUGS)
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_bug_still_fits_where_it_is_planted(bug):
-    """What it replaces is there and is called in the same way, or it would crash nodes and prove nothing."""
-    for where, name, instead in bug.swaps:
-        assert _ways_to_call(instead) == _ways_to_call(getattr(where, name)), name
-    statements = Queries("sqlite", "now_ms()")
-    for name, part, _ in bug.statements:
-        assert part in statements[name]
+def test_every_bug_still_fits_where_it_is_planted():
+    """A bug that bites on nothing would prove nothing."""
+    misfits = []
+    for bug in BUGS:
+        try:
+            with planted(bug):
+                for dialect in ("sqlite", "postgres"):
+                    Queries(dialect, "now_ms()")
+        except Exception as error:
+            misfits.append(f"{type(error).__name__}: {error}")
+    assert not misfits, "\n".join(misfits)
 
 
-def _ways_to_call(function):
-    """Whether it is a coroutine, and how many arguments it must and may have."""
-    given = inspect.signature(function).parameters.values()
-    return inspect.iscoroutinefunction(function), [(one.kind, one.default is one.empty) for one in given]
+def test_what_the_simulation_can_not_see_has_its_tests_and_a_reason():
+    for bug in BUGS:
+        assert bool(bug.tests) == bool(bug.unseen), bug.name
+        seen_by_sqlite = all(not isinstance(edit, Sql) or edit.dialect == "sqlite" for edit in bug.edits)
+        assert bug.tests or seen_by_sqlite, f"{bug.name}: the simulation runs on SQLite"
 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_planted_bug_turns_the_simulation_red(name):
-    bug = next(bug for bug in BUGS if bug.name == name)
-    caught = search(bug, seeds=6, minutes=2)
-    assert caught.seed is not None, f"only {caught.kinds} were seen"
-    assert set(caught.kinds) & set(bug.shows)
+    caught = search(bug_named(name), seeds=6, minutes=2)
+    assert caught.found, f"only {caught.kinds} were seen"
 
 
-def test_a_bug_is_taken_out_again():
+@pytest.mark.timeout(180)
+def test_planted_bug_turns_the_tests_red_that_it_names():
+    caught = search(bug_named("backlog: takes all"))
+    assert caught.by == "tests"
+    assert "FAILED" in caught.example
+
+
+def test_code_is_replaced_for_whoever_imported_it_and_put_back():
+    before = outcome.on_outcome.__code__
+    with planted(a_bug(Code("onthedot.plan.shares:on_time_share", "(limit + 1) // 2", "limit"))):
+        assert on_time_share(10) == 10
+    assert on_time_share(10) == 5
+    assert outcome.on_outcome.__code__ is before
+
+
+def test_an_attribute_is_replaced_and_put_back():
     before = Lease.may_start
-    bug = next(bug for bug in BUGS if bug.name == "no lease")
-    with planted(bug):
+    with planted(bug_named("no lease")):
         assert Lease.may_start is not before
     assert Lease.may_start is before
+
+
+def test_a_statement_is_another_while_the_bug_is_in():
+    with planted(a_bug(Sql("delete_runs", "DELETE FROM runs", "DELETE FROM nodes"))):
+        assert Queries("sqlite", "now_ms()")["delete_runs"].startswith("DELETE FROM nodes")
+        assert Queries("postgres", "now_ms()")["delete_runs"].startswith("DELETE FROM runs")
+    assert Queries("sqlite", "now_ms()")["delete_runs"].startswith("DELETE FROM runs")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        Swap("onthedot.plan.outcome:NOTHING_LIKE_IT", 1),
+        Swap("onthedot.engine.lease:NoLease.may_start", 1),
+        Code("onthedot.plan.outcome:POISON", "3", "4"),
+        Code("onthedot.plan.outcome:on_lost", "it says nothing like this", ""),
+        Code("onthedot.plan.outcome:on_lost", "run.tries", "0"),
+        Sql("no_such_statement", "a", "b"),
+        Sql("delete_runs", "it says nothing like this", ""),
+        Sql("finish_retry", "j.state = 'paused'", "0", times=2),
+    ],
+)
+def test_a_bug_that_bites_on_nothing_is_an_error(edit):
+    with pytest.raises(NotPlantable), planted(a_bug(edit)):
+        Queries("sqlite", "now_ms()")
+    assert search(a_bug(edit), seeds=1, minutes=1.2).error
+
+
+def test_what_a_seed_shows_without_the_bug_gives_nothing_away(monkeypatch):
+    from proof.checker.verdict import Violation
+    from proof.planted import search as searching
+
+    class Played(msgspec.Struct):
+        violations: list[Violation]
+
+    monkeypatch.setattr(searching, "_play", lambda *_: Played([Violation(kind="late", text="always")]))
+    searching._without.cache_clear()
+    assert not search(a_bug(Swap("onthedot.plan.outcome:POISON", 3)), seeds=2).found
+    searching._without.cache_clear()
+
+
+@pytest.mark.parametrize(("missed", "code"), [(0, 0), (1, 0), (2, 1)])
+def test_more_than_one_missed_of_twenty_is_a_failure(monkeypatch, capsys, missed, code):
+    bugs = {f"bug {n}": a_bug() for n in range(20)}
+    bugs = {name: msgspec.structs.replace(bug, name=name) for name, bug in bugs.items()}
+    found = {name: "seed 1" if n >= missed else None for n, name in enumerate(bugs)}
+    monkeypatch.setattr(command, "BUGS", tuple(bugs.values()))
+    monkeypatch.setattr(command, "_BY_NAME", bugs)
+    monkeypatch.setattr(command, "search", lambda bug, seeds: Caught(bug=bug.name, by=found[bug.name], kinds=["late"]))
+    monkeypatch.setattr(sys, "argv", ["planted", "--processes", "1"])
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    assert command.main() == code
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith(f"{20 - missed} of 20 planted bugs were found")
+    assert ("bug 0" in last) == bool(missed)

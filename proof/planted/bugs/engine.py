@@ -1,4 +1,4 @@
-"""The bugs. Each was made, or nearly made, by somebody who built a scheduler."""
+"""Bugs of the engine and its store that somebody who built a scheduler made, or nearly made."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from typing import Any
 
 import msgspec
 
-from onthedot.engine import monitor
 from onthedot.engine.clockwork import DatabaseClock
 from onthedot.engine.holdings import Holdings
 from onthedot.engine.incarnation import Incarnation
 from onthedot.engine.lease import Lease
 from onthedot.engine.watch import Watch
 from onthedot.model.run import Outcome
-from onthedot.plan import cursor
 from onthedot.store import NewJob, Store, orders
 from onthedot.store.claim_batch import ClaimBatch
 from onthedot.store.jobs import Jobs
-from proof.planted.plant import Bug
+from proof.planted.plant import Bug, Sql, Swap
 
 __all__ = ["BUGS"]
 
@@ -104,10 +102,10 @@ BUGS = (
         what="finish takes a result from whoever brings it",
         faults=("freeze", "freeze_at"),
         shows=("stale",),
-        statements=tuple(
-            (statement, fence, "1")
+        edits=tuple(
+            Sql(statement, fence, "1")
             for statement in ("finish_record", "finish_lock")
-            for fence in ("r.token = x.value ->> 1", "r.node = x.value ->> 2")
+            for fence in ("r.token = x.value ->> 1", "+r.node = x.value ->> 2")
         ),
     ),
     Bug(
@@ -115,132 +113,137 @@ BUGS = (
         what="a reclaimed run is claimed with the token it had",
         faults=("kill", "kill_at"),
         shows=("token", "repeated"),
-        statements=(
-            ("claim_free", "token = token + 1", "token = max(token, 1)"),
-            ("claim_cursors", "token = token + 1", "token = max(token, 1)"),
+        edits=tuple(
+            Sql(statement, "token = token + 1", "token = max(token, 1)")
+            for statement in ("claim_free", "claim_cursors")
         ),
     ),
     Bug(
         name="node clock used for due",
         what="a node fires by its own wall clock",
         shows=("early",),
-        swaps=((DatabaseClock, "at_us", _at_us_by_wall),),
+        edits=(Swap("onthedot.engine.clockwork:DatabaseClock.at_us", _at_us_by_wall),),
     ),
     Bug(
         name="lease by wall clock",
         what="a node trusts its lease by a clock that can be set back",
         faults=("suspend",),
         shows=("zombie", "repeated"),
-        swaps=((Lease, "renew", _renew_by_wall), (Lease, "may_start", _may_start_by_wall)),
+        edits=(
+            Swap("onthedot.engine.lease:Lease.renew", _renew_by_wall),
+            Swap("onthedot.engine.lease:Lease.may_start", _may_start_by_wall),
+        ),
     ),
     Bug(
         name="no lease",
         what="a node that was frozen or cut off goes on as if nothing had been",
         faults=("freeze", "cut"),
         shows=("zombie", "repeated", "at_most_once"),
-        swaps=((Lease, "may_start", lambda self, now=None: True),),
+        edits=(Swap("onthedot.engine.lease:Lease.may_start", lambda self, now=None: True),),
     ),
     Bug(
         name="robbery after an outage",
         what="a watcher counts the time in which the database was away as silence of the others",
         faults=("outage",),
         shows=("robbed",),
-        swaps=((Watch, "_check_gap", _no_gap),),
+        edits=(Swap("onthedot.engine.watch:Watch._check_gap", _no_gap),),
     ),
     Bug(
         name="record before send",
         what="a run is recorded as done while it is still on its way",
         faults=("kill_at",),
         shows=("unsent",),
-        swaps=((monitor, "perform", _record_before_send),),
+        edits=(Swap("onthedot.engine.monitor:perform", _record_before_send),),
     ),
     Bug(
         name="blind retry of an insert",
         what="a create that is asked for again makes a second job",
         faults=("flaky",),
         shows=("doubled",),
-        swaps=((Jobs, "create_jobs", _blind_create),),
+        edits=(Swap("onthedot.store.jobs:Jobs.create_jobs", _blind_create),),
     ),
     Bug(
         name="forgotten reclaim",
         what="nobody takes back the runs of a lost node",
         faults=("kill_at",),
         shows=("stuck",),
-        swaps=((Store, "reclaim", _no_reclaim),),
+        edits=(Swap("onthedot.store.store:Store.reclaim", _no_reclaim),),
     ),
     Bug(
         name="edit fires a claimed slot again",
         what="a changed schedule starts after now, not after what was claimed ahead",
         shows=("token", "repeated", "crashed"),
-        swaps=((cursor, "_newest", _newer),),
-        statements=(("drop_cursor", "AND cursor", "AND kind = 'scheduled' AND tries = 0"),),
+        edits=(
+            Swap("onthedot.plan.cursor:_newest", _newer),
+            Sql("drop_cursor", "AND cursor", "AND kind = 'scheduled' AND tries = 0"),
+        ),
     ),
     Bug(
         name="successor not inserted",
         what="now and then a claim forgets the next slot",
         shows=("silent", "lost"),
-        swaps=((ClaimBatch, "follow", _no_successor),),
+        edits=(Swap("onthedot.store.claim_batch:ClaimBatch.follow", _no_successor),),
     ),
     Bug(
         name="coalesced range not written",
         what="slots that catch-up gives up leave no row",
         faults=("outage", "power_cut"),
         shows=("lost",),
-        swaps=((ClaimBatch, "skip", _skipped_unwritten),),
+        edits=(Swap("onthedot.store.claim_batch:ClaimBatch.skip", _skipped_unwritten),),
     ),
     Bug(
         name="pause leaves a retry claimable",
         what="only runs that were never tried are parked",
         shows=("after_pause",),
-        statements=(
-            ("park_runs", "kind <> 'manual'", "kind <> 'manual' AND tries = 0"),
-            ("finish_retry", "j.state = 'paused'", "0"),
+        edits=(
+            Sql("park_runs", "kind <> 'manual'", "kind <> 'manual' AND tries = 0"),
+            Sql("finish_retry", "j.state = 'paused'", "0", times=3),
         ),
     ),
     Bug(
         name="pause recalls nothing",
         what="what a node holds ahead fires after the pause was confirmed",
         shows=("after_pause",),
-        statements=(("recall_runs", "node IS NOT NULL", "node IS NOT NULL AND 0"),),
+        edits=(Sql("recall_runs", "node IS NOT NULL", "node IS NOT NULL AND 0"),),
     ),
     Bug(
         name="booked for an instant too early",
         what="a target that keeps time itself is told a time before the run is due",
         shows=("early",),
-        swaps=((DatabaseClock, "monotonic_at", _a_little_early),),
+        edits=(Swap("onthedot.engine.clockwork:DatabaseClock.monotonic_at", _a_little_early),),
     ),
     Bug(
         name="at-most-once not recorded",
         what="the send is allowed without writing down that it begins",
         faults=("kill_at", "kill"),
         shows=("at_most_once",),
-        swaps=((Store, "begin", _begin_unrecorded),),
+        edits=(Swap("onthedot.store.store:Store.begin", _begin_unrecorded),),
     ),
     Bug(
         name="give-back counts a try",
         what="a run that was never sent loses one of its tries",
         faults=("stop",),
         shows=("tries",),
-        swaps=((orders, "_back", _back_counts_a_try),),
+        edits=(Swap("onthedot.store.orders:_back", _back_counts_a_try),),
     ),
     Bug(
         name="lost answer to a claim",
         what="a node never asks what else carries its name",
         faults=("flaky", "hang"),
         shows=("stuck", "late"),
-        swaps=((Holdings, "strays", _no_strays),),
+        edits=(Swap("onthedot.engine.holdings:Holdings.strays", _no_strays),),
     ),
     Bug(
         name="stop told once",
         what="a loop that takes its cancellation for trouble of the database is waited for, for ever",
         faults=("stop_cut",),
         shows=("crashed",),
-        swaps=((Incarnation, "_end", _end_told_once),),
+        edits=(Swap("onthedot.engine.incarnation:Incarnation._end", _end_told_once),),
     ),
     Bug(
         name="retry that never comes",
         what="what is to be tried again is put where no claim looks",
         shows=("stuck",),
-        statements=(("finish_retry", "ELSE max(x.value ->> 1, now_ms()) END", "ELSE 9000000000000000000 END"),),
+        edits=(Sql("finish_retry", "ELSE max(x.value ->> 1, now_ms()) END", "ELSE 9000000000000000000 END"),),
     ),
 )

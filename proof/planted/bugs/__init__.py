@@ -1,0 +1,37 @@
+"""The bugs, made systematically: what each of them breaks, and who must see it.
+
+engine                   what somebody who built a scheduler made, or nearly made
+claim cursor times       every branch of the decisions before a run begins
+outcome                  … and after it; policies that are not followed
+records                  results recorded as something else than what happened
+claim_sql finish_sql verbs_sql   every clause of the statements (of SQLite, which the simulation runs on)
+"""
+
+from __future__ import annotations
+
+from proof.planted.bugs import (
+    claim,
+    claim_sql,
+    cursor,
+    engine,
+    finish_sql,
+    outcome,
+    records,
+    times,
+    verbs_sql,
+)
+from proof.planted.plant import Bug
+
+__all__ = ["BUGS"]
+
+BUGS: tuple[Bug, ...] = (
+    *engine.BUGS,
+    *claim.BUGS,
+    *cursor.BUGS,
+    *times.BUGS,
+    *outcome.BUGS,
+    *records.BUGS,
+    *claim_sql.BUGS,
+    *finish_sql.BUGS,
+    *verbs_sql.BUGS,
+)

@@ -1,0 +1,190 @@
+"""Every clause of the statements that claim: free runs, cursors, lanes."""
+
+from __future__ import annotations
+
+from proof.planted.plant import sql
+
+__all__ = ["BUGS"]
+
+_KILLS = ("kill", "kill_at")
+_FREEZES = ("freeze", "freeze_at")
+_AWAY = ("outage", "power_cut")
+_STORE = ("tests/store/test_claim.py", "tests/store/test_claim_recurring.py", "tests/store/test_lanes.py")
+
+BUGS = (
+    sql(
+        "claim_free: any state",
+        "a run that another node has is claimed again",
+        "claim_free",
+        "state = 'pending' AND lane IS NULL",
+        "lane IS NULL",
+    ),
+    sql(
+        "claim_free: before its time", "a waiting retry is claimed at once", "claim_free", "AND ready_at <= w.high ", ""
+    ),
+    sql(
+        "claim_free: also cursors",
+        "a recurring job's cursor is taken without its job",
+        "claim_free",
+        "AND NOT (cursor AND recurring)",
+        "",
+    ),
+    sql(
+        "claim_free: also lanes",
+        "a laned run is taken without a look at its lane",
+        "claim_free",
+        "AND lane IS NULL AND",
+        "AND",
+    ),
+    sql(
+        "claim_free: late share ignored",
+        "late runs come before those on time",
+        "claim_free",
+        "(NOT late OR nth <= ?5) AND",
+        "",
+        tests=_STORE,
+        unseen="a share of slots shows only on nodes that are full for minutes",
+    ),
+    sql(
+        "claim_free: of any kind",
+        "a node takes what it does not offer",
+        "claim_free",
+        "AND requires = o.value ",
+        "",
+        tests=_STORE,
+        unseen="all targets of the simulation are webhooks",
+    ),
+    sql(
+        "claim_free: of any level",
+        "a node takes what it does not understand",
+        "claim_free",
+        "AND level <= ?3",
+        "",
+        tests=_STORE,
+        unseen="all nodes of the simulation are of one release",
+    ),
+    sql(
+        "claim_free: by a lost node",
+        "a node that was declared lost goes on claiming",
+        "claim_free",
+        "AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND lost_at IS NOT NULL)",
+        "",
+        faults=(*_FREEZES, "cut"),
+    ),
+    sql(
+        "claim_free: first claim forgotten",
+        "max_age counts from the last claim",
+        "claim_free",
+        "first_claimed_at = coalesce(first_claimed_at, (SELECT now FROM n))",
+        "first_claimed_at = (SELECT now FROM n)",
+    ),
+    sql(
+        "claim_cursors: any state",
+        "a cursor that is running is claimed again",
+        "claim_cursors",
+        "state = 'pending' AND lane IS NULL",
+        "lane IS NULL",
+    ),
+    sql(
+        "claim_cursors: before its time",
+        "a cursor is claimed as soon as it is there",
+        "claim_cursors",
+        "AND ready_at <= w.high ",
+        "",
+    ),
+    sql(
+        "claim_cursors: stays a cursor",
+        "a claimed run is still its job's next one",
+        "claim_cursors",
+        "token = token + 1, cursor = 0,",
+        "token = token + 1,",
+    ),
+    sql(
+        "claim_cursors: also lanes",
+        "a laned cursor is taken without a look at its lane",
+        "claim_cursors",
+        "AND lane IS NULL AND",
+        "AND",
+    ),
+    sql(
+        "claim_cursors: by a lost node",
+        "a node that was declared lost goes on claiming",
+        "claim_cursors",
+        "AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND lost_at IS NOT NULL)",
+        "",
+        faults=(*_FREEZES, "cut"),
+    ),
+    sql(
+        "pick_lanes: before its time",
+        "a laned run is picked before it is due",
+        "pick_lanes",
+        "AND ready_at <= w.high ",
+        "",
+    ),
+    sql("pick_lanes: never", "nobody looks at lanes", "peek", "max(lanes) AS lanes", "0 AS lanes"),
+    sql(
+        "lane_state: running not seen",
+        "a held lane looks free",
+        "lane_state",
+        "state = 'running' OR (parked = 'lane'",
+        "(parked = 'lane'",
+    ),
+    sql(
+        "lane_state: waiting not seen",
+        "several wait in one lane",
+        "lane_state",
+        "state = 'running' OR (parked = 'lane' AND kind = 'scheduled' AND token = 0)",
+        "state = 'running'",
+    ),
+    sql(
+        "take_lanes: token does not rise",
+        "a laned run keeps its token",
+        "take_lanes",
+        "token = token + 1",
+        "token = max(token, 1)",
+        faults=_KILLS,
+    ),
+    sql(
+        "wait_in_lane: not parked",
+        "who waits is picked again and again",
+        "wait_in_lane",
+        "parked = 'lane', ready_at = 9223372036854775807",
+        "ready_at = ready_at",
+    ),
+    sql(
+        "stop_holders: no order",
+        "the run that is replaced is not stopped",
+        "stop_holders",
+        "SET orders = 'cancel'",
+        "SET orders = orders",
+    ),
+    sql(
+        "move_runs: the old instant",
+        "a run moved to a later slot keeps its due time",
+        "move_runs",
+        "due_at = x.value ->> 3",
+        "due_at = due_at",
+        faults=_AWAY,
+    ),
+    sql(
+        "advance_jobs: count not written",
+        "slots used are forgotten",
+        "advance_jobs",
+        "slots_used = x.value ->> 2",
+        "slots_used = slots_used",
+    ),
+    sql(
+        "advance_jobs: never ends",
+        "a job that has no slot left stays active",
+        "advance_jobs",
+        "CASE WHEN x.value ->> 3 IS NULL THEN state ELSE 'ended' END",
+        "state",
+    ),
+    sql(
+        "claimed_jobs: old spec",
+        "a node goes on with the spec it knows",
+        "claimed_jobs",
+        "j.version = x.value ->> 1",
+        "x.value ->> 1 > 0",
+    ),
+)

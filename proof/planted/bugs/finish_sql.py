@@ -1,0 +1,218 @@
+"""Every clause of the statements that begin and finish."""
+
+from __future__ import annotations
+
+from proof.planted.plant import Bug, Sql, sql
+
+__all__ = ["BUGS"]
+
+_KILLS = ("kill", "kill_at")
+_FREEZES = ("freeze", "freeze_at")
+
+BUGS = (
+    sql(
+        "begin: any token",
+        "an old owner may send",
+        "begin_runs",
+        "AND runs.token = x.value ->> 1 ",
+        "",
+        tests=("tests/store/test_finish.py", "tests/store/test_orders.py", "tests/store/test_interleavings.py"),
+        unseen="the node's own fence stands before it: both would have to fail",
+    ),
+    sql(
+        "begin: any node",
+        "a node that is not the owner may send",
+        "begin_runs",
+        "AND +runs.node = ?1 ",
+        "",
+        faults=(*_FREEZES, "cut", "outage"),
+    ),
+    sql(
+        "begin: against orders",
+        "what was recalled or cancelled is sent",
+        "begin_runs",
+        "AND runs.orders IS NULL",
+        "",
+        faults=("outage", "flaky", "hang"),
+    ),
+    sql(
+        "begin: not written",
+        "the send is allowed and not recorded",
+        "begin_runs",
+        "begun_at = coalesce(begun_at, now_ms())",
+        "begun_at = begun_at",
+        faults=_KILLS,
+    ),
+    sql(
+        "finish_done: any token",
+        "an old attempt's good answer is recorded",
+        "finish_done",
+        "AND token = ?3 ",
+        "",
+        faults=(*_FREEZES, "cut"),
+    ),
+    sql(
+        "finish_done: any node",
+        "another node's good answer is recorded",
+        "finish_done",
+        "AND +node = ?1 ",
+        "",
+        faults=(*_FREEZES, "cut", "late", "stop"),
+    ),
+    Bug(
+        name="finish_done: any owner",
+        what="anybody's good answer is recorded",
+        edits=(Sql("finish_done", "AND token = ?3 AND +node = ?1 ", ""),),
+        faults=(*_FREEZES, "cut"),
+    ),
+    sql(
+        "finish_done: lanes too",
+        "the short way forgets to release the lane",
+        "finish_done",
+        "AND lane IS NULL",
+        "",
+        tests=("tests/store/test_finish.py", "tests/store/test_lanes.py"),
+        unseen="laned runs are sent the long way before",
+    ),
+    sql(
+        "finish_done: no try counted",
+        "a run that went well has no try",
+        "finish_done",
+        "tries + 1, losses",
+        "tries, losses",
+    ),
+    sql(
+        "finish_record: no conflict",
+        "a run recorded as another's",
+        "finish_record",
+        "r.token, x.value ->> 5",
+        "r.token + 1, x.value ->> 5",
+    ),
+    sql(
+        "finish_retry: tries forgotten",
+        "a run's tries are not kept",
+        "finish_retry",
+        "tries = x.value ->> 2",
+        "tries = runs.tries",
+    ),
+    sql(
+        "finish_retry: losses forgotten",
+        "a run's losses are not kept",
+        "finish_retry",
+        "losses = x.value ->> 3",
+        "losses = runs.losses",
+        faults=_KILLS,
+    ),
+    sql(
+        "finish_retry: at once",
+        "a retry does not wait",
+        "finish_retry",
+        "ELSE max(x.value ->> 1, now_ms()) END",
+        "ELSE now_ms() END",
+    ),
+    sql(
+        "finish_retry: order kept",
+        "a run that went back is recalled again",
+        "finish_retry",
+        "orders = NULL, ",
+        "",
+        tests=("tests/store/test_orders.py", "tests/store/test_finish.py"),
+        unseen="the next claim takes the order away as well",
+    ),
+    Bug(
+        name="orders outlive their attempt",
+        what="a run that was recalled is recalled again from its next owner",
+        edits=(
+            Sql("finish_retry", "orders = NULL, ", ""),
+            *(
+                Sql(name, "begun_at = NULL, orders = NULL,", "begun_at = NULL,")
+                for name in ("claim_free", "claim_cursors", "take_lanes")
+            ),
+        ),
+    ),
+    sql(
+        "finish_retry: attempts forgotten",
+        "what came of the earlier attempts is not kept",
+        "finish_retry",
+        "attempts = x.value ->> 4",
+        "attempts = runs.attempts",
+    ),
+    sql(
+        "finish_retry: cursor again",
+        "a retry is its job's next run",
+        "finish_retry",
+        "cursor = x.value ->> 5",
+        "cursor = 1",
+    ),
+    sql(
+        "finish_lock: any token",
+        "an old owner's failure is recorded",
+        "finish_lock",
+        "r.token = x.value ->> 1 AND",
+        "",
+        faults=(*_FREEZES, "cut"),
+    ),
+    sql(
+        "finish_lock: any node",
+        "another node's failure is recorded",
+        "finish_lock",
+        "AND +r.node = x.value ->> 2 ",
+        "",
+        faults=(*_FREEZES, "cut", "stop"),
+    ),
+    sql(
+        "release_lanes: nobody",
+        "who waits for a lane waits for ever",
+        "release_lanes",
+        "AND runs.parked = 'lane' AND",
+        "AND 0 AND",
+    ),
+    sql(
+        "release_lanes: all",
+        "all who wait are let go at once",
+        "release_lanes",
+        "AND runs.id IN (\n    SELECT (SELECT id FROM runs WHERE lane = l.value AND parked = 'lane' ORDER BY due_at "
+        "LIMIT 1) FROM json_each(?1) l\n)",
+        "AND runs.lane IN (SELECT value FROM json_each(?1))",
+        tests=("tests/store/test_lanes.py",),
+        unseen="those let go too soon are parked again by their claim",
+    ),
+    sql(
+        "release_lanes: while paused",
+        "who waited for a lane starts though its job is paused",
+        "release_lanes",
+        "j.state = 'paused'",
+        "0",
+        times=3,
+    ),
+    sql(
+        "note_endings: none",
+        "a one-off job never ends",
+        "end_unchanged",
+        "jobs.state = 'active'",
+        "0",
+        tests=("tests/store/test_settling.py",),
+        unseen="who reads a one-off without a run knows that it has ended",
+    ),
+    sql(
+        "add_stats: overwritten",
+        "a job's statistics are those of its last batch",
+        "add_stats",
+        "runs = runs + excluded.runs",
+        "runs = excluded.runs",
+    ),
+    sql(
+        "end_runs: wrong token",
+        "a run that ends unsent has a token it never had",
+        "end_runs",
+        "r.token, r.tries",
+        "r.token + 7, r.tries",
+    ),
+    sql(
+        "end_runs: wrong status",
+        "a run cancelled while it waited is recorded as done",
+        "end_runs",
+        "x.value ->> 1, x.value ->> 2",
+        "'done', x.value ->> 2",
+    ),
+)

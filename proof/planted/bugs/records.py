@@ -1,0 +1,142 @@
+"""Results and statistics recorded as something else than what happened."""
+
+from __future__ import annotations
+
+from proof.planted.plant import code
+
+__all__ = ["BUGS"]
+
+_KILLS = ("kill", "kill_at")
+_BATCH = "onthedot.store.finish_batch"
+_AROUND = "onthedot.engine.surroundings:Surroundings"
+
+BUGS = (
+    code(
+        "recorded: failed as done",
+        "dead letters stand in the ledger as done",
+        f"{_BATCH}:Item.status",
+        'else "failed"',
+        'else "done"',
+    ),
+    code(
+        "recorded: tries forgotten",
+        "the ledger says one try less",
+        f"{_BATCH}:_history_row",
+        "decision.tries,",
+        "max(decision.tries - 1, 0),",
+    ),
+    code(
+        "recorded: losses forgotten",
+        "the ledger says that no node was lost",
+        f"{_BATCH}:_history_row",
+        "decision.losses,",
+        "0,",
+        faults=_KILLS,
+    ),
+    code(
+        "recorded: no reason",
+        "the ledger does not say why",
+        f"{_BATCH}:_history_row",
+        "None if isinstance(decision, Retry) else decision.reason",
+        "None",
+    ),
+    code(
+        "recorded: other outcome",
+        "the ledger says error, whatever it was",
+        f"{_BATCH}:outcome_json",
+        "if not outcome.detail:",
+        'if outcome.kind != "ok":\n        return \'{"kind":"error"}\'\n    if not outcome.detail:',
+    ),
+    code(
+        "recorded: no error",
+        "what the receiver said is dropped",
+        f"{_BATCH}:_history_row",
+        "storable(outcome.error),",
+        "None,",
+    ),
+    code(
+        "recorded: start is the due time",
+        "the ledger says that each run began on the dot",
+        f"{_AROUND}.finished",
+        "started_at=started_at,",
+        "started_at=started_at and run.due_at,",
+    ),
+    code(
+        "recorded: lateness is none",
+        "the ledger says that nothing was late",
+        f"{_AROUND}.finished",
+        "lateness = first - run.due_at if first > run.due_at else 0",
+        "lateness = 0",
+        faults=("outage", "kill"),
+    ),
+    code(
+        "recorded: lateness of the last try",
+        "a retry is late because the first try failed",
+        f"{_AROUND}.finished",
+        "if run.attempts:",
+        "if False:",
+    ),
+    code(
+        "recorded: duration in seconds",
+        "1.5 s are recorded as 2 ms",
+        "onthedot.engine.monitor:Monitor._finished",
+        "duration = round(self.seconds * 1000)",
+        "duration = round(self.seconds)",
+    ),
+    code(
+        "recorded: duration of another",
+        "durations count from the slot",
+        "onthedot.engine.monitor:Monitor._finished",
+        "duration = round(self.seconds * 1000)",
+        "duration = finished_at - self.run.slot",
+    ),
+    code(
+        "recorded: ends when it began",
+        "finished_at is the start",
+        "onthedot.engine.monitor:Monitor._finished",
+        "finished_at = around.time.at_us(now) // 1000",
+        "finished_at = started or around.time.at_us(now) // 1000",
+    ),
+    code(
+        "recorded: attempts forgotten",
+        "a run keeps its last attempt only",
+        f"{_BATCH}:Item.attempts_json",
+        "[*self.attempts, self.attempt()]",
+        "[self.attempt()]",
+    ),
+    code(
+        "statistics: failures not counted",
+        "a job's failures stay 0",
+        "onthedot.store.job_stats:stats_rows",
+        'row[2] += item.status == "failed"',
+        "row[2] += 0",
+    ),
+    code(
+        "statistics: runs counted twice",
+        "a job's runs are twice as many",
+        "onthedot.store.job_stats:stats_rows",
+        "row[1] += 1",
+        "row[1] += 2",
+    ),
+    code(
+        "statistics: wrong last status",
+        "a job's last status is always done",
+        "onthedot.store.job_stats:stats_rows",
+        "row[7:10] = item.status, item.id",
+        'row[7:10] = "done", item.id',
+    ),
+    code(
+        "statistics: durations not summed",
+        "a job's mean duration is wrong",
+        "onthedot.store.job_stats:stats_rows",
+        "row[4] += item.duration_ms",
+        "row[4] = item.duration_ms * 2",
+    ),
+    code(
+        "dead letters: none",
+        "what failed for good is not among them",
+        f"{_BATCH}:FinishBatch._follow_up",
+        "if isinstance(item.decision, Dead)",
+        "if False",
+    ),
+)
