@@ -13,7 +13,7 @@ from onthedot.model.job import JobSpec
 from onthedot.model.target import Target
 from onthedot.timing import check_schedule
 
-__all__ = ["TargetRules", "check_job", "gather"]
+__all__ = ["TargetRules", "check_job", "check_new", "gather"]
 
 
 class TargetRules(Protocol):
@@ -38,6 +38,16 @@ def check_job(spec: JobSpec, targets: TargetRules, *, now: int, before: JobSpec 
         lambda: check_schedule(spec.schedule, now=now, changed=changed),
         lambda: targets.check(spec.target),
     )
+
+
+def check_new(spec: JobSpec, targets: TargetRules, *, now: int, before: JobSpec | None = None) -> None:
+    """All but whether its time has passed: that is judged by the store, where it is written. If something else is wrong
+    too, it is told with the rest."""
+    try:
+        check_job(spec, targets, now=now, before=spec)
+    except Invalid:
+        check_job(spec, targets, now=now, before=before)
+        raise
 
 
 def gather(*checks: Callable[[], None], path: str = "") -> None:

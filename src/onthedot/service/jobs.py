@@ -16,7 +16,7 @@ from onthedot.model.duration import SECOND, Duration
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.policy import Policy
 from onthedot.model.target import WebhookTarget
-from onthedot.service.checking import check_job, gather
+from onthedot.service.checking import check_job, check_new, gather
 from onthedot.service.group import GROUP_LIMIT
 from onthedot.service.merge_patch import patched
 from onthedot.service.repeats import IdempotencyKey, idempotency
@@ -40,7 +40,7 @@ class JobVerbs(Wired):
     async def create_job(self, tenant: int, spec: JobSpec, idempotency_key: IdempotencyKey | None = None) -> JobView:
         repeat = idempotency("jobs", idempotency_key, body=spec)
         try:
-            check_job(spec, self.targets, now=await self.time.now())
+            check_new(spec, self.targets, now=await self.time.now())
         except Invalid:
             (earlier,) = await self._earlier(tenant, [repeat])
             if earlier is None:
@@ -66,8 +66,8 @@ class JobVerbs(Wired):
         return True
 
     async def _earlier(self, tenant: int, repeats: Sequence[Idempotency | None]) -> list[JobView | None]:
-        """What a repeat of a request that was fine then is answered: its `at` may have passed since, and the answer to
-        the first one been lost on its way. To refuse it would say that there is no job."""
+        """What a repeat of a request that was fine then is answered, though it would not be fine now (an address that
+        may not be called any more): the answer to the first one may have been lost on its way, and there is a job."""
         known = await self.store.earlier_jobs(tenant, [repeat for repeat in repeats if repeat is not None])
         return [None if repeat is None else known.get(repeat.key) for repeat in repeats]
 
@@ -150,7 +150,7 @@ class JobVerbs(Wired):
         if isinstance(spec, OnTheDotError):
             return spec
         try:
-            check_job(spec, self.targets, now=now)
+            check_new(spec, self.targets, now=now)
         except Invalid as invalid:
             return invalid
         return None
@@ -247,7 +247,7 @@ class JobVerbs(Wired):
         return job
 
     def _checked(self, spec: JobSpec, old: JobSpec | None, now: int) -> JobSpec:
-        check_job(spec, self.targets, now=now, before=old)
+        check_new(spec, self.targets, now=now, before=old)
         return self._settled(spec)
 
     def _settled(self, spec: JobSpec) -> JobSpec:

@@ -18,8 +18,9 @@ from onthedot.store.idempotency import Idempotency
 from onthedot.store.numbers import take_job_ids
 from onthedot.store.records import spec_columns, view_of
 from onthedot.store.runs_of_verbs import JOB_ID, cursor_row
+from onthedot.timing import check_schedule
 
-__all__ = ["Fresh", "NewJob", "insert_fresh", "key_taken", "plan_all", "prepare", "views_of"]
+__all__ = ["Fresh", "NewJob", "insert_fresh", "key_taken", "past", "plan_all", "prepare", "views_of"]
 
 
 class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -66,6 +67,19 @@ class Fresh(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             created_at=now,
             updated_at=now,
         )
+
+
+def past(job: Fresh, now: int) -> Invalid | None:
+    """Why its time has gone by. Whether a job can still be made is judged where it is written, by the clock that its
+    runs go by: judged before, it was refused at one node and made at another, both asked under one Idempotency-Key."""
+    slot, schedule = job.opening.cursor_slot, job.spec.schedule
+    if slot is not None and (schedule.at is None or slot > now):
+        return None
+    try:
+        check_schedule(schedule, now=now)
+    except Invalid as invalid:
+        return invalid
+    return None
 
 
 async def prepare(tx: Transaction, items: Sequence[NewJob], now: int) -> list[Fresh | OnTheDotError]:

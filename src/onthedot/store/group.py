@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from onthedot.errors import Conflict, OnTheDotError
 from onthedot.model.job import JobView
-from onthedot.store.creating import Fresh, NewJob, insert_fresh, key_taken, plan_all, views_of
+from onthedot.store.creating import Fresh, NewJob, insert_fresh, key_taken, past, plan_all, views_of
 from onthedot.store.driver import Transaction
 from onthedot.store.idempotency import claim_keys, mismatch, release_keys
 from onthedot.store.numbers import open_group
@@ -28,19 +28,22 @@ async def create_group(tx: Transaction, items: Sequence[NewJob]) -> list[Answer]
     for place, planned in enumerate(plan_all(items, ids, now)):
         if (gone := items[place].abandoned(now)) is not None:
             answers[place] = gone
-        elif isinstance(planned, Fresh):
-            fresh[place] = planned
-        else:
+        elif not isinstance(planned, Fresh):
             answers[place] = planned
+        elif items[place].idempotency is None and (refusal := past(planned, now)) is not None:
+            answers[place] = refusal
+        else:
+            fresh[place] = planned
     if all(item.idempotency is None for item in items):
         await _write(tx, list(fresh), fresh, answers, now)
         return [answers[place] for place in range(len(items))]
     followers = _repeats_within(items, fresh, answers)
     leaders = [place for place in fresh if items[place].idempotency and place not in answers and place not in followers]
     await _answer_earlier(tx, items, fresh, leaders, answers, now)
-    writing = [place for place in fresh if place not in answers and place not in followers]
-    await _write(tx, writing, fresh, answers, now)
-    await _forget_failed(tx, items, writing, answers)
+    new = [place for place in fresh if place not in answers and place not in followers]
+    await _refuse_past(tx, items, new, fresh, answers)
+    await _write(tx, [place for place in new if place not in answers], fresh, answers, now)
+    await _forget_failed(tx, items, new, answers)
     for place, leader in followers.items():
         answers[place] = answers[leader]
     return [answers[place] for place in range(len(items))]
@@ -87,6 +90,24 @@ async def _answer_earlier(
         views = await read_views(tx, tenant, list(jobs.values()))
         gone = Conflict("the job that was made with this Idempotency-Key has been deleted since")
         answers.update({place: views.get(job_id, gone) for place, job_id in jobs.items()})
+
+
+async def _refuse_past(
+    tx: Transaction,
+    items: Sequence[NewJob],
+    places: Sequence[int],
+    fresh: dict[int, Fresh],
+    answers: dict[int, Answer],
+) -> None:
+    """Only what is certainly no repeat is judged, and by the time it is after having waited for others with its key:
+    one that another refused as past meanwhile must not be made."""
+    dated = [place for place in places if items[place].idempotency and fresh[place].spec.schedule.in_ is None]
+    if not dated:
+        return
+    now = await tx.now()
+    for place in dated:
+        if (refusal := past(fresh[place], now)) is not None:
+            answers[place] = refusal
 
 
 async def _write(

@@ -16,12 +16,13 @@ from onthedot.errors import Conflict, OnTheDotError, VersionMismatch
 from onthedot.model.job import JobSpec, JobView
 from onthedot.plan import on_edit, on_pause, on_resume
 from onthedot.store.changing import Locked, apply_change, lock, refuse_other_version, remove
-from onthedot.store.creating import Fresh, NewJob, insert_fresh, prepare
+from onthedot.store.creating import Fresh, NewJob, insert_fresh, past, prepare
 from onthedot.store.driver import Collision, Transaction
 from onthedot.store.idempotency import Idempotency, once
 from onthedot.store.reading import no_job, read_view
 from onthedot.store.records import keep_secrets
 from onthedot.store.topic import Topic
+from onthedot.timing import check_schedule
 
 __all__ = ["JobVerbs", "edit"]
 
@@ -118,6 +119,8 @@ async def edit(tx: Transaction, job: Locked, spec: JobSpec) -> bool:
     spec = keep_secrets(spec, job.record.spec)
     if spec == job.record.spec:
         return False
+    if spec.schedule != job.record.spec.schedule:
+        check_schedule(spec.schedule, now=job.now)
     if spec.key is not None and spec.key != job.record.spec.key:
         holder = await tx.row("lock_job_by_key", job.record.tenant, spec.key)
         if holder is not None:
@@ -135,4 +138,6 @@ async def _create_one(tx: Transaction, tenant: int, spec: JobSpec, if_match: int
     if isinstance(planned, OnTheDotError):
         raise planned
     assert isinstance(planned, Fresh)
+    if (refusal := past(planned, now)) is not None:
+        raise refusal
     return None if await insert_fresh(tx, [planned], now) else (planned.view(now), True)
