@@ -109,8 +109,8 @@ class SignedTargets:
     def offers(self) -> list[str]:
         return self._targets.offers
 
-    def check(self, target: Target) -> None:
-        self._targets.check(target)
+    def check(self, target: Target, tenant: int = 1) -> None:
+        self._targets.check(target, tenant)
 
     async def send(self, call: Call) -> Outcome:
         trap.passed("before_send")

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from onthedot.clock import Clock, SystemClock
 from onthedot.errors import Invalid, SettingsError
@@ -164,16 +164,13 @@ class JobsFileInUse:
         return report
 
     def _register(self, jobs: JobsFile | None) -> None:
-        for kind, registered in _registered(self._prepared.settings, jobs).items():
-            self._prepared.targets.register(kind, registered)
+        _register(self._prepared.targets, self._prepared.settings, jobs)
 
 
-def _registered(settings: Settings, jobs: JobsFile | None) -> dict[str, Any]:
-    """The operator registers by settings and by the jobs file."""
-    return {
-        "function": (*settings.functions, *(jobs.modules if jobs is not None else ())),
-        "command": {**settings.commands, **(jobs.commands if jobs is not None else {})},
-    }
+def _register(targets: Targets, settings: Settings, jobs: JobsFile | None) -> None:
+    """The operator registers by settings, for all tenants, and by the jobs file, for the tenant that owns it."""
+    targets.register("function", settings.functions, {} if jobs is None else {DEFAULT_TENANT: jobs.functions})
+    targets.register("command", settings.commands, {} if jobs is None else {DEFAULT_TENANT: jobs.commands})
 
 
 def _targets(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Targets:
@@ -181,16 +178,15 @@ def _targets(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Targets
     paths = [str(Path.cwd())]
     if jobs is not None:
         paths.insert(0, str(jobs.directory))
-    registered = _registered(settings, jobs)
-    return build_targets(
+    targets = build_targets(
         version=__version__,
         egress=EgressRule.parse(settings.egress_allow),
-        functions=registered["function"],
-        commands=registered["command"],
         function_processes=settings.function_processes,
         import_paths=list(dict.fromkeys(paths)),
         clock=clock,
     )
+    _register(targets, settings, jobs)
+    return targets
 
 
 async def _refuse_open_door(settings: Settings, store: Store) -> None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
+import msgspec
 import pytest
 
 from onthedot.errors import Invalid, SettingsError
 from onthedot.jobsfile import parse_jobs, read_jobs_file
 from onthedot.main import assembled, load_jobs
 from onthedot.model.duration import Duration
+from onthedot.model.job import JobSpec
 from onthedot.model.key import ApiKeySpec
+from onthedot.model.schedule import Schedule
 from onthedot.model.target import CommandTarget, FunctionTarget, WebhookTarget
 from onthedot.service import DEFAULT_TENANT
 from onthedot.settings import CommandSetting, Settings
 from onthedot.store import JobFilter, open_store
+from onthedot.targets import Call
 from tests.services.waiting import until
 
 
@@ -88,24 +93,24 @@ PRIVATE = WebhookTarget(url="http://127.0.0.1:9/")
 async def test_webhooks_may_go_to_private_addresses_until_the_first_key(sqlite_url, tmp_path, roles):
     """By trust, not by binding: the roles of the node and where it listens make no difference."""
     async with assembled(settings(sqlite_url, tmp_path, roles=roles)) as running:
-        running.service.targets.check(PRIVATE)
+        running.prepared.targets.check(PRIVATE)
         await running.service.create_key(ApiKeySpec(name="a"))
         with pytest.raises(Invalid, match="EGRESS_ALLOW"):
-            running.service.targets.check(PRIVATE)
+            running.prepared.targets.check(PRIVATE)
         await until(lambda: running.node.ready, "beats")
         with pytest.raises(Invalid, match="EGRESS_ALLOW"):
-            running.service.targets.check(PRIVATE)
+            running.prepared.targets.check(PRIVATE)
     async with assembled(settings(sqlite_url, tmp_path, roles=roles)) as running:
         with pytest.raises(Invalid, match="EGRESS_ALLOW"):
-            running.service.targets.check(PRIVATE)
+            running.prepared.targets.check(PRIVATE)
     async with assembled(settings(sqlite_url, tmp_path, roles=roles, egress_allow=("127.0.0.0/8",))) as running:
-        running.service.targets.check(PRIVATE)
+        running.prepared.targets.check(PRIVATE)
 
 
 async def test_who_asks_for_keys_from_the_start_is_not_open(sqlite_url, tmp_path):
     async with assembled(settings(sqlite_url, tmp_path, roles=("api",), auth=("keys",))) as running:
         with pytest.raises(Invalid, match="EGRESS_ALLOW"):
-            running.service.targets.check(PRIVATE)
+            running.prepared.targets.check(PRIVATE)
 
 
 async def test_its_own_port_is_no_target(sqlite_url, tmp_path):
@@ -113,9 +118,9 @@ async def test_its_own_port_is_no_target(sqlite_url, tmp_path):
     async with assembled(chosen) as running:
         for host in ("127.0.0.1", "localhost", "0x7f.1", "[::ffff:7f00:1]"):
             with pytest.raises(Invalid, match="where On the Dot itself"):
-                running.service.targets.check(WebhookTarget(url=f"http://{host}:8123/v1/keys"))
+                running.prepared.targets.check(WebhookTarget(url=f"http://{host}:8123/v1/keys"))
     async with assembled(settings(sqlite_url, tmp_path, port=8123, egress_allow=("127.0.0.1:8123",))) as running:
-        running.service.targets.check(WebhookTarget(url="http://127.0.0.1:8123/healthz"))
+        running.prepared.targets.check(WebhookTarget(url="http://127.0.0.1:8123/healthz"))
 
 
 async def test_functions_and_commands_are_those_that_were_registered(sqlite_url, tmp_path):
@@ -133,7 +138,7 @@ async def test_functions_and_commands_are_those_that_were_registered(sqlite_url,
         sqlite_url, tmp_path, functions=("from_settings",), commands={"of_settings": CommandSetting(argv=("true",))}
     )
     async with assembled(given, jobs=jobs) as running:
-        check = running.service.targets.check
+        check = running.prepared.targets.check
         for target in (FunctionTarget(function="from_file:f"), FunctionTarget(function="from_settings:g")):
             check(target)
         for command in ("of_file", "of_settings"):
@@ -141,6 +146,48 @@ async def test_functions_and_commands_are_those_that_were_registered(sqlite_url,
         for wrong in (FunctionTarget(function="os:system"), CommandTarget(command="rm")):
             with pytest.raises(Invalid):
                 check(wrong)
+
+
+async def test_a_jobs_file_opens_what_it_names_and_only_to_its_tenant(sqlite_url, tmp_path):
+    (tmp_path / "mod.py").write_text("def f(): pass\ndef g(): pass\n")
+    entry = {"periodicity": "1h", "path": "mod", "function_name": "f", "identifier": "a"}
+    text = json.dumps({"jobs": [entry], "commands": {"of_file": {"argv": ["true"]}}})
+    jobs = parse_jobs(text, "json", tmp_path / "jobs.json")
+    given = settings(
+        sqlite_url, tmp_path, functions=("open:one", "all"), commands={"of_all": CommandSetting(argv=("true",))}
+    )
+    async with assembled(given, jobs=jobs) as running:
+        service = running.service
+        await service.create_key(ApiKeySpec(name="theirs", scope="write", tenant="theirs"))
+        theirs = await service.tenant_named("theirs")
+
+        async def refused(tenant: int, target: FunctionTarget | CommandTarget) -> bool:
+            job = JobSpec(schedule=Schedule(every=Duration.parse("1h")), target=target)
+            answers = [await service.create_many(tenant, [job]), await tried(service.create_job(tenant, job))]
+            assert isinstance(answers[0][0], Invalid) == isinstance(answers[1], Invalid), "every way in says the same"
+            return isinstance(answers[1], Invalid)
+
+        named, beside = FunctionTarget(function="mod:f"), FunctionTarget(function="mod:g")
+        assert [await refused(DEFAULT_TENANT, target) for target in (named, beside)] == [False, True]
+        assert [await refused(theirs, target) for target in (named, beside)] == [True, True]
+        own, shared = CommandTarget(command="of_file"), CommandTarget(command="of_all")
+        assert [await refused(DEFAULT_TENANT, target) for target in (own, shared)] == [False, False]
+        assert [await refused(theirs, target) for target in (own, shared)] == [True, False]
+        for function, wrong in (("open:one", False), ("open:two", True), ("all:any", False)):
+            assert await refused(theirs, FunctionTarget(function=function)) == wrong
+
+        call = Call(run_id="1-1", job_id=1, slot=1, attempt=1, target=named, tenant=theirs)
+        outcome = await running.prepared.targets.send(call)
+        assert (outcome.kind, outcome.error) == ("refused", "mod:f is not registered on this node")
+        call = msgspec.structs.replace(call, target=own)
+        assert (await running.prepared.targets.send(call)).kind == "refused", "also if it got into the store before"
+
+
+async def tried(call):
+    try:
+        return await call
+    except Invalid as invalid:
+        return invalid
 
 
 async def test_the_jobs_file_is_the_truth_for_its_own_jobs(sqlite_url, tmp_path):

@@ -13,7 +13,7 @@ from tests.services.waiting import until
 
 def refused(running) -> bool:
     try:
-        running.service.targets.check(PRIVATE)
+        running.prepared.targets.check(PRIVATE)
     except Invalid:
         return True
     return False

@@ -24,7 +24,7 @@ URL = "http://example.com/"
 class Agreeable:
     """Targets' rules that refuse one host only."""
 
-    def check(self, target: Target) -> None:
+    def check(self, target: Target, tenant: int) -> None:
         if isinstance(target, WebhookTarget) and "forbidden" in target.url:
             raise Invalid.one("target.url", "refused", given=target.url)
 

@@ -25,7 +25,7 @@ class Scripted:
     def offers(self) -> list[str]:
         return [self.name]
 
-    def check(self, target: Any) -> None:
+    def check(self, target: Any, tenant: int = 1) -> None:
         self.events.append(f"check {self.name}")
 
     async def send(self, call: Call) -> Outcome:

@@ -41,9 +41,9 @@ class JobsFile(msgspec.Struct, frozen=True, kw_only=True):
     short: frozenset[int] = frozenset()  # the places of jobs in short form
 
     @property
-    def modules(self) -> tuple[str, ...]:
-        """The modules whose functions its jobs call: giving the file to the node registers them."""
-        return tuple(sorted({spec.target.module for spec in self.specs if isinstance(spec.target, FunctionTarget)}))
+    def functions(self) -> tuple[str, ...]:
+        """The functions that its jobs call: giving the file to the node opens exactly these, to the file's tenant."""
+        return tuple(sorted({spec.target.function for spec in self.specs if isinstance(spec.target, FunctionTarget)}))
 
     def located(self, invalid: Invalid) -> Invalid:
         """The same problems with file and line, in the words of the file; for what is found wrong after reading."""

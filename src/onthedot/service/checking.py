@@ -19,16 +19,16 @@ __all__ = ["TargetRules", "check_job", "check_new", "gather"]
 class TargetRules(Protocol):
     """The part of the targets that creating needs: what may be called at all."""
 
-    def check(self, target: Target) -> None: ...
+    def check(self, target: Target, tenant: int) -> None: ...
 
 
-def check_job(spec: JobSpec, targets: TargetRules, *, now: int, before: JobSpec | None = None) -> None:
+def check_job(spec: JobSpec, targets: TargetRules, *, tenant: int, now: int, before: JobSpec | None = None) -> None:
     """Invalid with every problem. `before` is the spec it replaces: a past `at` that did not change is no mistake."""
     changed = before is None or before.schedule != spec.schedule
     try:  # nearly all jobs are in order: one check after the other, until the first objects
         check_spec(spec)
         check_schedule(spec.schedule, now=now, changed=changed)
-        targets.check(spec.target)
+        targets.check(spec.target, tenant)
     except Invalid:
         pass
     else:
@@ -36,17 +36,17 @@ def check_job(spec: JobSpec, targets: TargetRules, *, now: int, before: JobSpec 
     gather(
         lambda: check_spec(spec),
         lambda: check_schedule(spec.schedule, now=now, changed=changed),
-        lambda: targets.check(spec.target),
+        lambda: targets.check(spec.target, tenant),
     )
 
 
-def check_new(spec: JobSpec, targets: TargetRules, *, now: int, before: JobSpec | None = None) -> None:
+def check_new(spec: JobSpec, targets: TargetRules, *, tenant: int, now: int, before: JobSpec | None = None) -> None:
     """All but whether its time has passed: that is judged by the store, where it is written. If something else is wrong
     too, it is told with the rest."""
     try:
-        check_job(spec, targets, now=now, before=spec)
+        check_job(spec, targets, tenant=tenant, now=now, before=spec)
     except Invalid:
-        check_job(spec, targets, now=now, before=before)
+        check_job(spec, targets, tenant=tenant, now=now, before=before)
         raise
 
 

@@ -40,7 +40,7 @@ class JobVerbs(Wired):
     async def create_job(self, tenant: int, spec: JobSpec, idempotency_key: IdempotencyKey | None = None) -> JobView:
         repeat = idempotency("jobs", idempotency_key, body=spec)
         try:
-            check_new(spec, self.targets, now=await self.time.now())
+            check_new(spec, self.targets, tenant=tenant, now=await self.time.now())
         except Invalid:
             (earlier,) = await self._earlier(tenant, [repeat])
             if earlier is None:
@@ -58,7 +58,7 @@ class JobVerbs(Wired):
         if slot is None or slot - now <= self.unhinted:
             return False
         try:
-            check_job(spec, self.targets, now=now)
+            check_job(spec, self.targets, tenant=tenant, now=now)
         except Invalid:
             return False
         new = NewJob(tenant=tenant, spec=self._settled(spec), asker=asker, until=now + PATIENCE)
@@ -111,7 +111,7 @@ class JobVerbs(Wired):
         self, tenant: int, specs: Sequence[JobSpec | OnTheDotError], repeats: Sequence[Idempotency | None]
     ) -> list[JobView | OnTheDotError]:
         """While one part is written, the next is checked."""
-        answers, good = await self._check_all(specs)
+        answers, good = await self._check_all(tenant, specs)
         bad = [place for place in range(len(specs)) if place not in good and repeats[place] is not None]
         for place, earlier in zip(bad, await self._earlier(tenant, [repeats[place] for place in bad]), strict=True):
             answers[place] = earlier or answers[place]
@@ -123,7 +123,7 @@ class JobVerbs(Wired):
         return [answer for answer in answers if answer is not None]
 
     async def _check_all(
-        self, specs: Sequence[JobSpec | OnTheDotError]
+        self, tenant: int, specs: Sequence[JobSpec | OnTheDotError]
     ) -> tuple[list[JobView | OnTheDotError | None], dict[int, JobSpec]]:
         """Objections by place, and the specs that have none, settled. The same object again is not checked again."""
         now = await self.time.now()
@@ -133,7 +133,7 @@ class JobVerbs(Wired):
         objection, settled = None, None
         for place, spec in enumerate(specs):
             if spec is not before:
-                objection, before = self._objection(spec, now), spec
+                objection, before = self._objection(tenant, spec, now), spec
                 settled = self._settled(spec) if objection is None and isinstance(spec, JobSpec) else None
                 await self._breathe(place)
             answers.append(objection)
@@ -146,11 +146,11 @@ class JobVerbs(Wired):
         if done % BREATH == 0:
             await self.clock.sleep(0)
 
-    def _objection(self, spec: JobSpec | OnTheDotError, now: int) -> OnTheDotError | None:
+    def _objection(self, tenant: int, spec: JobSpec | OnTheDotError, now: int) -> OnTheDotError | None:
         if isinstance(spec, OnTheDotError):
             return spec
         try:
-            check_new(spec, self.targets, now=now)
+            check_new(spec, self.targets, tenant=tenant, now=now)
         except Invalid as invalid:
             return invalid
         return None
@@ -169,7 +169,7 @@ class JobVerbs(Wired):
         now = await self.time.now()
 
         def change(old: JobSpec) -> JobSpec:
-            return self._checked(keep_secrets(spec, old), old, now)
+            return self._checked(tenant, keep_secrets(spec, old), old, now)
 
         return await self._update(tenant, job_id, change, if_match)
 
@@ -179,7 +179,7 @@ class JobVerbs(Wired):
 
         def change(old: JobSpec) -> JobSpec:
             merged = patched(to_builtins(old), patch)
-            return self._checked(keep_secrets(convert(merged, JobSpec), old), old, now)
+            return self._checked(tenant, keep_secrets(convert(merged, JobSpec), old), old, now)
 
         return await self._update(tenant, job_id, change, if_match)
 
@@ -194,7 +194,7 @@ class JobVerbs(Wired):
         now = await self.time.now()
 
         def change(old: JobSpec | None) -> JobSpec:
-            return self._checked(spec if old is None else keep_secrets(spec, old), old, now)
+            return self._checked(tenant, spec if old is None else keep_secrets(spec, old), old, now)
 
         job, created = await self.store.put_job(tenant, key, change, if_match=if_match)
         emit("job.created" if created else "job.changed", tenant=tenant, job_id=job.id)
@@ -222,7 +222,9 @@ class JobVerbs(Wired):
         for place, spec in enumerate(specs):
             try:
                 # whether an `at` is past is judged by the store's sync, which alone knows if the schedule is new
-                gather(partial(check_job, spec, self.targets, now=now, before=spec), path=f"jobs[{place}]")
+                gather(
+                    partial(check_job, spec, self.targets, tenant=tenant, now=now, before=spec), path=f"jobs[{place}]"
+                )
             except Invalid as invalid:
                 problems.extend(invalid.problems)
             await self._breathe(place)
@@ -246,8 +248,8 @@ class JobVerbs(Wired):
         await self.hint_orders()
         return job
 
-    def _checked(self, spec: JobSpec, old: JobSpec | None, now: int) -> JobSpec:
-        check_new(spec, self.targets, now=now, before=old)
+    def _checked(self, tenant: int, spec: JobSpec, old: JobSpec | None, now: int) -> JobSpec:
+        check_new(spec, self.targets, tenant=tenant, now=now, before=old)
         return self._settled(spec)
 
     def _settled(self, spec: JobSpec) -> JobSpec:

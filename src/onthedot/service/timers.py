@@ -30,7 +30,7 @@ class TimerVerbs(JobVerbs):
     ) -> TimerView:
         spec = job_of_timer(timer)
         try:
-            check_job(spec, self.targets, now=await self.time.now())
+            check_job(spec, self.targets, tenant=tenant, now=await self.time.now())
         except Invalid as invalid:
             raise Invalid(
                 [

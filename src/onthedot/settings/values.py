@@ -161,10 +161,12 @@ def _is_host(word: str) -> bool:
 
 
 def _functions(value: Any) -> tuple[str, ...]:
-    accepted = "names of Python modules whose functions jobs may call, such as reports.nightly"
+    accepted = "Python modules whose functions jobs may call (reports.nightly), or single ones (reports.nightly:send)"
     words = _words(value, accepted)
-    if not all(all(part.isidentifier() for part in word.split(".")) for word in words):
-        raise Wrong(accepted)
+    for word in words:
+        module, colon, name = word.partition(":")
+        if not all(part.isidentifier() for part in module.split(".")) or (colon and not name.isidentifier()):
+            raise Wrong(accepted)
     return words
 
 

@@ -55,8 +55,8 @@ class Kind(Protocol):
         """What a run may require of this node, as `model.target.requires` writes it."""
         ...
 
-    def check(self, target: Any) -> None:
-        """Raise Invalid, with paths that begin with "target.", for what can never work here."""
+    def check(self, target: Any, tenant: int) -> None:
+        """Raise Invalid, with paths that begin with "target.", for what can never work here for this tenant."""
         ...
 
     async def send(self, call: Call) -> Outcome:

@@ -70,7 +70,7 @@ class Callables:
         if offer not in self.offers:  # a new list: whoever has the old one can tell that something changed
             self.offers = [*self.offers, offer]
 
-    def check(self, target: FunctionTarget) -> None:
+    def check(self, target: FunctionTarget, tenant: int = 1) -> None:
         if target.function not in self._functions:
             accepted = names(list(self._functions))
             raise Invalid.one("target.function", "is not registered", given=target.function, accepted=accepted)

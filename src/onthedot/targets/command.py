@@ -36,27 +36,38 @@ class Commands:
 
     def __init__(self, commands: Mapping[str, CommandSetting], *, grace: float = GRACE) -> None:
         self._commands, self._grace = dict(commands), grace
+        self._own: dict[int, dict[str, CommandSetting]] = {}
 
-    def register(self, registered: Mapping[str, CommandSetting]) -> None:
-        """These and no others, from now on."""
+    def register(
+        self,
+        registered: Mapping[str, CommandSetting],
+        own: Mapping[int, Mapping[str, CommandSetting]] | None = None,
+    ) -> None:
+        """These and no others, from now on. `own`: what one tenant may name besides, and instead."""
         self._commands = dict(registered)
+        self._own = {tenant: dict(commands) for tenant, commands in (own or {}).items()}
 
     @property
     def offers(self) -> list[str]:
-        return [f"command:{name}" for name in self._commands]
+        own = [name for commands in self._own.values() for name in commands]
+        return [f"command:{name}" for name in dict.fromkeys((*self._commands, *own))]
 
-    def check(self, target: CommandTarget) -> None:
-        if target.command not in self._commands:
+    def _of(self, tenant: int) -> dict[str, CommandSetting]:
+        own = self._own.get(tenant)
+        return self._commands if not own else {**self._commands, **own}
+
+    def check(self, target: CommandTarget, tenant: int = 1) -> None:
+        if target.command not in (known := self._of(tenant)):
             raise Invalid.one(
                 "target.command",
                 "is not registered by the operator",
                 given=target.command,
-                accepted=names(list(self._commands)),
+                accepted=names(list(known)),
             )
 
     async def send(self, call: Call) -> Outcome:
         assert isinstance(call.target, CommandTarget)
-        command = self._commands.get(call.target.command)
+        command = self._of(call.tenant).get(call.target.command)
         if command is None:
             return Outcome(kind="refused", error=f"the command {call.target.command!r} is not registered on this node")
         output = Output(call.log)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -38,15 +38,17 @@ class Functions:
 
     def __init__(self, registered: Iterable[str], *, processes: int, import_paths: Sequence[str] = ()) -> None:
         self._registered: dict[str, set[str] | None] = {}  # module → its functions; None: all it defines
-        self._calls: dict[str, str] = {}
+        self._own: dict[int, frozenset[str]] = {}  # tenant → "module:function"
+        self._calls: dict[tuple[int, str], str] = {}
         self.register(registered)
         self._workers = Workers(processes, import_paths)
         self._withdraw = self._workers.withdraw
 
-    def register(self, registered: Iterable[str]) -> None:
-        """These and no others, from now on."""
+    def register(self, registered: Iterable[str], own: Mapping[int, Iterable[str]] | None = None) -> None:
+        """These and no others, from now on. `own`: single functions that one tenant may call besides."""
         self._registered = {}
         self._calls = {}
+        self._own = {tenant: frozenset(functions) for tenant, functions in (own or {}).items()}
         for entry in registered:
             module, _, name = entry.partition(":")
             known = self._registered.setdefault(module, set())
@@ -57,29 +59,33 @@ class Functions:
 
     @property
     def offers(self) -> list[str]:
-        return [f"function:{module}" for module in self._registered]
+        own = sorted({entry.partition(":")[0] for entries in self._own.values() for entry in entries})
+        return [f"function:{module}" for module in dict.fromkeys((*self._registered, *own))]
 
-    def check(self, target: FunctionTarget) -> None:
+    def check(self, target: FunctionTarget, tenant: int = 1) -> None:
         match = _SHAPE.fullmatch(target.function)
         if match is None:
             problem = "is not the name of a function"
             raise Invalid.one("target.function", problem, given=target.function, accepted=ACCEPTED)
-        if not self._knows(*match.groups()):
+        if not self._knows(tenant, *match.groups()):
             problem = "is not registered by the operator"
-            raise Invalid.one("target.function", problem, given=target.function, accepted=names(self._entries()))
+            raise Invalid.one("target.function", problem, given=target.function, accepted=names(self._entries(tenant)))
 
-    def _knows(self, module: str, name: str) -> bool:
+    def _knows(self, tenant: int, module: str, name: str) -> bool:
+        if f"{module}:{name}" in self._own.get(tenant, ()):
+            return True
         if module not in self._registered:
             return False
         known = self._registered[module]
         return known is None or name in known
 
-    def _entries(self) -> list[str]:
-        return [
+    def _entries(self, tenant: int) -> list[str]:
+        for_all = [
             entry
             for module, known in self._registered.items()
             for entry in ([f"{module}:…"] if known is None else [f"{module}:{name}" for name in known])
         ]
+        return list(dict.fromkeys((*for_all, *self._own.get(tenant, ()))))
 
     @property
     def ahead(self) -> int:
@@ -103,7 +109,7 @@ class Functions:
         """Without a task that waits: that alone would cost as much as the rest."""
         target = call.target
         assert isinstance(target, FunctionTarget)
-        name = self._called(target.function)
+        name = self._called(call.tenant, target.function)
         if name is None:
             refused = Outcome(kind="refused", error=f"{target.function} is not registered on this node")
             telling = asyncio.get_running_loop().call_soon(ended, refused)
@@ -119,17 +125,17 @@ class Functions:
         self._workers.submit(asked)
         return partial(self._withdraw, asked)
 
-    def _called(self, function: str) -> str | None:
+    def _called(self, tenant: int, function: str) -> str | None:
         """Module and name as `worker_main` wants them; None: it may not be called. Looked at once for each function."""
-        called = self._calls.get(function)
+        called = self._calls.get((tenant, function))
         if called is None:
             match = _SHAPE.fullmatch(function)
-            if match is None or not self._knows(*match.groups()):
+            if match is None or not self._knows(tenant, *match.groups()):
                 return None
             called = "\0".join(match.groups())
             if len(self._calls) >= _MANY:
                 self._calls.clear()  # names come from jobs: no bound but this
-            self._calls[function] = called
+            self._calls[tenant, function] = called
         return called
 
     async def reload(self) -> None:

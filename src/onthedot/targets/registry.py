@@ -21,7 +21,7 @@ __all__ = ["Targets"]
 class Registering(Protocol):
     """A kind whose members the operator names, at the start and whenever the jobs file is read again."""
 
-    def register(self, registered: Any) -> None: ...
+    def register(self, registered: Any, own: Mapping[int, Any]) -> None: ...
 
 
 @runtime_checkable
@@ -73,11 +73,12 @@ class Targets:
         ahead: int = getattr(self._kinds.get(kind), "ahead", 0)
         return ahead
 
-    def register(self, kind: str, registered: Any) -> None:
-        """Replace what may be called: modules for `function`, settings by name for `command`."""
+    def register(self, kind: str, registered: Any, own: Mapping[int, Any] | None = None) -> None:
+        """Replace what may be called: modules and functions for `function`, settings by name for `command`. `own`: what
+        may be called besides, by tenant."""
         found = self._kinds[kind]
         assert isinstance(found, Registering), f"{kind} has no members to register"
-        found.register(registered)
+        found.register(registered, own or {})
 
     async def reload(self) -> None:
         """Let idle workers go, so that the next calls import their modules afresh."""
@@ -91,7 +92,7 @@ class Targets:
             if isinstance(kind, Trusting):
                 kind.trust(is_open=is_open, doors=doors)
 
-    def check(self, target: Target) -> None:
+    def check(self, target: Target, tenant: int = 1) -> None:
         """Refuse at creation what can be known to be impossible: what is wrong anywhere, then what is wrong here."""
         if problems := target_problems(target):
             raise Invalid(problems)
@@ -99,7 +100,7 @@ class Targets:
         if kind is None:
             problem = "this kind of target is not offered here"
             raise Invalid.one("target.type", problem, given=target_type(target), accepted=", ".join(self._kinds))
-        kind.check(target)
+        kind.check(target, tenant)
 
     async def send(self, call: Call) -> Outcome:
         """Send once. Raises nothing but CancelledError and, where the call listens for it, NotBegun: a target that

@@ -61,7 +61,7 @@ class Webhooks:
     def offers(self) -> list[str]:
         return ["webhook"]
 
-    def check(self, target: WebhookTarget) -> None:
+    def check(self, target: WebhookTarget, tenant: int = 1) -> None:
         try:
             why = self._refusal(split_url(target.url)[0])
         except ValueError as error:

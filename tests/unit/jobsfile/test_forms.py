@@ -105,10 +105,13 @@ def test_a_list_alone_is_a_file_too():
     assert parse_jobs(json.dumps([SHORT]), "json").specs == [JOB1]
 
 
-def test_the_modules_of_the_functions_are_known():
+def test_the_functions_it_names_are_known():
     other = {**SHORT, "identifier": "job2", "path": "another"}
     again = {**SHORT, "identifier": "job3"}
-    assert parse_jobs(json.dumps([SHORT, other, again]), "json").modules == ("another", "periodic_functions.functions")
+    assert parse_jobs(json.dumps([SHORT, other, again]), "json").functions == (
+        "another:sleep_2_mins",
+        "periodic_functions.functions:sleep_2_mins",
+    )
 
 
 def test_arguments_and_end_date_of_the_short_form():

@@ -95,8 +95,9 @@ WRONG = [
     ("EGRESS_ALLOW", "10.0.0.0/99", "networks (10.0.0.0/8)"),
     ("EGRESS_ALLOW", "10.0.0.256", "networks (10.0.0.0/8)"),
     ("EGRESS_ALLOW", "http://example.com", "networks (10.0.0.0/8)"),
-    ("FUNCTIONS", "not a module", "names of Python modules"),
-    ("FUNCTIONS", "a.b:c", "names of Python modules"),
+    ("FUNCTIONS", "not a module", "Python modules whose functions"),
+    ("FUNCTIONS", "a.b:c:d", "Python modules whose functions"),
+    ("FUNCTIONS", "a.b:", "Python modules whose functions"),
 ]
 
 
