@@ -177,6 +177,31 @@ class TestRetry:
         assert [row["status"] for row in await hands.ledger() if row["id"] == run.id] == ["cancelled"]
         await hands.check()
 
+    @pytest.mark.parametrize("verb", ["cancel", "delete"])
+    async def test_an_attempt_that_failed_meanwhile_is_told(self, hands: Hands, times: Times, verb: str):
+        """The receiver has it; the ledger said that there had been no attempt at all."""
+        job = await hands.job(every(MINUTE))
+        await times.advance(MINUTE)
+        run = await hands.one()
+        await (hands.store.cancel_run(1, run.id) if verb == "cancel" else hands.store.delete_job(1, job))
+        await hands.finish(run, outcome=FAILED, started_at=START + MINUTE, duration_ms=7)
+        view = await hands.store.get_run(1, run.id)
+        assert (view.status, view.tries, view.attempt, view.node) == ("CANCELLED", 1, run.token, "n1")
+        assert (view.error, view.duration_ms, view.started_at is not None) == (FAILED.error, 7, True)
+        assert [(attempt.attempt, attempt.outcome) for attempt in view.attempts] == [(run.token, "error")]
+        await hands.check()
+
+    async def test_dead_letters_of_a_deleted_job_are_none(self, hands: Hands, times: Times):
+        """Nobody could drive it again, and it stood in the list for as long as the ledger is kept."""
+        job = await hands.job(every(MINUTE), delivery="at_most_once")
+        await times.advance(MINUTE)
+        run = await hands.one()
+        await hands.store.begin("n1", [(run.id, run.token)])
+        await hands.store.delete_job(1, job)
+        await hands.finish(run, outcome=FAILED)
+        assert (await hands.store.get_run(1, run.id)).status == "FAILED"
+        assert (await hands.store.list_dead(1)).items == []
+
     async def test_it_needs_what_the_job_asks_for_now(self, hands: Hands, times: Times):
         from onthedot.model.target import CommandTarget
 

@@ -12,7 +12,7 @@ from onthedot.model.decoding import encode_json
 from onthedot.model.run import Attempt, Outcome, RunKind
 from onthedot.plan import Dead, Decision, Done, Retry
 from onthedot.store.driver import Row, Rows, Transaction
-from onthedot.store.endings import Ending, end_runs, firings_of_one_offs, release_lanes
+from onthedot.store.endings import firings_of_one_offs, release_lanes
 from onthedot.store.job_stats import stats_rows
 from onthedot.store.run_rows import decode_attempts
 from onthedot.store.settling import note_endings
@@ -94,12 +94,13 @@ class FinishBatch:
     async def attempt(self, tx: Transaction) -> None:
         """The whole transaction."""
         self._reset()
-        ending = [item for item in self._items if not isinstance(item.decision, Retry)]
-        ended = await self._record(tx, ending)
-        lanes = [*ended, *await self._retry(tx)]
+        ended = [*await self._record(tx, [item for item in self._items if not isinstance(item.decision, Retry)])]
+        locked = await self._retry(tx)
+        ended += await self._record(tx, list(self._orphaned.values()))
+        lanes = [*ended, *locked]
         await self._follow_up(tx)
         if ended:
-            await note_endings(tx, firings_of_one_offs(ended), max(item.finished_at for item in ending))
+            await note_endings(tx, firings_of_one_offs(ended), max(item.finished_at for item in self._recorded.values()))
         await release_lanes(tx, lanes)
         await self._look_up_rest(tx)
 
@@ -110,13 +111,13 @@ class FinishBatch:
         rows = Rows([_history_row(item) for item in items])
         if self._dialect == "postgres":
             gone = await tx.rows("finish_record", rows)
-            self._conflicts = [row["id"] for row in gone if not row["recorded"]]
+            self._conflicts += [row["id"] for row in gone if not row["recorded"]]
         else:
             gone = await tx.rows("finish_lock", Rows([(item.id, item.token, item.node) for item in items]))
             there = {row["id"] for row in await tx.rows("finish_record", rows)}
-            self._conflicts = [row["id"] for row in gone if row["id"] not in there]
+            self._conflicts += [row["id"] for row in gone if row["id"] not in there]
             await tx.execute("delete_runs", [row["id"] for row in gone])
-        self._recorded = {row["id"]: by_id[row["id"]] for row in gone}
+        self._recorded |= {row["id"]: by_id[row["id"]] for row in gone}
         return gone
 
     async def _retry(self, tx: Transaction) -> Sequence[Row]:
@@ -130,16 +131,7 @@ class FinishBatch:
         again = [_retry_row(items[row["id"]]) for row in locked if row["orders"] != "cancel"]
         back = {row["id"] for row in await tx.rows("finish_retry", Rows(again))} if again else set()
         self._retried = {run_id: items[run_id] for run_id in back}
-        self._orphaned = {row["id"]: items[row["id"]] for row in locked if row["id"] not in back}
-        if self._orphaned:
-            cancelled = {row["id"] for row in locked if row["orders"] == "cancel"}  # before its node had read it
-            endings = [
-                Ending(id=i, status="cancelled", reason="cancelled" if i in cancelled else "the job is gone")
-                for i in self._orphaned
-            ]
-            await end_runs(
-                tx, endings, max(item.finished_at for item in self._orphaned.values()), self._conflicts.append
-            )
+        self._orphaned = {row["id"]: _ends(items[row["id"]], row) for row in locked if row["id"] not in back}
         return locked
 
     async def _follow_up(self, tx: Transaction) -> None:
@@ -163,7 +155,7 @@ class FinishBatch:
             await tx.execute("add_logs", Rows(logs))
 
     async def _look_up_rest(self, tx: Transaction) -> None:
-        known = self._recorded.keys() | self._retried.keys() | self._orphaned.keys()
+        known = self._recorded.keys() | self._retried.keys()
         rest = [item for item in self._items if item.id not in known]
         if not rest:
             return
@@ -177,12 +169,12 @@ class FinishBatch:
             (self._repeated if there else self._refused).append(row["id"])
 
     def report(self) -> FinishReport:
-        recorded = len(self._recorded) + len(self._retried) + len(self._orphaned)
+        recorded = len(self._recorded) + len(self._retried)
         return FinishReport(recorded=recorded, refused=self._refused, repeated=self._repeated)
 
     def written(self) -> list[Item]:
         """What this batch ended or put back."""
-        return [*self._recorded.values(), *self._retried.values(), *self._orphaned.values()]
+        return [*self._recorded.values(), *self._retried.values()]
 
     def announce(self) -> None:
         """After the commit. Per run only what an operator must hear of; the engine says the rest."""
@@ -190,6 +182,15 @@ class FinishBatch:
             telemetry.emit("ledger.conflict", run_id=run_id)
         for run_id in self._refused:
             telemetry.emit("run.refused", run_id=run_id)
+
+
+def _ends(item: Item, row: Row) -> Item:
+    """It would be tried again, but somebody cancelled it before its node had read so, or its job is gone. The attempt is
+    told all the same: it was made."""
+    assert isinstance(item.decision, Retry)
+    reason = "cancelled" if row["orders"] == "cancel" else "the job is gone"
+    decision = Done(status="cancelled", tries=item.decision.tries, losses=item.decision.losses, reason=reason)
+    return msgspec.structs.replace(item, decision=decision)
 
 
 def _history_row(item: Item) -> tuple[Any, ...]:

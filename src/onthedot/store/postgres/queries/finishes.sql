@@ -177,8 +177,10 @@ ON CONFLICT (job_id) DO UPDATE SET
     last_status = excluded.last_status, last_run_id = excluded.last_run_id, last_finished_at = excluded.last_finished_at;
 
 -- name: add_dead_letters
+-- Of jobs that are there: nobody can drive those of a deleted one again.
 INSERT INTO dead_letters (run_id, tenant, job_id, slot, failed_at)
-SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+SELECT x.* FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+    AS x (run_id, tenant, job_id, slot, failed_at) JOIN jobs j ON j.id = x.job_id
 ON CONFLICT DO NOTHING;
 
 -- name: add_logs

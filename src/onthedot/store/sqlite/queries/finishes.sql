@@ -117,8 +117,11 @@ ON CONFLICT (job_id) DO UPDATE SET
     last_status = excluded.last_status, last_run_id = excluded.last_run_id, last_finished_at = excluded.last_finished_at;
 
 -- name: add_dead_letters
+-- Of jobs that are there: nobody can drive those of a deleted one again.
 INSERT INTO dead_letters (run_id, tenant, job_id, slot, failed_at)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?1) WHERE true
+SELECT x.value ->> 0, x.value ->> 1, x.value ->> 2, x.value ->> 3, x.value ->> 4
+FROM json_each(?1) x JOIN jobs j ON j.id = x.value ->> 2
+WHERE true
 ON CONFLICT DO NOTHING;
 
 -- name: add_logs
