@@ -24,6 +24,7 @@ __all__ = [
     "Received",
     "Recorded",
     "Stepped",
+    "Wrote",
 ]
 
 
@@ -75,7 +76,8 @@ class Received(_Event, frozen=True, kw_only=True, tag="received"):
     """The receiver got a call, wrote it down, then answered.
 
     answer: ok, error (retryable), refused (for good), cut (the connection broke without an answer).
-    node: who sent it, if that can be known. took: ms until the answer.
+    node: who sent it, if that can be known. took: ms until the answer. asked: what it was called with (target, params,
+    slot). says: the error in its answer. retry_after: ms after the answer, if it asked for that.
     """
 
     db: int
@@ -85,6 +87,9 @@ class Received(_Event, frozen=True, kw_only=True, tag="received"):
     answer: Literal["ok", "error", "refused", "cut"]
     took: int
     node: str | None = None
+    asked: dict[str, Any] | None = None
+    says: str | None = None
+    retry_after: int | None = None
 
 
 class Fault(_Event, frozen=True, kw_only=True, tag="fault"):
@@ -111,12 +116,30 @@ class Claimed(_Event, frozen=True, kw_only=True, tag="claimed"):
     token: int
 
 
+class Wrote(_Event, frozen=True, kw_only=True, tag="wrote"):
+    """The database committed a user's verb, whether the user learned of it or not.
+
+    wish: what was asked for: the whole spec of a new job, the parts of it that an edit replaces. runs: those that were
+    asked for, or to be cancelled. if_match: the version that the user had seen.
+    """
+
+    db: int
+    verb: Literal["create", "edit", "pause", "resume", "delete", "run", "backfill", "redrive", "cancel"]
+    job: int
+    wish: dict[str, Any] | None = None
+    runs: list[str] = []
+    if_match: int | None = None
+    view: dict[str, Any] | None = None  # the answer
+
+
 class Recorded(_Event, frozen=True, kw_only=True, tag="recorded"):
     """The database took a result from a node."""
 
     node: str
     run: str
     token: int
+    outcome: str | None = None
+    db: int | None = None
 
 
 class Lost(_Event, frozen=True, kw_only=True, tag="lost"):
@@ -133,5 +156,5 @@ class Crashed(_Event, frozen=True, kw_only=True, tag="crashed"):
     error: str
 
 
-Event = Made | Changed | Acted | Received | Fault | Stepped | Claimed | Recorded | Lost | Crashed
+Event = Made | Changed | Acted | Wrote | Received | Fault | Stepped | Claimed | Recorded | Lost | Crashed
 History = list[Event]

@@ -6,13 +6,36 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Entry", "Job", "Ledger", "Live"]
+__all__ = ["Attempt", "Entry", "Job", "Ledger", "Live", "Stats"]
+
+
+class Stats(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of `job_stats`."""
+
+    runs: int
+    failures: int
+    timed: int
+    duration_ms: int
+    last_status: str | None
+    last_run_id: str | None
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     spec: dict[str, Any]
     state: str
+    version: int | None = None
+    stats: Stats | None = None
+    view: dict[str, Any] | None = None  # as the API shows it
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    attempt: int
+    node: str
+    started_at: int | None = None
+    finished_at: int
+    outcome: str
+    error: str | None = None
 
 
 class Live(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,10 +52,14 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
     parked: str | None
     token: int
     node: str | None
+    tries: int = 0
+    attempts: list[Attempt] = []
+    parent: str | None = None
+    view: dict[str, Any] | None = None
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of `history`."""
+    """A row of `history`. What has a default is not read by everybody."""
 
     id: str
     job: int
@@ -47,13 +74,25 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     tries: int
     losses: int
     finished_at: int
+    node: str | None = None
+    started_at: int | None = None
+    lateness_ms: int | None = None
+    duration_ms: int | None = None
+    outcome: dict[str, Any] | None = None
+    error: str | None = None
+    attempts: list[Attempt] = []
+    parent: str | None = None
+    view: dict[str, Any] | None = None
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
-    """`now`: the database's clock at the end. `at`: the same moment in the history's time."""
+    """`now`: the database's clock at the end. `at`: the same moment in the history's time. whole: every column is read,
+    so that each row can be compared with what it must say. dead: the open dead letters."""
 
     at: int
     now: int
     jobs: list[Job]
     live: list[Live]
     entries: list[Entry]
+    whole: bool = False
+    dead: list[str] = []

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import bisect
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from proof.checker.events import Acted, Changed, Claimed, Fault, History, Lost, Made, Received, Recorded, Stepped
 from proof.checker.ledger import Entry, Job, Ledger, Live
+from proof.checker.lives import Lives, Version
 from proof.oracle.slots import is_one_off
 
 __all__ = ["LEASE", "LOOKAHEAD", "SLACK", "JobStory", "Segment", "Story", "Violation", "merged"]
@@ -22,6 +23,8 @@ SLACK = 250
 
 SETTLE = 20_000
 """ms after a fault until all must be as if it had never been."""
+
+SLOW_WAYS = ("slow", "late", "hang", "flaky", "cut", "outage", "freeze", "freeze_at", "suspend")
 
 _FAULTS_THAT_DELAY_NOTHING = {"wall", "receiver"}
 
@@ -40,6 +43,7 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     begin: int
     highest: int
     schedule: dict[str, Any]
+    place: int = 0  # of the commit in the history, if that is known
 
 
 class JobStory:
@@ -85,6 +89,21 @@ class JobStory:
         if schedule != self.segments[-1].schedule:
             self.segments.append(Segment(begin=change.changed_at, highest=highest, schedule=schedule))
 
+    def segment_begin(self, place: int) -> int:
+        """When the schedule that was in force at this place of the history was given, in the database's time."""
+        begins = [segment.begin for segment in self.segments if segment.place <= place]
+        return begins[-1] if begins else self.segments[0].begin
+
+    def follow(self, versions: Sequence[Version]) -> None:
+        """The schedules as the database's diary has them: also what users were never told of."""
+        self.segments = []
+        for version in versions:
+            schedule = version.spec["schedule"]
+            if not self.segments or schedule != self.segments[-1].schedule:
+                self.segments.append(
+                    Segment(begin=version.db, highest=version.db, schedule=schedule, place=version.place)
+                )
+
     def timeout(self) -> float:
         """ms that the sender waits for an answer."""
         given = self.policy.get("timeout")
@@ -97,6 +116,8 @@ class Story:
     def __init__(self, history: History, ledger: Ledger) -> None:
         self.ledger = ledger
         self.history = history
+        self.lives = Lives(history)
+        self.excuses: Counter[str] = Counter()
         self.jobs: dict[int, JobStory] = {}
         self.made: list[Made] = []
         self.steps = [event for event in history if isinstance(event, Stepped)]
@@ -123,6 +144,9 @@ class Story:
         for event in sorted((e for e in history if isinstance(e, Changed)), key=lambda change: change.until):
             if event.job in self.jobs:
                 self.jobs[event.job].change(event, self.highest(event))
+        for job in self.jobs.values():
+            if versions := self.lives.versions.get(job.id):
+                job.follow(versions)
         for event in history:
             if isinstance(event, Acted) and event.job in self.jobs:
                 self.jobs[event.job].acts.append(event)
@@ -149,6 +173,19 @@ class Story:
         """The latest time that the database's clock had shown by then."""
         before = [step.highest for step in self.steps if step.at <= change.until]
         return max([change.db_before, change.db_after, *before])
+
+    def excuse(self, why: str) -> bool:
+        """Something is let pass that would else be judged. Counted, so that nobody can say it never happens."""
+        self.excuses[why] += 1
+        return True
+
+    def steady(self, begin: int, end: int) -> bool:
+        """Whether nobody set the database's clock between these true times."""
+        return not any(begin <= step.at <= end for step in self.steps)
+
+    def slow(self, node: str | None, begin: int, end: int) -> bool:
+        """Whether the node's way to the database was in trouble, so that it may be wrong about the time."""
+        return self.fault_on(node, begin, end, *SLOW_WAYS)
 
     def quiet(self, begin: int, end: int) -> bool:
         """Whether nothing was wrong, or still healing, between these true times."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from proof.checker.answers import check_answers
 from proof.checker.coverage import check_coverage
 from proof.checker.deliveries import check_deliveries
 from proof.checker.events import Crashed, History
 from proof.checker.fences import check_fences
 from proof.checker.ledger import Ledger
 from proof.checker.liveness import check_liveness
+from proof.checker.overlaps import check_overlaps
+from proof.checker.policies import check_policies
 from proof.checker.repeats import check_repeats
 from proof.checker.requests import check_requests
+from proof.checker.results import check_results
 from proof.checker.story import Story, Violation
 from proof.checker.verbs import check_verbs
 
@@ -23,6 +27,10 @@ CHECKS = (
     check_verbs,
     check_requests,
     check_liveness,
+    check_results,
+    check_policies,
+    check_overlaps,
+    check_answers,
 )
 
 

@@ -21,8 +21,8 @@ __all__ = ["Database", "Link", "LinkedStore"]
 DEADLINE = 3.0
 """How long a call waits for its answer."""
 
-Witness = Callable[[str, str, Any, tuple[Any, ...]], None]
-"""Told of all that was committed: (process, method, answer, arguments)."""
+Witness = Callable[[str, str, Any, tuple[Any, ...], dict[str, Any]], None]
+"""Told of all that was committed: (process, method, answer, arguments, named arguments)."""
 
 
 class Database:
@@ -31,7 +31,7 @@ class Database:
     def __init__(self) -> None:
         self.up = True
         self.silent = False  # down: says nothing at all, rather than refusing at once
-        self.witness: Witness = lambda process, method, answer, arguments: None
+        self.witness: Witness = lambda process, method, answer, arguments, named: None
 
 
 class Link:
@@ -89,7 +89,7 @@ class Link:
         except Exception as error:
             self.loop.outside_later(self._way(), _reject, answer, error)
             return
-        database.witness(self.place.name, name, result, args)
+        database.witness(self.place.name, name, result, args, kwargs)
         chance = self.rng.random()
         if chance < self.loses:
             self._fail(answer, "the connection broke before the answer came")

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from onthedot.clock import Clock
+from onthedot.model.decoding import to_builtins
 from onthedot.model.run import Outcome
 from onthedot.targets.call import Booking, Call, HandOver, Timekeeper
 from proof.checker.events import History, Received
@@ -42,6 +43,7 @@ class Receiver:
 
     def arrive(self, call: Call, process: str, node: str | None, answer: Answer) -> None:
         kind, seconds = self._decide(call.params)
+        outcome = _OUTCOMES[kind]
         self.history.append(
             Received(
                 at=round(self.loop.now * 1000),
@@ -52,9 +54,12 @@ class Receiver:
                 answer=kind,
                 took=round(seconds * 1000),
                 node=node,
+                asked={"target": to_builtins(call.target), "params": call.params, "slot": call.slot, "key": call.key},
+                says=outcome.error,
+                retry_after=outcome.retry_after_ms,
             )
         )
-        self.loop.outside_later(seconds, self._answer, answer, kind, process)
+        self.loop.outside_later(seconds, self._answer, answer, outcome, process)
         self.reached(process)
 
     def _decide(self, params: dict[str, Any]) -> tuple[Any, float]:
@@ -70,9 +75,9 @@ class Receiver:
             return "error", seconds
         return ("refused", seconds) if mood == "fatal" else ("ok", seconds)
 
-    def _answer(self, answer: Answer, kind: str, process: str) -> None:
+    def _answer(self, answer: Answer, outcome: Outcome, process: str) -> None:
         if not answer.done():
-            answer.set_result(_OUTCOMES[kind])
+            answer.set_result(outcome)
             self.answered(process)
 
 

@@ -14,6 +14,7 @@ from onthedot.model.job import JobSpec, JobView
 from onthedot.model.target import WebhookTarget
 from onthedot.store import Idempotency, NewJob
 from proof.checker.events import Acted, Changed, Crashed, Made
+from proof.sim.diary import Wish
 from proof.sim.specs import a_one_off, a_recurring, another_schedule
 from proof.sim.world import World
 
@@ -129,13 +130,13 @@ class Workload:
         return job
 
     async def _edit(self, job: JobView, schedule: Any) -> None:
-        await self._update(job, lambda spec: msgspec.structs.replace(spec, schedule=schedule))
+        await self._update(job, Wish(schedule=schedule))
 
     async def _retarget(self, job: JobView) -> None:
         target = WebhookTarget(url=f"http://receiver/{self.rng.randint(1, 5)}")
-        await self._update(job, lambda spec: msgspec.structs.replace(spec, target=target))
+        await self._update(job, Wish(target=target))
 
-    async def _update(self, job: JobView, change: Any) -> None:
+    async def _update(self, job: JobView, change: Wish) -> None:
         began, before = self.world.now, self.world.time.now_ms()
         try:
             view, sent = await self._ask("update_job", TENANT, job.id, change)

@@ -9,9 +9,10 @@ from typing import Any
 from onthedot.store import Store, open_driver
 from onthedot.store.driver import Transaction
 from onthedot.store.migrate import migrate
-from proof.checker.events import Claimed, History, Lost, Recorded, Stepped
+from proof.checker.events import History, Stepped
 from proof.checker.ledger import Ledger
 from proof.sim.clocks import DatabaseTime
+from proof.sim.diary import Diary
 from proof.sim.final import read_ledger
 from proof.sim.link import Database, Link, LinkedStore
 from proof.sim.loop import Place, VirtualLoop, at_once
@@ -41,13 +42,14 @@ class World:
         self.history: History = []
         self.time = DatabaseTime(loop, self.rng.choice(STARTS) + self.rng.randint(0, 999))
         self.database = Database()
-        self.database.witness = self._witness
+        self.diary = Diary(loop, self.time, self.history)
+        self.diary.point = lambda what, process: self.point(what, process)
+        self.database.witness = self.diary.note
         self.receiver = Receiver(loop, self.time, self.history, self._branch())
         self.receiver.reached = lambda process: self.point("received", process)
         self.receiver.answered = lambda process: self.point("answered", process)
         self.point: Point = lambda what, process: None
         self.processes: list[Process] = []
-        self._beats: dict[str, float] = {}
 
     def _branch(self) -> random.Random:
         return random.Random(self.rng.getrandbits(64))
@@ -86,33 +88,6 @@ class World:
     def step_database_clock(self, by_ms: int) -> None:
         self.time.step(by_ms)
         self.history.append(Stepped(at=self.now, by_ms=by_ms, highest=self.time.highest))
-
-    def _witness(self, process: str, method: str, answer: Any, arguments: tuple[Any, ...]) -> None:
-        """The database's own diary. It is what the checker believes, beside the receiver and the users."""
-        if method == "claim_each":
-            found = [(claim.now, run) for claim in answer for run in claim.runs]
-            for db, run in found:
-                self.history.append(Claimed(at=self.now, db=db, node=arguments[0], run=run.id, token=run.token))
-            if found:
-                self.point("claimed", process)
-        elif method == "beat":
-            if answer.alive:
-                self._beats[arguments[0]] = self.loop.now
-        elif method == "register":
-            self._beats[arguments[0].id] = self.loop.now
-        elif method == "begin":
-            self.point("begun", process)
-        elif method == "finish":
-            self._recorded(arguments[0], arguments[1], {*answer.refused, *answer.repeated})
-            self.point("recorded", process)
-        elif method == "declare_lost" and answer:
-            silent = self.loop.now - self._beats.get(arguments[0], 0.0)
-            self.history.append(Lost(at=self.now, node=arguments[0], silent=round(silent * 1000)))
-
-    def _recorded(self, node: str, results: Any, not_taken: set[str]) -> None:
-        for result in results:
-            if result.run.id not in not_taken:
-                self.history.append(Recorded(at=self.now, node=node, run=result.run.id, token=result.run.token))
 
     def hint(self, topic: str) -> None:
         """What a NOTIFY does."""

@@ -1,0 +1,120 @@
+"""The life of each run as the database's diary and the receiver tell it: who claimed it, with what spec, what was sent,
+what was recorded. In the order of the commits, so that "before" and "after" are facts and no grey zones."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import msgspec
+
+from proof.checker.events import Claimed, History, Received, Recorded, Wrote
+from proof.model.rules import Rules, rules_of
+
+__all__ = ["Lives", "Turn", "Version"]
+
+
+class Version(msgspec.Struct, frozen=True, kw_only=True):
+    """A job's spec from this commit on. number: as the API counts. place: of the commit in the history."""
+
+    place: int
+    at: int
+    db: int
+    number: int
+    verb: str
+    spec: dict[str, Any]
+    rules: Rules
+
+
+class Turn(msgspec.Struct, kw_only=True):
+    """One claim of a run, and what came of it."""
+
+    run: str
+    token: int
+    place: int
+    claim: Claimed
+    send: Received | None = None
+    recorded: Recorded | None = None
+
+
+class Lives:
+    def __init__(self, history: History) -> None:
+        self.versions: dict[int, list[Version]] = defaultdict(list)
+        self.turns: dict[str, dict[int, Turn]] = defaultdict(dict)
+        self.cancels: dict[str, list[Wrote]] = defaultdict(list)
+        self.wrote: dict[int, list[tuple[int, Wrote]]] = defaultdict(list)
+        self.mistaken: list[str] = []  # verbs that should not have been carried out, or answered so
+        for place, event in enumerate(history):
+            match event:
+                case Wrote():
+                    self._wrote(place, event)
+                case Claimed():
+                    claimed = Turn(run=event.run, token=event.token, place=place, claim=event)
+                    self.turns[event.run].setdefault(event.token, claimed)
+                case Received():
+                    if (turn := self._turn(event)) is not None and turn.send is None:
+                        turn.send = event
+                case Recorded():
+                    if (turn := self._turn(event)) is not None:
+                        turn.recorded = event
+
+    def _turn(self, event: Received | Recorded) -> Turn | None:
+        return self.turns[event.run].get(event.token) if event.run in self.turns else None
+
+    def _wrote(self, place: int, event: Wrote) -> None:
+        self.wrote[event.job].append((place, event))
+        versions = self.versions[event.job]
+        if event.verb == "cancel":
+            self.cancels[event.runs[0]].append(event)
+        if event.verb == "create":
+            if not versions:  # a repeat is answered with the job that there is
+                self._add(versions, place, event, event.wish or {}, 1)
+            return
+        if not versions:
+            return
+        if event.if_match is not None and event.if_match != versions[-1].number:
+            told = f"job {event.job}: {event.verb} of version {event.if_match} was done to {versions[-1].number}"
+            self.mistaken.append(told)
+        spec = versions[-1].spec
+        if event.verb == "edit":
+            changed = {**spec, **(event.wish or {})}
+        elif event.verb in ("pause", "resume") and (event.view or {}).get("state") == "ended":
+            if not _may_end(spec["schedule"]):
+                self.mistaken.append(f"job {event.job} is {event.verb}d and told that it has ended")
+            return  # there is nothing to pause any more
+        elif event.verb in ("pause", "resume"):
+            changed = {**spec, "paused": event.verb == "pause"}
+        else:
+            return
+        if changed != spec:
+            self._add(versions, place, event, changed, versions[-1].number + 1)
+
+    def _add(self, versions: list[Version], place: int, event: Wrote, spec: dict[str, Any], number: int) -> None:
+        versions.append(
+            Version(
+                place=place,
+                at=event.at,
+                db=event.db,
+                number=number,
+                verb=event.verb,
+                spec=spec,
+                rules=rules_of(spec),
+            )
+        )
+
+    def in_force(self, job: int, place: int) -> Version | None:
+        """What a claim at this place of the history read of the job."""
+        found = None
+        for version in self.versions.get(job, ()):
+            if version.place > place:
+                break
+            found = version
+        return found
+
+    def touched(self, job: int, begin: int, end: int) -> bool:
+        """Whether a user's verb on it was committed between these true times."""
+        return any(begin <= event.at <= end for _, event in self.wrote.get(job, ()))
+
+
+def _may_end(schedule: dict[str, Any]) -> bool:
+    return bool({"at", "in", "count", "end"} & schedule.keys())

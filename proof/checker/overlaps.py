@@ -1,0 +1,178 @@
+"""Overlap: who held a job's lane when, from the database's diary, and what became of the others."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+
+import msgspec
+
+from proof.checker.ledger import Entry, Live
+from proof.checker.lives import Turn
+from proof.checker.story import JobStory, Story, Violation
+
+__all__ = ["check_overlaps"]
+
+RELEASED = 1600
+"""ms after a lane is free until who waits for it is sent, with nothing wrong: found by a look once a second."""
+STOPPED = 1250
+"""ms within which a replaced run is stopped: its node reads the order, ends it, records it."""
+
+
+class _Held(msgspec.Struct, frozen=True, kw_only=True):
+    """From claim to record. sure: the record is known; else it was given back, or lost, at some time before `end`."""
+
+    run: str
+    begin: int
+    end: int
+    db_begin: int
+    db_end: int
+    sure: bool
+    turn: Turn
+
+
+def check_overlaps(story: Story) -> Iterator[Violation]:
+    if not story.ledger.whole:
+        return
+    for job in story.jobs.values():
+        policies = {version.rules.overlap for version in story.lives.versions.get(job.id, ())}
+        if len(policies) > 1:
+            story.excuse("its overlap policy was changed")
+            continue
+        if not policies:
+            continue
+        yield from _Lane(story, job, policies.pop()).check()
+
+
+class _Lane:
+    def __init__(self, story: Story, job: JobStory, overlap: str) -> None:
+        self.story, self.job, self.overlap = story, job, overlap
+        self.held = sorted((one for row in job.rows for one in self._spans(row.id)), key=lambda one: one.begin)
+
+    def _spans(self, run: str) -> Iterator[_Held]:
+        turns = sorted(self.story.lives.turns.get(run, {}).items())
+        for place, (_, turn) in enumerate(turns):
+            end, db_end = self.story.ledger.at, 2**62
+            if turn.recorded is not None:
+                end, db_end = turn.recorded.at, turn.recorded.db or 2**62
+            elif place + 1 < len(turns):
+                end, db_end = turns[place + 1][1].claim.at, turns[place + 1][1].claim.db
+            yield _Held(
+                run=run,
+                begin=turn.claim.at,
+                end=end,
+                db_begin=turn.claim.db,
+                db_end=db_end,
+                sure=turn.recorded is not None,
+                turn=turn,
+            )
+
+    def check(self) -> Iterator[Violation]:
+        for entry in self.job.entries:
+            if entry.reason == "overlap":
+                yield from self._skipped(entry)
+        if self.overlap == "allow":
+            return
+        yield from self._at_once()
+        if self.overlap == "replace":
+            yield from self._not_replaced()
+        for row in self.job.rows:
+            first = self.story.lives.turns.get(row.id, {}).get(1)
+            if row.kind == "scheduled" and first is not None and first.send is not None:
+                yield from self._waited(row.id, row.due_at, first)
+
+    def _at_once(self) -> Iterator[Violation]:
+        """One after the other: what was claimed was recorded before the next was claimed."""
+        sure: _Held | None = None
+        for one in self.held:
+            if sure is not None and one.run != sure.run and one.begin < sure.end and one.turn.place < _place(sure):
+                text = f"{one.run} was claimed at {one.begin} while {sure.run} ran until {sure.end}"
+                yield Violation(kind="overlap", text=text)
+            if one.sure and (sure is None or one.end > sure.end):
+                sure = one
+
+    def _skipped(self, entry: Entry) -> Iterator[Violation]:
+        """Given up because another one ran (skip), ran and one waited (queue), or a newer one came (replace)."""
+        when = entry.finished_at
+        if self.overlap == "allow":
+            yield Violation(kind="overlap", text=f"{entry.id} was given up for an overlap, and its job allows that")
+            return
+        if not any(one.run != entry.id and one.db_begin <= when <= one.db_end for one in self.held):
+            yield Violation(kind="overlap", text=f"{entry.id} was given up for an overlap at {when}, and nothing ran")
+        elif self.overlap == "queue" and not self._somebody_waited(entry):
+            yield Violation(kind="overlap", text=f"{entry.id} was given up at {when}, and nobody waited before it")
+        elif self.overlap == "replace" and not self._newer_had_come(entry):
+            yield Violation(kind="overlap", text=f"{entry.id} was replaced at {when}, and no newer one had come")
+
+    def _somebody_waited(self, entry: Entry) -> bool:
+        for row in self.job.rows:
+            if row.id == entry.id or row.kind != "scheduled" or row.slot > entry.slot or row.due_at > entry.finished_at:
+                continue
+            first = self.story.lives.turns.get(row.id, {}).get(1)
+            if first is not None and first.claim.db > entry.finished_at:
+                return True
+            if first is None and (not isinstance(row, Entry) or row.finished_at >= entry.finished_at):
+                return True
+        return False
+
+    def _newer_had_come(self, entry: Entry) -> bool:
+        return any(
+            row.kind == "scheduled" and entry.slot < row.slot and row.due_at <= entry.finished_at
+            for row in self.job.rows
+        )
+
+    def _waited(self, run: str, due: int, first: Turn) -> Iterator[Violation]:
+        """skip: it never waits. queue: until the lane is free. replace: until who holds it is stopped."""
+        story, send = self.story, first.send
+        assert send is not None
+        due_at = send.at - (send.db - due)
+        if not story.steady(due_at - 5000, send.at):
+            story.excuse("the database's clock was set while it waited for its lane")
+            return
+        begin = max(due_at, self.job.made.until)
+        ends = [one.end for one in self.held if one.run != run and begin < one.end <= first.claim.at]
+        free = max([begin, *ends]) if self.overlap != "skip" else begin
+        if send.at - free <= RELEASED or story.lives.touched(self.job.id, due_at - 3500, send.at):
+            return
+        if story.quiet(due_at - 5000, send.at):
+            text = f"{run} ({self.overlap}) was sent {send.at - due_at} ms late, {send.at - free} after it could be"
+            yield Violation(kind="overlap", text=text)
+        else:
+            story.excuse("something was wrong while it waited for its lane")
+
+    def _not_replaced(self) -> Iterator[Violation]:
+        """When a slot comes due, who holds the lane is stopped. (Who waited longer, a retry or a run by hand, may come
+        before the newest: it is not stopped again for its sake.)"""
+        story, now = self.story, self.story.ledger
+        slots = sorted(
+            (row.due_at, row.id)
+            for row in self.job.rows
+            if row.kind == "scheduled" and row.due_at < now.now - STOPPED and _came(row)
+        )
+        for held in self.held:
+            if not held.sure or held.end - held.begin < STOPPED:
+                continue
+            if not story.steady(held.begin - 5000, held.end):
+                story.excuse("the database's clock was set while a run held its lane")
+                continue
+            first = bisect.bisect_right(slots, (held.db_begin + STOPPED // 5, ""))
+            due, run = slots[first] if first < len(slots) else (2**62, "")
+            if run == held.run or held.db_end <= due + STOPPED:
+                continue
+            if story.lives.touched(self.job.id, held.begin - 3500, held.end):
+                story.excuse("its job was changed while a run held its lane")
+            elif not story.quiet(held.begin - 5000, held.end):
+                story.excuse("something was wrong while a run held its lane")
+            else:
+                text = f"{held.run} ran until {held.db_end}, and {run} was to replace it at {due}"
+                yield Violation(kind="overlap", text=text)
+
+
+def _came(row: Entry | Live) -> bool:
+    """It was not taken away before its time."""
+    return not isinstance(row, Entry) or row.status != "cancelled" or bool(row.token)
+
+
+def _place(held: _Held) -> int:
+    """Records and claims of the same millisecond are in the order of the history: a release comes before a claim."""
+    return 2**62 if held.turn.recorded is None else held.turn.place + 2**40

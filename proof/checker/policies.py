@@ -1,0 +1,156 @@
+"""Catch-up, expiry and jitter: what each claim found due decides which slots fire, and the model says which.
+
+All of it is in the database's own time, so that a clock that was set changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from proof.checker.ledger import Entry
+from proof.checker.lives import Turn, Version
+from proof.checker.story import JobStory, Story, Violation
+from proof.model.attempts import ON_ITS_WAY
+from proof.model.catch_up import Caught, caught_up
+from proof.model.rules import DAY, MINUTE, Rules
+from proof.oracle.slots import is_one_off, slots_of
+
+__all__ = ["check_policies"]
+
+SLOW_CLOCK = 1000
+"""ms by which a node whose way to the database is slow may think that it is earlier than it is."""
+
+
+def check_policies(story: Story) -> Iterator[Violation]:
+    if not story.ledger.whole:
+        return
+    for job in story.jobs.values():
+        for run, turns in _first_claims(story, job).items():
+            yield from _fired(story, job, run, turns)
+        for entry in job.entries:
+            if entry.status == "skipped" and entry.kind == "scheduled" and entry.reason in ("coalesced", "late"):
+                yield from _given_up(story, job, entry)
+        yield from _expired(story, job)
+    yield from _jittered(story)
+
+
+def _first_claims(story: Story, job: JobStory) -> dict[str, Turn]:
+    found = {}
+    for row in job.rows:
+        if row.kind == "scheduled" and (turn := story.lives.turns.get(row.id, {}).get(1)) is not None:
+            found[row.id] = turn
+    return found
+
+
+def _fired(story: Story, job: JobStory, run: str, turn: Turn) -> Iterator[Violation]:
+    """At its first claim: nothing newer had come, nor was it too late; `all`: no more newer ones than are wanted."""
+    version, slot, now = story.lives.in_force(job.id, turn.place), int(run.partition("-")[2]), turn.claim.db
+    if version is None or is_one_off(version.spec["schedule"]) or version.rules.laned:
+        return
+    rules, begin = version.rules, job.segment_begin(turn.place)
+    if slot <= begin:  # of the schedule before: it was claimed, given back, and the new one has it too
+        return
+    newer = slots_of(version.spec["schedule"], anchor=begin, after=slot, until=now)
+    if rules.catch_up != "all" and newer:
+        text = f"{run} was fired ({rules.catch_up}) at {now}, when {len(newer)} newer slots had come"
+        yield Violation(kind="catch_up", text=text)
+    elif rules.catch_up == "all" and len(newer) >= rules.catch_up_limit and _with_its_job(story, job, slot, rules):
+        text = f"{run} was fired at {now}, when {len(newer)} newer slots had come and {rules.catch_up_limit} are wanted"
+        yield Violation(kind="catch_up", text=text)
+    bound = {"latest": DAY, "skip": MINUTE}.get(rules.catch_up)
+    if bound is not None and now - slot - rules.jitter > bound:
+        yield Violation(kind="catch_up", text=f"{run} was fired ({rules.catch_up}) {now - slot} ms late")
+
+
+def _with_its_job(story: Story, job: JobStory, slot: int, rules: Rules) -> bool:
+    """Whether already the claim that put it into the backlog found too many newer ones."""
+    claims = [
+        turn.claim.db
+        for run, turn in _first_claims(story, job).items()
+        if int(run.partition("-")[2]) <= slot <= turn.claim.db
+    ]
+    segment = job.segments[-1]
+    newer = slots_of(segment.schedule, anchor=segment.begin, after=slot, until=min(claims, default=slot))
+    return len(newer) >= rules.catch_up_limit
+
+
+def _given_up(story: Story, job: JobStory, entry: Entry) -> Iterator[Violation]:
+    """A range says what the model says: these slots, for this reason."""
+    verb = next(
+        (event for _, event in story.lives.wrote.get(job.id, ()) if 0 <= entry.finished_at - event.db <= 1), None
+    )
+    if verb is not None and verb.verb in ("edit", "resume", "delete"):
+        return  # what was due and unclaimed when the schedule changed
+    version = _at(story, job, entry)
+    if version is None or is_one_off(version.spec["schedule"]) or entry.token:
+        return
+    if not story.steady(0, story.ledger.at):
+        story.excuse("the database's clock was set: when a range was written is not known")
+        return
+    begin = job.segment_begin(version.place)
+    arrived = slots_of(version.spec["schedule"], anchor=begin, after=entry.slot - 1, until=entry.finished_at)
+    ruled = [_caught(version.rules, arrived, entry.finished_at, late) for late in (0, version.rules.jitter)]
+    last = entry.until or entry.slot
+    if not any(_fits(caught, entry, last) for caught in ruled):
+        text = f"{entry.id} to {last} was given up ({entry.reason}) at {entry.finished_at}; it must be {ruled[0]}"[:600]
+        yield Violation(kind="catch_up", text=text)
+
+
+def _caught(rules: Rules, arrived: list[int], now: int, jitter: int) -> Caught:
+    return caught_up(rules, arrived, now, lambda slot: slot + jitter)
+
+
+def _fits(caught: Caught, entry: Entry, last: int) -> bool:
+    given = [slot for slot in caught.given_up if entry.slot <= slot <= last]
+    return bool(given) and caught.reason == entry.reason and not any(entry.slot <= slot <= last for slot in caught.fire)
+
+
+def _at(story: Story, job: JobStory, entry: Entry) -> Version | None:
+    """What was in force when the row was written."""
+    found = None
+    for version in story.lives.versions.get(job.id, ()):
+        if version.db > entry.finished_at:
+            break
+        found = version
+    return found
+
+
+def _expired(story: Story, job: JobStory) -> Iterator[Violation]:
+    """Asked right before the first send, always: later than `expires_in` nothing begins."""
+    for row in job.rows:
+        turns = sorted(story.lives.turns.get(row.id, {}).items())
+        first = next((turn for _, turn in turns if turn.send is not None), None)
+        version = None if first is None else story.lives.in_force(job.id, first.place)
+        if first is None or first.send is None or version is None or version.rules.expires_in is None:
+            continue
+        late = first.send.db - row.due_at - version.rules.expires_in - ON_ITS_WAY
+        if late <= 0:
+            continue
+        if not story.steady(first.claim.at - 5000, first.send.at):
+            story.excuse("the database's clock was set before a run expired")
+        elif late <= SLOW_CLOCK and story.slow(first.claim.node, first.claim.at - 5000, first.send.at):
+            story.excuse("its node was slow to know that a run had expired")
+        else:
+            text = (
+                f"{row.id} was sent {first.send.db - row.due_at} ms late, it expires after {version.rules.expires_in}"
+            )
+            yield Violation(kind="expired", text=text)
+
+
+def _jittered(story: Story) -> Iterator[Violation]:
+    """Each run within its bounds, and all together spread over them."""
+    parts: list[float] = []
+    for job in story.jobs.values():
+        versions = story.lives.versions.get(job.id, [])
+        widths = {version.rules.jitter for version in versions}
+        for row in job.rows:
+            if row.kind != "scheduled" or not row.token or not widths:
+                continue
+            if not 0 <= row.due_at - row.slot < max(max(widths), 1):
+                text = f"{row.id} is due {row.due_at - row.slot} ms after its slot, jitter {sorted(widths)}"
+                yield Violation(kind="jitter", text=text)
+            if widths == {max(widths)} and max(widths) >= 100:
+                parts.append((row.due_at - row.slot) / max(widths))
+    if len(parts) >= 20 and (max(parts) - min(parts) < 0.5):
+        text = f"{len(parts)} runs with jitter are due between {min(parts):.2f} and {max(parts):.2f} of it"
+        yield Violation(kind="jitter", text=text)

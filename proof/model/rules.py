@@ -1,0 +1,66 @@
+"""A policy as numbers, in ms, with the defaults that the contract gives."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+__all__ = ["DAY", "MINUTE", "Rules", "duration", "rules_of"]
+
+MINUTE, DAY = 60_000, 86_400_000
+WEBHOOK_TIMEOUT = 3000
+_UNITS = {"ms": 1, "s": 1000, "m": MINUTE, "h": 60 * MINUTE, "d": DAY}
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """timeout, max_age, expires_in None: never."""
+
+    timeout: int | None
+    attempts: int
+    backoff: int
+    factor: float
+    longest: int
+    max_age: int | None
+    overlap: str
+    catch_up: str
+    catch_up_limit: int
+    at_most_once: bool
+    jitter: int
+    expires_in: int | None
+
+    @property
+    def laned(self) -> bool:
+        return self.overlap != "allow"
+
+
+def rules_of(spec: dict[str, Any]) -> Rules:
+    policy = spec.get("policy", {})
+    retry = policy.get("retry", {})
+    webhook = spec.get("target", {}).get("type", "webhook") == "webhook"
+    return Rules(
+        timeout=_optional(policy.get("timeout"), WEBHOOK_TIMEOUT if webhook else None),
+        attempts=retry.get("attempts", 3),
+        backoff=duration(retry.get("backoff", 1)),
+        factor=retry.get("factor", 2),
+        longest=duration(retry.get("max", 300)),
+        max_age=_optional(retry.get("max_age"), None),
+        overlap=policy.get("overlap", "allow"),
+        catch_up=policy.get("catch_up", "latest"),
+        catch_up_limit=policy.get("catch_up_limit", 100),
+        at_most_once=policy.get("delivery") == "at_most_once",
+        jitter=duration(policy.get("jitter", 0)),
+        expires_in=_optional(policy.get("expires_in"), None),
+    )
+
+
+def _optional(given: Any, default: int | None) -> int | None:
+    return default if given is None else duration(given)
+
+
+def duration(given: Any) -> int:
+    """A number of seconds, or such as "1h30m" and "1.5s"."""
+    if isinstance(given, int | float):
+        return round(given * 1000)
+    return round(sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([\d.]+)(ms|s|m|h|d)", given)))

@@ -1,0 +1,125 @@
+"""The database's own diary: what was committed, by whom, in which order, whether anybody was told of it or not.
+
+Beside the receiver and the users it is all that the checker believes. What users wished for is taken from what they
+asked, never from what the product answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from onthedot.model.decoding import to_builtins
+from onthedot.model.job import JobView
+from onthedot.store import NewJob
+from proof.checker.events import Claimed, History, Lost, Recorded, Wrote
+from proof.sim.clocks import DatabaseTime
+from proof.sim.loop import VirtualLoop
+
+__all__ = ["Diary", "Wish"]
+
+_VERBS: dict[str, Any] = {
+    "update_job": "edit",
+    "pause_job": "pause",
+    "resume_job": "resume",
+    "delete_job": "delete",
+    "run_job": "run",
+    "retry_run": "redrive",
+    "backfill_job": "backfill",
+    "redrive": "redrive",
+    "cancel_run": "cancel",
+}
+
+
+class Wish:
+    """What an edit is to make of a spec: these fields of it are replaced. Callable, as the store wants it."""
+
+    def __init__(self, **parts: Any) -> None:
+        self.parts = parts
+
+    def __call__(self, spec: Any) -> Any:
+        return type(spec)(**{name: getattr(spec, name) for name in spec.__struct_fields__} | self.parts)
+
+    def written(self) -> dict[str, Any]:
+        return {name: to_builtins(value) for name, value in self.parts.items()}
+
+
+class Diary:
+    """`point`: told at each moment that something was committed, so that a process can be struck right there."""
+
+    def __init__(self, loop: VirtualLoop, time: DatabaseTime, history: History) -> None:
+        self._loop = loop
+        self._time = time
+        self._history = history
+        self._beats: dict[str, float] = {}
+        self.point: Callable[[str, str], None] = lambda what, process: None
+
+    def note(self, process: str, method: str, answer: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        match method:
+            case "claim_each":
+                self._claimed(process, answer, arguments[0])
+            case "beat":
+                if answer.alive:
+                    self._beats[arguments[0]] = self._loop.now
+            case "register":
+                self._beats[arguments[0].id] = self._loop.now
+            case "begin":
+                self.point("begun", process)
+            case "finish":
+                self._recorded(arguments[0], arguments[1], {*answer.refused, *answer.repeated})
+                self.point("recorded", process)
+            case "declare_lost":
+                if answer:
+                    silent = self._loop.now - self._beats.get(arguments[0], 0.0)
+                    self._history.append(Lost(at=self._now, node=arguments[0], silent=round(silent * 1000)))
+            case "create_jobs":
+                self._created(arguments[0], answer)
+            case _ if method in _VERBS:
+                self._changed(_VERBS[method], answer, arguments, named)
+
+    @property
+    def _now(self) -> int:
+        return round(self._loop.now * 1000)
+
+    def _claimed(self, process: str, claims: Sequence[Any], node: str) -> None:
+        found = [(claim.now, run) for claim in claims for run in claim.runs]
+        for db, run in found:
+            self._history.append(Claimed(at=self._now, db=db, node=node, run=run.id, token=run.token))
+        if found:
+            self.point("claimed", process)
+
+    def _recorded(self, node: str, results: Any, not_taken: set[str]) -> None:
+        for result in results:
+            if result.run.id not in not_taken:
+                self._history.append(
+                    Recorded(
+                        at=self._now,
+                        node=node,
+                        run=result.run.id,
+                        token=result.run.token,
+                        outcome=result.outcome.kind,
+                        db=self._time.now_ms(),
+                    )
+                )
+
+    def _created(self, items: Sequence[NewJob], answers: Sequence[Any]) -> None:
+        for item, answer in zip(items, answers, strict=True):
+            if isinstance(answer, JobView):
+                self._wrote("create", answer.id, wish=to_builtins(item.spec), view=to_builtins(answer))
+
+    def _changed(self, verb: Any, answer: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        job = named.get("job_id") or arguments[1]
+        wish, runs = None, []
+        if verb == "edit":
+            wish = arguments[2].written()
+        elif verb in ("backfill", "redrive") and isinstance(answer, list):
+            runs = list(answer)
+        elif verb in ("run", "redrive"):
+            runs = [answer.id]
+        elif verb == "cancel":
+            job, runs = int(arguments[1].partition("-")[0]), [arguments[1]]
+        view = to_builtins(answer) if isinstance(answer, JobView) else None
+        self._wrote(verb, job, wish=wish, runs=runs, if_match=named.get("if_match"), view=view)
+
+    def _wrote(self, verb: Any, job: int, **more: Any) -> None:
+        self._history.append(Wrote(at=self._now, db=self._time.now_ms(), verb=verb, job=job, **more))
