@@ -100,7 +100,8 @@ class FinishBatch:
         lanes = [*ended, *locked]
         await self._follow_up(tx)
         if ended:
-            await note_endings(tx, firings_of_one_offs(ended), max(item.finished_at for item in self._recorded.values()))
+            ended_at = max(item.finished_at for item in self._recorded.values())
+            await note_endings(tx, firings_of_one_offs(ended), ended_at)
         await release_lanes(tx, lanes)
         await self._look_up_rest(tx)
 
@@ -185,8 +186,8 @@ class FinishBatch:
 
 
 def _ends(item: Item, row: Row) -> Item:
-    """It would be tried again, but somebody cancelled it before its node had read so, or its job is gone. The attempt is
-    told all the same: it was made."""
+    """It would be tried again, but somebody cancelled it before its node had read so, or its job is gone. The attempt
+    is told all the same: it was made."""
     assert isinstance(item.decision, Retry)
     reason = "cancelled" if row["orders"] == "cancel" else "the job is gone"
     decision = Done(status="cancelled", tries=item.decision.tries, losses=item.decision.losses, reason=reason)
