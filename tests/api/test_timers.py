@@ -85,3 +85,9 @@ async def test_timers_are_made_and_read_and_nothing_else(api):
         answer = await api.request(method, "/timers/1")
         problem(answer, 405)
         assert answer.headers["allow"] == "GET"
+
+
+async def test_a_job_that_recurs_is_no_timer(api, new_job):
+    recurring, once = await new_job(), await new_job(key=None, schedule={"in": "1h"})
+    problem(await api.get(f"/timers/{recurring['id']}"), 404)
+    assert (await api.get(f"/timers/{once['id']}")).json() == {"id": once["id"], "time_left": 3600}

@@ -247,3 +247,24 @@ def test_traceparent_is_well_formed_and_made_of_the_run_alone(run: str, attempt:
     assert value == traceparent(run, attempt)
     assert value[:36] == traceparent(run, attempt + 1)[:36]
     assert value != traceparent(run, attempt + 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "params", "raw", "kind"),
+    [
+        ("POST", None, {"a": 1}, b'{"a":1}', b"application/json"),
+        ("DELETE", None, {"a": 1}, b'{"a":1}', b"application/json"),
+        ("POST", {"b": 2}, {"a": 1}, b'{"b":2}', b"application/json"),
+        ("POST", "", {"a": 1}, b"", b"text/plain; charset=utf-8"),
+        ("POST", None, {}, b"", None),
+        ("GET", None, {"a": 1}, b"", None),
+    ],
+)
+def test_without_a_body_the_params_are_the_body(method: Any, body: Any, params: Any, raw: bytes, kind: bytes | None):
+    target = WebhookTarget(url="http://x/", method=method, body=body)
+    seen = Seen()
+    httptools.HttpRequestParser(seen).feed_data(
+        written(Call(run_id="7-1", job_id=7, slot=SLOT, attempt=1, target=target, params=params))
+    )
+    assert seen.body == raw
+    assert dict(seen.headers).get(b"content-type") == kind

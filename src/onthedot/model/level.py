@@ -7,12 +7,14 @@ changes meaning). A job carries the lowest level that understands its whole spec
 from __future__ import annotations
 
 from onthedot.model.job import JobSpec
+from onthedot.model.target import WebhookTarget
 
 __all__ = ["LEVEL", "level_of"]
 
-LEVEL = 1
+LEVEL = 2
+"""2: the `params` of a webhook without a body are sent, and runs have params of their own."""
 
 
 def level_of(spec: JobSpec) -> int:
-    """The lowest level of the code that understands all of `spec`. So far there is only the first."""
-    return 1
+    """The lowest level of the code that understands all of `spec`."""
+    return 2 if spec.params and isinstance(spec.target, WebhookTarget) and spec.target.body is None else 1

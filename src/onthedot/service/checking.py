@@ -22,12 +22,14 @@ class TargetRules(Protocol):
     def check(self, target: Target, tenant: int) -> None: ...
 
 
-def check_job(spec: JobSpec, targets: TargetRules, *, tenant: int, now: int, before: JobSpec | None = None) -> None:
+def check_job(
+    spec: JobSpec, targets: TargetRules, *, tenant: int, now: int, before: JobSpec | None = None, timed: bool = True
+) -> None:
     """Invalid with every problem. `before` is the spec it replaces: a past `at` that did not change is no mistake."""
     changed = before is None or before.schedule != spec.schedule
     try:  # nearly all jobs are in order: one check after the other, until the first objects
         check_spec(spec)
-        check_schedule(spec.schedule, now=now, changed=changed)
+        check_schedule(spec.schedule, now=now, changed=changed, timed=timed)
         targets.check(spec.target, tenant)
     except Invalid:
         pass
@@ -35,7 +37,7 @@ def check_job(spec: JobSpec, targets: TargetRules, *, tenant: int, now: int, bef
         return
     gather(
         lambda: check_spec(spec),
-        lambda: check_schedule(spec.schedule, now=now, changed=changed),
+        lambda: check_schedule(spec.schedule, now=now, changed=changed, timed=timed),
         lambda: targets.check(spec.target, tenant),
     )
 
@@ -44,7 +46,7 @@ def check_new(spec: JobSpec, targets: TargetRules, *, tenant: int, now: int, bef
     """All but whether its time has passed: that is judged by the store, where it is written. If something else is wrong
     too, it is told with the rest."""
     try:
-        check_job(spec, targets, tenant=tenant, now=now, before=spec)
+        check_job(spec, targets, tenant=tenant, now=now, before=before, timed=False)
     except Invalid:
         check_job(spec, targets, tenant=tenant, now=now, before=before)
         raise

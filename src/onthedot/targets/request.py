@@ -1,8 +1,8 @@
 """What a webhook sends: the request of contract section 6, as the bytes that go out. Pure.
 
-The body is the job's: an object, list, number or boolean goes out as JSON, text as text (`text/plain`), no body as
-an empty one (a timer POSTs nothing: all there is to know is in the headers). A `content-type` among the job's headers
-wins.
+The body is the job's: an object, list, number or boolean goes out as JSON, text as text (`text/plain`). Without one the
+run's `params` are the body, as JSON, unless the method is GET or HEAD; without those it is empty (a timer POSTs
+nothing: all there is to know is in the headers). A `content-type` among the job's headers wins.
 
 What is the same for all runs of a job is written once (`_lines`), the rest of the head is one line of formatting:
 together 5 µs, where a dictionary of headers that is checked and joined for each run cost 30.
@@ -47,7 +47,10 @@ def body_of(body: Any) -> tuple[bytes, str | None]:
 
 def request_of(call: Call, target: WebhookTarget, place: Place, path: str, *, agent: str, now_ms: int) -> bytes:
     """Ours over the job's headers, the job's over the defaults. ValueError: a header that can't be sent."""
-    body, content_type = body_of(target.body)
+    given = target.body
+    if given is None and call.params and target.method not in _BODILESS:
+        given = call.params
+    body, content_type = body_of(given)
     headers = tuple(target.headers.items())
     lines = _lines if sum(len(value) for _, value in headers) <= _REMEMBERED else _write_lines
     run, timestamp = call.run_id, now_ms // 1000

@@ -10,18 +10,22 @@ from onthedot.model.instant import format_instant
 from onthedot.model.schedule import Schedule
 from onthedot.timing.compile import compile_schedule, plain_delay, read_time, refuse_unknown_zone, shape_problems
 from onthedot.timing.cron import cron_timetable
+from onthedot.timing.cron_text import long_steps
 from onthedot.timing.zones import is_zone
 
 __all__ = ["check_schedule"]
 
 T = TypeVar("T")
+SHORTEST = 100
+"""ms. What has to happen more often is no schedule: a thousand runs a second of one job is a slip of the pen."""
 
 
-def check_schedule(schedule: Schedule, *, now: int, changed: bool = True) -> None:
+def check_schedule(schedule: Schedule, *, now: int, changed: bool = True, timed: bool = True) -> None:
     """Raises Invalid (or NotAvailable, if nothing else is wrong) with all that makes this schedule impossible.
 
-    `changed` False: the schedule is the one the job already had. Then its time may have passed: loading the same file
-    twice must change nothing.
+    `changed` False: the schedule is the one the job already had. Then its time may have passed, and what was accepted
+    before stays so: loading the same file twice must change nothing. `timed` False: whether its time has passed is not
+    asked either, for it will be where it is written.
     """
     if plain_delay(schedule, now) is not None:
         return
@@ -40,12 +44,16 @@ def check_schedule(schedule: Schedule, *, now: int, changed: bool = True) -> Non
     for name, duration in (("every", schedule.every), ("in", schedule.in_)):
         if duration is not None and duration <= 0:
             problems.append(_zero(name, str(duration)))
+    if changed and schedule.every is not None and 0 < schedule.every < SHORTEST:
+        problems.append(_too_often(str(schedule.every)))
     if (cron := schedule.cron) is not None:
-        gather(lambda: cron_timetable(cron, zone))
+        table = gather(lambda: cron_timetable(cron, zone))
+        if changed and table is not None:
+            problems += long_steps(table.parts)
     at = gather(lambda: read_time("schedule.at", schedule.at, zone))
     start = gather(lambda: read_time("schedule.start", schedule.start, zone))
     end = gather(lambda: read_time("schedule.end", schedule.end, zone, whole_day=True))
-    if at is not None and at <= now and changed:
+    if at is not None and at <= now and changed and timed:
         problems.append(_past(schedule, now))
     if start is not None and end is not None and end <= start:
         problems.append(
@@ -57,8 +65,8 @@ def check_schedule(schedule: Schedule, *, now: int, changed: bool = True) -> Non
             )
         )
     if not problems:
-        table = gather(lambda: compile_schedule(schedule, anchor=now))
-        if table is not None and changed and table.next_after(now) is None:
+        times = gather(lambda: compile_schedule(schedule, anchor=now))
+        if times is not None and changed and timed and times.next_after(now) is None:
             problems.append(
                 FieldProblem(
                     path="schedule",
@@ -75,6 +83,10 @@ def _zero(name: str, given: str) -> FieldProblem:
     return FieldProblem(
         path=f"schedule.{name}", message="must be more than zero", given=given, accepted='a duration such as "90s"'
     )
+
+
+def _too_often(given: str) -> FieldProblem:
+    return FieldProblem(path="schedule.every", message="is too short", given=given, accepted=f"{SHORTEST}ms or longer")
 
 
 def _past(schedule: Schedule, now: int) -> FieldProblem:

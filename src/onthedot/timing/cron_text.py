@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from cronsim import CronSim, CronSimError
 
 from onthedot.errors import FieldProblem, Invalid
 
-__all__ = ["ACCEPTED_CRON", "FIELD_NAMES", "parse_cron", "spread", "uses_hash"]
+__all__ = ["ACCEPTED_CRON", "FIELD_NAMES", "long_steps", "parse_cron", "spread", "uses_hash"]
 
 ACCEPTED_CRON = (
     '5 fields "minute hour day-of-month month day-of-week", 6 with seconds first, '
@@ -142,6 +143,27 @@ def uses_hash(text: str) -> bool:
     return not text.lstrip().startswith("@") and any(
         term.startswith("H") for field in text.upper().split() for term in field.split(",")
     )
+
+
+def long_steps(parts: Sequence[str]) -> list[FieldProblem]:
+    """Fields with a step that leads out of the field: `*/90` minutes is not every 90 minutes, but once an hour. Jobs
+    that were made with one go on; nobody makes a new one."""
+    found = []
+    for index, part in enumerate(parts):
+        low, high = _LOW_HIGH[index]
+        for term in part.split(","):
+            step = term.partition("/")[2]
+            if step.isdecimal() and int(step) > high - low + 1:
+                name = FIELD_NAMES[index]
+                found.append(
+                    FieldProblem(
+                        path="schedule.cron",
+                        message=f"the {name} field starts again before a step of {step} is over",
+                        given=term,
+                        accepted=f'a step up to {high - low + 1} in the {name} field; for other gaps "every"',
+                    )
+                )
+    return found
 
 
 def _field_problem(index: int, field: str) -> FieldProblem:

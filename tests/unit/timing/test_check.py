@@ -32,7 +32,8 @@ def problems(schedule: Schedule, changed: bool = True) -> dict[str, FieldProblem
         Schedule(cron="0 3 * * *", tz="Europe/Berlin"),
         Schedule(cron="0 0 29 2 *"),
         Schedule(cron="H H * * *"),
-        Schedule(every=Duration(1)),
+        Schedule(every=Duration(100)),
+        Schedule(cron="*/60 */24 */31 */12 */7"),
         Schedule(every=Duration(1000), start="2020-01-01", end="2030-01-01", count=5),
         Schedule(at="2026-11-15T12:00:00.001Z"),
         Schedule(at="2026-11-15T13:00:01", tz="Europe/Berlin"),
@@ -218,3 +219,26 @@ def test_a_plain_delay_is_what_compiling_gives(schedule: Schedule) -> None:
 )
 def test_whatever_else_a_schedule_says_is_compiled(schedule: Schedule) -> None:
     assert plain_delay(schedule, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("schedule", "path"),
+    [
+        (Schedule(every=Duration(1)), "schedule.every"),
+        (Schedule(every=Duration(99)), "schedule.every"),
+        (Schedule(cron="*/90 * * * *"), "schedule.cron"),
+        (Schedule(cron="5,*/61 * * * * *"), "schedule.cron"),
+        (Schedule(cron="0 */25 * * *"), "schedule.cron"),
+        (Schedule(cron="0 0 1 */13 *"), "schedule.cron"),
+    ],
+)
+def test_what_is_a_slip_of_the_pen_is_refused_in_a_new_schedule_only(schedule, path):
+    """A job that was made with it before goes on."""
+    assert list(problems(schedule)) == [path]
+    assert problems(schedule, changed=False) == {}
+
+
+def test_whether_it_is_past_may_be_left_to_others():
+    check_schedule(Schedule(at="2001-01-01T00:00:00Z"), now=NOW, timed=False)
+    with pytest.raises(Invalid, match="is too short"):
+        check_schedule(Schedule(every=Duration(1)), now=NOW, timed=False)

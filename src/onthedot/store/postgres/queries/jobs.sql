@@ -64,7 +64,7 @@ SELECT slot FROM runs WHERE job_id = $1 AND cursor;
 
 -- name: timer_left
 SELECT (SELECT min(r.due_at) FROM runs r WHERE {of_job r j.id} AND r.kind = 'scheduled') - {now} AS left_ms
-FROM jobs j WHERE j.tenant = $1 AND j.id = $2;
+FROM jobs j WHERE j.tenant = $1 AND j.id = $2 AND j.one_off;
 
 -- A subquery that ends in LIMIT is not made into a join: the generic plan, which takes any LIMIT $n for a tenth of the
 -- table, would hash all of job_stats for a page of fifty.

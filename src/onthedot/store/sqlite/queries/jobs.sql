@@ -71,7 +71,7 @@ SELECT slot FROM runs WHERE job_id = ?1 AND cursor;
 
 -- name: timer_left
 SELECT (SELECT min(r.due_at) FROM runs r WHERE {of_job r j.id} AND r.kind = 'scheduled') - {now} AS left_ms
-FROM jobs j WHERE j.tenant = ?1 AND j.id = ?2;
+FROM jobs j WHERE j.tenant = ?1 AND j.id = ?2 AND j.one_off;
 
 -- name: columns.view
 j.id, j.spec, j.version, j.reason,
