@@ -7,6 +7,7 @@ import pytest
 from onthedot.cli.preview import schedule_of
 from onthedot.model.duration import Duration
 from onthedot.model.schedule import Schedule
+from tests.services.ports import free_port
 
 
 def test_preview_says_when_and_what_it_means(cli):
@@ -108,6 +109,36 @@ def test_keys_go_through_the_server_that_holds_the_file(online, node, tmp_path):
     listed = online("keys", "list", "--store", held)
     assert listed.code == 0, listed.err
     assert listed.out.startswith("No keys.")
+
+
+def test_the_server_that_holds_the_file_is_found_wherever_it_listens(cli, node):
+    """Neither its port nor its address is given: it wrote them down."""
+    listed = cli("keys", "list", "--store", f"sqlite:///{node.directory}/onthedot.db")
+    assert (listed.code, listed.out[:8]) == (0, "No keys."), listed.err
+
+
+def test_keys_heed_the_address_of_the_server(cli, tmp_path, monkeypatch):
+    nobody = f"http://127.0.0.1:{free_port()}"
+    monkeypatch.setenv("ONTHEDOT_URL", nobody)
+    for arguments in (("list",), ("create", "--name", "x"), ("revoke", "1")):
+        result = cli("keys", *arguments)
+        assert result.code == 1
+        assert nobody.removeprefix("http://") in result.err
+    assert list(tmp_path.iterdir()) == [], "no store was made on the side"
+    monkeypatch.delenv("ONTHEDOT_URL")
+    assert cli("keys", "list", "--url", nobody).code == 1
+    assert cli("keys", "list", "--url", nobody, "--store", "sqlite:///x.db").code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_server_the_first_key_makes_the_store(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("ONTHEDOT_PORT", str(free_port()))
+    made = cli("keys", "create", "--name", "me")
+    assert made.code == 0, made.err
+    assert "It is the first one" in made.err
+    assert "No key may make others yet" in made.err
+    assert (tmp_path / "onthedot.db").exists()
+    assert "It is the first one" not in cli("keys", "create", "--name", "me", "--scope", "admin").err
 
 
 def test_migrate_and_its_check(cli, tmp_path):

@@ -35,6 +35,9 @@ def test_they_do_what_they_say(online, tmp_path):
         real = {"12-1763234567890": run, "reports.daily:send": "chores:greet", "postgresql://…": "sqlite:///page.db"}
         for shown, meant in real.items():
             line = line.replace(shown, meant)
+        if line.startswith("onthedot keys"):  # the first key would close the server that others use
+            line = line.partition(" --url")[0]
+            line += "" if "--store" in line else " --store sqlite:///page.db"
         done = online(*shlex.split(line)[1:])
         assert done.code == 0, f"{line}\n{done.out}{done.err}"
     assert (tmp_path / "all.yaml").exists()

@@ -14,7 +14,7 @@ from onthedot.clock import Clock
 from onthedot.service import Principal, Service
 from onthedot.telemetry.metrics import Metrics
 
-__all__ = ["Connection", "Context", "address_of", "context_of", "principal_of", "service_of", "tenant_of"]
+__all__ = ["Connection", "Context", "address_of", "base_of", "context_of", "principal_of", "service_of", "tenant_of"]
 
 Connection = ASGIConnection[Any, Any, Any, Any]
 
@@ -45,6 +45,11 @@ def address_of(connection: Connection) -> str:
     """Who is at the other end, for the log. Behind a proxy that is the proxy."""
     client = connection.scope.get("client")
     return "unknown" if client is None else str(client[0])
+
+
+def base_of(connection: Connection) -> str:
+    """Where this server is, as who asks sees it."""
+    return f"{connection.scope['scheme']}://{connection.headers.get('host', '127.0.0.1:8000')}"
 
 
 def tenant_of(connection: Connection) -> int:

@@ -40,8 +40,8 @@ async def create_key(request: Req) -> ASGIResponse:
     """Make an API key.
 
     It is shown this once.
-    After the first one, every request needs a key. Idempotency-Key is not honoured here: to repeat the answer the key
-    would have to be stored.
+    After the first one (`first` is true then) every request needs a key, on all nodes within a second or two.
+    Idempotency-Key is not honoured here: to repeat the answer the key would have to be stored.
     """
     spec = await _own_tenant(request, await read_json(request, ApiKeySpec))
     created = await service_of(request).create_key(spec)

@@ -8,8 +8,10 @@ __all__ = ["explain"]
 
 _ADVICE: dict[type[OnTheDotError], str] = {
     Unreachable: "Is it running? `onthedot serve` starts it; --url or ONTHEDOT_URL says where it is.",
-    Unauthorized: "Give a key with --key or ONTHEDOT_KEY. `onthedot keys create --name me --scope write` makes one.",
-    Forbidden: "`onthedot keys create --name me --scope admin` makes a key that may do more.",
+    Unauthorized: "Give a key with --key or ONTHEDOT_KEY. Who has an admin key makes one: `onthedot keys create --name "
+    "me --scope write --url … --key …`; on PostgreSQL --store will do.",
+    Forbidden: "Who has an admin key makes one that may do more: `onthedot keys create --name me --scope admin --url … "
+    "--key …`; on PostgreSQL --store will do.",
     StoreUnavailable: "`onthedot doctor` looks at what is wrong.",
     StoreInUse: "Stop the other process, or talk to it with --url.",
 }

@@ -1,11 +1,14 @@
 """`onthedot keys`: who may use the API.
 
-Works on the store itself, so that the first key can be made before the server may start. A running server holds the
-SQLite file: then the same is asked of the server.
+Work on the store itself, so that the first key can be made before the server may start, or through a server: the one
+that --url or ONTHEDOT_URL names, the one that holds the SQLite file, or, where there is no file yet and none was named,
+the one that runs at the usual address.
 """
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from onthedot.client import Client
     from onthedot.model.key import ApiKey as ApiKeyView
     from onthedot.service import Service
+    from onthedot.settings import Settings
 
     T = TypeVar("T")
 
@@ -30,7 +34,7 @@ __all__ = ["group"]
 
 Tenant = Annotated[str, typer.Option(help="Tenant whose keys are meant")]
 
-group = command_group("API keys. Work on the store; need no running server.")
+group = command_group("API keys, on the store itself (--store) or through a server (--url).")
 
 
 @group.command("create")
@@ -61,6 +65,14 @@ def create(
     until = f", expires {when(made.info.expires_at)}" if made.info.expires_at else ""
     typer.echo(f"Key {made.info.id} ({made.info.name}, {made.info.scope}{until}). It is not shown again.", err=True)
     typer.echo("Use it: export ONTHEDOT_KEY=…, or `Authorization: Bearer …`", err=True)
+    if made.first:
+        typer.echo("It is the first one: servers that were open close within two seconds, and want a key.", err=True)
+        if scope != "admin":
+            typer.echo(
+                "No key may make others yet: on SQLite stop the server before the next `keys create`, or make one with"
+                " --scope admin there.",
+                err=True,
+            )
 
 
 @group.command("list")
@@ -152,20 +164,40 @@ def _do(
     server: str | None,
     key: str | None,
 ) -> T:
-    """On the store; by the server where that was asked for, or where it holds the SQLite file."""
     from onthedot.clock import SystemClock
-    from onthedot.errors import StoreInUse
+    from onthedot.errors import StoreInUse, Unreachable
     from onthedot.service import Service
     from onthedot.targets import build_targets
 
-    if server is not None:
-        with connected(server, key) as client:
+    def ask(url: str) -> T:
+        with connected(url, key) as client:
             return by_server(client)
+
+    if store is not None and server is not None:
+        raise typer.BadParameter("--store and --url are two ways to the keys: give one")
+    if store is None and (server or key or os.environ.get("ONTHEDOT_URL")):
+        return ask(server_url(server))
     settings = settings_for(store, settings_file)
+    if "store" not in settings.given and not Path(settings.store.removeprefix("sqlite:///")).exists():
+        try:  # a key in a new file would close nothing: perhaps the server runs in another directory
+            return ask(server_url(None, settings.port))
+        except Unreachable:
+            pass
     try:
         return with_store(
             settings, lambda opened: direct(Service(opened, build_targets(version=""), SystemClock(), settings))
         )
     except StoreInUse:
-        with connected(server_url(None, settings.port), key) as client:
-            return by_server(client)
+        return ask(_holder(settings))
+
+
+def _holder(settings: Settings) -> str:
+    """The server that holds the file, wherever it listens."""
+    from onthedot.settings import address
+    from onthedot.store.sqlite.holder import binding_of_holder
+
+    binding = binding_of_holder(settings.store)
+    if binding is None:
+        return server_url(None, settings.port)
+    host, _, port = binding.rpartition(":")
+    return f"http://{address(host, port)}"

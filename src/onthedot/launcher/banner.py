@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import sys
 
+import msgspec
+
 from onthedot.jobsfile import JobsFile
-from onthedot.settings import Settings
+from onthedot.settings import Settings, address
 from onthedot.store import SyncReport
 from onthedot.version import __version__
 
-__all__ = ["address_of", "banner", "without_password"]
+__all__ = ["banner", "without_password"]
 
 
 def banner(
@@ -35,23 +37,19 @@ def banner(
     if settings.workers > 1:
         rows.append(("workers", f"{settings.workers} processes"))
     if port is not None:
-        url = address_of(settings.host, port)
+        url = f"http://{address(settings.host, port)}"
         title = f"{green}●{plain} {bold}{url}{plain}   {dim}page, API (/docs), metrics{plain}"
         if is_open:
             here = f" --url {url}" if port != 8000 else ""
             rows.append(("try it", "onthedot echo                                  # in another terminal"))
             rows.append(("", f"onthedot timer 5s http://127.0.0.1:5003/{here}"))
-            rows.append(("access", "open to everybody on this machine until the first `onthedot keys create`"))
+            rows.append(("access", "open to everybody on this machine until the first key is made:"))
+            rows.append(("", msgspec.structs.replace(settings, port=port).key_command))
     else:
         title = f"{green}●{plain} executes, serves no API"
     rows.append(("stop", "Ctrl-C; a second one stops at once"))
     lines = [f"{dim}{name:<8}{plain}{value}" for name, value in rows]
     return "\n".join(["", f"{bold}On the Dot{plain} {dim}{__version__}{plain}  {title}", "", *lines, "", ""])
-
-
-def address_of(host: str, port: int) -> str:
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
-    return f"http://{shown}:{port}"
 
 
 def without_password(url: str) -> str:

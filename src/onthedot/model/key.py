@@ -36,3 +36,4 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
 class ApiKeyCreated(msgspec.Struct, frozen=True, kw_only=True):
     key: str  # shown this once
     info: ApiKey
+    first: bool = False  # the installation was open until now: from now on every request needs a key, on all nodes

@@ -65,11 +65,11 @@ class KeyVerbs(Wired):
         self.when_key_made: Callable[[], None] = lambda: None
 
     async def create_key(self, spec: ApiKeySpec) -> ApiKeyCreated:
-        key = new_key()
+        key, first = new_key(), not await self.store.any_key()
         info = await self.store.create_key(spec, hash_key(key), key[:SHOWN])
         self.forget_keys()
         self.when_key_made()
-        return ApiKeyCreated(key=key, info=info)
+        return ApiKeyCreated(key=key, info=info, first=first)
 
     async def tenant_named(self, name: str) -> int:
         return await self.store.tenant_named(name)

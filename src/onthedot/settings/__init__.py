@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onthedot.settings.sources import load_settings
-from onthedot.settings.structs import EXTENSIONS, CommandSetting, Settings
+from onthedot.settings.structs import EXTENSIONS, CommandSetting, Settings, address
 from onthedot.settings.values import read_commands
 
-__all__ = ["EXTENSIONS", "CommandSetting", "Settings", "load_settings", "read_commands"]
+__all__ = ["EXTENSIONS", "CommandSetting", "Settings", "address", "load_settings", "read_commands"]

@@ -10,10 +10,16 @@ import msgspec
 
 from onthedot.model.duration import DAY, SECOND, Duration
 
-__all__ = ["EXTENSIONS", "ROLES", "CommandSetting", "Settings"]
+__all__ = ["EXTENSIONS", "ROLES", "CommandSetting", "Settings", "address"]
 
 ROLES = ("api", "executor")
 EXTENSIONS = ("json", "yaml", "yml", "toml")
+
+
+def address(host: str, port: int | str) -> str:
+    """Host and port as one reaches from this machine what is bound to them."""
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host.strip("[]"), host.strip("[]"))  # noqa: S104
+    return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
 class CommandSetting(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,13 +79,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def url(self) -> str:
         """Where the API is reached from this machine."""
-        shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
-        return f"http://[{shown}]:{self.port}" if ":" in shown else f"http://{shown}:{self.port}"
+        return f"http://{address(self.host, self.port)}"
 
     @property
     def key_command(self) -> str:
         """Makes the first key while the server runs, in any directory of its machine, whatever its store."""
-        return f"onthedot keys create --name admin --scope admin --url {self.url}"
+        return f"onthedot keys create --name me --scope admin --url {self.url}"
 
     @property
     def exposed(self) -> bool:

@@ -15,7 +15,7 @@ from litestar.response.base import ASGIResponse
 from onthedot.api import answers
 from onthedot.api.auth import COOKIE, session_of
 from onthedot.api.bodies import read_body
-from onthedot.api.context import address_of, service_of
+from onthedot.api.context import address_of, base_of, service_of
 from onthedot.api.operations import KIB, Req, operation
 from onthedot.errors import Unauthorized
 from onthedot.model.duration import SECOND
@@ -34,7 +34,7 @@ async def login_page(request: Req) -> ASGIResponse:
     """Ask for a key."""
     if await service_of(request).is_open():
         return answers.redirect("/")
-    return answers.html(render("login.html", wrong=None))
+    return answers.html(_page(request, None))
 
 
 @operation("POST", "/login", "public", answers={303: None}, media=FORM, limit=4 * KIB, listed=False)
@@ -44,12 +44,12 @@ async def login(request: Req) -> ASGIResponse:
     key = form.get("key", [""])[0].strip()
     if not re.fullmatch(r"otd_[A-Za-z0-9_-]{1,200}", key):
         emit("login.refused", address=address_of(request), key=None)
-        return answers.html(render("login.html", wrong="that is no API key: they begin with otd_"), 401)
+        return answers.html(_page(request, "that is no API key: they begin with otd_"), 401)
     try:
         session, principal = await service_of(request).log_in(key)
     except Unauthorized as error:
         emit("login.refused", address=address_of(request), key=f"{key[:8]}…")
-        return answers.html(render("login.html", wrong=str(error)), 401)
+        return answers.html(_page(request, str(error)), 401)
     emit("login.done", address=address_of(request), key_id=principal.key_id)
     return answers.redirect("/", {"set-cookie": cookie(session.token, SESSION_SECONDS, request.scope["scheme"])})
 
@@ -61,6 +61,10 @@ async def logout(request: Req) -> ASGIResponse:
     if session is not None and await service_of(request).log_out(session):
         emit("logout", address=address_of(request))
     return answers.redirect("/login", {"set-cookie": cookie("", 0, request.scope["scheme"])})
+
+
+def _page(request: Req, wrong: str | None) -> str:
+    return render("login.html", wrong=wrong, base=base_of(request))
 
 
 def cookie(value: str, seconds: int, scheme: str) -> str:

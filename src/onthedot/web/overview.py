@@ -9,7 +9,7 @@ import msgspec
 from litestar.response.base import ASGIResponse
 
 from onthedot.api import answers
-from onthedot.api.context import principal_of, service_of
+from onthedot.api.context import base_of, principal_of, service_of
 from onthedot.api.operations import Req, operation
 from onthedot.api.queries import choice, flag, read_query, text
 from onthedot.errors import Invalid
@@ -72,7 +72,7 @@ async def overview(request: Req) -> ASGIResponse:
     except Invalid:  # an old bookmark, a slip in the address bar: show all there is
         return answers.redirect("/")
     values["signed_in"] = principal_of(request).key_id is not None
-    values["base"] = f"{request.scope['scheme']}://{request.headers.get('host', '127.0.0.1:8000')}"
+    values["base"] = base_of(request)
     return answers.html(render("jobs.html" if asked["part"] else "overview.html", **values))
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from onthedot.jobsfile import parse_jobs
-from onthedot.launcher.banner import address_of, banner, without_password
-from onthedot.settings import Settings
+from onthedot.launcher.banner import banner, without_password
+from onthedot.settings import Settings, address
 from onthedot.store import SyncReport
 
 JOBS = parse_jobs('[{"identifier": "a", "path": "f", "function_name": "g", "periodicity": "1m"}]', "json", "jobs.json")
@@ -25,6 +25,7 @@ def test_it_says_where_and_what_and_what_to_try():
     assert "1 from jobs.json (1 new)" in told
     assert "onthedot timer 5s http://127.0.0.1:5003/\n" in told
     assert "open to everybody on this machine" in told
+    assert "onthedot keys create --name me --scope admin --url http://127.0.0.1:8000\n" in told
     assert "\033" not in told
     assert all(len(line) <= 80 for line in told.splitlines())
 
@@ -96,4 +97,4 @@ def test_no_password_is_ever_shown(url, shown):
     ],
 )
 def test_an_address_one_can_click_on(host, shown):
-    assert address_of(host, 80) == shown
+    assert f"http://{address(host, 80)}" == shown
