@@ -137,9 +137,20 @@ class Nothing:
 
 
 async def load_jobs(service: Service, jobs: JobsFile) -> SyncReport:
-    """Make the file's jobs what the file says: what is no longer in it is removed, other jobs are not touched."""
+    """Make the file's jobs what the file says: what is no longer in it is removed, other jobs are not touched.
+
+    A key that is somebody else's (the file was renamed, perhaps) is left to them: what runs goes on, the node starts.
+    """
     try:
-        return await service.sync(DEFAULT_TENANT, jobs.source, jobs.specs, prune=True)
+        return await service.sync(
+            DEFAULT_TENANT,
+            jobs.source,
+            jobs.specs,
+            prune=True,
+            named=jobs.named,
+            others="leave",
+            former=jobs.former,
+        )
     except Invalid as invalid:
         raise jobs.located(invalid) from None
 

@@ -14,9 +14,16 @@ from tests.store.given import change, create, fetch, history_of, runs_of, spec
 FILE = "jobs.json"
 
 
-def report(created: str = "", updated: str = "", unchanged: str = "", removed: str = "") -> SyncReport:
+def report(
+    created: str = "", updated: str = "", unchanged: str = "", removed: str = "", adopted: str = "", kept: str = ""
+) -> SyncReport:
     return SyncReport(
-        created=created.split(), updated=updated.split(), unchanged=unchanged.split(), removed=removed.split()
+        created=created.split(),
+        updated=updated.split(),
+        unchanged=unchanged.split(),
+        removed=removed.split(),
+        adopted=adopted.split(),
+        kept=kept.split(),
     )
 
 
@@ -49,7 +56,7 @@ async def test_a_removed_one_goes_only_with_prune(store: Store, times: Times) ->
     await store.sync_jobs(1, "other.json", [spec(key="other")], prune=True)
     await store.sync_jobs(1, FILE, [spec(key="a"), spec(key="b")], prune=True)
     b = await store.get_job_by_key(1, "b")
-    assert await store.sync_jobs(1, FILE, [spec(key="a")], prune=False) == report(unchanged="a")
+    assert await store.sync_jobs(1, FILE, [spec(key="a")], prune=False) == report(unchanged="a", kept="b")
     assert await keys(store) == ["a", "b", "by-hand", "other"]
     assert await store.sync_jobs(1, FILE, [spec(key="a")], prune=True) == report(unchanged="a", removed="b")
     assert await keys(store) == ["a", "by-hand", "other"]
@@ -141,3 +148,55 @@ async def test_a_secret_in_the_file_stays(store: Store, times: Times) -> None:
     await store.sync_jobs(1, FILE, specs, prune=False)
     assert await store.sync_jobs(1, FILE, specs, prune=False) == report(unchanged="a")
     assert b"whsec_x" not in encode_json(await store.get_job_by_key(1, "a"))
+
+
+class TestKeysOfOthers:
+    """A renamed file finds its keys taken: by what it was called before."""
+
+    async def test_they_are_left_alone_and_the_rest_is_applied(self, store: Store, times: Times) -> None:
+        await store.sync_jobs(1, "old.json", [spec(key="a"), spec(key="b")], prune=True)
+        by_hand = await create(store, key="c")
+        told = await store.sync_jobs(
+            1, FILE, [spec(key="a", name="new"), spec(key="c"), spec(key="d")], prune=True, others="leave"
+        )
+        a = await store.get_job_by_key(1, "a")
+        assert told.created == ["d"]
+        assert told.held == {"a": f"the file 'old.json' (job {a.id})", "c": f"a job made by hand (job {by_hand.id})"}
+        assert (a.version, a.name) == (1, None)
+        assert await keys(store) == ["a", "b", "c", "d"]
+
+    async def test_they_are_refused_unless_asked_for(self, store: Store, times: Times) -> None:
+        await store.sync_jobs(1, "old.json", [spec(key="a")], prune=True)
+        with pytest.raises(Conflict, match=r"belongs to the file 'old.json' .*--adopt"):
+            await store.sync_jobs(1, FILE, [spec(key="a"), spec(key="d")], prune=True)
+        assert await keys(store) == ["a"]
+
+    async def test_adopted_they_keep_their_id_and_history(self, store: Store, times: Times) -> None:
+        await store.sync_jobs(1, "old.json", [spec(key="a"), spec(key="b"), spec(key="left")], prune=True)
+        await create(store, key="c")
+        before = {key: await store.get_job_by_key(1, key) for key in ("a", "b", "c")}
+        specs = [spec(key="a"), spec(key="b", name="new"), spec(key="c", paused=True)]
+        dry = await store.sync_jobs(1, FILE, specs, prune=True, others="adopt", dry_run=True)
+        assert dry == report(updated="b c", unchanged="a", adopted="a b c")
+        assert [row["source"] for row in await fetch(store, "SELECT source FROM jobs WHERE key = 'a'")] == ["old.json"]
+        assert await store.sync_jobs(1, FILE, specs, prune=True, others="adopt") == dry
+        for key, version in (("a", 1), ("b", 2), ("c", 2)):
+            now = await store.get_job_by_key(1, key)
+            assert (now.id, now.version) == (before[key].id, version)
+        assert (await store.get_job_by_key(1, "c")).state == "paused"
+        assert await store.sync_jobs(1, FILE, specs, prune=True) == report(unchanged="a b c")
+        assert await store.sync_jobs(1, "old.json", [], prune=True) == report(removed="left")
+
+    async def test_a_pause_by_hand_outlives_it(self, store: Store, times: Times) -> None:
+        await store.sync_jobs(1, "old.json", [spec(key="a")], prune=True)
+        await store.pause_job(1, (await store.get_job_by_key(1, "a")).id)
+        await store.sync_jobs(1, FILE, [spec(key="a")], prune=True, others="adopt")
+        assert (await store.get_job_by_key(1, "a")).state == "paused"
+
+    async def test_what_it_was_called_before_is_still_its_own(self, store: Store, times: Times) -> None:
+        """A source is written into a file whose jobs are kept under its name; those of its namesake stay."""
+        await store.sync_jobs(1, FILE, [spec(key="a"), spec(key="namesake")], prune=False)
+        told = await store.sync_jobs(1, "shop", [spec(key="a")], prune=True, others="leave", former=FILE)
+        assert told == report(unchanged="a", adopted="a")
+        assert await keys(store) == ["a", "namesake"]
+        assert await store.sync_jobs(1, "shop", [], prune=True) == report(removed="a")

@@ -26,12 +26,20 @@ NAMED_MOST = 100  # problems that one answer names
 
 
 class Sync(Strict, frozen=True, kw_only=True):
-    """`source` names the file; `prune` removes its jobs that are no longer in it; `dry_run` only tells."""
+    """`source` names the file; `prune` removes its jobs that are no longer in it; `dry_run` only tells.
+
+    `adopt` takes over jobs of these keys that are another file's, or were made by hand. `former` is a name that the
+    file had before: its jobs under that one are taken over. `named` false: the source is only the name of a file, which
+    another may have, too; then nothing is removed from PostgreSQL, and `kept` in the answer names what would be.
+    """
 
     source: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     jobs: Annotated[list[JobSpec], msgspec.Meta(max_length=10_000)]
     prune: bool = False
     dry_run: bool = False
+    adopt: bool = False
+    named: bool = True
+    former: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
 
 
 class _Envelope(Strict, frozen=True, kw_only=True):
@@ -41,6 +49,9 @@ class _Envelope(Strict, frozen=True, kw_only=True):
     jobs: Annotated[list[Any], msgspec.Meta(max_length=10_000)]
     prune: bool = False
     dry_run: bool = False
+    adopt: bool = False
+    named: bool = True
+    former: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
 
 
 @operation(
@@ -68,7 +79,15 @@ async def sync_jobs(request: Req) -> ASGIResponse:
     asked = await read_json(request, _Envelope)
     specs = await _decode(asked.jobs, context_of(request).clock)
     report = await service_of(request).sync(
-        tenant_of(request), asked.source, specs, asked.prune, asked.dry_run, await idempotency_key(request)
+        tenant_of(request),
+        asked.source,
+        specs,
+        asked.prune,
+        asked.dry_run,
+        await idempotency_key(request),
+        named=asked.named,
+        others="adopt" if asked.adopt else "refuse",
+        former=asked.former,
     )
     return answers.json(report)
 

@@ -23,7 +23,12 @@ def apply(
     file: Annotated[Path, typer.Argument(metavar="FILE", help=".json, .yaml or .toml")],
     prune: Annotated[bool, typer.Option("--prune", help="Remove jobs of this file that are no longer in it")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change")] = False,
-    source: Annotated[str | None, typer.Option(help="Name to keep the jobs under [default: the file's name]")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Name to keep the jobs under [default: the file's `source`, else its name]")
+    ] = None,
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Take over jobs of these keys that another file keeps, or nobody")
+    ] = False,
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
@@ -31,38 +36,49 @@ def apply(
     """Make the server's jobs what a file says. The same file again changes nothing; a bad file changes nothing."""
     from onthedot.errors import Invalid
     from onthedot.jobsfile import read_jobs_file
+    from onthedot.launcher.remarks import remarks_on
     from onthedot.settings import load_settings
 
-    jobs = read_jobs_file(file, load_settings().supported_extensions)
+    jobs = read_jobs_file(file, load_settings().supported_extensions, source=source)
     if jobs.commands:
         raise typer.BadParameter(f"{file} defines commands: only `onthedot serve --jobs {file}` can register those")
     with connected(server, key) as client:
         try:
-            report = _sync(client, source or jobs.source, jobs, prune=prune, dry_run=dry_run)
+            report = _sync(client, jobs, prune=prune, dry_run=dry_run, adopt=adopt)
         except Invalid as invalid:
             raise jobs.located(invalid) from None
     if as_json:
         print_json(report)
         return
     would = "would be " if dry_run else ""
-    for word in ("created", "updated", "removed"):
+    for word in ("created", "updated", "removed", "adopted"):
         for name in getattr(report, word):
             say(f"{would}{word}: {name}")
     changed = len(report.created) + len(report.updated) + len(report.removed)
     say(f"{changed} of {changed + len(report.unchanged)} jobs {'would change' if dry_run else 'changed'}.")
+    if report.kept and prune:
+        for remark in remarks_on(jobs, report, file):
+            typer.echo(f"{remark}.", err=True)
+    elif report.kept:
+        say(f"No longer in the file: {', '.join(report.kept)}. --prune removes what is not in it.")
 
 
-def _sync(client: Client, source: str, jobs: JobsFile, *, prune: bool, dry_run: bool) -> SyncReport:
+def _sync(client: Client, jobs: JobsFile, *, prune: bool, dry_run: bool, adopt: bool) -> SyncReport:
     """One request, one transaction: all or nothing. A terminal sees that something goes on meanwhile."""
+    more: dict[str, Any] = {"adopt": True} if adopt else {}
+    if not jobs.named:
+        more["named"] = False
+    elif jobs.former is not None:
+        more["former"] = jobs.former
     if not sys.stderr.isatty() or len(jobs.specs) < 100:
-        return client.sync_jobs(source, jobs.specs, prune=prune, dry_run=dry_run)
+        return client.sync_jobs(jobs.source, jobs.specs, prune=prune, dry_run=dry_run, **more)
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task(f"{len(jobs.specs)} jobs of {source}", total=None)
-        return client.sync_jobs(source, jobs.specs, prune=prune, dry_run=dry_run)
+        progress.add_task(f"{len(jobs.specs)} jobs of {jobs.source}", total=None)
+        return client.sync_jobs(jobs.source, jobs.specs, prune=prune, dry_run=dry_run, **more)
 
 
 def export(

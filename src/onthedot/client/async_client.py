@@ -141,10 +141,14 @@ class AsyncClient:
         return await self._http.call("GET", f"/v1/jobs/{job_id}/explain", Explanation, query={"at": at})
 
     async def sync_jobs(
-        self, source: str, specs: Iterable[JobSpec], *, prune: bool = False, dry_run: bool = False
+        self, source: str, specs: Iterable[JobSpec], *, prune: bool = False, dry_run: bool = False, **more: Any
     ) -> SyncReport:
-        """Make the jobs of `source` exactly these. Changes nothing if one of them is wrong."""
-        body = {"source": source, "jobs": list(specs), "prune": prune, "dry_run": dry_run}
+        """Make the jobs of `source` exactly these. Changes nothing if one of them is wrong.
+
+        More: `adopt=True` takes over jobs of these keys that are somebody else's; `former`, a name that the source had;
+        `named=False`, the source is only a file's name (then PostgreSQL removes nothing).
+        """
+        body = {"source": source, "jobs": list(specs), "prune": prune, "dry_run": dry_run, **more}
         return await self._http.call("POST", "/v1/jobs/sync", SyncReport, body=body, repeatable=True)
 
     # runs and dead letters

@@ -123,9 +123,9 @@ class Client:
         return self._run(self._async.explain(job_id, at))
 
     def sync_jobs(
-        self, source: str, specs: Iterable[JobSpec], *, prune: bool = False, dry_run: bool = False
+        self, source: str, specs: Iterable[JobSpec], *, prune: bool = False, dry_run: bool = False, **more: Any
     ) -> SyncReport:
-        return self._run(self._async.sync_jobs(source, specs, prune=prune, dry_run=dry_run))
+        return self._run(self._async.sync_jobs(source, specs, prune=prune, dry_run=dry_run, **more))
 
     # runs and dead letters
 

@@ -2,6 +2,9 @@
 
 Two forms of a job may be mixed: the short one (`identifier`, `path`, `function_name`, `periodicity` …) and the full
 one, as in the API. Nothing of a file with a mistake is applied.
+
+`source` at its top is the name that its jobs are kept under; without one it is the file's own name, which another file
+on the same database may have, too.
 """
 
 from __future__ import annotations
@@ -26,13 +29,16 @@ from onthedot.timing import check_schedule
 
 __all__ = ["JobsFile", "parse_jobs", "read_jobs_file"]
 
-TOP_LEVEL = ("jobs", "commands")
+TOP_LEVEL = ("jobs", "commands", "source")
+LONGEST_SOURCE = 200
 
 
 class JobsFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file says. `source` is the name that its jobs are kept in sync under."""
+    """What a file says. `source` is the name that its jobs are kept in sync under; `named`: somebody chose it."""
 
+    name: str
     source: str
+    named: bool = False
     directory: Path
     specs: list[JobSpec]
     commands: dict[str, CommandSetting]
@@ -45,15 +51,22 @@ class JobsFile(msgspec.Struct, frozen=True, kw_only=True):
         """The functions that its jobs call: giving the file to the node opens exactly these, to the file's tenant."""
         return tuple(sorted({spec.target.function for spec in self.specs if isinstance(spec.target, FunctionTarget)}))
 
+    @property
+    def former(self) -> str | None:
+        """The name that its jobs were kept under before it had a source: those are still its own."""
+        return self.name if self.source != self.name else None
+
     def located(self, invalid: Invalid) -> Invalid:
         """The same problems with file and line, in the words of the file; for what is found wrong after reading."""
-        return _located(invalid.problems, self.source, self.text, self.extension, self.short)
+        return _located(invalid.problems, self.name, self.text, self.extension, self.short)
 
 
-def read_jobs_file(path: Path | str, extensions: Sequence[str] = EXTENSIONS, *, single: bool = False) -> JobsFile:
+def read_jobs_file(
+    path: Path | str, extensions: Sequence[str] = EXTENSIONS, *, single: bool = False, source: str | None = None
+) -> JobsFile:
     """Read and check a file. Unreadable, or Invalid with every problem at once.
 
-    `single`: for adding by hand; the file may be one job alone, and jobs need no key.
+    `single`: for adding by hand; the file may be one job alone, and jobs need no key. `source` wins over the file's.
     """
     path = Path(path)
     extension = path.suffix.lower().lstrip(".")
@@ -66,10 +79,12 @@ def read_jobs_file(path: Path | str, extensions: Sequence[str] = EXTENSIONS, *, 
         raise Unreadable(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
     except OSError as error:
         raise Unreadable(f"{path}: can't be read: {error.strerror}") from None
-    return parse_jobs(text, extension, path, single=single)
+    return parse_jobs(text, extension, path, single=single, source=source)
 
 
-def parse_jobs(text: str, extension: str, path: Path | str = "jobs", *, single: bool = False) -> JobsFile:
+def parse_jobs(
+    text: str, extension: str, path: Path | str = "jobs", *, single: bool = False, source: str | None = None
+) -> JobsFile:
     path = Path(path)
     problems: list[FieldProblem] = []
     document = loose(text, extension, path.name)
@@ -80,13 +95,16 @@ def parse_jobs(text: str, extension: str, path: Path | str = "jobs", *, single: 
     short = frozenset(place for place, item in enumerate(items) if is_short_form(item))
     problems.extend(_repeated(items))
     commands = {} if alone else _commands(document, problems)
+    chosen = source or (None if alone else _source(document, problems))
     if extension != "toml":
         problems.extend(_written_twice(text, extension))
     if problems:
         raise _located(problems, path.name, text, extension, short)
     directory = path.parent.resolve()
     return JobsFile(
-        source=path.name,
+        name=path.name,
+        source=chosen or path.name,
+        named=chosen is not None,
         directory=directory,
         specs=[spec for spec in specs if spec is not None],
         commands=commands,
@@ -164,6 +182,17 @@ def _commands(document: Any, problems: list[FieldProblem]) -> dict[str, CommandS
     except SettingsError as error:
         problems.append(FieldProblem(path="commands", message=str(error).removeprefix("commands: ")))
         return {}
+
+
+def _source(document: Any, problems: list[FieldProblem]) -> str | None:
+    if not isinstance(document, dict) or "source" not in document:
+        return None
+    given = document["source"]
+    if isinstance(given, str) and 0 < len(given) <= LONGEST_SOURCE and given.isprintable():
+        return given
+    accepted = f"a name of 1 to {LONGEST_SOURCE} characters, the same whatever the file is called"
+    problems.append(FieldProblem(path="source", message="is no name", given=given, accepted=accepted))
+    return None
 
 
 def _written_twice(text: str, extension: str) -> list[FieldProblem]:

@@ -61,5 +61,6 @@ def _loaded(jobs: JobsFile, synced: SyncReport | None) -> str:
     if synced is None:
         return text
     told = [("new", synced.created), ("changed", synced.updated), ("removed", synced.removed)]
+    told += [("taken over", synced.adopted), ("kept that are not in it", synced.kept), ("left alone", [*synced.held])]
     changes = ", ".join(f"{len(keys)} {word}" for word, keys in told if keys)
     return f"{text} ({changes})" if changes else f"{text} (as before)"

@@ -11,6 +11,7 @@ import structlog
 from onthedot.clock import Clock
 from onthedot.errors import OnTheDotError, StoreUnavailable
 from onthedot.jobsfile import JobsFile, read_jobs_file
+from onthedot.launcher.remarks import remarks_on
 from onthedot.settings import Settings
 from onthedot.store import SyncReport
 
@@ -25,6 +26,7 @@ class JobsWatch:
     def __init__(self, settings: Settings, apply: Apply, asked: asyncio.Event, clock: Clock) -> None:
         self._path = settings.jobs_file_path
         self._extensions = settings.supported_extensions
+        self._source = settings.jobs_source
         self._apply = apply
         self._asked = asked
         self._clock = clock
@@ -46,7 +48,8 @@ class JobsWatch:
     async def load(self) -> None:
         """A bad file changes nothing and is said: what ran before goes on."""
         try:
-            report = await self._apply(read_jobs_file(self._path, self._extensions))
+            jobs = read_jobs_file(self._path, self._extensions, source=self._source)
+            report = await self._apply(jobs)
         except StoreUnavailable as error:
             self._seen = None  # look again until it is applied
             _log.warning("the jobs file waits for the store", file=str(self._path), error=str(error))
@@ -61,6 +64,8 @@ class JobsWatch:
             updated=len(report.updated),
             removed=len(report.removed),
         )
+        for remark in remarks_on(jobs, report, self._path):
+            _log.warning(remark)
 
     async def _told(self) -> bool:
         try:

@@ -43,7 +43,7 @@ def jobs_file_of(settings: Settings) -> JobsFile | None:
     path = settings.jobs_file_path
     if not path.exists() and "jobs_file_path" not in settings.given:
         return None
-    return read_jobs_file(path, settings.supported_extensions)
+    return read_jobs_file(path, settings.supported_extensions, source=settings.jobs_source)
 
 
 def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:

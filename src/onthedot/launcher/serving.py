@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 
 import msgspec
+import structlog
 
 from onthedot.clock import SystemClock
 from onthedot.errors import SettingsError
@@ -21,12 +22,16 @@ from onthedot.jobsfile import JobsFile
 from onthedot.launcher.banner import banner
 from onthedot.launcher.jobs_watch import JobsWatch
 from onthedot.launcher.patience import prepared_when_there
+from onthedot.launcher.remarks import remarks_on
 from onthedot.main import JobsFileInUse, Running, assembled
 from onthedot.settings import Settings
+from onthedot.store import SyncReport
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.log import configure_logging, log_events
 
-__all__ = ["Stopping", "listening", "serve"]
+__all__ = ["Stopping", "listening", "serve", "tell_remarks"]
+
+_log = structlog.stdlib.get_logger("onthedot.jobsfile")
 
 
 class Stopping:
@@ -86,11 +91,19 @@ async def serve(
                     port = listener.getsockname()[1] if listener is not None else None
                     sys.stdout.write(banner(settings, jobs, running.synced, port=port, is_open=prepared.is_open))
                     sys.stdout.flush()
+                    tell_remarks(settings, jobs, running.synced)
                 await _until_stopped(settings, running, jobs, listener, stopping)
     finally:
         stop_logging()
         if listener is not None:
             listener.close()
+
+
+def tell_remarks(settings: Settings, jobs: JobsFile | None, synced: SyncReport | None) -> None:
+    """After the banner: jobs of the file that were left alone, and why."""
+    if jobs is not None and synced is not None:
+        for remark in remarks_on(jobs, synced, settings.jobs_file_path):
+            _log.warning(remark)
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -22,7 +22,7 @@ from onthedot.clock import Clock, SystemClock
 from onthedot.errors import OnTheDotError, StoreUnavailable
 from onthedot.jobsfile import JobsFile
 from onthedot.launcher.banner import banner
-from onthedot.launcher.serving import Stopping, listening
+from onthedot.launcher.serving import Stopping, listening, tell_remarks
 from onthedot.launcher.worker import encode_order
 from onthedot.main import prepare
 from onthedot.settings import Settings
@@ -154,6 +154,7 @@ async def _told(settings: Settings, jobs: JobsFile | None, port: int | None) -> 
         _log.warning("the workers will wait for the store", error=str(error))
         return banner(settings, jobs, None, port=port, is_open=False)
     await prepared.close()
+    tell_remarks(settings, jobs, prepared.synced)
     return banner(settings, jobs, prepared.synced, port=port, is_open=prepared.is_open)
 
 

@@ -24,6 +24,7 @@ from onthedot.service.wired import Wired
 from onthedot.store import Idempotency, JobFilter, NewJob, Page, SyncReport
 from onthedot.store.asking import ASKER, PATIENCE, Asker
 from onthedot.store.records import keep_secrets
+from onthedot.store.sync import Others
 from onthedot.telemetry import emit
 from onthedot.timing import plain_delay
 
@@ -215,8 +216,16 @@ class JobVerbs(Wired):
         prune: bool = False,
         dry_run: bool = False,
         idempotency_key: IdempotencyKey | None = None,
+        *,
+        named: bool = True,
+        others: Others = "refuse",
+        former: str | None = None,
     ) -> SyncReport:
-        """Make the jobs of `source` what the file says. One wrong job and nothing is applied."""
+        """Make the jobs of `source` what the file says. One wrong job and nothing is applied.
+
+        Not `named`: the source is only the name of a file, and another file may have the same one. Then nothing is
+        removed from a database that several may share; `kept` in the report says what would have been."""
+        prune = prune and (named or self.settings.is_sqlite)
         problems: list[FieldProblem] = []
         now = await self.time.now()
         for place, spec in enumerate(specs):
@@ -231,9 +240,19 @@ class JobVerbs(Wired):
         if problems:
             raise Invalid(problems)
         settled = [self._settled(spec) for spec in specs]
-        repeat = idempotency("sync", idempotency_key, source, body=(specs, prune, dry_run))
-        report = await self.store.sync_jobs(tenant, source, settled, prune=prune, dry_run=dry_run, idempotency=repeat)
-        if not dry_run and (report.created or report.updated or report.removed):
+        more = () if others == "refuse" and former is None else (others, former)
+        repeat = idempotency("sync", idempotency_key, source, body=(specs, prune, dry_run, *more))
+        report = await self.store.sync_jobs(
+            tenant,
+            source,
+            settled,
+            prune=prune,
+            dry_run=dry_run,
+            others=others,
+            former=former,
+            idempotency=repeat,
+        )
+        if not dry_run and (report.created or report.updated or report.removed or report.adopted):
             emit("job.changed", tenant=tenant, source=source)
             await self.hint_now()
             await self.hint_orders()

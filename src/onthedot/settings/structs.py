@@ -40,6 +40,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[str, ...] = ROLES
     workers: int = 1
     jobs_file_path: Path = Path("jobs.json")
+    jobs_source: str | None = None
     supported_extensions: tuple[str, ...] = EXTENSIONS
     granularity: Duration = Duration(SECOND)
     log_level: str = "INFO"

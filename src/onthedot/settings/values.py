@@ -88,9 +88,19 @@ def _granularity(value: Any) -> Duration:
         raise Wrong(f"{', '.join(GRANULARITIES)}, or {wrong}") from None
 
 
+def _listed(text: str) -> Any:
+    """`a,b`, or a list in JSON: `["a", "b"]`."""
+    if text.lstrip().startswith("["):
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            pass  # an IPv6 address may stand in brackets, too
+    return text.split(",")
+
+
 def _words(value: Any, accepted: str) -> tuple[str, ...]:
-    """A list in the file, text with commas in the environment and in flags."""
-    items = value.split(",") if isinstance(value, str) else value
+    """A list in the file, text with commas or a list in JSON in the environment and in flags."""
+    items = _listed(value) if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) for item in items):
         raise Wrong(accepted)
     return tuple(dict.fromkeys(item.strip() for item in items if item.strip()))
@@ -212,6 +222,9 @@ PARSERS: dict[str, Parser] = {
     "ROLES": _some_of(ROLES, "api, executor, or both with a comma"),
     "WORKERS": _whole(1, 256),
     "JOBS_FILE_PATH": _path,
+    "JOBS_SOURCE": _text(
+        "a name of 1 to 200 characters that the jobs of the file are kept under", r"[^\x00-\x1f\x7f]{1,200}"
+    ),
     "SUPPORTED_EXTENSIONS": _some_of(EXTENSIONS, f"some of {', '.join(EXTENSIONS)}"),
     "GRANULARITY": _granularity,
     "LOG_LEVEL": _log_level,

@@ -2,11 +2,14 @@
 
 The same file again changes nothing, a changed job keeps its id and history. Syncs of one tenant take turns: nodes that
 start together with the same file must not collide over its keys.
+
+A key that another source, or a job made by hand, has already is refused, left alone or taken over, as the caller says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -23,7 +26,10 @@ from onthedot.store.topic import Topic
 from onthedot.store.verbs import edit
 from onthedot.timing import check_schedule
 
-__all__ = ["JobSync"]
+__all__ = ["JobSync", "Others"]
+
+Others = Literal["refuse", "leave", "adopt"]
+"""What becomes of jobs that have one of our keys and are not ours."""
 
 
 class _Plan(msgspec.Struct, kw_only=True):
@@ -32,6 +38,9 @@ class _Plan(msgspec.Struct, kw_only=True):
     unchanged: list[str] = msgspec.field(default_factory=list)
     removed: list[tuple[int, str]] = msgspec.field(default_factory=list)
     paused: list[tuple[int, bool]] = msgspec.field(default_factory=list)  # what the file says now
+    adopted: list[tuple[int, str]] = msgspec.field(default_factory=list)
+    kept: list[str] = msgspec.field(default_factory=list)
+    held: dict[str, str] = msgspec.field(default_factory=dict)
 
     def report(self) -> SyncReport:
         return SyncReport(
@@ -39,6 +48,9 @@ class _Plan(msgspec.Struct, kw_only=True):
             updated=[str(spec.key) for _, spec in self.updated],
             unchanged=self.unchanged,
             removed=[key for _, key in self.removed],
+            adopted=[key for _, key in self.adopted],
+            kept=self.kept,
+            held=self.held,
         )
 
 
@@ -51,14 +63,17 @@ class JobSync(Topic):
         *,
         prune: bool,
         dry_run: bool = False,
+        others: Others = "refuse",
+        former: str | None = None,
         idempotency: Idempotency | None = None,
     ) -> SyncReport:
-        """Create, change and (with `prune`) remove jobs until those of `source` are `specs`."""
+        """Create, change and (with `prune`) remove jobs until those of `source` are `specs`. Jobs among them that were
+        kept under the name `former` are taken over, whatever `others` says."""
         _check_keys(specs)
 
         async def apply(tx: Transaction) -> SyncReport:
             await tx.rows("lock_tenant", tenant)
-            plan = await _compare(tx, tenant, source, specs, prune)
+            plan = await _compare(tx, tenant, source, specs, prune, others, former)
             if not dry_run:
                 await _apply(tx, tenant, source, plan)
             return plan.report()
@@ -85,13 +100,24 @@ def _check_keys(specs: Sequence[JobSpec]) -> None:
         raise Invalid(problems)
 
 
-async def _compare(tx: Transaction, tenant: int, source: str, specs: Sequence[JobSpec], prune: bool) -> _Plan:
-    there = {row["key"]: row for row in await tx.rows("jobs_of_source", tenant, source)}
-    unknown = [spec.key for spec in specs if spec.key not in there]
-    if unknown:
-        _refuse_others(await tx.rows("holders_of_keys", Rows([(tenant, key) for key in unknown])))
+async def _compare(
+    tx: Transaction,
+    tenant: int,
+    source: str,
+    specs: Sequence[JobSpec],
+    prune: bool,
+    others: Others,
+    former: str | None,
+) -> _Plan:
+    ours = {row["key"]: row for row in await tx.rows("jobs_of_source", tenant, source)}
     plan, now, problems = _Plan(), await tx.now(), []
+    there = {
+        **ours,
+        **await _of_others(tx, tenant, [spec.key for spec in specs if spec.key not in ours], plan, others, former),
+    }
     for place, spec in enumerate(specs):
+        if spec.key in plan.held:
+            continue
         row = there.get(spec.key)
         before = None if row is None else decode_spec(row["spec"])
         if before is None or before.schedule != spec.schedule:
@@ -106,10 +132,29 @@ async def _compare(tx: Transaction, tenant: int, source: str, specs: Sequence[Jo
                 problems += _placed(place, invalid.problems)
     if problems:
         raise Invalid(problems)
+    wanted = {spec.key for spec in specs}
+    gone = [(row["id"], key) for key, row in ours.items() if key not in wanted]
     if prune:
-        wanted = {spec.key for spec in specs}
-        plan.removed = [(row["id"], key) for key, row in there.items() if key not in wanted]
+        plan.removed = gone
+    else:
+        plan.kept = [key for _, key in gone]
     return plan
+
+
+async def _of_others(
+    tx: Transaction, tenant: int, keys: list[str | None], plan: _Plan, others: Others, former: str | None
+) -> dict[str, Row]:
+    """Those of others that are taken over, by key; the rest is noted in the plan, or refused."""
+    holders = await tx.rows("holders_of_keys", Rows([(tenant, key) for key in keys])) if keys else []
+    if not holders:
+        return {}
+    taken = [row for row in holders if others == "adopt" or (former is not None and row["source"] == former)]
+    left = [row for row in holders if row not in taken]
+    if left and others == "refuse":
+        _refuse(left)
+    plan.held = {row["key"]: _whose(row) for row in left}
+    plan.adopted = [(row["id"], row["key"]) for row in taken]
+    return {row["key"]: row for row in await tx.rows("jobs_by_ids", tenant, [row["id"] for row in taken])}
 
 
 def _compare_one(plan: _Plan, row: Row, spec: JobSpec, before: JobSpec) -> None:
@@ -138,18 +183,26 @@ def _placed(place: int, problems: Sequence[FieldProblem]) -> list[FieldProblem]:
     return [msgspec.structs.replace(problem, path=f"jobs[{place}].{problem.path}") for problem in problems]
 
 
-def _refuse_others(holders: Sequence[Row]) -> None:
-    if holders:
-        named = "; ".join(
-            f"{row['key']!r} belongs to "
-            + (f"the file {row['source']!r}" if row["source"] else "a job made by hand")
-            + f" (job {row['id']})"
-            for row in holders
-        )
-        raise Conflict(f"nothing was applied: {named}. Rename it here, or delete that job first")
+NAMED_MOST = 20
+
+
+def _refuse(holders: Sequence[Row]) -> None:
+    named = "; ".join(f"{row['key']!r} belongs to {_whose(row)}" for row in holders[:NAMED_MOST])
+    more = f"; and {len(holders) - NAMED_MOST} more" if len(holders) > NAMED_MOST else ""
+    raise Conflict(
+        f"nothing was applied: {named}{more}. Rename it here, delete that job first, or take it over "
+        "(`onthedot jobs apply FILE --adopt`)"
+    )
+
+
+def _whose(row: Row) -> str:
+    owner = f"the file {row['source']!r}" if row["source"] else "a job made by hand"
+    return f"{owner} (job {row['id']})"
 
 
 async def _apply(tx: Transaction, tenant: int, source: str, plan: _Plan) -> None:
+    if plan.adopted:
+        await tx.execute("set_source", tenant, source, [job_id for job_id, _ in plan.adopted])
     locked: dict[int, Locked] = {}
     for job_id in sorted([job_id for job_id, _ in plan.updated] + [job_id for job_id, _ in plan.removed]):
         if (job := await lock(tx, tenant, job_id)) is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from onthedot.errors import Unreadable
+from onthedot.errors import Invalid, Unreadable
 from onthedot.jobsfile import parse_jobs, read_jobs_file
 from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
@@ -184,3 +184,21 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path):
     path.write_bytes(b'{"jobs": "\xff"}')
     with pytest.raises(Unreadable, match=r"not UTF-8 text: .* at byte 10"):
         read_jobs_file(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "extension"), [('{"source": "shop", "jobs": []}', "json"), ("source: shop\njobs: []", "yaml")]
+)
+def test_a_file_may_name_its_source(text, extension):
+    file = parse_jobs(text, extension, f"jobs.{extension}")
+    assert (file.source, file.named, file.former) == ("shop", True, f"jobs.{extension}")
+    given = parse_jobs(text, extension, f"jobs.{extension}", source="flag")
+    assert (given.source, given.named) == ("flag", True)
+    plain = parse_jobs("jobs: []", "yaml", "jobs.yaml")
+    assert (plain.source, plain.named, plain.former) == ("jobs.yaml", False, None)
+
+
+@pytest.mark.parametrize("source", ['""', "7", "null", '"a\\nb"', f'"{"x" * 201}"'])
+def test_a_source_is_a_name(source):
+    with pytest.raises(Invalid, match=r"jobs.json:1: source: is no name"):
+        parse_jobs(f'{{"source": {source}, "jobs": []}}', "json", "jobs.json")

@@ -25,7 +25,7 @@ class Recording:
         self.synced: list[list[str | None]] = []
         self.refuse: Invalid | None = None
 
-    async def sync(self, tenant: int, source: str, specs: list[Any], prune: bool) -> SyncReport:
+    async def sync(self, tenant: int, source: str, specs: list[Any], prune: bool, **more: Any) -> SyncReport:
         if self.refuse is not None:
             raise self.refuse
         assert (tenant, prune) == (1, True)

@@ -162,3 +162,22 @@ def test_settings_can_not_be_changed_afterwards():
 )
 def test_loopback_is_told_from_the_rest(host, loopback):
     assert Settings(host=host).loopback is loopback
+
+
+@pytest.mark.parametrize("written", ['["json","yaml","yml"]', ' [ "json", ".YAML", "yml" ] ', "json,yaml,yml"])
+def test_a_list_is_words_with_commas_or_json(written: str) -> None:
+    chosen = load_settings(environ={"SUPPORTED_EXTENSIONS": written})
+    assert chosen.supported_extensions == ("json", "yaml", "yml")
+
+
+def test_an_address_in_brackets_is_no_json() -> None:
+    assert load_settings(environ={"ONTHEDOT_EGRESS_ALLOW": "[::1]:8000,[::2]:80"}).egress_allow == (
+        "[::1]:8000",
+        "[::2]:80",
+    )
+
+
+@pytest.mark.parametrize("written", ['["json",', "[1]", "[]", '{"json": 1}'])
+def test_json_that_is_no_list_of_kinds(written: str) -> None:
+    with pytest.raises(SettingsError, match="SUPPORTED_EXTENSIONS"):
+        load_settings(environ={"SUPPORTED_EXTENSIONS": written})

@@ -4,6 +4,12 @@ SELECT id FROM tenants WHERE id = $1 FOR UPDATE;
 -- name: jobs_of_source
 SELECT id, key, spec, source_paused FROM jobs WHERE tenant = $1 AND source = $2 ORDER BY id;
 
+-- name: jobs_by_ids
+SELECT id, key, spec, source_paused FROM jobs WHERE tenant = $1 AND id = ANY($2::bigint[]) ORDER BY id;
+
+-- name: set_source
+UPDATE jobs SET source = $2 WHERE tenant = $1 AND id = ANY($3::bigint[]);
+
 -- name: set_source_paused
 UPDATE jobs j SET source_paused = u.paused
 FROM unnest($2::bigint[], $3::boolean[]) AS u(id, paused) WHERE j.tenant = $1 AND j.id = u.id;

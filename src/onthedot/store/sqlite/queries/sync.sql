@@ -4,6 +4,13 @@ SELECT id FROM tenants WHERE id = ?1;
 -- name: jobs_of_source
 SELECT id, key, spec, source_paused FROM jobs WHERE tenant = ?1 AND source = ?2 ORDER BY id;
 
+-- name: jobs_by_ids
+SELECT id, key, spec, source_paused FROM jobs
+WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2)) ORDER BY id;
+
+-- name: set_source
+UPDATE jobs SET source = ?2 WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?3));
+
 -- name: set_source_paused
 UPDATE jobs SET source_paused = json_extract(u.value, '$[1]')
 FROM json_each(?2) AS u WHERE jobs.tenant = ?1 AND jobs.id = json_extract(u.value, '$[0]');
