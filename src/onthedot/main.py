@@ -139,6 +139,8 @@ class Nothing:
 async def load_jobs(service: Service, jobs: JobsFile) -> SyncReport:
     """Make the file's jobs what the file says: what is no longer in it is removed, other jobs are not touched.
 
+    Without a source that somebody named, nothing is ever removed from a database that others may share.
+
     A key that is somebody else's (the file was renamed, perhaps) is left to them: what runs goes on, the node starts.
     """
     try:
@@ -146,8 +148,8 @@ async def load_jobs(service: Service, jobs: JobsFile) -> SyncReport:
             DEFAULT_TENANT,
             jobs.source,
             jobs.specs,
-            prune=True,
-            named=jobs.named,
+            prune=jobs.named or service.settings.is_sqlite,
+            file=jobs.origin,
             others="leave",
             former=jobs.former,
         )

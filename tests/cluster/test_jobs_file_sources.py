@@ -99,7 +99,7 @@ async def test_a_source_outlives_the_renaming(postgres_url, cluster, tmp_path):
     assert await node.stop() == 0
 
 
-async def test_the_command_line_removes_only_under_a_named_source(postgres_url, cluster, tmp_path, free_port):
+async def test_the_command_line_removes_what_came_from_this_file(postgres_url, cluster, tmp_path, free_port):
     node = cluster.start("--store", postgres_url)
     await node.ready()
 
@@ -108,10 +108,12 @@ async def test_the_command_line_removes_only_under_a_named_source(postgres_url, 
         assert await asked.exited() == 0, asked.output()
         return asked.output()
 
-    await apply(str(file(tmp_path, "a", "b")))
-    told = await apply(str(file(tmp_path, "a")), "--prune")
-    assert "1 job (b) of jobs.json are no longer in jobs.json and were kept" in told
-    assert await keys(node) == ["a", "b"]
+    await apply(str(file(tmp_path / "one", "a", "b")))
+    await apply(str(file(tmp_path / "two", "c")))
+    told = await apply(str(file(tmp_path / "one", "a")), "--prune")
+    assert "removed: b" in told
+    assert "1 job (c) of jobs.json are no longer in jobs.json and were kept" in told
+    assert await keys(node) == ["a", "c"]
     command = told.partition("`onthedot jobs apply ")[2].partition("`")[0]
-    assert "removed: b" in await apply(*command.split())
+    assert "removed: c" in await apply(*command.split())
     assert await keys(node) == ["a"]

@@ -200,3 +200,15 @@ class TestKeysOfOthers:
         assert told == report(unchanged="a", adopted="a")
         assert await keys(store) == ["a", "namesake"]
         assert await store.sync_jobs(1, "shop", [], prune=True) == report(removed="a")
+
+
+async def test_only_what_came_from_this_file_is_removed(store: Store, times: Times) -> None:
+    """Where the source is only the name of a file, which another one may have."""
+    mine, theirs = "host:/one/jobs.json", "host:/two/jobs.json"
+    await store.sync_jobs(1, FILE, [spec(key="a"), spec(key="b"), spec(key="moved")], prune=True, file=mine)
+    await store.sync_jobs(1, FILE, [spec(key="c"), spec(key="moved")], prune=True, file=theirs)
+    assert await keys(store) == ["a", "b", "c", "moved"]
+    assert await store.sync_jobs(1, FILE, [spec(key="a")], prune=True, file=mine) == report(
+        unchanged="a", removed="b", kept="moved c"
+    )
+    assert await store.sync_jobs(1, FILE, [spec(key="a")], prune=True) == report(unchanged="a", removed="moved c")

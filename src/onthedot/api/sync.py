@@ -29,8 +29,9 @@ class Sync(Strict, frozen=True, kw_only=True):
     """`source` names the file; `prune` removes its jobs that are no longer in it; `dry_run` only tells.
 
     `adopt` takes over jobs of these keys that are another file's, or were made by hand. `former` is a name that the
-    file had before: its jobs under that one are taken over. `named` false: the source is only the name of a file, which
-    another may have, too; then nothing is removed from PostgreSQL, and `kept` in the answer names what would be.
+    file had before: its jobs under that one are taken over. `file` says which file it is (`host:/path`), where the
+    source is only its name: another may have that, too, so that only what came from this very file is removed from
+    PostgreSQL; `kept` in the answer names the rest.
     """
 
     source: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -38,7 +39,7 @@ class Sync(Strict, frozen=True, kw_only=True):
     prune: bool = False
     dry_run: bool = False
     adopt: bool = False
-    named: bool = True
+    file: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)] | None = None
     former: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
 
 
@@ -50,7 +51,7 @@ class _Envelope(Strict, frozen=True, kw_only=True):
     prune: bool = False
     dry_run: bool = False
     adopt: bool = False
-    named: bool = True
+    file: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)] | None = None
     former: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
 
 
@@ -85,7 +86,7 @@ async def sync_jobs(request: Req) -> ASGIResponse:
         asked.prune,
         asked.dry_run,
         await idempotency_key(request),
-        named=asked.named,
+        file=asked.file,
         others="adopt" if asked.adopt else "refuse",
         former=asked.former,
     )

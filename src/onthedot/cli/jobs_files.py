@@ -66,8 +66,8 @@ def apply(
 def _sync(client: Client, jobs: JobsFile, *, prune: bool, dry_run: bool, adopt: bool) -> SyncReport:
     """One request, one transaction: all or nothing. A terminal sees that something goes on meanwhile."""
     more: dict[str, Any] = {"adopt": True} if adopt else {}
-    if not jobs.named:
-        more["named"] = False
+    if jobs.origin is not None:
+        more["file"] = jobs.origin
     elif jobs.former is not None:
         more["former"] = jobs.former
     if not sys.stderr.isatty() or len(jobs.specs) < 100:

@@ -146,7 +146,7 @@ class AsyncClient:
         """Make the jobs of `source` exactly these. Changes nothing if one of them is wrong.
 
         More: `adopt=True` takes over jobs of these keys that are somebody else's; `former`, a name that the source had;
-        `named=False`, the source is only a file's name (then PostgreSQL removes nothing).
+        `file`, which one it is (`host:/path`) if the source is only its name: PostgreSQL removes what came from it.
         """
         body = {"source": source, "jobs": list(specs), "prune": prune, "dry_run": dry_run, **more}
         return await self._http.call("POST", "/v1/jobs/sync", SyncReport, body=body, repeatable=True)

@@ -9,6 +9,7 @@ on the same database may have, too.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ __all__ = ["JobsFile", "parse_jobs", "read_jobs_file"]
 
 TOP_LEVEL = ("jobs", "commands", "source")
 LONGEST_SOURCE = 200
+LONGEST_ORIGIN = 1000
 
 
 class JobsFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +52,11 @@ class JobsFile(msgspec.Struct, frozen=True, kw_only=True):
     def functions(self) -> tuple[str, ...]:
         """The functions that its jobs call: giving the file to the node opens exactly these, to the file's tenant."""
         return tuple(sorted({spec.target.function for spec in self.specs if isinstance(spec.target, FunctionTarget)}))
+
+    @property
+    def origin(self) -> str | None:
+        """Which file it is, where its source is only its name. None: somebody chose the source."""
+        return None if self.named else f"{platform.node()}:{self.directory / self.name}"[-LONGEST_ORIGIN:]
 
     @property
     def former(self) -> str | None:

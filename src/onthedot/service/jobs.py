@@ -217,15 +217,15 @@ class JobVerbs(Wired):
         dry_run: bool = False,
         idempotency_key: IdempotencyKey | None = None,
         *,
-        named: bool = True,
+        file: str | None = None,
         others: Others = "refuse",
         former: str | None = None,
     ) -> SyncReport:
         """Make the jobs of `source` what the file says. One wrong job and nothing is applied.
 
-        Not `named`: the source is only the name of a file, and another file may have the same one. Then nothing is
-        removed from a database that several may share; `kept` in the report says what would have been."""
-        prune = prune and (named or self.settings.is_sqlite)
+        `file`: which one it is, where the source is only its name. From a database that several may share, only what
+        was loaded from this very file is removed then; `kept` in the report says what was not."""
+        file = None if self.settings.is_sqlite else file
         problems: list[FieldProblem] = []
         now = await self.time.now()
         for place, spec in enumerate(specs):
@@ -240,7 +240,7 @@ class JobVerbs(Wired):
         if problems:
             raise Invalid(problems)
         settled = [self._settled(spec) for spec in specs]
-        more = () if others == "refuse" and former is None else (others, former)
+        more = () if others == "refuse" and former is None and file is None else (others, former, file)
         repeat = idempotency("sync", idempotency_key, source, body=(specs, prune, dry_run, *more))
         report = await self.store.sync_jobs(
             tenant,
@@ -250,6 +250,7 @@ class JobVerbs(Wired):
             dry_run=dry_run,
             others=others,
             former=former,
+            file=file,
             idempotency=repeat,
         )
         if not dry_run and (report.created or report.updated or report.removed or report.adopted):

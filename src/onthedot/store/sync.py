@@ -65,17 +65,23 @@ class JobSync(Topic):
         dry_run: bool = False,
         others: Others = "refuse",
         former: str | None = None,
+        file: str | None = None,
         idempotency: Idempotency | None = None,
     ) -> SyncReport:
         """Create, change and (with `prune`) remove jobs until those of `source` are `specs`. Jobs among them that were
-        kept under the name `former` are taken over, whatever `others` says."""
+        kept under the name `former` are taken over, whatever `others` says.
+
+        `file`: which file it is, where the source is only its name. Then only jobs that were loaded from this very file
+        are removed: another one of the same name may be loaded, too."""
         _check_keys(specs)
 
         async def apply(tx: Transaction) -> SyncReport:
             await tx.rows("lock_tenant", tenant)
-            plan = await _compare(tx, tenant, source, specs, prune, others, former)
+            plan = await _compare(tx, tenant, source, specs, prune, others, former, file)
             if not dry_run:
                 await _apply(tx, tenant, source, plan)
+                mine = [spec.key for spec in specs if spec.key not in plan.held]
+                await tx.execute("set_origin", tenant, source, mine, file)
             return plan.report()
 
         try:
@@ -108,6 +114,7 @@ async def _compare(
     prune: bool,
     others: Others,
     former: str | None,
+    file: str | None,
 ) -> _Plan:
     ours = {row["key"]: row for row in await tx.rows("jobs_of_source", tenant, source)}
     plan, now, problems = _Plan(), await tx.now(), []
@@ -133,11 +140,13 @@ async def _compare(
     if problems:
         raise Invalid(problems)
     wanted = {spec.key for spec in specs}
-    gone = [(row["id"], key) for key, row in ours.items() if key not in wanted]
-    if prune:
-        plan.removed = gone
-    else:
-        plan.kept = [key for _, key in gone]
+    for key, row in ours.items():
+        if key in wanted:
+            continue
+        if prune and (file is None or row["origin"] == file):
+            plan.removed.append((row["id"], key))
+        else:
+            plan.kept.append(key)
     return plan
 
 

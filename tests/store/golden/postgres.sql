@@ -148,6 +148,7 @@ CREATE TABLE jobs (
     source_paused boolean,
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL,
+    origin text,
     CHECK ((state = ANY (ARRAY['active'::text, 'paused'::text, 'ended'::text, 'quarantined'::text]))),
     PRIMARY KEY (id)
 );

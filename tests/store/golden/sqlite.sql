@@ -111,7 +111,8 @@ CREATE TABLE jobs (
     source        TEXT,
     source_paused INTEGER,
     created_at    INTEGER NOT NULL,
-    updated_at    INTEGER NOT NULL
+    updated_at    INTEGER NOT NULL,
+    origin TEXT
 );
 
 CREATE TABLE lineage (

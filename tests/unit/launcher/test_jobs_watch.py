@@ -25,6 +25,8 @@ class Recording:
         self.synced: list[list[str | None]] = []
         self.refuse: Invalid | None = None
 
+    settings = Settings()
+
     async def sync(self, tenant: int, source: str, specs: list[Any], prune: bool, **more: Any) -> SyncReport:
         if self.refuse is not None:
             raise self.refuse

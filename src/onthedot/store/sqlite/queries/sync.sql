@@ -2,7 +2,7 @@
 SELECT id FROM tenants WHERE id = ?1;
 
 -- name: jobs_of_source
-SELECT id, key, spec, source_paused FROM jobs WHERE tenant = ?1 AND source = ?2 ORDER BY id;
+SELECT id, key, spec, source_paused, origin FROM jobs WHERE tenant = ?1 AND source = ?2 ORDER BY id;
 
 -- name: jobs_by_ids
 SELECT id, key, spec, source_paused FROM jobs
@@ -10,6 +10,10 @@ WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2)) ORDER BY id;
 
 -- name: set_source
 UPDATE jobs SET source = ?2 WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?3));
+
+-- name: set_origin
+UPDATE jobs SET origin = ?4
+WHERE tenant = ?1 AND source = ?2 AND key IN (SELECT value FROM json_each(?3)) AND origin IS NOT ?4;
 
 -- name: set_source_paused
 UPDATE jobs SET source_paused = json_extract(u.value, '$[1]')
