@@ -220,7 +220,7 @@ class Scheduler:
             store = await open_store(self.settings.store, self._clock, lookahead=self.settings.lookahead)
             opening.push_async_callback(store.close)
             egress = EgressRule.parse(self.settings.egress_allow)
-            targets = build_targets(version=__version__, egress=egress, callables=self._callables, clock=self._clock)
+            targets = build_targets(version=__version__, egress=egress, callables=self._callables)
             service = Service(store, targets, self._clock, self.settings)
             opening.push_async_callback(service.close)
             trust = Trust(self.settings, targets)

@@ -123,7 +123,14 @@ async def assembled(
         if "api" in settings.roles:
             from onthedot.api.app import create_app
 
-            app = create_app(service, clock=clock, metrics=metrics, ready=lambda: node.trouble, extra_routes=routes)
+            app = create_app(
+                service,
+                clock=clock,
+                metrics=metrics,
+                ready=lambda: node.trouble,
+                lacking=lambda: node.lacking,
+                extra_routes=routes,
+            )
         yield Running(prepared, service=service, app=app, node=node, synced=prepared.synced)
 
 
@@ -196,7 +203,6 @@ def _targets(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Targets
         egress=EgressRule.parse(settings.egress_allow),
         function_processes=settings.function_processes,
         import_paths=list(dict.fromkeys(paths)),
-        clock=clock,
     )
     _register(targets, settings, jobs)
     return targets

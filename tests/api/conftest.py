@@ -47,7 +47,6 @@ async def serving(url: str, clock: Clock, **settings: Any) -> AsyncIterator[App]
         egress=EgressRule.parse(allow_private=True),
         functions=["json"],
         commands={"backup": CommandSetting(argv=("true",))},
-        clock=clock,
     )
     service = Service(store, targets, clock, Settings(store=url, **settings))
     app = _assemble(service, clock)

@@ -153,3 +153,13 @@ async def test_a_server_that_can_not_be_asked_is_a_warning(free_port):
     found = [finding async for finding in diagnosis._by_server(f"http://127.0.0.1:{free_port()}", None)]
     assert [finding.state for finding in found] == ["warning"]
     assert "--url" in (found[0].advice or "")
+
+
+def test_fewer_descriptors_than_concurrency_is_told(monkeypatch):
+    settings = Settings(concurrency=1000, function_processes=4)
+    monkeypatch.setattr(diagnosis, "allowed", lambda: 1024)
+    found = diagnosis._descriptors(settings)
+    assert (found.state, found.subject) == ("warning", "descriptors")
+    assert "736 webhooks at a time, though CONCURRENCY is 1000" in found.found
+    monkeypatch.setattr(diagnosis, "allowed", lambda: 65_536)
+    assert diagnosis._descriptors(settings).state == "ok"

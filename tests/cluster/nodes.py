@@ -46,10 +46,12 @@ class Cluster:
         self._directory = directory
         self._started: list[NodeProcess] = []
 
-    def start(self, *args: str, env: dict[str, str] | None = None) -> NodeProcess:
+    def start(self, *args: str, env: dict[str, str] | None = None, files: int | None = None) -> NodeProcess:
         """Returns at once; `node.ready()` waits."""
         port = free_port()
-        node = NodeProcess("serve", "--port", str(port), *args, directory=self._directory, port=port, env=env)
+        node = NodeProcess(
+            "serve", "--port", str(port), *args, directory=self._directory, port=port, env=env, files=files
+        )
         self._started.append(node)
         return node
 

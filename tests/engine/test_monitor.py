@@ -42,6 +42,7 @@ class Bench:
         self.deadlines = Deadlines(clock)
         self.ended: list[Monitor] = []
         self.crashes: list[BaseException] = []
+        self.lacked: list[str] = []
         time = DatabaseClock(clock)
         time.observe(clock.now_ms(), clock.monotonic(), clock.monotonic())
         self.around = Surroundings(
@@ -59,6 +60,7 @@ class Bench:
             live_logs=LiveLogs(store=ScriptedStore(), clock=clock, health=Health()),
             webhook_timeout=3.0,
             crashed=self.crashes.append,
+            lacks=lambda pool, what: self.lacked.append(what),
             rng=random.Random(1),
         )
         self.pool = Slots(["webhook"], capacities={}, default=10, hold_most=10).pools["webhook"]
@@ -416,3 +418,11 @@ async def test_stopped_before_its_task_has_begun_it_still_ends(bench, fake_clock
     await fake_clock.settle()
     assert bench.result().outcome.kind == "cancelled"
     assert (bench.ended, bench.sender.calls) == ([monitor], [])
+
+
+async def test_a_target_is_told_the_databases_time(bench, fake_clock):
+    """The machine's own may be an hour off."""
+    bench.around.time.observe(bench.now + 3_600_000, fake_clock.monotonic(), fake_clock.monotonic())
+    await bench.start(claimed("1-1", due_at=bench.now))
+    await fake_clock.advance(1.5)
+    assert bench.sender.calls[0].now_ms() == bench.now + 3_601_500

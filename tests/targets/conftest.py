@@ -30,6 +30,7 @@ BOTH_LOOPS = {
     "test_pool.py",
     "test_tls.py",
     "test_sending.py",
+    "test_scarcity.py",
 }
 
 

@@ -15,6 +15,7 @@ from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import WebhookTarget
 from onthedot.targets.egress import EgressRule
+from onthedot.targets.signature import sign
 from onthedot.targets.webhook import Webhooks
 from tests.services.ports import free_port
 from tests.services.waiting import until
@@ -306,3 +307,15 @@ async def test_an_arrival_knows_how_late_it_is(webhooks: Webhooks, echo: EchoSer
     arrival: Arrival = echo.received[0]
     assert arrival.late_ms is not None
     assert 5000 <= arrival.late_ms < 10_000
+
+
+async def test_the_time_is_the_callers_not_the_machines(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
+    """An hour off, a receiver that checks the signature's age refuses each call: the engine gives the database's."""
+    an_hour_ago = 1_700_000_000_000
+    echo.answer = lambda arrival: (503, {"retry-after": "Tue, 14 Nov 2023 22:14:20 GMT"}, b"")
+    target = WebhookTarget(url=echo.url, secret=SECRET)
+    outcome = await webhooks.send(make_call(target, now_ms=lambda: an_hour_ago))
+    (arrival,) = echo.received
+    assert arrival.headers["webhook-timestamp"] == "1700000000"
+    assert arrival.headers["webhook-signature"] == sign(SECRET, f"7-{SLOT}", 1_700_000_000, b"")
+    assert outcome.retry_after_ms == 60_000

@@ -98,9 +98,11 @@ def create_app(
     metrics: Metrics | None = None,
     events: Telemetry | None = None,
     ready: Callable[[], str | None] = lambda: None,
+    lacking: Callable[[], str | None] = lambda: None,
     extra_routes: Sequence[HTTPRouteHandler] = (),
 ) -> App:
-    """`ready` says why this node's engine is not ready (None: it is). `extra_routes`: the pages, declared like ours."""
+    """`ready` says why this node's engine is not ready (None: it is), `lacking` what it is short of.
+    `extra_routes`: the pages, declared like ours."""
     clock = clock or SystemClock()
     context = Context(
         service=service,
@@ -108,6 +110,7 @@ def create_app(
         metrics=metrics or Metrics(),
         clock=clock,
         ready=ready,
+        lacking=lacking,
         version=onthedot.__version__,
     )
     router = Litestar(

@@ -25,6 +25,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Metrics
     clock: Clock
     ready: Callable[[], str | None]  # why the engine of this node is not ready; None: it is
+    lacking: Callable[[], str | None]  # what this machine has run out of, while the engine runs less for it
     version: str
     bodies: Bodies = msgspec.field(default_factory=Bodies)
 

@@ -19,12 +19,14 @@ class Alive(msgspec.Struct, frozen=True, kw_only=True):
     version: str
 
 
-class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """`status` is "ready" or "not ready"; each part says "ok" or what is wrong with it."""
+class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`status` is "ready" or "not ready"; each part says "ok" or what is wrong with it. `lacking`: what the machine has
+    run out of (descriptors, memory, ports, processes), while this node runs less because of it."""
 
     status: str
     store: str
     engine: str
+    lacking: str | None = None
 
 
 @operation("GET", "/healthz", "public", group="Operations", answers={200: Alive})
@@ -52,7 +54,7 @@ async def readyz(request: Req) -> ASGIResponse:
         store = f"no answer within {ANSWER_SECONDS:.0f} s"
     engine = context.ready() or "ok"
     ready = store == engine == "ok"
-    body = Ready(status="ready" if ready else "not ready", store=store, engine=engine)
+    body = Ready(status="ready" if ready else "not ready", store=store, engine=engine, lacking=context.lacking())
     return answers.json(body, 200 if ready else 503, None if ready else {"retry-after": "1"})
 
 

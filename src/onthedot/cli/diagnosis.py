@@ -16,6 +16,7 @@ from onthedot.cli.options import server_url
 from onthedot.cli.output import ago
 from onthedot.client import AsyncClient
 from onthedot.clock import SystemClock
+from onthedot.descriptors import allowed, for_sending
 from onthedot.errors import OnTheDotError, SettingsError, StoreInUse, StoreMissing, StoreUnavailable
 from onthedot.launcher.banner import without_password
 from onthedot.launcher.launch import jobs_file_of
@@ -46,7 +47,7 @@ async def examine(store: str | None, file: str | None, server: str | None, key: 
         settings = load_settings({"store": store}, file=file)
     except SettingsError as error:
         return [_wrong("settings", str(error).replace("\n", "; "), "correct it; nothing else can be looked at before")]
-    findings = [_versions(), _settings(settings), *_jobs_file(settings), *_disk(settings)]
+    findings = [_versions(), _settings(settings), *_jobs_file(settings), *_disk(settings), _descriptors(settings)]
     findings.extend([finding async for finding in _store(settings, server, key)])
     return findings
 
@@ -85,6 +86,17 @@ def _disk(settings: Settings) -> list[Finding]:
         else:
             findings.append(_ok("disk", found))
     return findings
+
+
+def _descriptors(settings: Settings) -> Finding:
+    """What a node that is started like this command may have open."""
+    most = allowed()
+    sending = for_sending(most, settings.function_processes) or settings.concurrency
+    if sending >= settings.concurrency:
+        return _ok("descriptors", f"{most} files and sockets may be open")
+    found = f"{most} files and sockets may be open: {sending} webhooks at a time, though CONCURRENCY is "
+    advice = "raise the limit (`ulimit -Hn`, LimitNOFILE= of systemd, --ulimit nofile of Docker), or lower CONCURRENCY"
+    return _warning("descriptors", f"{found}{settings.concurrency}", advice)
 
 
 async def _store(settings: Settings, server: str | None, key: str | None) -> AsyncIterator[Finding]:

@@ -143,6 +143,7 @@ class Chain:
                 live_logs=self.live_logs,
                 webhook_timeout=settings.timeout_seconds,
                 crashed=crashed,
+                lacks=lambda pool, what: self.scheduler.lacks(pool, what),
                 rng=rng,
             ),
             health=health,

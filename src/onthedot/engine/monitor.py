@@ -24,7 +24,7 @@ from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import target_type
 from onthedot.store import Finished
 from onthedot.targets import Call, NotBegun
-from onthedot.targets.call import Booking, HandOver
+from onthedot.targets.call import Booking, HandOver, Lacking
 from onthedot.telemetry import emit, telemetry
 
 __all__ = ["Cause", "Monitor"]
@@ -63,7 +63,8 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         if hand_over is not None and self.cause is None and not self.recalled:
             now = around.clock.monotonic()
             now_us = around.time.at_us(now)
-            if around.lease.may_start(now) and not self._is_too_late(now_us):
+            expires = run.spec.policy.expires_in is not None
+            if around.lease.may_start(now) and not (expires and self._is_too_late(now_us)):
                 if now_us >= run.due_at * 1000:
                     self._start(now_us // 1000, now)
                     self._set_deadline()
@@ -181,12 +182,20 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         self._set_deadline()
         try:
             return await perform(around.sender, self._call())
-        except NotBegun:
+        except NotBegun as error:
+            if isinstance(error, Lacking):
+                self._lacks(str(error))
             self._not_begun()
             return None
 
     def _call(self) -> Call:
-        return call_of(self.run, self.timeout, self._write, self._begins, self._may_begin)
+        around = self._around
+        return call_of(
+            self.run, self.timeout, self._write, self._begins, self._may_begin, self._lacks, around.time.now_ms
+        )
+
+    def _lacks(self, what: str) -> None:
+        self._around.lacks(self.pool, what)
 
     def _may_begin(self) -> bool:
         """Asked by a target where it had to wait, perhaps in another thread: is it still ours, does nobody want it

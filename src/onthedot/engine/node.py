@@ -60,6 +60,8 @@ class Node:
         self._health = Health()
         self._lateness = Lateness(clock)
         capacities = {**self.settings.capacities, **getattr(targets, "capacity", {})}
+        for name, most in getattr(targets, "most", {}).items():
+            capacities[name] = min(capacities.get(name, self.settings.concurrency), most)
         self._slots = Slots(
             targets.offers,
             capacities=capacities,
@@ -90,6 +92,11 @@ class Node:
     def trouble(self) -> str | None:
         """Why it is not ready; None: it is."""
         return "not registered yet" if self.incarnation is None else self.incarnation.trouble
+
+    @property
+    def lacking(self) -> str | None:
+        """What this machine has run out of, while less is run for it; None: nothing."""
+        return self._slots.lacking
 
     @property
     def info(self) -> NodeInfo | None:

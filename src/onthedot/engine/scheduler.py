@@ -32,11 +32,13 @@ from onthedot.plan import in_backlog, laned, recorded_first
 from onthedot.store import Claim, Order
 from onthedot.telemetry import emit
 
-__all__ = ["BOOK_BY_MS", "BOOK_FROM_MS", "NO_SLOT_MS", "RECONCILE", "Scheduler"]
+__all__ = ["BOOK_BY_MS", "BOOK_FROM_MS", "NO_SLOT_MS", "RECONCILE", "SHORT", "Scheduler"]
 
 NO_SLOT_MS = 100
 """A held run that finds no slot for so long after its instant is given back: another node may have one."""
 RECONCILE = 5.0
+SHORT = 0.25
+"""Seconds without claims after this machine had no room for a run: what went back comes again at once otherwise."""
 BOOK_BY_MS = 15
 BOOK_FROM_MS = 98
 """Between these before its instant a run is handed to a target that keeps time itself: early enough for whatever this
@@ -94,6 +96,8 @@ class Scheduler:
             case Tick():
                 self._fire()
             case Look():
+                for pool in self._slots.pools.values():
+                    pool.recover(self._clock.monotonic())
                 self._appetite.look()
                 self._fire()
             case Claimed(claims):
@@ -158,7 +162,10 @@ class Scheduler:
     def _launch(self, run: ClaimedRun, pool: Pool, ready: list[Monitor]) -> None:
         monitor = Monitor(run, pool, self._around, self._on_end)
         self.running[run.id] = monitor
-        if recorded_first(run.spec.policy, again=run.begun_before):
+        policy = run.spec.policy
+        if policy.delivery == "at_most_once" or (
+            policy.expires_in is not None and recorded_first(policy, again=run.begun_before)
+        ):
             self._gate.mailbox.put_over(monitor)
         else:
             ready.append(monitor)
@@ -239,6 +246,15 @@ class Scheduler:
     def _worked(self) -> None:
         self._health.worked()
         self._backoff.reset()
+
+    def lacks(self, pool: Pool, what: str) -> None:
+        """This machine has run out of something, and a run of this pool goes back unsent: fewer at a time, for a while,
+        and in a moment. Others may have room for it."""
+        now = self._clock.monotonic()
+        if pool.squeeze(now, what):
+            emit("node.short", kind=pool.name, what=what, capacity=pool.capacity)
+        self._not_before = max(self._not_before, now + SHORT)
+        self._timer.look_within(SHORT)
 
     def _missed(self, error: Exception) -> None:
         """Back off; then compare rows first: the database may have given us runs that we never heard of."""

@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 from onthedot.engine.backlog import Backlog
 
-__all__ = ["QUICK", "Pool", "Slots", "pool_of"]
+__all__ = ["QUICK", "RECOVER", "Pool", "Slots", "pool_of"]
 
 QUICK = 0.05
 """Half of the time that a held run waits for a slot before it is given back."""
+RECOVER = 1.0
+"""Seconds after a lack until a pool that was made smaller grows again, by a quarter each time; and until another lack
+makes it smaller once more: hundreds of runs meet the same one together."""
 
 
 def pool_of(offer: str) -> str:
@@ -29,13 +32,16 @@ class Pool:
         "_ahead",
         "_missing",
         "_pace",
+        "_recover_at",
         "_spare",
+        "_whole",
         "backlog",
         "calm",
         "capacity",
         "freed",
         "held",
         "hold_most",
+        "lacking",
         "name",
         "offers",
         "running",
@@ -54,7 +60,9 @@ class Pool:
         self.name = name
         self._ahead = ahead
         self.offers = offers
-        self.capacity = capacity
+        self.capacity = self._whole = capacity
+        self.lacking: str | None = None  # what the machine has run out of, as long as the capacity is less for it
+        self._recover_at = 0.0
         self.hold_most = hold_most
         self._spare = max(1, capacity // 4)
         self._pace: float | None = None  # seconds a run took of late; None: not known, or they get stuck
@@ -145,6 +153,23 @@ class Pool:
         """A held run waited for a slot in vain: no more than can start at once, until it goes quickly again."""
         self._pace = None
 
+    def squeeze(self, now: float, what: str) -> bool:
+        """The machine had no room for a run: half of what runs now from here on. False: that was done a moment ago."""
+        if self.lacking is not None and now < self._recover_at:
+            return False
+        self.lacking = what
+        self.capacity = max(1, min(self.capacity, self.running) // 2)
+        self._recover_at = now + RECOVER
+        return True
+
+    def recover(self, now: float) -> None:
+        if self.lacking is None or now < self._recover_at:
+            return
+        self.capacity = min(self._whole, self.capacity + max(1, self.capacity // 4))
+        self._recover_at = now + RECOVER
+        if self.capacity == self._whole:
+            self.lacking = None
+
     def _ring(self) -> None:
         if not self.wanted:
             return
@@ -207,6 +232,18 @@ class Slots:
     @property
     def capacity(self) -> int:
         return sum(pool.capacity for pool in self.pools.values() if pool.offers)
+
+    @property
+    def lacking(self) -> str | None:
+        """What this machine has run out of, and how much less runs for it; None: nothing."""
+        return (
+            "; ".join(
+                f"{pool.lacking}: {pool.capacity} {pool.name}s at a time"
+                for pool in self.pools.values()
+                if pool.lacking is not None
+            )
+            or None
+        )
 
     @property
     def held(self) -> int:

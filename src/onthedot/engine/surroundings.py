@@ -16,6 +16,7 @@ from onthedot.engine.live_logs import LiveLogs
 from onthedot.engine.logfiles import LogFiles
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import Return
+from onthedot.engine.slots import Pool
 from onthedot.engine.statistics import Lateness
 from onthedot.engine.task import Sender
 from onthedot.model.job import JobSpec
@@ -43,6 +44,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     live_logs: LiveLogs
     webhook_timeout: float
     crashed: Callable[[BaseException], None]
+    lacks: Callable[[Pool, str], None]
     rng: random.Random
 
     def finished(

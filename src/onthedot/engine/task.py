@@ -27,6 +27,8 @@ def call_of(
     log: Callable[[str], None],
     begun: Callable[[float], None],
     may_begin: Callable[[], bool],
+    lacks: Callable[[str], None],
+    now_ms: Callable[[], int],
 ) -> Call:
     """What the target may know of the run."""
     spec = run.spec
@@ -43,6 +45,8 @@ def call_of(
         log=log,
         begun=begun,
         may_begin=may_begin,
+        lacks=lacks,
+        now_ms=now_ms,
     )
 
 

@@ -17,6 +17,7 @@ import msgspec
 import structlog
 
 from onthedot.clock import SystemClock
+from onthedot.descriptors import raise_limit
 from onthedot.errors import SettingsError
 from onthedot.jobsfile import JobsFile
 from onthedot.launcher.banner import banner
@@ -72,6 +73,7 @@ async def serve(
     configure_logging(settings.log_level)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # its starting and stopping is ours to tell
     logging.getLogger("asyncpg.pool").setLevel(logging.ERROR)  # each failed try with its stack; we say once: away
+    raise_limit()
     stop_logging = log_events(telemetry)
     stopping = stopping or Stopping()
     routes = []

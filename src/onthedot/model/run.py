@@ -65,7 +65,12 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def may_have_begun(tries: int, losses: int, attempts: Sequence[Attempt]) -> bool:
     """Whether an attempt at it may have begun. One that was interrupted counts as no try, but it is kept, with its
     start; one that was lost before it can have begun is kept, too, without."""
-    return bool(tries or losses) or any(attempt.started_at is not None for attempt in attempts)
+    if tries or losses:
+        return True
+    for attempt in attempts:  # noqa: SIM110 - asked for each run, and `any` takes four times as long
+        if attempt.started_at is not None:
+            return True
+    return False
 
 
 class ClaimedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from onthedot.clock import Clock
+from onthedot.descriptors import for_sending, limit
 from onthedot.settings import CommandSetting
 from onthedot.targets.call import Call, Kind, NotBegun
 from onthedot.targets.callables import Callables
@@ -40,15 +40,16 @@ def build_targets(
     function_processes: int | None = None,
     import_paths: Sequence[str] = (),
     callables: Callables | None = None,
-    clock: Clock | None = None,
 ) -> Targets:
     """All that one node offers. `callables` (an embedded Scheduler's own) take the place of functions in workers."""
     processes = function_processes or 2 * (os.cpu_count() or 1)
+    connections = for_sending(limit(), processes if callables is None else 0)
+    most = {} if connections is None else {"webhook": connections}
     kinds: dict[str, Kind] = {
-        "webhook": Webhooks(egress or EgressRule(), version=version, clock=clock),
+        "webhook": Webhooks(egress or EgressRule(), version=version, connections=connections),
         "function": callables or Functions(functions, processes=processes, import_paths=import_paths),
         "command": Commands(commands or {}),
     }
     if callables is None:
-        return Targets(kinds, capacity={"function": processes})
-    return Targets(kinds, capacity={"function": callables.threads}, inside=frozenset({"function"}))
+        return Targets(kinds, capacity={"function": processes}, most=most)
+    return Targets(kinds, capacity={"function": callables.threads}, most=most, inside=frozenset({"function"}))

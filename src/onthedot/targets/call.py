@@ -7,19 +7,27 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import msgspec
 
+from onthedot.clock import SystemClock
 from onthedot.model.instant import format_instant
 from onthedot.model.run import Outcome
 from onthedot.model.target import Target
 
-__all__ = ["Booking", "Call", "HandOver", "Kind", "NotBegun", "Timekeeper", "run_environment"]
+__all__ = ["Booking", "Call", "HandOver", "Kind", "Lacking", "NotBegun", "Timekeeper", "run_environment"]
 
 
 class NotBegun(Exception):
     """The call was withdrawn, or found nobody to do it, before anything of it was done: it may be given back."""
 
 
+class Lacking(NotBegun):
+    """This machine has run out of what it takes to begin (`scarcity`); the message says of what."""
+
+
 def _nowhere(text: str) -> None:
     """Output that nobody asked for."""
+
+
+_wall = SystemClock().now_ms
 
 
 def _always() -> bool:
@@ -45,6 +53,11 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     may_begin: Callable[[], bool] = _always
     """Asked by a target that had to wait, right before anything of the call leaves: meanwhile the process may have been
     frozen, and the run be another node's. False: the call was not begun."""
+    lacks: Callable[[str], None] = _nowhere
+    """Told what this machine has run out of, before the call ends as not begun: others would fare no better now."""
+    now_ms: Callable[[], int] = _wall
+    """What time it is, for whatever is told to the outside. The engine's is the database's: this machine's clock may be
+    wrong, and a receiver refuses a signature that is minutes old."""
 
 
 class Kind(Protocol):

@@ -160,6 +160,7 @@ class _Errand(msgspec.Struct, gc=False, eq=False):
     _awaitable: Any = None
     outcome: Outcome | None = None
     unwanted: bool = False
+    lack: str | None = None
     began: float | None = None  # the next two: of one that was booked
     ended: float | None = None
     _is_home: bool = False
@@ -185,6 +186,8 @@ class _Errand(msgspec.Struct, gc=False, eq=False):
     def bring_home(self) -> None:
         if not self.unwanted:
             self._is_home = True
+            if self.lack is not None:
+                self._call.lacks(self.lack)
             self._tell(self.outcome)
 
     def tell_begun(self) -> bool:

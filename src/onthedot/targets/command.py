@@ -20,9 +20,10 @@ from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import CommandTarget
 from onthedot.settings import CommandSetting
-from onthedot.targets.call import Call, run_environment
+from onthedot.targets.call import Call, Lacking, run_environment
 from onthedot.targets.output import Output
 from onthedot.targets.registry import names
+from onthedot.targets.scarcity import lack_of
 from onthedot.targets.spawning import End, signal_group, spawn
 
 __all__ = ["Commands"]
@@ -70,11 +71,18 @@ class Commands:
         command = self._of(call.tenant).get(call.target.command)
         if command is None:
             return Outcome(kind="refused", error=f"the command {call.target.command!r} is not registered on this node")
-        output = Output(call.log)
+        try:
+            output = Output(call.log)
+        except OSError as error:
+            raise _lacking(error) or error from None
         try:
             process = await _start(command, call, output, self._end)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RuntimeError, MemoryError) as error:
             output.finish()
+            if (lacking := _lacking(error)) is not None:
+                raise lacking from None
+            if not isinstance(error, OSError | ValueError):
+                raise
             return _not_started(command, error)
         except BaseException:
             output.finish()
@@ -118,6 +126,11 @@ async def _start(command: CommandSetting, call: Call, output: Output, end: End) 
     )
     output.close_write()
     return process
+
+
+def _lacking(error: BaseException) -> Lacking | None:
+    lack = lack_of(error, starting=True)
+    return None if lack is None else Lacking(lack)
 
 
 def _not_started(command: CommandSetting, error: OSError | ValueError) -> Outcome:

@@ -21,7 +21,7 @@ from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
 from onthedot.targets.answers import Answer
 from onthedot.targets.asked import Asked
-from onthedot.targets.call import Call, NotBegun
+from onthedot.targets.call import Call, Lacking, NotBegun
 from onthedot.targets.registry import names
 from onthedot.targets.workers import Workers
 
@@ -120,7 +120,7 @@ class Functions:
 
             return forget
         now = asyncio.get_running_loop().time()
-        message, tell = _message(name, call), partial(_tell, ended)
+        message, tell = _message(name, call), partial(_tell, call, ended)
         asked = Asked(target.function, message, call.log, tell, call.begun, now, call.may_begin)
         self._workers.submit(asked)
         return partial(self._withdraw, asked)
@@ -156,7 +156,9 @@ def _message(name: str, call: Call) -> bytes:
     return "\0".join((*parts, call.key or "")).encode()
 
 
-def _tell(ended: Callable[[Outcome | None], None], how: Answer | Exception) -> None:
+def _tell(call: Call, ended: Callable[[Outcome | None], None], how: Answer | Exception) -> None:
+    if isinstance(how, Lacking):
+        call.lacks(str(how))
     ended(_outcome(how))
 
 

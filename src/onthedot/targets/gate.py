@@ -16,8 +16,10 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
+from onthedot.targets.call import Lacking
 from onthedot.targets.connection import Unanswered
 from onthedot.targets.egress import EgressRule
+from onthedot.targets.scarcity import NO_PORTS, lack_of, ports_are_gone
 from onthedot.targets.url import is_localhost
 
 __all__ = ["EgressRefused", "Gate"]
@@ -79,7 +81,7 @@ class Gate:
         try:
             transport, _ = await loop.create_connection(made, address, port)
         except OSError as error:
-            raise _unreached(error, address, port) from None
+            raise _unreached(error, places[0][0], address, port) from None
         return transport
 
     async def _resolve(self, host: str) -> list[Where]:
@@ -99,7 +101,9 @@ class Gate:
         loop = asyncio.get_running_loop()
         try:
             found = await loop.run_in_executor(self._threads, _look_up, name)
-        except (OSError, UnicodeError) as error:
+        except (OSError, UnicodeError, RuntimeError) as error:
+            if lack := lack_of(error, starting=True, looking_up=True):
+                raise Lacking(lack) from None
             raise Unanswered("the host's name can't be resolved", f"{host}: {error}") from None
         return self._permitted(host, found)
 
@@ -147,7 +151,7 @@ class Gate:
                 sock.close()
                 raise
         except OSError as error:
-            raise _unreached(error, address, port) from None
+            raise _unreached(error, family, address, port) from None
         return sock
 
     def _passed(self, host: str, port: int, place: Where) -> str:
@@ -197,7 +201,12 @@ def _plain(place: Where) -> bool:
     return not any(rest) and "%" not in address
 
 
-def _unreached(error: OSError, address: str, port: int) -> Unanswered:
+def _unreached(error: OSError, family: int, address: str, port: int) -> Exception:
+    """Lacking: it is this machine that has no room for another connection."""
+    if lack := lack_of(error):
+        return Lacking(lack)
+    if ports_are_gone(error, family, (address, port)):
+        return Lacking(NO_PORTS)
     why = os.strerror(error.errno) if error.errno else str(error)  # each loop words it in its own way
     return Unanswered("can't connect", f"{why} ({address}, port {port})")
 

@@ -15,8 +15,10 @@ import asyncio
 import contextlib
 import ssl
 
+from onthedot.targets.call import Lacking
 from onthedot.targets.connection import Connection, Origin, Unanswered
 from onthedot.targets.gate import Gate
+from onthedot.targets.scarcity import lack_of
 
 __all__ = ["Pool"]
 
@@ -27,7 +29,8 @@ FAREWELL = 1.0
 
 
 class Pool:
-    def __init__(self, gate: Gate, tls: ssl.SSLContext) -> None:
+    def __init__(self, gate: Gate, tls: ssl.SSLContext, most: int | None = None) -> None:
+        """`most`: so many may be open at once, those included that are kept or being opened."""
         self._gate = gate
         self._tls = tls
         self._loop = asyncio.get_running_loop()
@@ -36,6 +39,9 @@ class Pool:
         self._sweeper: asyncio.TimerHandle | None = None
         self._empty = asyncio.Event()
         self.open: set[Connection] = set()
+        self._opening = 0
+        self._most = most
+        self._keep = KEPT if most is None else min(KEPT, most)
         self._unwanted: set[Connection] = set()
 
     @property
@@ -56,7 +62,25 @@ class Pool:
         return None
 
     async def connect(self, origin: Origin, *, is_address: bool) -> Connection:
-        """A new connection, through the gate. Raises EgressRefused, or Unanswered."""
+        """A new connection, through the gate. Raises EgressRefused, Unanswered, or Lacking."""
+        self._make_room()
+        self._opening += 1
+        try:
+            return await self._connect(origin, is_address)
+        finally:
+            self._opening -= 1
+
+    def _make_room(self) -> None:
+        """One that is kept for another receiver goes. Those that are being closed count no more."""
+        if self._most is None or len(self.open) + self._opening < self._most:
+            return
+        if sum(connection.alive for connection in self.open) + self._opening < self._most:
+            return
+        if not self._idle:
+            raise Lacking(f"all {self._most} connections that this process may have open are in use")
+        self._drop(next(iter(self._idle)))
+
+    async def _connect(self, origin: Origin, is_address: bool) -> Connection:
         secure, host, port = origin
         connection = Connection(origin, self._gone)
         if secure:
@@ -85,7 +109,7 @@ class Pool:
             connection.abort()
             self._gone(connection)
             sock.close()
-            if isinstance(error, OSError):  # an SSLError is one
+            if isinstance(error, OSError) and lack_of(error) is None:  # an SSLError is one
                 raise Unanswered("no TLS connection", error) from None
             raise
 
@@ -100,7 +124,7 @@ class Pool:
         if wait <= 0:
             connection.close()
             return
-        if len(self._idle) >= KEPT:
+        if len(self._idle) >= self._keep:
             self._drop(next(iter(self._idle)))
         self._idle[connection] = self._loop.time() + wait
         kept = self._by_origin.get(connection.origin)

@@ -47,11 +47,14 @@ class Targets:
         kinds: Mapping[str, Kind],
         *,
         capacity: Mapping[str, int] | None = None,
+        most: Mapping[str, int] | None = None,
         inside: frozenset[str] = frozenset(),
     ) -> None:
         self._kinds = dict(kinds)
         self.capacity: dict[str, int] = dict(capacity or {})
         """How many sends of a type run at once here, where there is a limit; what is over it waits inside `send`."""
+        self.most: dict[str, int] = dict(most or {})
+        """How many sends of a type there may be at once, whatever was set: this process can have no more open."""
         self.inside = inside
         """The types that run in this very process."""
         self.direct: dict[str, HandOver] = {

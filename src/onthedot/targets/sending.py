@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from onthedot.clock import Clock
 from onthedot.model.run import Outcome
 from onthedot.targets.answer import judge, snippet
+from onthedot.targets.call import Call, Lacking
 from onthedot.targets.connection import Connection, Unanswered
 from onthedot.targets.gate import EgressRefused
 from onthedot.targets.pool import Pool
 from onthedot.targets.reading import Answer
 from onthedot.targets.route import Place
+from onthedot.targets.scarcity import lack_of
 
 __all__ = ["Sending", "failed", "refused"]
 
@@ -25,15 +26,12 @@ __all__ = ["Sending", "failed", "refused"]
 class Sending:
     """Tells `ended` once, never from within `begin` or `end_soon`, and not at all after `withdraw`."""
 
-    __slots__ = ("_clock", "_connection", "_ended", "_may_begin", "_pool", "_task")
+    __slots__ = ("_call", "_connection", "_ended", "_pool", "_task")
 
-    def __init__(
-        self, pool: Pool, clock: Clock, ended: Callable[[Outcome | None], None], may_begin: Callable[[], bool]
-    ) -> None:
+    def __init__(self, pool: Pool, call: Call, ended: Callable[[Outcome | None], None]) -> None:
         self._pool = pool
-        self._clock = clock
+        self._call = call
         self._ended: Callable[[Outcome | None], None] | None = ended
-        self._may_begin = may_begin
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -61,9 +59,13 @@ class Sending:
         except EgressRefused as error:
             self._end(refused(error))
         except Exception as error:
-            self._end(failed(error))
+            if (lack := str(error) if isinstance(error, Lacking) else lack_of(error)) is None:
+                self._end(failed(error))
+            else:
+                self._call.lacks(lack)
+                self._end(None)
         else:
-            if self._may_begin():
+            if self._call.may_begin():
                 self._ask(connection, request, is_head)
             else:
                 connection.close()
@@ -85,7 +87,7 @@ class Sending:
             snippet(answer.body),
             retry_after=answer.retry_after,
             location=answer.location,
-            now_ms=0 if answer.retry_after is None else self._clock.now_ms(),
+            now_ms=0 if answer.retry_after is None else self._call.now_ms(),
         )
         self._end(outcome)
 

@@ -14,11 +14,14 @@ from collections import deque
 from queue import SimpleQueue
 from typing import Protocol
 
+from onthedot.targets.scarcity import lack_of
+
 __all__ = ["Threads", "Work"]
 
 
 class Work(Protocol):
     unwanted: bool
+    lack: str | None  # set here, if there is no thread to be had: it comes home without having been carried out
 
     def carry_out_here(self) -> bool:
         """In a thread; keeps its own result and never raises. False: it goes on elsewhere."""
@@ -67,7 +70,20 @@ class Threads:
                 self._waking = True
                 self._threads += 1
                 name = f"{self._name}_{self._threads}"
-                threading.Thread(target=self._serve, name=name, daemon=True).start()
+                try:
+                    threading.Thread(target=self._serve, name=name, daemon=True).start()
+                except (RuntimeError, MemoryError) as error:
+                    self._threads -= 1
+                    self._waking = False
+                    if not self._threads:  # nobody will ever come
+                        self._turn_away(lack_of(error, starting=True) or str(error))
+
+    def _turn_away(self, lack: str) -> None:
+        while self._waiting:
+            work = self._waiting.popleft()
+            work.lack = lack
+            self._carried_out.append(work)
+        self._announce()
 
     def _serve(self) -> None:
         while True:

@@ -21,7 +21,6 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import Self
 
-from onthedot.clock import Clock, SystemClock
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.secrets import masked_url
@@ -46,11 +45,12 @@ class Webhooks:
     """The kind `webhook`. `tls` says whom to trust; the system's authorities if it is not given."""
 
     def __init__(
-        self, rule: EgressRule, *, version: str, clock: Clock | None = None, tls: ssl.SSLContext | None = None
+        self, rule: EgressRule, *, version: str, connections: int | None = None, tls: ssl.SSLContext | None = None
     ) -> None:
+        """`connections`: no more than so many are open at once."""
         self._rule = rule
         self._agent = f"onthedot/{version}"
-        self._clock = clock or SystemClock()
+        self._connections = connections
         self._tls = tls
         self._gate: Gate | None = None
         self._pool: Pool | None = None
@@ -109,7 +109,7 @@ class Webhooks:
         target = call.target
         assert isinstance(target, WebhookTarget)
         assert self._pool is not None, "not entered"
-        sending = Sending(self._pool, self._clock, ended, call.may_begin)
+        sending = Sending(self._pool, call, ended)
         try:
             named, path = split_url(target.url)
             place, refusal = self._place(named)
@@ -120,7 +120,7 @@ class Webhooks:
             sending.end_soon(refused(refusal))
             return sending.withdraw
         try:
-            request = request_of(call, target, place, path, agent=self._agent, now_ms=self._clock.now_ms())
+            request = request_of(call, target, place, path, agent=self._agent, now_ms=call.now_ms())
             sending.begin(place, request, is_head=target.method == "HEAD")
         except Exception as error:
             sending.end_soon(failed(error))
@@ -133,7 +133,7 @@ class Webhooks:
 
     async def __aenter__(self) -> Self:
         self._gate = Gate(self._rule)
-        self._pool = Pool(self._gate, self._tls or _trusted())
+        self._pool = Pool(self._gate, self._tls or _trusted(), self._connections)
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Sequence
 
 from onthedot.targets.answers import Answer
 from onthedot.targets.asked import Asked, WorkerDied
-from onthedot.targets.call import NotBegun
+from onthedot.targets.call import Lacking, NotBegun
 from onthedot.targets.pace import AHEAD, PATIENCE, SHORT, Flow, Pace
+from onthedot.targets.scarcity import lack_of
 from onthedot.targets.worker import Worker
 
 __all__ = ["Workers"]
@@ -130,7 +131,8 @@ class Workers:
         try:
             sent = worker.send(asked)
         except OSError as error:  # no file for what does not fit a message
-            self.ended(asked, OSError(f"the call can't be sent: {error}"))
+            lack = lack_of(error)
+            self.ended(asked, Lacking(lack) if lack else OSError(f"the call can't be sent: {error}"))
             sent = True
         if not worker.asked:
             self._idle.append(worker)
@@ -231,9 +233,11 @@ class Workers:
         generation = self._generation
         try:
             worker = await Worker.start(self._import_paths, self)
-        except OSError as error:
+        except (OSError, RuntimeError, MemoryError) as error:
             if self._waiting and not self._all:
-                self.ended(self._waiting.popleft(), OSError(f"no worker process can be started: {error}"))
+                lack = lack_of(error, starting=True)
+                why = Lacking(lack) if lack else OSError(f"no worker process can be started: {error}")
+                self.ended(self._waiting.popleft(), why)
         else:
             self._progress = asyncio.get_running_loop().time()
             self._all.append(worker)

@@ -18,6 +18,7 @@ The emitter never knows who listens, and pays one `if` when nobody does. The eve
 | log.unwritten | path, error |
 | login.done, login.refused, logout | address, (key_id or the first characters of the key) |
 | key.created, key.revoked | key_id, by_key (None: open server), address, (name, scope, of) |
+| node.short | kind, what, capacity: this machine ran out of something and takes less for a while |
 | node.registered, node.lost, node.left | node, (by) |
 | store.unavailable, store.back, store.refused, store.moved | error |
 | store.failover | before, now (system/timeline), gap: another history of the database; numbers go on after the gap |

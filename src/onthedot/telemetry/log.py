@@ -30,6 +30,7 @@ _LEVELS = {
     "logout": "info",
     "key.created": "warning",
     "key.revoked": "warning",
+    "node.short": "warning",
     "node.registered": "info",
     "node.left": "info",
     "node.lost": "warning",

@@ -48,6 +48,11 @@ class Metrics:
             "onthedot_jobs_silent", "Active jobs found without a next run: must stay 0", registry=registry
         )
         self.nodes_lost = Counter("onthedot_nodes_lost", "Nodes declared lost", registry=registry)
+        self.short = Counter(
+            "onthedot_node_short",
+            "Times this machine ran out of descriptors, memory, ports or processes, and took less for a while",
+            registry=registry,
+        )
         self.store_errors = Counter("onthedot_store_unavailable", "Times the store was found away", registry=registry)
         self.lateness = Histogram(
             "onthedot_run_lateness_seconds", "Start minus due time", buckets=_LATENESS, registry=registry
@@ -79,6 +84,7 @@ class Metrics:
             "job.quarantined": lambda f: self.quarantined.inc(),
             "job.silent": lambda f: self.silent.inc(),
             "node.lost": lambda f: self.nodes_lost.inc(),
+            "node.short": lambda f: self.short.inc(),
             "store.unavailable": lambda f: self.store_errors.inc(),
         }
 
