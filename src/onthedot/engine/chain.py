@@ -24,6 +24,7 @@ from onthedot.engine.holdings import Holdings
 from onthedot.engine.joblog import Offload
 from onthedot.engine.keeper import NewsReader, Watchman
 from onthedot.engine.lease import Lease
+from onthedot.engine.lease_end import LeaseEnd
 from onthedot.engine.live_logs import LiveLogs
 from onthedot.engine.logfiles import LogFiles
 from onthedot.engine.mailbox import Mailbox
@@ -149,6 +150,9 @@ class Chain:
             health=health,
             backoff=backoff(),
         )
+        self.lease_end = None  # nobody can take anything of who is alone
+        if not settings.alone:
+            self.lease_end = LeaseEnd(clock=clock, lease=self.lease, stop=self.scheduler.lose_lease)
         self.news = NewsReader(
             node_id,
             store=store,
@@ -209,6 +213,8 @@ class Chain:
         }
         if self.logs is not None:
             actors["logs"] = self.logs
+        if self.lease_end is not None:
+            actors["lease_end"] = self.lease_end
         return actors
 
     def _beat_said(self, answer: Beat) -> None:

@@ -31,6 +31,10 @@ class Lease:
             self._refused = False
             self._told()
 
+    def left(self) -> float:
+        """Seconds in which nobody can have taken what we run; 0 or less: somebody may."""
+        return -1.0 if self._sent is None else self._sent + self._trusted - self._clock.monotonic()
+
     def may_start(self, now: float | None = None) -> bool:
         """`now`: for who has just looked at the monotonic clock."""
         if self._sent is not None and (self._clock.monotonic() if now is None else now) < self._sent + self._trusted:

@@ -29,8 +29,9 @@ from onthedot.telemetry import emit, telemetry
 
 __all__ = ["Cause", "Monitor"]
 
-Cause = Literal["cancel", "interrupted", "gone", "timeout"]
-"""Why a run is stopped: a user's cancel, the node stops, the run is no longer ours, it takes too long."""
+Cause = Literal["cancel", "interrupted", "gone", "timeout", "lease"]
+"""Why a run is stopped: a user's cancel, the node stops, the run is no longer ours, it takes too long, it may be
+another node's soon."""
 
 
 class Monitor(msgspec.Struct, gc=False, eq=False):
@@ -91,6 +92,11 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             self._end(self._stopped())
         elif self._watching and self.task is not None:  # a task cancelled before its first step would never run at all
             self.task.cancel()
+
+    def lose_lease(self) -> None:
+        """Unless it has ended and only waits to be written. May be said twice."""
+        if self._unreported is None and self.cause in (None, "lease"):
+            self.stop("lease")
 
     # handed over
 
@@ -283,6 +289,10 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
                 return Outcome(kind="cancelled", error="cancelled by a user")
             case "interrupted" if self.started_at is not None:
                 return Outcome(kind="interrupted", error="the node stopped")
+            case "lease" if self.started_at is not None:
+                return Outcome(
+                    kind="interrupted", error="the node lost touch with the store: stopped, not to run twice"
+                )
         return None
 
     def _end(self, outcome: Outcome | None) -> None:

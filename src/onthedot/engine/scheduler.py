@@ -339,6 +339,12 @@ class Scheduler:
         for monitor in list(self.running.values()):
             monitor.take_back()
 
+    def lose_lease(self) -> None:
+        """Others may start what we run: what must not run twice at once is stopped."""
+        for monitor in list(self.running.values()):
+            if laned(monitor.run.spec.policy):
+                monitor.lose_lease()
+
     def interrupt(self, reason: Callable[[Monitor], None]) -> list[asyncio.Task[None]]:
         """Apply `reason` to all that runs; returns what to wait for."""
         monitors = list(self.running.values())
