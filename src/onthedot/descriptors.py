@@ -11,12 +11,14 @@ import errno
 import os
 import resource
 
-__all__ = ["MOST", "allowed", "for_sending", "limit", "none_left", "raise_limit"]
+__all__ = ["MOST", "MOST_CLIENTS", "allowed", "for_clients", "for_sending", "limit", "none_left", "raise_limit"]
 
 MOST = 65_536
 """No more is asked for: whatever we start inherits it, and some programs walk through all numbers up to the limit."""
-_KEPT_BACK = 512
-_FEW = 64
+MOST_CLIENTS = 2000
+_FEW_CLIENTS = 32
+_BEFORE_CLIENTS = 384
+_KEPT_BACK = 64  # for the store, for logs and for what nobody counts
 _PER_WORKER = 8
 
 
@@ -42,13 +44,17 @@ def raise_limit() -> int | None:
     return limit()
 
 
+def for_clients(most: int | None) -> int:
+    """Of so many, how many connections the clients of the API may have open: half of what is there beyond 384."""
+    return MOST_CLIENTS if most is None else max(_FEW_CLIENTS, min(MOST_CLIENTS, (most - _BEFORE_CLIENTS) // 2))
+
+
 def for_sending(most: int | None, processes: int = 0) -> int | None:
-    """Of so many, how many connections webhooks may have open; None: as many as they like. A quarter is kept back for
-    the API and the store, at least 64 and at most 512, and some for each worker process."""
+    """Of so many, how many connections webhooks may have open; None: as many as they like. What clients may have is not
+    theirs, nor what is kept back for the store and for each worker process."""
     if most is None:
         return None
-    kept_back = max(_FEW, min(most // 4, _KEPT_BACK)) + _PER_WORKER * processes
-    return max(1, most // 4, most - kept_back)
+    return max(1, most // 4, most - for_clients(most) - _KEPT_BACK - _PER_WORKER * processes)
 
 
 def none_left() -> bool:

@@ -160,6 +160,6 @@ def test_fewer_descriptors_than_concurrency_is_told(monkeypatch):
     monkeypatch.setattr(diagnosis, "allowed", lambda: 1024)
     found = diagnosis._descriptors(settings)
     assert (found.state, found.subject) == ("warning", "descriptors")
-    assert "736 webhooks at a time, though CONCURRENCY is 1000" in found.found
+    assert "608 webhooks at a time, though CONCURRENCY is 1000" in found.found
     monkeypatch.setattr(diagnosis, "allowed", lambda: 65_536)
     assert diagnosis._descriptors(settings).state == "ok"

@@ -50,7 +50,7 @@ class Cluster:
         """Returns at once; `node.ready()` waits."""
         port = free_port()
         node = NodeProcess(
-            "serve", "--port", str(port), *args, directory=self._directory, port=port, env=env, files=files
+            "serve", "--port", str(port), *args, directory=self._directory, port=port, env=env, descriptors=files
         )
         self._started.append(node)
         return node

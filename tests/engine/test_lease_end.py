@@ -8,6 +8,7 @@ import pytest
 
 from onthedot.clock import FakeClock
 from onthedot.model.duration import Duration
+from onthedot.store import Finished
 from tests.engine.cluster import Cluster
 from tests.engine.making import COMMAND, FUNCTION, HOOK, claimed, spec
 from tests.engine.test_monitor import Bench
@@ -139,4 +140,6 @@ async def test_a_result_that_waits_to_be_written_is_kept(fake_clock):
     (first,) = bench.recorder.take_all()
     await fake_clock.settle()
     (second,) = bench.recorder.take_all()
+    assert isinstance(first, Finished)
+    assert isinstance(second, Finished)
     assert [first.outcome.kind, second.outcome.kind] == ["ok", "ok"]

@@ -167,10 +167,12 @@ def test_no_port_is_another_thing_than_no_address():
 
 @pytest.mark.parametrize(
     ("most", "processes", "sending"),
-    [(None, 4, None), (1024, 4, 736), (256, 0, 192), (65_536, 4, 64_992), (64, 4, 16), (3, 0, 1)],
+    [(None, 4, None), (1024, 4, 608), (256, 0, 160), (65_536, 4, 63_440), (64, 4, 16), (3, 0, 1)],
 )
 def test_a_part_is_kept_back_for_the_api_and_the_store(most: int | None, processes: int, sending: int | None):
     assert descriptors.for_sending(most, processes) == sending
+    if most is not None and sending is not None and most >= 256:
+        assert sending + descriptors.for_clients(most) < most
 
 
 def test_the_soft_limit_is_raised_as_far_as_is_allowed():

@@ -8,16 +8,16 @@ nobody reads) take memory. So both are counted, here, for all connections of one
 from __future__ import annotations
 
 import asyncio
-import resource
 from typing import Protocol
 
 import msgspec
 
+from onthedot import descriptors
+
 __all__ = ["Bodies", "Limits", "Load", "Member"]
 
 MIB = 1024 * 1024
-MOST_CONNECTIONS = 2000
-FOR_OURSELVES = 384  # descriptors that clients never get: store, webhooks, logs, workers
+MOST_CONNECTIONS = descriptors.MOST_CLIENTS
 IDLE_SECONDS = 2.0  # for how long a connection must have been of no use before it may be taken for another
 LOOK_AGAIN_SECONDS = 0.5
 BODY_BYTES = 24 * MIB  # of large bodies that are being read or worked on, in all
@@ -33,9 +33,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def here(cls) -> Limits:
         """By how many descriptors this process may have."""
-        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else (soft - FOR_OURSELVES) // 2
-        most = max(32, min(MOST_CONNECTIONS, most))
+        most = min(MOST_CONNECTIONS, descriptors.for_clients(descriptors.limit()))
         return cls(connections=most, per_address=most // 2)
 
 
