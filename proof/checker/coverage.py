@@ -93,7 +93,7 @@ def _required(story: Story, job: JobStory, possible: list[list[int]]) -> Iterato
             if place == last:
                 yield from possible[place]
             continue
-        begin = segment.begin if place == 0 else max(segment.begin, segment.highest) + GREY
+        begin = segment.begin if place == 0 else segment.begin + GREY
         end = job.segments[place + 1].begin if place < last else _end(job, segment)
         yield from (slot for slot in possible[place] if begin < slot <= end)
 

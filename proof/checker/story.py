@@ -94,15 +94,14 @@ class JobStory:
         begins = [segment.begin for segment in self.segments if segment.place <= place]
         return begins[-1] if begins else self.segments[0].begin
 
-    def follow(self, versions: Sequence[Version]) -> None:
+    def follow(self, versions: Sequence[Version], steps: Sequence[Stepped]) -> None:
         """The schedules as the database's diary has them: also what users were never told of."""
         self.segments = []
         for version in versions:
             schedule = version.spec["schedule"]
             if not self.segments or schedule != self.segments[-1].schedule:
-                self.segments.append(
-                    Segment(begin=version.db, highest=version.db, schedule=schedule, place=version.place)
-                )
+                highest = max([version.db, *(step.highest for step in steps if step.at <= version.at)])
+                self.segments.append(Segment(begin=version.db, highest=highest, schedule=schedule, place=version.place))
 
     def timeout(self) -> float:
         """ms that the sender waits for an answer."""
@@ -146,7 +145,7 @@ class Story:
                 self.jobs[event.job].change(event, self.highest(event))
         for job in self.jobs.values():
             if versions := self.lives.versions.get(job.id):
-                job.follow(versions)
+                job.follow(versions, self.steps)
         for event in history:
             if isinstance(event, Acted) and event.job in self.jobs:
                 self.jobs[event.job].acts.append(event)

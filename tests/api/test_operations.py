@@ -39,6 +39,12 @@ async def test_ready_asks_the_store_now(api, app, monkeypatch):
     assert (await api.get("/readyz")).status_code == 200
 
 
+async def test_ready_tells_that_the_clock_was_ahead(api, app, monkeypatch):
+    monkeypatch.setattr(type(app.context.service.store), "clock_note", "it was ahead: 3 jobs …")
+    answer = await api.get("/readyz")
+    assert (answer.status_code, answer.json()["clock"]) == (200, "it was ahead: 3 jobs …")
+
+
 async def test_ready_gives_a_store_that_hangs_two_seconds(app, fake_clock, monkeypatch):
     import asyncio
 

@@ -115,6 +115,21 @@ async def test_clocks_that_are_apart(apart, state, word):
     assert word in found.found
 
 
+@pytest.mark.parametrize(
+    ("ahead", "named"), [([], None), ([4, 7], "jobs 4, 7 have"), (list(range(11)), "8, 9, … have")]
+)
+async def test_jobs_that_stand_in_the_future_are_wrong(ahead, named):
+    class Store:
+        async def floors_ahead(self, limit):
+            assert limit == 11
+            return ahead
+
+    store: Any = Store()
+    found = [finding async for finding in diagnosis._floors(store)]
+    assert [finding.state for finding in found] == (["wrong"] if ahead else [])
+    assert not ahead or (named and named in found[0].found)
+
+
 @pytest.mark.parametrize(("free", "state"), [(100 << 30, "ok"), (500 << 20, "warning"), (10 << 20, "wrong")])
 def test_room_on_the_disk(monkeypatch, free, state):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(0, 0, free))

@@ -97,5 +97,8 @@ class ScriptedStore:
     async def drop_live_logs(self, ended):
         return self._answer("drop_live_logs", ended, None)
 
+    async def put_floors_right(self, after=0):
+        return self._answer("put_floors_right", after, (0, 0))
+
     async def watch_ledger(self):
         return self._answer("watch_ledger", None, [])

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onthedot import telemetry
 from onthedot.clock import FakeClock
 from onthedot.engine.clockwork import DatabaseClock
 
@@ -98,3 +99,15 @@ def test_never_ahead_of_the_database(offset_us, answers):
         time.observe((stamped + offset_us) // 1000, sent / 1e6, arrived / 1e6)
         monotonic = arrived
         assert -time.offset_us <= offset_us + 1
+
+
+@pytest.mark.parametrize(("by", "told", "back"), [(-3_600_000, True, 1), (3_600_000, True, 0), (-900, False, 0)])
+async def test_a_clock_that_was_set_is_told(fake_clock, by, told, back):
+    said: list[int] = []
+    stop = telemetry.subscribe(lambda event: said.append(event.fields["by_ms"]) if event.name == "clock.set" else None)
+    try:
+        time = seen(fake_clock, (EPOCH, 0.0, 0.001), (EPOCH + 1000 + by, 1.0, 1.001), (EPOCH + 2000 + by, 2.0, 2.001))
+    finally:
+        stop()
+    assert time.set_back == back
+    assert [abs(ms - by) <= 5 for ms in said] == [True] * told

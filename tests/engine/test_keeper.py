@@ -11,7 +11,7 @@ import pytest
 from onthedot.clock import FakeClock
 from onthedot.engine.backoff import Backoff
 from onthedot.engine.clockwork import DatabaseClock
-from onthedot.engine.duties import UPKEEP_EVERY, Duties
+from onthedot.engine.duties import FLOORS_EVERY, UPKEEP_EVERY, Duties
 from onthedot.engine.health import Health
 from onthedot.engine.heart import Heart
 from onthedot.engine.holdings import Holdings
@@ -21,6 +21,7 @@ from onthedot.engine.logfiles import LogFiles
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import Orders, SchedulerMessage
 from onthedot.engine.watch import Watch
+from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeLoad
 from onthedot.store import Beat, News, Order
 from tests.engine.scripted import AWAY, ScriptedStore
@@ -299,6 +300,7 @@ def duties(bench: Bench, logs: LogFiles | None = None) -> Duties:
         "me",
         store=bench.store,
         clock=bench.clock,
+        time=bench.time,
         health=bench.health,
         rng=bench.rng,
         retention_ms=60_000,
@@ -316,6 +318,47 @@ async def test_who_has_the_duty_keeps_house_once_a_minute(bench, fake_clock):
     await fake_clock.advance(UPKEEP_EVERY)
     await keeper.look_after()
     assert len(bench.store.asked_for("prune")) == 2
+
+
+async def test_floors_are_looked_at_after_a_start_some_at_a_time(bench, fake_clock):
+    bench.store.script("put_floors_right", (0, 50), (0, 100), (0, 0))
+    keeper = duties(bench)
+    for _ in range(5):
+        await keeper.look_after()
+    assert bench.store.asked_for("put_floors_right") == [0, 50, 100]
+    await fake_clock.advance(FLOORS_EVERY)
+    await keeper.look_after()
+    assert bench.store.asked_for("put_floors_right") == [0, 50, 100, 0]
+
+
+async def test_floors_are_all_looked_at_when_the_clock_was_set_back(bench):
+    keeper = duties(bench)
+    await keeper.look_after()
+    bench.time.set_back = 1
+    bench.store.script("put_floors_right", (20, 50), (20, 100), (3, 0))
+    await keeper.look_after()
+    await keeper.look_after()
+    assert bench.store.asked_for("put_floors_right") == [0, 0, 50, 100]
+
+
+async def test_who_notices_it_without_the_duty_remembers_it(bench):
+    keeper = duties(bench)
+    bench.time.set_back = 1
+    bench.store.script("take_duty", False, True)
+    await keeper.look_after()
+    assert bench.store.asked_for("put_floors_right") == []
+    await keeper.look_after()
+    assert bench.store.asked_for("put_floors_right") == [0]
+
+
+async def test_a_look_at_floors_that_failed_is_made_again(bench):
+    keeper = duties(bench)
+    bench.time.set_back = 1
+    bench.store.script("put_floors_right", AWAY)
+    with pytest.raises(StoreUnavailable):
+        await keeper.look_after()
+    await keeper.look_after()
+    assert bench.store.asked_for("put_floors_right") == [0, 0]
 
 
 async def test_who_has_not_the_duty_leaves_it(bench):

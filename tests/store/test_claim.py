@@ -294,6 +294,15 @@ class TestFloor:
         floor.end([], 6_000_000)
         assert floor.begin(0.1) == (5_970_000, False)
 
+    async def test_a_clock_that_was_set_back_takes_it_away(self, hands: Hands, times: Times):
+        await times.advance(3_600_000)
+        await hands.claim()
+        await times.set(START)
+        await hands.job()
+        await times.advance(2000)
+        assert (await hands.claim()).runs == []
+        assert len((await hands.claim()).runs) == 1
+
     async def test_a_run_below_is_found_a_second_later(self, hands: Hands, times: Times):
         await hands.claim()
         await hands.job()

@@ -156,6 +156,9 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
     for kind in ("free", "cursor", "lane"):
         yield f"backlog+where.{kind}_runs", [LATER], f"runs_{kind}", 60_000
     yield "job_after", [size // 2, LIMIT], "jobs_pkey", LIMIT
+    yield "floors_ahead", [0, 50 * LIMIT, LATER], "jobs_pkey", 100 * LIMIT
+    yield "given_up_ahead", [55, START], "job_id", 120
+    yield "recall_far", [LATER], None, 4000
     yield "silent_jobs", [0, 50 * LIMIT], "jobs_pkey", 100 * LIMIT
 
 
@@ -170,6 +173,8 @@ def of_one_job() -> Iterator[tuple[str, list[Any], str | None, int]]:
         ("refit_runs", [55, "webhook", 1, False, False]),
         ("relane_runs", [2055, 3, 5]),
         ("park_runs", [55]),
+        ("set_back_runs", [55, 5, 5]),
+        ("retries_ahead", [55, 5]),
         ("release_runs", [55, 5]),
         ("recall_runs", [155]),
     ):

@@ -20,13 +20,15 @@ class Alive(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`status` is "ready" or "not ready"; each part says "ok" or what is wrong with it. `lacking`: what the machine has
-    run out of (descriptors, memory, ports, processes), while this node runs less because of it."""
+    """`status` is "ready" or "not ready"; each part says "ok" or what is wrong with it. No reason not to be ready:
+    `lacking`, what the machine has run out of (descriptors, memory, ports, processes), while this node runs less for
+    it; `clock`, what was wrong with the database's clock of late."""
 
     status: str
     store: str
     engine: str
     lacking: str | None = None
+    clock: str | None = None
 
 
 @operation("GET", "/healthz", "public", group="Operations", answers={200: Alive})
@@ -44,17 +46,18 @@ async def readyz(request: Req) -> ASGIResponse:
 
     Asks the store now, and the engine of this node.
     """
-    context = context_of(request)
+    context, clock = context_of(request), None
     try:
         async with context.clock.timeout(ANSWER_SECONDS):
             found = await service_of(request).health()
             away = "its file was removed or replaced" if found.moved else "can't be reached"
-            store = "ok" if found.ok else away
+            store, clock = "ok" if found.ok else away, found.clock
     except TimeoutError:
         store = f"no answer within {ANSWER_SECONDS:.0f} s"
     engine = context.ready() or "ok"
     ready = store == engine == "ok"
-    body = Ready(status="ready" if ready else "not ready", store=store, engine=engine, lacking=context.lacking())
+    status = "ready" if ready else "not ready"
+    body = Ready(status=status, store=store, engine=engine, lacking=context.lacking(), clock=clock)
     return answers.json(body, 200 if ready else 503, None if ready else {"retry-after": "1"})
 
 

@@ -32,6 +32,7 @@ __all__ = ["Finding", "examine"]
 LITTLE_DISK = 1 << 30
 NO_DISK = 100 << 20
 CLOCKS_APART = 500
+MOST_NAMED = 10
 FULL_SYNC = 2
 
 
@@ -129,6 +130,8 @@ async def _store(settings: Settings, server: str | None, key: str | None) -> Asy
         if (failover := await _failover(store)) is not None:
             yield failover
         yield await _clocks(store)
+        async for finding in _floors(store):
+            yield finding
         async for finding in _cluster(store, settings):
             yield finding
     except OnTheDotError as error:
@@ -196,6 +199,15 @@ async def _clocks(store: Store) -> Finding:
     return _ok("clock", found)
 
 
+async def _floors(store: Store) -> AsyncIterator[Finding]:
+    """Jobs that a clock which was ahead has carried into the future are silent until it comes there."""
+    ahead = await store.floors_ahead(MOST_NAMED + 1)
+    if ahead:
+        named = ", ".join(map(str, ahead[:MOST_NAMED])) + (", …" if len(ahead) > MOST_NAMED else "")
+        found = f"the database's was ahead: jobs {named} have gone on into the future and are silent until then"
+        yield _wrong("clock", found, "a node that runs sets them back within seconds; see its log for floor.repaired")
+
+
 async def _cluster(store: Store, settings: Settings) -> AsyncIterator[Finding]:
     nodes = await store.list_nodes()
     alive = [node for node in nodes if node.state == "alive" and "executor" in node.roles]
@@ -235,10 +247,13 @@ async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
         try:
             health = await client.health()
             yield _ok("server", f"{url} answers: {health.get('status')}, version {health.get('version')}")
+            clock = (await client.ready()).get("clock")
             nodes = await client.list_nodes()
         except OnTheDotError as error:
             yield _warning("server", f"{url}: {error}", "say where it is with --url, and give --key if it needs one")
             return
+        if clock is not None:
+            yield _warning("clock", f"the machine's: {clock}", "what was fired early stays fired; look at NTP")
         lost = [node.name for node in nodes if node.state == "lost"]
         alive = [node.name for node in nodes if node.state == "alive"]
         yield _ok("nodes", f"{len(alive)} alive{f', lost: {lost}' if lost else ''}")

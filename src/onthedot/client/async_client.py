@@ -219,6 +219,10 @@ class AsyncClient:
     async def health(self) -> dict[str, Any]:
         return await self._http.call("GET", "/healthz", dict[str, Any])
 
+    async def ready(self) -> dict[str, Any]:
+        """StoreUnavailable while it is not."""
+        return await self._http.call("GET", "/readyz", dict[str, Any])
+
     async def create_key(self, spec: ApiKeySpec) -> ApiKeyCreated:
         """The key itself is in this answer and nowhere else, ever."""
         return await self._http.call("POST", "/v1/keys", ApiKeyCreated, body=spec)

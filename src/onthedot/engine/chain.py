@@ -190,6 +190,7 @@ class Chain:
             node_id,
             store=store,
             clock=clock,
+            time=time,
             health=health,
             rng=rng,
             retention_ms=settings.retention,

@@ -11,11 +11,14 @@ from collections import deque
 from math import ceil, floor
 
 from onthedot.clock import Clock
+from onthedot.telemetry import emit
 
-__all__ = ["JUMP_US", "WINDOW_US", "DatabaseClock"]
+__all__ = ["JUMP_US", "STEP_US", "WINDOW_US", "DatabaseClock"]
 
 WINDOW_US = 5_000_000
 JUMP_US = 50_000
+STEP_US = 1_000_000
+"""By how much the database's clock must be set for somebody to hear of it."""
 _STAMP_US = 1000  # a stamp may say "this millisecond": the truth is up to one later
 
 
@@ -26,6 +29,7 @@ class DatabaseClock:
         self._clock = clock
         self._smallest: deque[tuple[int, int]] = deque()  # (arrival, offset), offsets rising: the head is the minimum
         self.known = False  # until the first stamp, and then for good
+        self.set_back = 0  # how often the database's clock was set back, by more than clocks are all the time
 
     def observe(self, stamp_ms: int, sent: float, arrived: float) -> None:
         """The database said it was `stamp_ms` somewhere between these two monotonic instants (seconds)."""
@@ -36,6 +40,7 @@ class DatabaseClock:
         offset = arrival - stamp
         least_possible = floor(sent * 1e6) - stamp - _STAMP_US
         if self._smallest and (self.offset_us < least_possible or offset < self.offset_us - JUMP_US):
+            self._tell(self.offset_us - (least_possible if self.offset_us < least_possible else offset))
             self._smallest.clear()  # the database's clock was set: what we knew proves nothing any more
         while self._smallest and self._smallest[-1][1] >= offset:
             self._smallest.pop()
@@ -43,6 +48,12 @@ class DatabaseClock:
         self.known = True
         while self._smallest[0][0] < arrival - WINDOW_US:
             self._smallest.popleft()
+
+    def _tell(self, by_us: int) -> None:
+        """It was set by so much, or a little more."""
+        if abs(by_us) > STEP_US:
+            self.set_back += by_us < 0
+            emit("clock.set", by_ms=by_us // 1000)
 
     @property
     def offset_us(self) -> int:

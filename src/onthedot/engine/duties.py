@@ -7,6 +7,7 @@ import random
 from typing import Protocol
 
 from onthedot.clock import Clock
+from onthedot.engine.clockwork import DatabaseClock
 from onthedot.engine.health import Health
 from onthedot.engine.joblog import Offload
 from onthedot.engine.logfiles import LogFiles, remove_older
@@ -18,6 +19,7 @@ DUTY = "upkeep"
 LOOK_EVERY = 5.0
 UPKEEP_EVERY = 60.0
 LOGS_EVERY = 3600.0
+FLOORS_EVERY = 3600.0
 
 
 class DutyStore(Protocol):
@@ -33,6 +35,8 @@ class DutyStore(Protocol):
 
     async def watch_ledger(self) -> list[int]: ...
 
+    async def put_floors_right(self, after: int = 0) -> tuple[int, int]: ...
+
 
 class Duties:
     def __init__(
@@ -41,6 +45,7 @@ class Duties:
         *,
         store: DutyStore,
         clock: Clock,
+        time: DatabaseClock,
         health: Health,
         rng: random.Random,
         retention_ms: int,
@@ -50,12 +55,16 @@ class Duties:
         self._node_id = node_id
         self._store = store
         self._clock = clock
+        self._time = time
         self._health = health
         self._rng = rng
         self._retention_ms = retention_ms
         self._logs = logs
         self._offload = offload
         self._upkeep_at = clock.monotonic()
+        self._floors_at = clock.monotonic()
+        self._floors_after: int | None = None  # up to which job a look at them has come; None: none is under way
+        self._set_back = 0  # of the times the clock was set back, those after which floors were looked at
         self._logs_at = clock.monotonic() + LOGS_EVERY * rng.random()
 
     async def step(self) -> None:
@@ -68,12 +77,34 @@ class Duties:
     async def look_after(self) -> None:
         now = self._clock.monotonic()
         if await self._store.take_duty(DUTY, self._node_id):
+            await self._look_at_floors(now)
             await self._store.settle_in_passing()
             if now >= self._upkeep_at:
                 self._upkeep_at = now + UPKEEP_EVERY
                 await self._store.ensure_partitions()
                 await self._store.watch_ledger()
                 await self._store.prune(await self._store.now() - self._retention_ms)
+        await self._remove_old_logs(now)
+
+    async def _look_at_floors(self, now: float) -> None:
+        """Jobs that stand in a future that has not come: right after the database's clock was set back all of them,
+        otherwise some at a time. At a start, because it may have happened while nobody was there to see it."""
+        noticed = self._time.set_back
+        if noticed != self._set_back:
+            after = 0
+            while after or self._set_back != noticed:
+                _, after = await self._store.put_floors_right(after)
+                self._set_back = noticed
+            self._floors_after = None
+            return
+        if self._floors_after is None and now >= self._floors_at:
+            self._floors_at = now + FLOORS_EVERY
+            self._floors_after = 0
+        if self._floors_after is not None:
+            _, after = await self._store.put_floors_right(self._floors_after)
+            self._floors_after = after or None
+
+    async def _remove_old_logs(self, now: float) -> None:
         if self._logs is not None and now >= self._logs_at:
             self._logs_at = now + LOGS_EVERY
             directory, before = self._logs.directory, (self._clock.now_ms() - self._retention_ms) / 1000

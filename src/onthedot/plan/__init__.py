@@ -1,6 +1,7 @@
 """Pure decisions: what a verb, a claim, an outcome, a lost node do. Data in, data out; no clock, no store, no chance.
 
 cursor    where a job's cursor stands after create, edit, pause, resume
+ahead     what a clock that was ahead left behind
 claim     which slots a first claim fires, gives up, puts into the backlog
 lane      overlap
 outcome   done, retry, dead letter; lost and interrupted attempts
@@ -12,6 +13,7 @@ shares    who gets how many of the free slots
 
 from __future__ import annotations
 
+from onthedot.plan.ahead import SLACK_MS, Back, Cut, cut_off, floor_ahead, on_clock_back
 from onthedot.plan.claim import ClaimPlan, expired, on_claim, recorded_first
 from onthedot.plan.cursor import (
     Change,
@@ -35,8 +37,11 @@ __all__ = [
     "EXACT",
     "LOOKAHEAD_MS",
     "NOTHING_TAKEN",
+    "SLACK_MS",
+    "Back",
     "Change",
     "ClaimPlan",
+    "Cut",
     "Dead",
     "Decision",
     "Done",
@@ -48,13 +53,16 @@ __all__ = [
     "Skipped",
     "Taken",
     "backoff",
+    "cut_off",
     "due_at",
     "expired",
+    "floor_ahead",
     "free",
     "in_backlog",
     "laned",
     "on_cancel",
     "on_claim",
+    "on_clock_back",
     "on_delete",
     "on_edit",
     "on_interrupted",

@@ -20,6 +20,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     executors: int = 0
     error: str | None = None
     moved: bool = False  # the SQLite file was removed or replaced
+    clock: str | None = None  # what was wrong with the database's clock of late
 
 
 class ClusterVerbs(Wired):
@@ -43,4 +44,4 @@ class ClusterVerbs(Wired):
         except OnTheDotError as error:
             return Health(ok=False, store=kind, error=str(error), moved=isinstance(error, StoreMoved))
         alive = sum(1 for node in nodes if node.state == "alive" and "executor" in node.roles)
-        return Health(ok=True, store=kind, executors=alive)
+        return Health(ok=True, store=kind, executors=alive, clock=self.store.clock_note)

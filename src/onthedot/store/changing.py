@@ -11,8 +11,9 @@ from onthedot.model.job import JobRecord, JobSpec
 from onthedot.model.level import level_of
 from onthedot.model.run import run_id
 from onthedot.model.target import requires
-from onthedot.plan import NOTHING_TAKEN, Change, Skipped, Taken, on_delete, timetable_of
+from onthedot.plan import NOTHING_TAKEN, Change, Skipped, Taken, floor_ahead, on_delete, timetable_of
 from onthedot.store.driver import Row, Rows, Transaction
+from onthedot.store.floors import correct, find_correction
 from onthedot.store.records import job_record, spec_columns
 from onthedot.store.runs_of_verbs import cursor_row, lane_of
 from onthedot.store.settling import is_over, note_endings
@@ -28,6 +29,7 @@ class Locked(msgspec.Struct, frozen=True, kw_only=True):
     pending: Sequence[Row]
     now: int
     taken: Taken = NOTHING_TAKEN  # slots after the cursor that have a row already
+    set_back: bool = False  # it stood in a future that has not come
 
     @property
     def cursor_slot(self) -> int | None:
@@ -35,6 +37,19 @@ class Locked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def lock(tx: Transaction, tenant: int, job_id: int) -> Locked | None:
+    """Whatever becomes of a job begins here. One that a clock which was ahead carried into the future goes on now."""
+    job = await _locked(tx, tenant, job_id)
+    if job is None or not floor_ahead(job.record, job.now, tx.lookahead):
+        return job
+    correction = await find_correction(tx, job.record, job.cursor_slot, job.now)
+    if correction is None:
+        return job
+    await correct(tx, job.record, correction, job.now)
+    after = await _locked(tx, tenant, job_id)
+    return None if after is None else msgspec.structs.replace(after, set_back=True)
+
+
+async def _locked(tx: Transaction, tenant: int, job_id: int) -> Locked | None:
     """The job's row, then its runs, then the time: waiting for a lock must not make `now` old."""
     row = await tx.row("lock_job", tenant, job_id)
     if row is None:

@@ -88,6 +88,10 @@ class Floor:
             return 0, True
         return self._floor, False
 
+    def forget(self) -> None:
+        """The clock was set back behind it: the next look goes without."""
+        self._floor, self._looked_at = 0, None
+
     def end(self, rows: Sequence[Row], now: int) -> None:
         """After a look without floor: where the next ones begin."""
         self._floor = min((row["ready_at"] for row in rows), default=now) - self.TRAIL
@@ -142,7 +146,9 @@ class Claims(Settling):
         of_pool = {row["pool"]: row for row in rows}
         seen = [_seen(of_pool[number], *floor) for number, floor in enumerate(begun)]
         for floor, there in zip(floors, seen, strict=True):
-            if there.unbounded and there.nothing:
+            if there.floor > there.now:
+                floor.forget()
+            elif there.unbounded and there.nothing:
                 floor.end((), there.now)
         return seen
 

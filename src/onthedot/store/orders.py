@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from onthedot.model.job import JobRecord
-from onthedot.plan import laned, ready_at, timetable_of
+from onthedot.plan import SLACK_MS, laned, ready_at, timetable_of
 from onthedot.store.driver import Driver, Row, Rows, Transaction
 from onthedot.store.endings import Ending, end_runs, release_lanes
 from onthedot.store.run_ids import job_of
@@ -83,7 +83,7 @@ def _decide(
     endings, back = [], []
     for row in held:
         job = jobs.get(row["job_id"])
-        ending = _ending(row, job)
+        ending = _ending(row, job, now + lookahead + SLACK_MS)
         if ending is not None:
             endings.append(ending)
         elif job is not None:
@@ -91,8 +91,9 @@ def _decide(
     return endings, back
 
 
-def _ending(row: Row, job: JobRecord | None) -> Ending | None:
-    """Only a slot's own first firing can come to nothing; what was tried before, or asked for by hand, goes on."""
+def _ending(row: Row, job: JobRecord | None, soon: int) -> Ending | None:
+    """Only a slot's own first firing can come to nothing; what was tried before, or asked for by hand, goes on. A slot
+    later than `soon` was taken while the clock was ahead: nobody knows yet whether the job will be paused then."""
     if job is None:
         return Ending(id=row["id"], status="cancelled", reason="deleted")
     if row["orders"] == "cancel":  # the node had not read it yet: giving back must not undo it
@@ -101,7 +102,7 @@ def _ending(row: Row, job: JobRecord | None) -> Ending | None:
         return None
     if not _is_slot(job, row["slot"]):
         return Ending(id=row["id"], status="cancelled", reason="rescheduled")
-    if job.state == "paused" and not job.spec.schedule.one_off:
+    if job.state == "paused" and not job.spec.schedule.one_off and row["slot"] <= soon:
         return Ending(id=row["id"], status="skipped", reason="paused")
     return None
 

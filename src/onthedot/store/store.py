@@ -8,6 +8,7 @@ from onthedot.store.by_hand import RunsByHand
 from onthedot.store.cancels import RunVerbs
 from onthedot.store.claims import Claims
 from onthedot.store.finishes import Finishes
+from onthedot.store.floor_watch import FloorWatch
 from onthedot.store.job_lists import JobLists
 from onthedot.store.jobs import Jobs
 from onthedot.store.keys import Keys
@@ -41,6 +42,7 @@ class Store(
     Nodes,
     Settling,
     Upkeep,
+    FloorWatch,
 ):
     """One public method = one transaction = one sentence of the product. The same meaning on every driver."""
 

@@ -15,6 +15,8 @@ The emitter never knows who listens, and pays one `if` when nobody does. The eve
 | ledger.conflict | run_id: a slot already in the ledger, the alarm of promise P1 |
 | job.created, job.changed, job.deleted, job.quarantined | tenant, job_id, (reason) |
 | job.silent | job_id: active and without a next run, which must never be |
+| clock.set | by_ms: the database's clock was set, ahead or (negative) back |
+| floor.repaired | n, jobs: they had gone on into a future that has not come, and were set back |
 | log.unwritten | path, error |
 | login.done, login.refused, logout | address, (key_id or the first characters of the key) |
 | key.created, key.revoked | key_id, by_key (None: open server), address, (name, scope, of) |

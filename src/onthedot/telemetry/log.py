@@ -24,6 +24,8 @@ _LEVELS = {
     "ledger.conflict": "critical",
     "job.quarantined": "error",
     "job.silent": "critical",
+    "clock.set": "warning",
+    "floor.repaired": "error",
     "log.unwritten": "warning",
     "login.done": "info",
     "login.refused": "warning",

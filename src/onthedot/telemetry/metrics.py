@@ -47,6 +47,14 @@ class Metrics:
         self.silent = Counter(
             "onthedot_jobs_silent", "Active jobs found without a next run: must stay 0", registry=registry
         )
+        self.clock_set = Counter(
+            "onthedot_clock_set", "Times the database's clock was set by more than a second", ["way"], registry=registry
+        )
+        self.floors = Counter(
+            "onthedot_floors_repaired",
+            "Jobs that a clock which was ahead had carried into the future",
+            registry=registry,
+        )
         self.nodes_lost = Counter("onthedot_nodes_lost", "Nodes declared lost", registry=registry)
         self.short = Counter(
             "onthedot_node_short",
@@ -71,6 +79,8 @@ class Metrics:
         self._by_end: dict[tuple[str, str], Counter] = {}
         for reason in _SKIP_REASONS:
             self.skipped.labels(reason)
+        for way in ("ahead", "back"):
+            self.clock_set.labels(way)
         self._on: dict[str, Callable[[dict[str, Any]], None]] = {
             "run.claimed": lambda f: self.claimed.inc(f.get("n", 1)),
             "run.started": self._started,
@@ -83,6 +93,8 @@ class Metrics:
             "ledger.conflict": lambda f: self.conflicts.inc(f.get("n", 1)),
             "job.quarantined": lambda f: self.quarantined.inc(),
             "job.silent": lambda f: self.silent.inc(),
+            "clock.set": lambda f: self.clock_set.labels("back" if f["by_ms"] < 0 else "ahead").inc(),
+            "floor.repaired": lambda f: self.floors.inc(f["n"]),
             "node.lost": lambda f: self.nodes_lost.inc(),
             "node.short": lambda f: self.short.inc(),
             "store.unavailable": lambda f: self.store_errors.inc(),

@@ -42,6 +42,9 @@ def value(metrics: Metrics, name: str, **labels: str) -> float:
         ("ledger.conflict", {}, "onthedot_ledger_conflicts_total", {}, 1),
         ("job.quarantined", {"reason": "x"}, "onthedot_jobs_quarantined_total", {}, 1),
         ("job.silent", {"job_id": 1}, "onthedot_jobs_silent_total", {}, 1),
+        ("clock.set", {"by_ms": -3_600_000}, "onthedot_clock_set_total", {"way": "back"}, 1),
+        ("clock.set", {"by_ms": 3_600_000}, "onthedot_clock_set_total", {"way": "ahead"}, 1),
+        ("floor.repaired", {"n": 12, "jobs": [1]}, "onthedot_floors_repaired_total", {}, 12),
         ("node.lost", {"node": "a"}, "onthedot_nodes_lost_total", {}, 1),
         ("store.unavailable", {"error": "x"}, "onthedot_store_unavailable_total", {}, 1),
     ],
@@ -81,7 +84,7 @@ def test_no_label_takes_its_values_from_the_data(wire, metrics):
         for sample in family.samples
         for label in sample.labels
     }
-    assert names <= {"status", "kind", "reason", "le", "method", "route", "state"}
+    assert names <= {"status", "kind", "reason", "le", "method", "route", "state", "way"}
     assert value(metrics, "onthedot_runs_finished_total", status="other", kind="scheduled") == 50
     assert value(metrics, "onthedot_runs_skipped_total", reason="other") == 50
 
