@@ -154,3 +154,27 @@ def test_old_logs_go_with_their_folders(tmp_path):
 def test_without_any_log_there_is_nothing_to_remove(tmp_path):
     remove_older(tmp_path / "none", before=1.0)
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o000])
+async def test_logs_are_not_for_everybody_on_the_machine(tmp_path, umask):
+    files = LogFiles(tmp_path / "var" / "logs", inline)
+    before = os.umask(umask)
+    try:
+        files.add(log_path(files.directory, claimed("7-1000", key="nightly")), "secret\n")
+        await files.flush()
+    finally:
+        os.umask(before)
+    file = files.directory / "nightly" / "7-1000.log"
+    assert file.stat().st_mode & 0o777 == 0o640
+    folders = (file.parent, files.directory, files.directory.parent)
+    assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o750] * 3
+
+
+async def test_a_folder_that_the_operator_made_stays_as_it_is(tmp_path):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs").chmod(0o777)
+    files = LogFiles(tmp_path / "logs", inline)
+    files.add(log_path(files.directory, claimed("7-1000", key="nightly")), "x\n")
+    await files.flush()
+    assert (tmp_path / "logs").stat().st_mode & 0o777 == 0o777

@@ -1,4 +1,4 @@
-"""Cancelled at any instant, a start leaves no process behind; on both event loops."""
+"""A process inherits nothing but what it is given, and cancelled at any instant none is left; on both event loops."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ import uvloop
 
 from onthedot.model.target import CommandTarget, FunctionTarget, Target
 from onthedot.settings import CommandSetting
-from onthedot.targets import Call, build_targets, spawning
+from onthedot.targets import Call, build_targets
 from onthedot.targets.spawning import signal_group, spawn
-from tests.services.waiting import until
 from tests.targets.processes import gone
 
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
@@ -66,39 +65,55 @@ def test_cancelled_at_any_instant_nothing_is_left(tmp_path: Path, loop: str, kin
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_cancelled_twice_while_starting(loop: str):
-    before = children()
-
-    async def main() -> list[int]:
-        pids = []
-        for steps in range(6):
-            starting = asyncio.ensure_future(spawn("/bin/sh", "-c", SCRIPT))
-            await after(steps)
-            starting.cancel()
-            await asyncio.sleep(0)
-            starting.cancel()
-            await asyncio.wait([starting])
-            if not starting.cancelled():
-                process = starting.result()
-                signal_group(process.pid, signal.SIGKILL)
-                await process.wait()
-                pids.append(process.pid)
-        await until(lambda: not spawning._killing and not started_since(before))
-        return pids
+def test_it_inherits_its_standard_streams_and_what_it_is_given(loop: str):
+    async def main() -> list[str]:
+        given, kept = os.pipe()
+        reading, writing = os.pipe()
+        for descriptor in (given, kept, writing):
+            os.set_inheritable(descriptor, True)  # as a careless library may leave it
+        try:
+            process = spawn("/bin/ls", "/proc/self/fd", stdout=writing, pass_fds=(given,))
+            assert await process.wait() == 0
+            return [str(given), *os.read(reading, 1000).decode().split()]
+        finally:
+            for descriptor in (given, kept, reading, writing):
+                os.close(descriptor)
 
     with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        pids = runner.run(main())
-    assert all(gone(pid) for pid in pids)
+        given, *seen = runner.run(main())
+    beyond = set(seen) - {"0", "1", "2", given}
+    assert given in seen
+    assert len(beyond) == 1, "the folder that ls reads, and nothing else"
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("pidfd", [True, False])
+def test_many_that_end_are_reaped(loop: str, pidfd: bool, monkeypatch: pytest.MonkeyPatch):
+    if not pidfd:
+        monkeypatch.delattr(os, "pidfd_open")
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as first:  # a loop's first use opens what stays open
+        first.run(asyncio.sleep(0))
+    before, open_before = children(), psutil.Process().num_fds()
+
+    async def main() -> list[int]:
+        started = [spawn("/bin/sh", "-c", f"exit {number}") for number in range(20)]
+        return await asyncio.gather(*(process.wait() for process in started))
+
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        assert runner.run(main()) == list(range(20))
+    assert started_since(before) == set()
+    assert psutil.Process().num_fds() <= open_before
 
 
 async def test_what_cannot_start_says_so():
     with pytest.raises(FileNotFoundError):
-        await spawn("/no/such/program")
+        spawn("/no/such/program")
 
 
 async def test_a_started_process_leads_its_own_group():
-    process = await spawn("/bin/sleep", "600")
+    process = spawn("/bin/sleep", "600")
     assert os.getpgid(process.pid) == os.getsid(process.pid) == process.pid
     signal_group(process.pid, signal.SIGTERM)
-    assert await process.wait() == -signal.SIGTERM
+    assert (await process.wait(), process.returncode) == (-signal.SIGTERM, -signal.SIGTERM)
+    assert gone(process.pid)
     signal_group(process.pid, signal.SIGTERM)  # nobody is there any more

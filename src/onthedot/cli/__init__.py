@@ -13,12 +13,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     from onthedot.cli.app import app
     from onthedot.cli.failures import explain
     from onthedot.errors import OnTheDotError, SettingsError
+    from onthedot.telemetry.plain import plain
 
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         app(arguments, prog_name="onthedot")
     except OnTheDotError as error:
-        sys.stderr.write(explain(error) + "\n")
+        sys.stderr.write(plain(explain(error)) + "\n")
         sys.exit(2 if isinstance(error, SettingsError) else 1)
     except BrokenPipeError:  # `onthedot jobs list | head`
         sys.stderr.close()

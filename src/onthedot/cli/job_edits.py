@@ -132,7 +132,7 @@ def _in_editor(job: JobView) -> JobSpec | None:
                 (spec,) = parse_jobs(after, "yaml", path, single=True).specs
                 return spec
             except OnTheDotError as error:
-                sys.stderr.write(explain(error) + "\n")
+                say(explain(error), to=sys.stderr)
                 if not sys.stdin.isatty():
                     raise
                 typer.confirm("Edit again?", default=True, abort=True)

@@ -8,6 +8,7 @@ the one that runs at the usual address.
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -63,7 +64,8 @@ def create(
         return
     say(made.key)
     until = f", expires {when(made.info.expires_at)}" if made.info.expires_at else ""
-    typer.echo(f"Key {made.info.id} ({made.info.name}, {made.info.scope}{until}). It is not shown again.", err=True)
+    told = f"Key {made.info.id} ({made.info.name}, {made.info.scope}{until}). It is not shown again."
+    say(told, to=sys.stderr)
     typer.echo("Use it: export ONTHEDOT_KEY=…, or `Authorization: Bearer …`", err=True)
     if made.first:
         typer.echo("It is the first one: servers that were open close within two seconds, and want a key.", err=True)

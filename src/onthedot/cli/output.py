@@ -6,11 +6,12 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 from onthedot.clock import SystemClock
 from onthedot.model.duration import DAY, HOUR, MINUTE, SECOND
 from onthedot.model.instant import parse_rfc3339
+from onthedot.telemetry.plain import plain, plain_json
 
 __all__ = ["ago", "facts", "print_json", "say", "table", "when"]
 
@@ -19,8 +20,14 @@ NARROW = 8
 GAP = "  "
 
 
-def say(text: str) -> None:
-    sys.stdout.write(text + "\n")
+def say(text: str, *, to: TextIO | None = None) -> None:
+    """What is in it may come from anywhere: it is printed, not obeyed."""
+    _write(plain(text), to)
+
+
+def _write(text: str, to: TextIO | None = None) -> None:
+    """With colours of our own."""
+    (to or sys.stdout).write(text + "\n")
 
 
 def print_json(value: Any) -> None:
@@ -29,7 +36,7 @@ def print_json(value: Any) -> None:
 
     from onthedot.model.decoding import encode_json
 
-    sys.stdout.write(msgspec.json.format(encode_json(value), indent=2).decode() + "\n")
+    _write(plain_json(msgspec.json.format(encode_json(value), indent=2).decode()))
 
 
 def table(
@@ -56,10 +63,10 @@ def table(
         widths[place] -= 1
         excess -= 1
     wrapped = columns.index(whole) if whole is not None else -1
-    say(_line(heads, widths, lambda _: "bold"))
+    _write(_line(heads, widths, lambda _: "bold"))
     for row in cells:
         for line in _lines(row, widths, wrapped):
-            say(_line(line, widths, lambda text: _STYLES.get(text, "")))
+            _write(_line(line, widths, lambda text: _STYLES.get(text, "")))
 
 
 def _lines(row: Sequence[str], widths: Sequence[int], wrapped: int) -> Iterator[Sequence[str]]:
@@ -118,7 +125,7 @@ _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "
 
 
 def _cell(value: object) -> str:
-    return "" if value is None else "\n".join(str(value).splitlines())
+    return "" if value is None else "\n".join(plain(str(value)).splitlines())
 
 
 def when(instant: str | None, now: int | None = None) -> str:

@@ -11,6 +11,7 @@ from onthedot.cli.describe import outcome_text
 from onthedot.cli.group import command_group
 from onthedot.cli.options import ApiKey, AsJson, Server, connected, find_job
 from onthedot.cli.output import ago, facts, print_json, say, table, when
+from onthedot.telemetry.plain import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -114,9 +115,9 @@ def logs(
         if as_json:
             print_json({"run": run, "log": client.run_logs(run)})
         elif follow:
-            _follow(client, run, sys.stdout.write, _pause)
+            _follow(client, run, lambda text: sys.stdout.write(plain(text)), _pause)
         else:
-            sys.stdout.write(client.run_logs(run))
+            sys.stdout.write(plain(client.run_logs(run)))
 
 
 def _follow(client: Client, run: str, write: Callable[[str], object], pause: Callable[[], None]) -> None:

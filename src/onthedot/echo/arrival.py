@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from onthedot.telemetry.plain import plain_json, plain_line
+
 __all__ = ["Arrival"]
 
 _SHOWN = 300
@@ -46,14 +48,14 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
             words.append(f"late={late}ms")
         if self.body:
             words.append(_printable(self.body))
-        return " ".join(words)
+        return plain_line(" ".join(words))
 
     def json(self) -> str:
         """For programs: one object per line."""
         seen: dict[str, Any] = {"at": self.at, "method": self.method, "path": self.path, "status": self.status}
         seen |= {"run_id": self.run_id, "late_ms": self.late_ms, "headers": self.headers}
         seen["body"] = self.body.decode("utf-8", errors="replace")
-        return msgspec.json.encode(seen).decode()
+        return plain_json(msgspec.json.encode(seen).decode())
 
 
 def _time_of_day(at: int) -> str:

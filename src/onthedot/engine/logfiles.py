@@ -5,6 +5,7 @@ A log that can't be written (disk full, no permission) never stops a firing; it 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -15,6 +16,9 @@ __all__ = ["MOST_WAITING", "LogFiles", "remove_older"]
 
 MOST_WAITING = 16 * 1024 * 1024
 """Characters that may wait for a slow disk. A function that floods its output loses the rest, and the file says so."""
+
+
+_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 
 
 class LogFiles:
@@ -72,13 +76,21 @@ def _append(batch: dict[Path, list[str]]) -> None:
 
 
 def _append_one(path: Path, data: bytes) -> None:
+    """What jobs print is not for everybody on the machine: 0640, in folders of 0750."""
     try:
-        file = path.open("ab")
+        descriptor = os.open(path, _APPENDING, 0o640)
     except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("ab")
-    with file:
+        _make_folder(path.parent)
+        descriptor = os.open(path, _APPENDING, 0o640)
+    with os.fdopen(descriptor, "ab") as file:
         file.write(data)
+
+
+def _make_folder(folder: Path) -> None:
+    """Each one that is missing; `mkdir(parents=True)` would let everybody into all but the last."""
+    if not folder.parent.exists():
+        _make_folder(folder.parent)
+    folder.mkdir(mode=0o750, exist_ok=True)
 
 
 def remove_older(directory: Path, before: float) -> None:

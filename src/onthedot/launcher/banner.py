@@ -10,6 +10,7 @@ import msgspec
 from onthedot.jobsfile import JobsFile
 from onthedot.settings import Settings, address
 from onthedot.store import SyncReport
+from onthedot.telemetry.plain import plain_line
 from onthedot.version import __version__
 
 __all__ = ["banner", "without_password"]
@@ -48,7 +49,7 @@ def banner(
     else:
         title = f"{green}●{plain} executes, serves no API"
     rows.append(("stop", "Ctrl-C; a second one stops at once"))
-    lines = [f"{dim}{name:<8}{plain}{value}" for name, value in rows]
+    lines = [f"{dim}{name:<8}{plain}{plain_line(value)}" for name, value in rows]
     return "\n".join(["", f"{bold}On the Dot{plain} {dim}{__version__}{plain}  {title}", "", *lines, "", ""])
 
 

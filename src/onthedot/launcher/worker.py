@@ -13,6 +13,7 @@ import msgspec
 from onthedot.errors import OnTheDotError
 from onthedot.model.decoding import dec_hook, enc_hook
 from onthedot.settings import Settings
+from onthedot.telemetry.plain import plain
 
 if TYPE_CHECKING:
     from onthedot.launcher.serving import Stopping
@@ -48,6 +49,8 @@ async def _work(line: bytes) -> None:
 
     settings, descriptor = decode_order(line)
     listener = socket.socket(fileno=descriptor) if descriptor >= 0 else None
+    if listener is not None:
+        listener.set_inheritable(False)  # it came through an exec; what this node starts has no use for it
     stopping = Stopping()
     orphaned = asyncio.create_task(_orphaned(stopping), name="worker.orphaned")
     try:
@@ -74,7 +77,7 @@ def main() -> None:
         with asyncio.Runner(loop_factory=fast_loop()) as runner:
             runner.run(_work(line))
     except OnTheDotError as error:
-        sys.stderr.write(f"Error: {error}\n")
+        sys.stderr.write(f"Error: {plain(str(error))}\n")
         sys.exit(1)
 
 

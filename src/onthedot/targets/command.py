@@ -24,7 +24,7 @@ from onthedot.targets.call import Call, Lacking, run_environment
 from onthedot.targets.output import Output
 from onthedot.targets.registry import names
 from onthedot.targets.scarcity import lack_of
-from onthedot.targets.spawning import End, signal_group, spawn
+from onthedot.targets.spawning import Process, signal_group, spawn
 
 __all__ = ["Commands"]
 
@@ -76,7 +76,7 @@ class Commands:
         except OSError as error:
             raise _lacking(error) or error from None
         try:
-            process = await _start(command, call, output, self._end)
+            process = _start(command, call, output)
         except (OSError, ValueError, RuntimeError, MemoryError) as error:
             output.finish()
             if (lacking := _lacking(error)) is not None:
@@ -96,7 +96,7 @@ class Commands:
             output.finish()
         return _ended(code)
 
-    async def _end(self, process: asyncio.subprocess.Process) -> None:
+    async def _end(self, process: Process) -> None:
         """Ask the group to go; when the time is up, or on a second cancel, it is killed."""
         try:
             signal_group(process.pid, signal.SIGTERM)
@@ -114,11 +114,10 @@ class Commands:
         return None
 
 
-async def _start(command: CommandSetting, call: Call, output: Output, end: End) -> asyncio.subprocess.Process:
+def _start(command: CommandSetting, call: Call, output: Output) -> Process:
     inherited = {name: os.environ[name] for name in (*_INHERITED, *command.inherit_env) if name in os.environ}
-    process = await spawn(
+    process = spawn(
         *command.argv,
-        end=end,
         stdout=output.write_fd,
         stderr=output.write_fd,
         env=inherited | command.env | run_environment(call),

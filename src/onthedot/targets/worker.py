@@ -13,6 +13,7 @@ import itertools
 import os
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from typing import IO, Protocol
 from onthedot.targets.answers import Answer, Answers, Nonsense
 from onthedot.targets.asked import Asked, WorkerDied
 from onthedot.targets.output import Listener
-from onthedot.targets.spawning import signal_group, spawn
+from onthedot.targets.spawning import Process, signal_group, spawn
 from onthedot.targets.worker_main import MESSAGE_LIMIT
 
 __all__ = ["Worker"]
@@ -51,7 +52,7 @@ class Worker:
 
     def __init__(
         self,
-        process: asyncio.subprocess.Process,
+        process: Process,
         calls: tuple[socket.socket, socket.socket],
         answers: socket.socket,
         pool: Pool,
@@ -88,7 +89,7 @@ class Worker:
         answers, told = socket.socketpair()
         with told:
             try:
-                process = await spawn(
+                process = spawn(
                     sys.executable,
                     "-P",  # the directory of the program must not be on the import path
                     str(_PROGRAM),
@@ -96,7 +97,7 @@ class Worker:
                     str(told.fileno()),
                     "\n".join(import_paths),
                     pass_fds=(theirs.fileno(), told.fileno()),
-                    stdout=asyncio.subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
                     env=_environment(),
                 )
             except BaseException:

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 import structlog
 
 from onthedot.telemetry.bus import Event, Telemetry
+from onthedot.telemetry.plain import plain, plain_line
 
 __all__ = ["configure_logging", "log_events", "log_failures"]
 
@@ -94,6 +95,16 @@ def log_failures(telemetry: Telemetry) -> Callable[[], None]:
     return telemetry.subscribe(write, only_failures=True)
 
 
+def _without_commands(_: Any, __: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """What is logged may come from anybody: a terminal is not to obey it."""
+    for name, value in fields.items():
+        if isinstance(value, str):
+            fields[name] = plain(value) if name == "exception" else plain_line(value)
+        elif not isinstance(value, int | float | bool | None):
+            fields[name] = plain_line(repr(value))
+    return fields
+
+
 def configure_logging(level: str = "INFO", *, as_json: bool | None = None, stream: TextIO | None = None) -> None:
     """One handler for our own lines and those of libraries: coloured for a person, JSON for a collector.
 
@@ -113,12 +124,15 @@ def configure_logging(level: str = "INFO", *, as_json: bool | None = None, strea
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
-    # plain traces: the pretty ones print local variables, API keys among them
+    # traces are text by then: the pretty ones print local variables, API keys among them
     console = structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback)
     renderer: Any = structlog.processors.JSONRenderer() if as_json else console
-    tail: list[Any] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
-    if as_json:
-        tail.append(structlog.processors.format_exc_info)
+    tail: list[Any] = [
+        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+        structlog.processors.format_exc_info,
+    ]
+    if not as_json:  # JSON escapes by itself
+        tail.append(_without_commands)
     handler = logging.StreamHandler(stream)
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[*tail, renderer]))
     root = logging.getLogger()
