@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -145,6 +146,35 @@ def test_pause_resume_run_delete(online, key):
     started = online("jobs", "run", key, "--json").json
     assert (started["kind"], started["key"]) == ("manual", key)
     assert online("jobs", "delete", key, "--yes").out == f"Job {key} is deleted.\n"
+    assert online("jobs", "show", key).code == 1
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_delete_asks_or_refuses(online, key, monkeypatch):
+    add(online, key)
+    refused = online("jobs", "delete", key, stdin="y\n")
+    assert refused.code == 2
+    assert "say -y" in refused.err
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    answered = online("jobs", "delete", key)
+    assert answered.code == 1
+    assert f"Delete job {key}" in answered.out
+    assert online("jobs", "show", key).code == 0
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    assert online("jobs", "delete", key).code == 0
+    assert online("jobs", "show", key).code == 1
+
+
+@pytest.mark.parametrize("header", ["Foo", ": value", ""])
+def test_a_bare_header_is_refused(online, key, header):
+    told = online("jobs", "add", "--in", "1h", "--url", "http://127.0.0.1:9/", "--key", key, "--header", header)
+    assert told.code == 2
+    assert "is no header" in told.err
+    assert "'Name: value'" in told.err
     assert online("jobs", "show", key).code == 1
 
 

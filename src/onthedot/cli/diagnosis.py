@@ -6,7 +6,7 @@ import os
 import platform
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Literal
 
@@ -18,12 +18,16 @@ from onthedot.client import AsyncClient
 from onthedot.clock import SystemClock
 from onthedot.descriptors import allowed, for_sending
 from onthedot.errors import OnTheDotError, SettingsError, StoreInUse, StoreMissing, StoreUnavailable
+from onthedot.jobsfile import JobsFile
 from onthedot.launcher.banner import without_password
 from onthedot.launcher.launch import jobs_file_of
+from onthedot.launcher.remarks import failing
 from onthedot.model.duration import DAY
+from onthedot.model.target import CommandTarget, FunctionTarget, Target
 from onthedot.settings import Settings, load_settings
 from onthedot.store import Store, open_driver
 from onthedot.store.migrate import check_version
+from onthedot.targets.presence import function_problem, program_problem
 from onthedot.timing.zones import zone_data
 from onthedot.version import __version__
 
@@ -68,7 +72,24 @@ def _jobs_file(settings: Settings) -> list[Finding]:
         jobs = jobs_file_of(settings)
     except OnTheDotError as error:
         return [_wrong("jobs file", str(error), "correct the file: nothing of it is applied as it is")]
-    return [] if jobs is None else [_ok("jobs file", f"{settings.jobs_file_path}: {len(jobs.specs)} jobs")]
+    if jobs is None:
+        return []
+    found = _ok("jobs file", f"{settings.jobs_file_path}: {len(jobs.specs)} jobs")
+    advice = "correct the name, or put it where this node finds it: beside the jobs file, or installed"
+    return [found, *(_wrong("jobs file", remark, advice) for remark in failing(jobs, _problem_of(settings, jobs)))]
+
+
+def _problem_of(settings: Settings, jobs: JobsFile) -> Callable[[Target], str | None]:
+    commands = {**settings.commands, **jobs.commands}
+
+    def problem(target: Target) -> str | None:
+        if isinstance(target, FunctionTarget):
+            return function_problem(target.function, [str(jobs.directory), str(Path.cwd())])
+        if isinstance(target, CommandTarget) and target.command in commands:
+            return program_problem(commands[target.command])
+        return None
+
+    return problem
 
 
 def _disk(settings: Settings) -> list[Finding]:
@@ -132,6 +153,7 @@ async def _store(settings: Settings, server: str | None, key: str | None) -> Asy
         yield await _clocks(store)
         async for finding in _floors(store):
             yield finding
+        yield _dead_letters(await _count_dead(store))
         async for finding in _cluster(store, settings):
             yield finding
     except OnTheDotError as error:
@@ -186,6 +208,18 @@ async def _failover(store: Store) -> Finding | None:
         "unless replication is synchronous, what was acknowledged last may be missing and at-most-once runs may have"
         " been repeated: compare `onthedot runs list` with what receivers have",
     )
+
+
+async def _count_dead(store: Store) -> int:
+    rows = await store.driver.read(lambda tx: tx.sql("SELECT count(*) AS n FROM dead_letters"))
+    return int(rows[0]["n"])
+
+
+def _dead_letters(count: int) -> Finding:
+    if not count:
+        return _ok("dead", "no dead letters")
+    letters = "1 dead letter" if count == 1 else f"{count:,} dead letters"
+    return _warning("dead", letters, "`onthedot dead list` says why; mend it, then `onthedot dead redrive`")
 
 
 async def _clocks(store: Store) -> Finding:
@@ -249,6 +283,7 @@ async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
             yield _ok("server", f"{url} answers: {health.get('status')}, version {health.get('version')}")
             clock = (await client.ready()).get("clock")
             nodes = await client.list_nodes()
+            dead = int((await client.stats())["dead"])
         except OnTheDotError as error:
             yield _warning("server", f"{url}: {error}", "say where it is with --url, and give --key if it needs one")
             return
@@ -257,6 +292,7 @@ async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
         lost = [node.name for node in nodes if node.state == "lost"]
         alive = [node.name for node in nodes if node.state == "alive"]
         yield _ok("nodes", f"{len(alive)} alive{f', lost: {lost}' if lost else ''}")
+        yield _dead_letters(dead)
 
 
 def _ok(subject: str, found: str) -> Finding:

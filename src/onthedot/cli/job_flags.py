@@ -98,6 +98,13 @@ def _from_flags(flags: dict[str, Any]) -> JobSpec:
     return convert(spec, JobSpec)
 
 
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise typer.BadParameter(f"{text!r} is no header. Accepted: 'Name: value'", param_hint="--header")
+    return name.strip(), value.strip()
+
+
 def _target(
     url: str | None,
     function: str | None,
@@ -116,7 +123,7 @@ def _target(
         return {"type": "command", "command": command}
     if not url:
         return {}
-    headers = {name.strip(): value.strip() for name, _, value in (item.partition(":") for item in header or [])}
+    headers = dict(_header(item) for item in header or [])
     return {
         "type": "webhook",
         "url": url,

@@ -160,7 +160,9 @@ def delete(
     with connected(server, key) as client:
         found = find_job(client, job)
         name = found.key or found.name or str(found.id)
-        if not yes and sys.stdin.isatty():
+        if not yes:
+            if not sys.stdin.isatty():
+                raise typer.BadParameter(f"nobody is there to ask whether job {name} is to be deleted: say -y")
             typer.confirm(f"Delete job {name} ({schedule_text(found.schedule)})?", abort=True)
         client.delete_job(found.id)
     print_json({"deleted": found.id, "key": found.key}) if as_json else say(f"Job {name} is deleted.")

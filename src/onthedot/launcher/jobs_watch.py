@@ -11,23 +11,32 @@ import structlog
 from onthedot.clock import Clock
 from onthedot.errors import OnTheDotError, StoreUnavailable
 from onthedot.jobsfile import JobsFile, read_jobs_file
-from onthedot.launcher.remarks import remarks_on
 from onthedot.settings import Settings
 from onthedot.store import SyncReport
 
 __all__ = ["JobsWatch"]
 
 LOOK_EVERY = 2.0
+Remarks = Callable[[JobsFile, SyncReport], list[str]]
 Apply = Callable[[JobsFile], Awaitable[SyncReport]]
 _log = structlog.stdlib.get_logger("onthedot.jobsfile")
 
 
 class JobsWatch:
-    def __init__(self, settings: Settings, apply: Apply, asked: asyncio.Event, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        apply: Apply,
+        asked: asyncio.Event,
+        clock: Clock,
+        *,
+        remarks: Remarks = lambda jobs, report: [],
+    ) -> None:
         self._path = settings.jobs_file_path
         self._extensions = settings.supported_extensions
         self._source = settings.jobs_source
         self._apply = apply
+        self._remarks = remarks
         self._asked = asked
         self._clock = clock
         self._seen = stamp(self._path)
@@ -64,7 +73,7 @@ class JobsWatch:
             updated=len(report.updated),
             removed=len(report.removed),
         )
-        for remark in remarks_on(jobs, report, self._path):
+        for remark in await asyncio.to_thread(self._remarks, jobs, report):
             _log.warning(remark)
 
     async def _told(self) -> bool:

@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
+from functools import partial
 
 import msgspec
 import structlog
@@ -23,10 +24,9 @@ from onthedot.jobsfile import JobsFile
 from onthedot.launcher.banner import banner
 from onthedot.launcher.jobs_watch import JobsWatch
 from onthedot.launcher.patience import prepared_when_there
-from onthedot.launcher.remarks import remarks_on
-from onthedot.main import JobsFileInUse, Running, assembled
+from onthedot.launcher.remarks import all_remarks
+from onthedot.main import JobsFileInUse, Prepared, Running, assembled
 from onthedot.settings import Settings
-from onthedot.store import SyncReport
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.log import configure_logging, log_events
 
@@ -93,7 +93,7 @@ async def serve(
                     port = listener.getsockname()[1] if listener is not None else None
                     sys.stdout.write(banner(settings, jobs, running.synced, port=port, is_open=prepared.is_open))
                     sys.stdout.flush()
-                    tell_remarks(settings, jobs, running.synced)
+                    tell_remarks(prepared)
                 await _until_stopped(settings, running, jobs, listener, stopping)
     finally:
         stop_logging()
@@ -101,10 +101,10 @@ async def serve(
             listener.close()
 
 
-def tell_remarks(settings: Settings, jobs: JobsFile | None, synced: SyncReport | None) -> None:
-    """After the banner: jobs of the file that were left alone, and why."""
-    if jobs is not None and synced is not None:
-        for remark in remarks_on(jobs, synced, settings.jobs_file_path):
+def tell_remarks(prepared: Prepared) -> None:
+    """After the banner: jobs of the file that were left alone or will fail, and why."""
+    if prepared.jobs is not None and prepared.synced is not None:
+        for remark in all_remarks(prepared, prepared.jobs, prepared.synced):
             _log.warning(remark)
 
 
@@ -196,7 +196,13 @@ async def _watched(
     if jobs is None:
         yield None
         return
-    watch = JobsWatch(settings, JobsFileInUse(running.prepared).apply, stopping.reload, SystemClock())
+    watch = JobsWatch(
+        settings,
+        JobsFileInUse(running.prepared).apply,
+        stopping.reload,
+        SystemClock(),
+        remarks=partial(all_remarks, running.prepared),
+    )
     task = asyncio.create_task(watch.run(), name="launcher.jobs-watch")
     try:
         yield task

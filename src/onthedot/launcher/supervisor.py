@@ -154,7 +154,7 @@ async def _told(settings: Settings, jobs: JobsFile | None, port: int | None) -> 
         _log.warning("the workers will wait for the store", error=str(error))
         return banner(settings, jobs, None, port=port, is_open=False)
     await prepared.close()
-    tell_remarks(settings, jobs, prepared.synced)
+    tell_remarks(prepared)
     return banner(settings, jobs, prepared.synced, port=port, is_open=prepared.is_open)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
 import msgspec
 
 from onthedot.errors import OnTheDotError, StoreMoved
+from onthedot.model.job import JobView
 from onthedot.model.node import NodeView
 from onthedot.service.wired import Wired
 from onthedot.store import Backlog, StoreStats
@@ -27,6 +31,19 @@ class ClusterVerbs(Wired):
     async def ping(self) -> None:
         """The store answers, or StoreUnavailable says why not."""
         await self.store.now()
+
+    async def problems(self, jobs: Sequence[JobView], tenant: int) -> dict[int, str]:
+        """By id, why runs of jobs would fail on this node: what they name is not here. A node that runs nothing, or
+        does not have them registered, has nothing to say. In a thread: it reads the files of modules."""
+        look = getattr(self.targets, "problem", None)
+        if look is None or "executor" not in self.settings.roles:
+            return {}
+
+        def all_of_them() -> dict[int, str]:
+            found = ((job.id, look(job.target, tenant)) for job in jobs if job.state != "ended")
+            return {job_id: problem for job_id, problem in found if problem is not None}
+
+        return await asyncio.to_thread(all_of_them)
 
     async def list_nodes(self) -> list[NodeView]:
         return list(await self.store.list_nodes())

@@ -22,6 +22,7 @@ from onthedot.model.target import CommandTarget
 from onthedot.settings import CommandSetting
 from onthedot.targets.call import Call, Lacking, run_environment
 from onthedot.targets.output import Output
+from onthedot.targets.presence import program_problem
 from onthedot.targets.registry import names
 from onthedot.targets.scarcity import lack_of
 from onthedot.targets.spawning import Process, signal_group, spawn
@@ -65,6 +66,10 @@ class Commands:
                 given=target.command,
                 accepted=names(list(known)),
             )
+
+    def problem(self, target: CommandTarget, tenant: int = 1) -> str | None:
+        command = self._of(tenant).get(target.command)
+        return None if command is None else program_problem(command)
 
     async def send(self, call: Call) -> Outcome:
         assert isinstance(call.target, CommandTarget)

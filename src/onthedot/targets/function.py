@@ -22,6 +22,7 @@ from onthedot.model.target import FunctionTarget
 from onthedot.targets.answers import Answer
 from onthedot.targets.asked import Asked
 from onthedot.targets.call import Call, Lacking, NotBegun
+from onthedot.targets.presence import function_problem
 from onthedot.targets.registry import names
 from onthedot.targets.workers import Workers
 
@@ -41,6 +42,7 @@ class Functions:
         self._own: dict[int, frozenset[str]] = {}  # tenant → "module:function"
         self._calls: dict[tuple[int, str], str] = {}
         self.register(registered)
+        self._import_paths = tuple(import_paths)
         self._workers = Workers(processes, import_paths)
         self._withdraw = self._workers.withdraw
 
@@ -70,6 +72,11 @@ class Functions:
         if not self._knows(tenant, *match.groups()):
             problem = "is not registered by the operator"
             raise Invalid.one("target.function", problem, given=target.function, accepted=names(self._entries(tenant)))
+
+    def problem(self, target: FunctionTarget, tenant: int = 1) -> str | None:
+        """What is not registered here is another node's."""
+        module, _, name = target.function.partition(":")
+        return function_problem(target.function, self._import_paths) if self._knows(tenant, module, name) else None
 
     def _knows(self, tenant: int, module: str, name: str) -> bool:
         if f"{module}:{name}" in self._own.get(tenant, ()):

@@ -105,6 +105,13 @@ class Targets:
             raise Invalid.one("target.type", problem, given=target_type(target), accepted=", ".join(self._kinds))
         kind.check(target, tenant)
 
+    def problem(self, target: Target, tenant: int = 1) -> str | None:
+        """Why runs of it would fail here, as far as it can be seen without running it; None: it may well work. Reads
+        files: not for the loop of the engine."""
+        look: Callable[[Any, int], str | None] | None
+        look = getattr(self._kinds.get(target_type(target)), "problem", None)  # not every kind can look
+        return None if look is None else look(target, tenant)
+
     async def send(self, call: Call) -> Outcome:
         """Send once. Raises nothing but CancelledError and, where the call listens for it, NotBegun: a target that
         fails in a way nobody foresaw is a failed try."""

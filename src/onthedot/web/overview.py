@@ -41,6 +41,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     tags: list[str]
     state: str
     reason: str | None
+    problem: str | None
     schedule: str
     expression: str
     kind: str
@@ -79,12 +80,13 @@ async def overview(request: Req) -> ASGIResponse:
 async def gather(service: Service, tenant: int, asked: dict[str, Any]) -> dict[str, Any]:
     wanted = JobFilter(q=asked["q"], status=asked["status"], cursor=asked["cursor"], limit=PAGE)
     page = await service.list_jobs(tenant, wanted)
+    problems = await service.problems(page.items, tenant)
     more = {name: asked[name] for name in ("q", "status") if asked[name] is not None}
     return {
         "q": asked["q"] or "",
         "status": asked["status"] or "",
         "states": get_args(JobState),
-        "jobs": [row_of(job) for job in page.items],
+        "jobs": [row_of(job, problems.get(job.id)) for job in page.items],
         "more": None if page.next is None else "/?" + urlencode({**more, "cursor": page.next}),
         "nodes": [_node_words(node) for node in await service.list_nodes()],
         "totals": totals(await service.stats(tenant)),
@@ -92,7 +94,7 @@ async def gather(service: Service, tenant: int, asked: dict[str, Any]) -> dict[s
     }
 
 
-def row_of(job: JobView) -> JobRow:
+def row_of(job: JobView, problem: str | None = None) -> JobRow:
     kind, what = words.target_words(job.target)
     return JobRow(
         id=job.id,
@@ -101,6 +103,7 @@ def row_of(job: JobView) -> JobRow:
         tags=job.tags,
         state=job.state,
         reason=job.reason,
+        problem=problem,
         schedule=words.schedule_words(job.schedule),
         expression=words.expression(job.schedule),
         kind=kind,
