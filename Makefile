@@ -7,7 +7,7 @@ WORKERS ?= 4
 export VENV PYTHON WORKERS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test venv check sim planted fix chaos lock bench bench-10m soak
+.PHONY: help run test venv check sim hostile planted fix chaos lock bench bench-10m soak
 
 help: ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -31,6 +31,9 @@ check: venv ## format, lint, types, import rules, nothing of one machine in the 
 
 sim: venv ## play SEEDS=1000 simulated clusters of three nodes for ten virtual minutes each (SEED=7 plays one again)
 	$(VENV)/bin/python -m proof.sim $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000))
+
+hostile: venv ## play hostile requests against a real server: how long each held its loop (ONLY=sync, SCALE=0.1)
+	$(VENV)/bin/python -m proof.hostile $(if $(ONLY),--only "$(ONLY)") $(if $(SCALE),--scale $(SCALE))
 
 planted: venv ## plant known bugs one by one: each must turn the simulation red
 	$(VENV)/bin/python -m proof.planted

@@ -22,6 +22,7 @@ from onthedot.store import Store, SyncReport, open_store
 from onthedot.targets import Call, EgressRule, Targets, build_targets
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.metrics import Metrics
+from onthedot.telemetry.stalls import watch_loop
 from onthedot.version import __version__
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ async def assembled(
                 lacking=lambda: node.lacking,
                 extra_routes=routes,
             )
+        await stack.enter_async_context(watch_loop(metrics.loop_held.observe))
         yield Running(prepared, service=service, app=app, node=node, synced=prepared.synced)
 
 

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 from litestar.response.base import ASGIResponse
 
 from onthedot.api import answers
-from onthedot.api.bodies import NDJSON_MEDIA, media_of, read_body
-from onthedot.api.context import context_of, service_of, tenant_of
+from onthedot.api.bodies import NDJSON_MEDIA, decode_large, media_of, read_body
+from onthedot.api.context import service_of, tenant_of
 from onthedot.api.idempotency import idempotency_key
 from onthedot.api.operations import MIB, Req, operation
 from onthedot.api.problems import fields_of
-from onthedot.clock import Clock
 from onthedot.errors import FieldProblem, Invalid, OnTheDotError, TooLarge, Unreadable
 from onthedot.model.decoding import decode_json
 from onthedot.model.job import JobSpec, JobView
+from onthedot.model.portions import WINDOW, after_list, array_items, line_items, refuse_depth
 from onthedot.service import BATCH_LIMIT
+from onthedot.service.aside import SMALL_BYTES
 
 __all__ = ["routes"]
 
-BREATH = 100  # items between two looks at the rest of the world: the beat shares this loop
+FEW = 20  # items that are worked on right away
+NAMED_MOST = 20  # problems of one item that the answer names
 
 
 class BatchAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -52,45 +54,55 @@ async def create_jobs(request: Req) -> ASGIResponse:
     Up to 5,000 at once, as a JSON array or as one JSON object per line (NDJSON).
     The answer has one entry per item, in the same order. Each item stands for itself.
     """
-    clock, raw = context_of(request).clock, await read_body(request)
+    raw, aside = await read_body(request), service_of(request).aside
     media, _ = media_of(request.headers.get("content-type", ""))
-    items = _lines(raw) if media in NDJSON_MEDIA else _array(raw)
-    if len(items) > BATCH_LIMIT:
-        raise TooLarge(f"a batch has at most {BATCH_LIMIT} jobs, this one has {len(items)}")
-    specs = [spec async for spec in _decode(items, clock)]
+    if len(raw) <= SMALL_BYTES:
+        specs = list(_specs(raw, media))
+    else:
+        specs = await aside.collect(_specs(raw, media))
+    del raw
     done = await service_of(request).create_many(tenant_of(request), specs, await idempotency_key(request))
-    return answers.json([_answer(item) for item in done])
+    if len(done) <= FEW:
+        return answers.json([_answer(item) for item in done])
+    return answers.json(await aside.collect(_answer(item) for item in done))
 
 
-def _array(raw: bytes) -> list[Any]:
-    """The items, still as text: whatever is wrong inside one stays inside it."""
+def _specs(raw: bytes, media: str) -> Iterator[JobSpec | OnTheDotError]:
+    """Whatever is wrong inside an item stays inside it."""
+    items = line_items(raw) if media in NDJSON_MEDIA else _array(raw)
+    for place, item in enumerate(items):
+        if place == BATCH_LIMIT:
+            raise TooLarge(f"a batch has at most {BATCH_LIMIT} jobs, this one has more")
+        try:
+            yield decode_large(item, JobSpec)
+        except (Invalid, Unreadable, TooLarge) as error:
+            yield error
+
+
+def _array(raw: bytes) -> Iterator[bytes]:
+    accepted = "a list of jobs, or one job per line as application/x-ndjson"
+    if len(raw) > SMALL_BYTES:
+        if raw[:WINDOW].lstrip()[:1] in (b"{", b'"'):
+            refuse_depth(raw)
+            raise Invalid.one("$", "not a list", accepted=accepted)
+        ends: list[int] = []
+        yield from array_items(raw, 0, ends.append)
+        after_list(raw, ends[0])
+        return
     try:
-        return msgspec.json.decode(raw, type=list[msgspec.Raw])
+        yield from map(bytes, msgspec.json.decode(raw, type=list[msgspec.Raw]))
     except msgspec.ValidationError:
         decode_json(raw, Any)  # no JSON at all is another mistake than no list
-        accepted = "a list of jobs, or one job per line as application/x-ndjson"
         raise Invalid.one("$", "not a list", accepted=accepted) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Unreadable(f"the body is not valid JSON: {error}") from None
 
 
-def _lines(raw: bytes) -> list[Any]:
-    return [line for line in raw.split(b"\n") if line.strip()]
-
-
-async def _decode(items: list[Any], clock: Clock) -> AsyncIterator[JobSpec | OnTheDotError]:
-    for place, item in enumerate(items):
-        try:
-            yield decode_json(item, JobSpec)
-        except (Invalid, Unreadable) as error:
-            yield error
-        if place % BREATH == 0:
-            await clock.sleep(0)
-
-
 def _answer(done: JobView | OnTheDotError) -> BatchAnswer:
     if isinstance(done, OnTheDotError):
-        return BatchAnswer(**fields_of(done))
+        fields = fields_of(done)
+        fields["errors"] = fields.get("errors", [])[:NAMED_MOST]
+        return BatchAnswer(**fields)
     return BatchAnswer(status=201, id=done.id, key=done.key)
 
 

@@ -6,15 +6,26 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from onthedot.api.asker import asked_again
-from onthedot.api.context import context_of
+from onthedot.api.context import context_of, service_of
 from onthedot.api.operations import Operation, Req, operation_of
 from onthedot.api.problems import HttpProblem
 from onthedot.api.whole import Whole
 from onthedot.errors import Invalid, TooLarge, Unreadable
 from onthedot.model.decoding import decode_json
+from onthedot.model.portions import check_values
 from onthedot.model.struct import Strict
+from onthedot.service.aside import SMALL_BYTES
 
-__all__ = ["NDJSON_MEDIA", "Nothing", "media_of", "read_body", "read_json", "read_optional_json", "sent_with"]
+__all__ = [
+    "NDJSON_MEDIA",
+    "Nothing",
+    "decode_large",
+    "media_of",
+    "read_body",
+    "read_json",
+    "read_optional_json",
+    "sent_with",
+]
 
 T = TypeVar("T")
 READ_SECONDS = 30.0
@@ -30,12 +41,24 @@ class Nothing(Strict, frozen=True):
 
 
 async def read_json(request: Req | Whole, kind: type[T]) -> T:
-    return decode_json(await read_body(request), kind)
+    return await _decoded(request, await read_body(request), kind)
 
 
 async def read_optional_json(request: Req, kind: type[T]) -> T:
     """The same, but no body at all means `{}`."""
-    return decode_json(await read_body(request) or b"{}", kind)
+    return await _decoded(request, await read_body(request) or b"{}", kind)
+
+
+async def _decoded(request: Req | Whole, raw: bytes, kind: type[T]) -> T:
+    """A large one beside the loop."""
+    if isinstance(request, Whole) or len(raw) <= SMALL_BYTES:
+        return decode_json(raw, kind)
+    return await service_of(request).aside.run(decode_large, raw, kind)
+
+
+def decode_large(raw: bytes, kind: type[T]) -> T:
+    check_values(raw)
+    return decode_json(raw, kind)
 
 
 async def read_body(request: Req | Whole) -> bytes:

@@ -14,6 +14,7 @@ from typing import Any
 from onthedot.api.edge import header_lines
 from onthedot.api.express import Express, Stop
 from onthedot.api.guarded import GuardedProtocol
+from onthedot.service.aside import SMALL_BYTES
 
 __all__ = ["ApiProtocol"]
 
@@ -67,6 +68,8 @@ class ApiProtocol(GuardedProtocol):
             self._parts.append(part)
 
     def message_complete(self) -> None:
+        if self._stop is not None and sum(map(len, self._parts)) > SMALL_BYTES:
+            self._take_the_long_way()
         if self._stop is None:
             super().message_complete()
         else:

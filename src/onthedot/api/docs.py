@@ -13,6 +13,7 @@ from litestar.response.base import ASGIResponse
 from markupsafe import Markup, escape
 
 from onthedot.api import answers
+from onthedot.api.context import service_of
 from onthedot.api.operations import Req, operation
 from onthedot.model.decoding import encode_json
 
@@ -26,7 +27,7 @@ async def openapi_json(request: Req) -> ASGIResponse:
     """The OpenAPI 3.1 document."""
     state = request.app.state
     if "openapi_text" not in state:
-        state["openapi_text"] = encode_json(state["openapi"]())
+        state["openapi_text"] = await service_of(request).aside.run(lambda: encode_json(state["openapi"]()))
     return answers.Json(state["openapi_text"], 200, None)
 
 
@@ -35,7 +36,8 @@ async def docs(request: Req) -> ASGIResponse:
     """The same for people."""
     state = request.app.state
     if "docs" not in state:
-        state["docs"] = render(state["openapi"]()).encode()  # one text for all who read it, however slowly
+        made = await service_of(request).aside.run(lambda: render(state["openapi"]()))
+        state["docs"] = made.encode()  # one text for all who read it, however slowly
     return answers.html(state["docs"])
 
 

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Annotated, Any
 
 import msgspec
 from litestar.response.base import ASGIResponse
 
 from onthedot.api import answers
-from onthedot.api.batch import BREATH
-from onthedot.api.bodies import read_json
-from onthedot.api.context import context_of, service_of, tenant_of
+from onthedot.api.bodies import read_body
+from onthedot.api.context import service_of, tenant_of
 from onthedot.api.idempotency import idempotency_key
 from onthedot.api.operations import MIB, Req, operation
-from onthedot.clock import Clock
-from onthedot.errors import FieldProblem, Invalid
-from onthedot.model.decoding import convert
+from onthedot.errors import FieldProblem, Invalid, TooLarge, Unreadable
+from onthedot.model.decoding import convert, decode_json
 from onthedot.model.job import JobSpec
+from onthedot.model.portions import check_values, object_parts
 from onthedot.model.struct import Strict
+from onthedot.service.aside import SMALL_BYTES, Aside
 from onthedot.store import SyncReport
 
 __all__ = ["routes"]
 
 NAMED_MOST = 100  # problems that one answer names
+MOST_JOBS = 10_000
 
 
 class Sync(Strict, frozen=True, kw_only=True):
@@ -35,7 +38,7 @@ class Sync(Strict, frozen=True, kw_only=True):
     """
 
     source: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-    jobs: Annotated[list[JobSpec], msgspec.Meta(max_length=10_000)]
+    jobs: Annotated[list[JobSpec], msgspec.Meta(max_length=MOST_JOBS)]
     prune: bool = False
     dry_run: bool = False
     adopt: bool = False
@@ -47,7 +50,7 @@ class _Envelope(Strict, frozen=True, kw_only=True):
     """The same with its jobs still undecoded."""
 
     source: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-    jobs: Annotated[list[Any], msgspec.Meta(max_length=10_000)]
+    jobs: Annotated[list[Any], msgspec.Meta(max_length=MOST_JOBS)]
     prune: bool = False
     dry_run: bool = False
     adopt: bool = False
@@ -77,8 +80,15 @@ async def sync_jobs(request: Req) -> ASGIResponse:
 
     The same again changes nothing; a changed job keeps its history. One wrong job, and nothing is applied.
     """
-    asked = await read_json(request, _Envelope)
-    specs = await _decode(asked.jobs, context_of(request).clock)
+    raw, aside = await read_body(request), service_of(request).aside
+    if len(raw) <= SMALL_BYTES:
+        asked = decode_json(raw, _Envelope)
+        specs = list(_specs(asked.jobs))
+    else:
+        asked, items = await _taken_apart(raw, aside)
+        specs = await aside.collect(_specs(items))
+        del items
+    del raw
     report = await service_of(request).sync(
         tenant_of(request),
         asked.source,
@@ -93,22 +103,38 @@ async def sync_jobs(request: Req) -> ASGIResponse:
     return answers.json(report)
 
 
-async def _decode(items: list[Any], clock: Clock) -> list[JobSpec]:
-    """One by one, with a look at the rest of the world in between: 10,000 wrong jobs held the loop for seconds."""
-    specs: list[JobSpec] = []
+async def _taken_apart(raw: bytes, aside: Aside) -> tuple[_Envelope, list[bytes]]:
+    """What stands beside the jobs, and each of them as it is written."""
+    parts = await aside.collect(islice(object_parts(raw, b'"jobs"'), MOST_JOBS + 10))
+    items = [value for name, value in parts if name is None]
+    if len(items) > MOST_JOBS:
+        raise TooLarge(f"a sync has at most {MOST_JOBS} jobs, this one has more")
+    fields = [name + b":" + value for name, value in parts if name is not None]
+    return decode_json(b"{" + b",".join(fields) + b"}", _Envelope), items
+
+
+def _specs(items: Iterable[Any]) -> Iterator[JobSpec]:
+    """As written, or decoded already. Stops when there are enough problems to name."""
     problems: list[FieldProblem] = []
     for place, item in enumerate(items):
         try:
-            specs.append(convert(item, JobSpec, path=f"jobs[{place}]"))
+            loose = item
+            if isinstance(item, bytes):
+                check_values(item)
+                loose = msgspec.json.decode(item)
+            spec = convert(loose, JobSpec, path=f"jobs[{place}]")
+            if not problems:
+                yield spec
         except Invalid as invalid:
             problems.extend(invalid.problems)
+        except TooLarge as error:
+            problems.append(FieldProblem(path=f"jobs[{place}]", message=str(error), accepted="a smaller job"))
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise Unreadable(f"the body is not valid JSON: {error} (in jobs[{place}])") from None
         if len(problems) >= NAMED_MOST:
             break
-        if place % BREATH == 0:
-            await clock.sleep(0)
     if problems:
         raise Invalid(problems[:NAMED_MOST])
-    return specs
 
 
 routes = [sync_jobs]

@@ -23,6 +23,7 @@ from onthedot.jobsfile.reading import loose
 from onthedot.jobsfile.short_form import WRITTEN_AS, from_short_form, is_short_form
 from onthedot.model.checks import check_spec
 from onthedot.model.decoding import convert
+from onthedot.model.hazards import MOST_PROBLEMS
 from onthedot.model.job import JobSpec
 from onthedot.model.target import FunctionTarget
 from onthedot.settings import EXTENSIONS, CommandSetting, read_commands
@@ -33,6 +34,7 @@ __all__ = ["JobsFile", "parse_jobs", "read_jobs_file"]
 TOP_LEVEL = ("jobs", "commands", "source")
 LONGEST_SOURCE = 200
 LONGEST_ORIGIN = 1000
+MOST_BYTES = 16 * 2**20
 
 
 class JobsFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +83,8 @@ def read_jobs_file(
         accepted = ", ".join(f".{name}" for name in extensions)
         raise Unreadable(f"{path}: a jobs file ends in one of {accepted} (setting SUPPORTED_EXTENSIONS)")
     try:
+        if path.stat().st_size > MOST_BYTES:
+            raise Unreadable(f"{path}: a jobs file has at most {MOST_BYTES // 2**20} MiB")
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise Unreadable(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
@@ -98,7 +102,11 @@ def parse_jobs(
     alone = single and isinstance(document, dict) and "jobs" not in document
     items = [document] if alone else _items(document, problems)
     places = [""] if alone else [f"jobs[{place}]" for place in range(len(items))]
-    specs = [_spec(item, place, problems, keyed=not single) for item, place in zip(items, places, strict=True)]
+    specs: list[JobSpec | None] = []
+    for item, place in zip(items, places, strict=True):
+        specs.append(_spec(item, place, problems, keyed=not single))
+        if len(problems) > MOST_PROBLEMS:
+            break
     short = frozenset(place for place, item in enumerate(items) if is_short_form(item))
     problems.extend(_repeated(items))
     commands = {} if alone else _commands(document, problems)
@@ -218,11 +226,13 @@ def _located(problems: Sequence[FieldProblem], name: str, text: str, extension: 
     for path, number in lines_of(text, extension):
         lines.setdefault(path, number)
     found = []
-    for problem in problems:
+    for problem in problems[:MOST_PROBLEMS]:
         path = _as_written(problem.path, short)
         line = line_of(path, lines) or line_of(path.removeprefix("jobs"), lines)  # the latter for a list alone
         place = name if line is None else f"{name}:{line}"
         found.append(msgspec.structs.replace(problem, path=f"{place}: {path}"))
+    if len(problems) > MOST_PROBLEMS:
+        found.append(FieldProblem(path=name, message=f"has more mistakes: these are the first {MOST_PROBLEMS}"))
     return Invalid(found)
 
 

@@ -88,7 +88,7 @@ def _json(text: str) -> Iterator[Entry]:
 
 
 def _yaml(text: str) -> Iterator[Entry]:
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    root = yaml.compose(text, Loader=yaml.SafeLoader)  # that its aliases are few was seen when it was read
     if root is not None:
         yield from _yaml_node(root, "", frozenset())
 

@@ -15,6 +15,9 @@ from onthedot.errors import Unreadable
 __all__ = ["loose"]
 
 
+MOST_VALUES = 1_000_000
+
+
 class _Loader(yaml.SafeLoader):
     """YAML without its dates: `2022-11-21` stays the text it is in JSON."""
 
@@ -32,7 +35,7 @@ def loose(text: str, extension: str, name: str) -> Any:
             return msgspec.json.decode(text)
         if extension == "toml":
             return _dates_as_text(tomllib.loads(text))
-        return yaml.load(text, Loader=_Loader)  # noqa: S506  # a SafeLoader
+        return _yaml(text)
     except msgspec.DecodeError as error:
         raise Unreadable(f"{name}{_json_line(text)}: not valid JSON: {error}") from None
     except tomllib.TOMLDecodeError as error:
@@ -43,6 +46,35 @@ def loose(text: str, extension: str, name: str) -> Any:
         raise Unreadable(f"{name}{where}: not valid YAML: {error.problem or error.context}") from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise Unreadable(f"{name}: can't be read: {error}") from None
+
+
+def _yaml(text: str) -> Any:
+    """An alias may name what is full of aliases itself: nine lines can mean a billion values."""
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        if _written_out(node, {}, frozenset()) > MOST_VALUES:
+            raise ValueError(f"with its aliases written out it has more than {MOST_VALUES} values")
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _written_out(node: yaml.Node, known: dict[int, int], above: frozenset[int]) -> int:
+    """How many values it is, each alias counted as what it stands for."""
+    if id(node) in above:
+        raise ValueError(f"line {node.start_mark.line + 1}: an alias stands inside what it names")
+    if id(node) not in known:
+        below = above | {id(node)} if not isinstance(node, yaml.ScalarNode) else above
+        inner: list[yaml.Node] = []
+        if isinstance(node, yaml.MappingNode):
+            inner = [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            inner = node.value
+        known[id(node)] = 1 + sum(_written_out(part, known, below) for part in inner)
+    return known[id(node)]
 
 
 def _json_line(text: str) -> str:

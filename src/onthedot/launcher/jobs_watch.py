@@ -57,7 +57,7 @@ class JobsWatch:
     async def load(self) -> None:
         """A bad file changes nothing and is said: what ran before goes on."""
         try:
-            jobs = read_jobs_file(self._path, self._extensions, source=self._source)
+            jobs = await asyncio.to_thread(read_jobs_file, self._path, self._extensions, source=self._source)
             report = await self._apply(jobs)
         except StoreUnavailable as error:
             self._seen = None  # look again until it is applied

@@ -79,7 +79,9 @@ async def serve(
     routes = []
     if "api" in settings.roles:
         from onthedot.web import routes as pages
+        from onthedot.web.templating import prepare
 
+        prepare()
         routes = [*pages]
         listener = listener or listening(settings.host, settings.port)
         settings = msgspec.structs.replace(settings, port=listener.getsockname()[1])  # 0: whichever was free

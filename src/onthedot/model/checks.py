@@ -141,7 +141,7 @@ def _header(name: str, value: str, seen: set[str]) -> Iterator[FieldProblem]:
     elif name.lower() in seen:
         yield FieldProblem(path=path, message="is there twice, in another case", accepted="each header once")
     seen.add(name.lower())
-    if _CONTROL.search(value) or len(value) > MAX_HEADER_VALUE:
+    if len(value) > MAX_HEADER_VALUE or _CONTROL.search(value):
         accepted = f"one line of at most {MAX_HEADER_VALUE} characters"
         given = MASK if is_secret_name(name) else value[:200]
         yield FieldProblem(path=path, message="not a header value", given=given, accepted=accepted)

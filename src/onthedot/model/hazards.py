@@ -9,7 +9,7 @@ from typing import Any
 
 from onthedot.errors import FieldProblem
 
-__all__ = ["MAX_DEPTH", "child", "hazards"]
+__all__ = ["MAX_DEPTH", "MOST_PROBLEMS", "child", "hazards"]
 
 MAX_DEPTH = 50
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from onthedot.errors import FieldProblem
 from onthedot.model.accepted import accepted, basic, known_names, members
 from onthedot.model.duration import Duration
-from onthedot.model.hazards import child
+from onthedot.model.hazards import MOST_PROBLEMS, child
 from onthedot.model.target import NOT_BUILT, TARGET_TYPES
 
 __all__ = ["brief", "dec_hook", "mistakes"]
@@ -54,6 +55,8 @@ def _fields(value: dict[str, Any], structs: list[type[msgspec.Struct]], path: st
     fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
     found: list[FieldProblem] = []
     for name, item in value.items():
+        if len(found) >= MOST_PROBLEMS:
+            return found
         if name in fields:
             found += mistakes(item, fields[name].type, child(path, name))
         elif name != tag_field:
@@ -68,16 +71,20 @@ def _fields(value: dict[str, Any], structs: list[type[msgspec.Struct]], path: st
     return found
 
 
+def _first(problems: Iterator[FieldProblem]) -> list[FieldProblem]:
+    return list(islice(problems, MOST_PROBLEMS))
+
+
 def _items(value: Any, kind: Any, path: str) -> list[FieldProblem]:
     """The members of a list, or of an object that is a map."""
     for member in members(kind):
         plain = basic(member)
         if isinstance(value, list) and get_origin(plain) is list:
             (wanted,) = get_args(plain)
-            return [p for index, item in enumerate(value) for p in mistakes(item, wanted, f"{path}[{index}]")]
+            return _first(p for index, item in enumerate(value) for p in mistakes(item, wanted, f"{path}[{index}]"))
         if isinstance(value, dict) and get_origin(plain) is dict:
             _, wanted = get_args(plain)
-            return [p for name, item in value.items() for p in mistakes(item, wanted, child(path, name))]
+            return _first(p for name, item in value.items() for p in mistakes(item, wanted, child(path, name)))
     return []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -13,6 +13,7 @@ import msgspec
 from onthedot.errors import FieldProblem, Invalid, OnTheDotError, TooLarge
 from onthedot.model.decoding import convert, to_builtins
 from onthedot.model.duration import SECOND, Duration
+from onthedot.model.hazards import MOST_PROBLEMS
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.policy import Policy
 from onthedot.model.target import WebhookTarget
@@ -31,7 +32,7 @@ from onthedot.timing import plain_delay
 __all__ = ["BATCH_LIMIT", "Answered", "JobVerbs"]
 
 BATCH_LIMIT = 5000
-BREATH = 32
+FEW = 20  # jobs that are checked right away
 """Checks between two breaths: one or two milliseconds, in which nothing fires. (200 were 6 ms.)"""
 Answered = Callable[[JobView | OnTheDotError], None]
 _log = logging.getLogger("onthedot.service")
@@ -128,24 +129,21 @@ class JobVerbs(Wired):
     ) -> tuple[list[JobView | OnTheDotError | None], dict[int, JobSpec]]:
         """Objections by place, and the specs that have none, settled. The same object again is not checked again."""
         now = await self.time.now()
-        answers: list[JobView | OnTheDotError | None] = []
-        good: dict[int, JobSpec] = {}
+        checks = self._checks(tenant, specs, now)
+        checked = list(checks) if len(specs) <= FEW else await self.aside.collect(checks)
+        answers: list[JobView | OnTheDotError | None] = [objection for objection, _ in checked]
+        return answers, {place: settled for place, (_, settled) in enumerate(checked) if settled is not None}
+
+    def _checks(
+        self, tenant: int, specs: Sequence[JobSpec | OnTheDotError], now: int
+    ) -> Iterator[tuple[OnTheDotError | None, JobSpec | None]]:
         before: object = None
         objection, settled = None, None
-        for place, spec in enumerate(specs):
+        for spec in specs:
             if spec is not before:
                 objection, before = self._objection(tenant, spec, now), spec
                 settled = self._settled(spec) if objection is None and isinstance(spec, JobSpec) else None
-                await self._breathe(place)
-            answers.append(objection)
-            if settled is not None:
-                good[place] = settled
-        return answers, good
-
-    async def _breathe(self, done: int) -> None:
-        """The node's beat may share this loop: it must not wait for thousands of checks."""
-        if done % BREATH == 0:
-            await self.clock.sleep(0)
+            yield objection, settled
 
     def _objection(self, tenant: int, spec: JobSpec | OnTheDotError, now: int) -> OnTheDotError | None:
         if isinstance(spec, OnTheDotError):
@@ -226,20 +224,9 @@ class JobVerbs(Wired):
         `file`: which one it is, where the source is only its name. From a database that several may share, only what
         was loaded from this very file is removed then; `kept` in the report says what was not."""
         file = None if self.settings.is_sqlite else file
-        problems: list[FieldProblem] = []
         now = await self.time.now()
-        for place, spec in enumerate(specs):
-            try:
-                # whether an `at` is past is judged by the store's sync, which alone knows if the schedule is new
-                gather(
-                    partial(check_job, spec, self.targets, tenant=tenant, now=now, before=spec), path=f"jobs[{place}]"
-                )
-            except Invalid as invalid:
-                problems.extend(invalid.problems)
-            await self._breathe(place)
-        if problems:
-            raise Invalid(problems)
-        settled = [self._settled(spec) for spec in specs]
+        checks = self._file_checks(tenant, specs, now)
+        settled = list(checks) if len(specs) <= FEW else await self.aside.collect(checks)
         more = () if others == "refuse" and former is None and file is None else (others, former, file)
         repeat = idempotency("sync", idempotency_key, source, body=(specs, prune, dry_run, *more))
         report = await self.store.sync_jobs(
@@ -258,6 +245,22 @@ class JobVerbs(Wired):
             await self.hint_now()
             await self.hint_orders()
         return report
+
+    def _file_checks(self, tenant: int, specs: Sequence[JobSpec], now: int) -> Iterator[JobSpec]:
+        """Settled; Invalid with the first hundred problems if there are any."""
+        problems: list[FieldProblem] = []
+        for place, spec in enumerate(specs):
+            try:
+                # whether an `at` is past is judged by the store's sync, which alone knows if the schedule is new
+                check = partial(check_job, spec, self.targets, tenant=tenant, now=now, before=spec)
+                gather(check, path=f"jobs[{place}]")
+            except Invalid as invalid:
+                problems.extend(invalid.problems)
+                if len(problems) >= MOST_PROBLEMS:
+                    break
+            yield self._settled(spec)
+        if problems:
+            raise Invalid(problems[:MOST_PROBLEMS])
 
     async def _update(
         self, tenant: int, job_id: int, change: Callable[[JobSpec], JobSpec], if_match: int | None

@@ -17,6 +17,7 @@ from onthedot.timing import check_schedule, compile_schedule, describe, remarks
 __all__ = ["PreviewVerbs", "preview_schedule"]
 
 MOST = 1000
+FEW = 5  # found while the loop waits: some milliseconds, whatever the schedule says
 NEAREST = 50
 """Runs before an instant among which the range row that covers it is looked for: those by hand may lie between."""
 
@@ -48,7 +49,10 @@ def preview_schedule(schedule: Schedule, *, now: int, after: str | None = None, 
 
 class PreviewVerbs(Wired):
     async def preview(self, schedule: Schedule, after: str | None = None, count: int = 10) -> Preview:
-        return preview_schedule(schedule, now=await self.time.now(), after=after, count=count)
+        now = await self.time.now()
+        if count <= FEW:
+            return preview_schedule(schedule, now=now, after=after, count=count)
+        return await self.aside.run(preview_schedule, schedule, now=now, after=after, count=count)
 
     async def explain(self, tenant: int, job_id: int, at: str) -> Explanation:
         """Why the job fired, did not fire, or will fire at `at`."""

@@ -17,3 +17,4 @@ class Service(TimerVerbs, RunVerbs, PreviewVerbs, KeyVerbs, ClusterVerbs):
     async def close(self) -> None:
         """Wait for creates that are being written: what was accepted gets its answer."""
         await self.creates.drain()
+        self.aside.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from onthedot.clock import Clock
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
+from onthedot.service.aside import Aside
 from onthedot.service.checking import TargetRules
 from onthedot.service.database_time import DatabaseTime
 from onthedot.service.group import CreateGroup
@@ -22,6 +23,7 @@ class Wired:
         self.settings = settings
         self.time = DatabaseTime(store.now, clock)
         self.creates = CreateGroup(store.create_jobs)
+        self.aside = Aside()
 
         self.unhinted = 2 * settings.poll_interval + settings.lookahead
         """What is due later than this is found by every node in time without a hint: a poll gap is randomised up to

@@ -20,7 +20,10 @@ from onthedot.store.records import spec_columns, view_of
 from onthedot.store.runs_of_verbs import JOB_ID, cursor_row
 from onthedot.timing import check_schedule
 
-__all__ = ["Fresh", "NewJob", "insert_fresh", "key_taken", "past", "plan_all", "prepare", "views_of"]
+__all__ = ["Fresh", "NewJob", "insert_fresh", "key_taken", "past", "plan_all", "plan_in_breaths", "prepare", "views_of"]
+
+
+BREATH = 16  # jobs between two breaths: a schedule may take a millisecond to compute
 
 
 class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -84,7 +87,19 @@ def past(job: Fresh, now: int) -> Invalid | None:
 
 async def prepare(tx: Transaction, items: Sequence[NewJob], now: int) -> list[Fresh | OnTheDotError]:
     """Ids and first slots. An item whose schedule can't be computed gets its error, the others go on."""
-    return plan_all(items, await take_job_ids(tx, len(items)), now)
+    return await plan_in_breaths(tx, items, await take_job_ids(tx, len(items)), now)
+
+
+async def plan_in_breaths(
+    tx: Transaction, items: Sequence[NewJob], ids: Sequence[int], now: int
+) -> list[Fresh | OnTheDotError]:
+    planned: list[Fresh | OnTheDotError] = []
+    for start in range(0, len(items), BREATH):
+        if start:
+            await tx.breathe()
+        part = slice(start, start + BREATH)
+        planned += plan_all(items[part], ids[part], now)
+    return planned
 
 
 def plan_all(items: Sequence[NewJob], ids: Sequence[int], now: int) -> list[Fresh | OnTheDotError]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from onthedot.errors import Conflict, OnTheDotError
 from onthedot.model.job import JobView
-from onthedot.store.creating import Fresh, NewJob, insert_fresh, key_taken, past, plan_all, views_of
+from onthedot.store.creating import Fresh, NewJob, insert_fresh, key_taken, past, plan_in_breaths, views_of
 from onthedot.store.driver import Transaction
 from onthedot.store.idempotency import claim_keys, mismatch, release_keys
 from onthedot.store.numbers import open_group
@@ -25,7 +25,7 @@ async def create_group(tx: Transaction, items: Sequence[NewJob]) -> list[Answer]
     now, ids = await open_group(tx, len(items))
     answers: dict[int, Answer] = {}
     fresh: dict[int, Fresh] = {}
-    for place, planned in enumerate(plan_all(items, ids, now)):
+    for place, planned in enumerate(await plan_in_breaths(tx, items, ids, now)):
         if (gone := items[place].abandoned(now)) is not None:
             answers[place] = gone
         elif not isinstance(planned, Fresh):

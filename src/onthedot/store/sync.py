@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from onthedot.errors import Conflict, FieldProblem, Invalid, OnTheDotError
+from onthedot.model.hazards import MOST_PROBLEMS
 from onthedot.model.job import JobSpec
 from onthedot.model.secrets import mask_problems
 from onthedot.model.sync import SyncReport
@@ -30,6 +31,10 @@ __all__ = ["JobSync", "Others"]
 
 Others = Literal["refuse", "leave", "adopt"]
 """What becomes of jobs that have one of our keys and are not ours."""
+
+
+BREATH = 8  # jobs between two breaths
+PORTION = 200  # jobs written by one statement
 
 
 class _Plan(msgspec.Struct, kw_only=True):
@@ -102,6 +107,8 @@ def _check_keys(specs: Sequence[JobSpec]) -> None:
         elif spec.key in seen:
             problems.append(FieldProblem(path=path, message="used twice", given=spec.key, accepted="a key of its own"))
         seen.add(spec.key)
+        if len(problems) == MOST_PROBLEMS:
+            break
     if problems:
         raise Invalid(problems)
 
@@ -117,12 +124,17 @@ async def _compare(
     file: str | None,
 ) -> _Plan:
     ours = {row["key"]: row for row in await tx.rows("jobs_of_source", tenant, source)}
-    plan, now, problems = _Plan(), await tx.now(), []
+    plan, now = _Plan(), await tx.now()
+    problems: list[FieldProblem] = []
     there = {
         **ours,
         **await _of_others(tx, tenant, [spec.key for spec in specs if spec.key not in ours], plan, others, former),
     }
     for place, spec in enumerate(specs):
+        if place % BREATH == 0:
+            await tx.breathe()
+        if len(problems) >= MOST_PROBLEMS:
+            break
         if spec.key in plan.held:
             continue
         row = there.get(spec.key)
@@ -138,7 +150,7 @@ async def _compare(
             except Invalid as invalid:
                 problems += _placed(place, invalid.problems)
     if problems:
-        raise Invalid(problems)
+        raise Invalid(problems[:MOST_PROBLEMS])
     wanted = {spec.key for spec in specs}
     for key, row in ours.items():
         if key in wanted:
@@ -229,11 +241,13 @@ async def _apply(tx: Transaction, tenant: int, source: str, plan: _Plan) -> None
 
 async def _create(tx: Transaction, tenant: int, source: str, specs: Sequence[JobSpec]) -> None:
     now = await tx.now()
-    items = [NewJob(tenant=tenant, spec=spec, source=source) for spec in specs]
-    fresh: list[Fresh] = []
-    for planned in await prepare(tx, items, now):
-        if isinstance(planned, OnTheDotError):
-            raise planned
-        fresh.append(planned)
-    for refusal in (await insert_fresh(tx, fresh, now)).values():
-        raise refusal
+    for start in range(0, len(specs), PORTION):
+        items = [NewJob(tenant=tenant, spec=spec, source=source) for spec in specs[start : start + PORTION]]
+        fresh: list[Fresh] = []
+        for planned in await prepare(tx, items, now):
+            if isinstance(planned, OnTheDotError):
+                raise planned
+            fresh.append(planned)
+        for refusal in (await insert_fresh(tx, fresh, now)).values():
+            raise refusal
+        await tx.breathe()

@@ -18,6 +18,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # a time of birth be
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _LATENESS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600)
 _DURATION = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200)
+_HELD = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _STATUSES = ("DONE", "FAILED", "CANCELLED")
 _SKIP_REASONS = ("coalesced", "overlap", "late", "paused", "excluded", "deleted")
 
@@ -67,6 +68,12 @@ class Metrics:
         )
         self.duration = Histogram(
             "onthedot_run_duration_seconds", "How long runs took", buckets=_DURATION, registry=registry
+        )
+        self.loop_held = Histogram(
+            "onthedot_loop_held_seconds",
+            "How long something held the loop, where that was more than a millisecond",
+            buckets=_HELD,
+            registry=registry,
         )
         self.requests = RequestCounts()
         registry.register(self.requests)

@@ -23,7 +23,7 @@ from functools import lru_cache
 
 from onthedot.errors import Invalid
 from onthedot.model.duration import DAY, SECOND
-from onthedot.timing.cron_text import parse_cron, uses_hash
+from onthedot.timing.cron_text import MAX_LENGTH, parse_cron, uses_hash
 from onthedot.timing.timetable import COUNT_LIMIT, within
 from onthedot.timing.walls import Walls
 from onthedot.timing.zones import EARLIEST, LATEST, Stretch, stretch_at
@@ -123,4 +123,4 @@ def _cached(text: str, zone: str, seed: str) -> CronTimetable:
 
 def cron_timetable(text: str, zone: str, seed: str = "") -> CronTimetable:
     """Compiled once for all jobs that say the same; the seed tells them apart only where `H` asks for it."""
-    return _cached(text, zone, seed if uses_hash(text) else "")
+    return _cached(text, zone, seed if len(text) <= MAX_LENGTH and uses_hash(text) else "")

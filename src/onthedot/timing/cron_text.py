@@ -19,7 +19,7 @@ from cronsim import CronSim, CronSimError
 
 from onthedot.errors import FieldProblem, Invalid
 
-__all__ = ["ACCEPTED_CRON", "FIELD_NAMES", "long_steps", "parse_cron", "spread", "uses_hash"]
+__all__ = ["ACCEPTED_CRON", "FIELD_NAMES", "MAX_LENGTH", "long_steps", "parse_cron", "spread", "uses_hash"]
 
 ACCEPTED_CRON = (
     '5 fields "minute hour day-of-month month day-of-week", 6 with seconds first, '

@@ -17,6 +17,7 @@ from onthedot.timing.zones import EARLIEST, LATEST, Stretch, is_dst_change, stre
 __all__ = ["remarks"]
 
 _MOST_CHANGES = 10
+_FAR = 30 * 366 * DAY  # nobody plans further ahead, and each year takes a millisecond to look at
 _CYCLES = ((60, "second", "minute"), (60, "minute", "hour"), (24, "hour", "day"))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -79,7 +80,7 @@ def _changes(zone: str, fires: Sequence[int]) -> Iterator[Stretch]:
     if not fires:
         return
     stretch = stretch_at(zone, max(EARLIEST, fires[0]))
-    end, seen = min(fires[-1] + DAY, LATEST - 1), 0
+    end, seen = min(fires[-1] + DAY, fires[0] + _FAR, LATEST - 1), 0
     while seen < _MOST_CHANGES:
         if stretch.before != stretch.offset and stretch.start > fires[0] - DAY:
             seen += 1

@@ -1,0 +1,1 @@
+"""Requests that mean harm, and how long each of them held the loop of a real server."""
