@@ -104,3 +104,30 @@ async def test_what_must_not_be_repeated_is_waited_for(store: Store):
         return True
 
     assert await store.driver.at_once(slow)
+
+
+async def test_the_second_host_is_found_within_a_lease_when_the_first_goes_silent(
+    door: Door, postgres_url: str, postgres_server: PostgresServer
+):
+    """In the middle of the work, not only at the start: connections that were good hang, and so do new ones there."""
+    port = await door.serve()
+    ours = f"127.0.0.1:{postgres_server.port}"
+    store = await open_store(postgres_url.replace(ours, f"127.0.0.1:{port},{ours}"))
+    try:
+        await store.driver.alone("now", repeatable=True)
+        door.silence("up")
+        began = time.monotonic()
+        while True:
+            try:
+                await store.driver.alone("now", repeatable=True)
+            except StoreUnavailable:
+                assert time.monotonic() - began < 5
+                continue
+            break
+        assert time.monotonic() - began < 5
+        began = time.monotonic()
+        await asyncio.gather(*(store.now() for _ in range(8)))
+        assert time.monotonic() - began < PATIENCE, "the one that answered is asked first from now on"
+    finally:
+        door.heal()
+        await store.close()

@@ -203,6 +203,30 @@ def _child(path: Path, *, fork: bool = False) -> subprocess.Popen[str]:
     return child
 
 
+async def test_a_log_that_a_crash_left_behind_is_no_loss(path: Path) -> None:
+    """The file was removed and its log was not: SQLite removes that, and we take the new one for ours."""
+    path.with_name("otd.db-wal").write_bytes(b"x" * 5000)
+    store = await open_store(f"sqlite:///{path}")
+    await create(store, key="a")
+    await store.close()
+
+
+async def test_a_second_opening_drops_no_lock_of_the_first(path: Path) -> None:
+    """Closing any descriptor of the file drops this process's record locks on it: another program could then remove the
+    log that is in use."""
+    store = await open_store(f"sqlite:///{path}")
+    for name in ("link", "hard"):
+        other = path.with_name(name)
+        other.symlink_to(path) if name == "link" else other.hardlink_to(path)
+        with pytest.raises(StoreInUse):
+            await open_store(f"sqlite:///{other}")
+    looking = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM jobs').fetchone()"
+    subprocess.run([sys.executable, "-c", looking, str(path)], check=True, capture_output=True)
+    assert path.with_name("otd.db-wal").exists(), "the last one to close removes it, and we are still there"
+    await create(store, key="a")
+    await store.close()
+
+
 class TestClearErrors:
     @pytest.mark.parametrize("url", ["mysql://x", "sqlite://", "sqlite:///", "", "onthedot.db", "postgresql"])
     async def test_no_address(self, url: str) -> None:

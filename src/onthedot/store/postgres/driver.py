@@ -21,7 +21,8 @@ from onthedot.store.postgres.connecting import Connector
 from onthedot.store.postgres.hints import CHANNEL, Listener, Notifier
 from onthedot.store.postgres.lending import Lender
 from onthedot.store.postgres.lineage import Lineage
-from onthedot.store.postgres.trouble import AWAY, forbidden, is_again, no_schema, unavailable
+from onthedot.store.postgres.room import FORBIDDEN, Room
+from onthedot.store.postgres.trouble import AWAY, is_again, unavailable
 from onthedot.store.queries import Queries
 
 __all__ = ["NOW", "PostgresDriver"]
@@ -47,8 +48,6 @@ SESSION = {
     # nodes that was half a million rows a second instead of 35,000, and half as much again of the server's CPU.
     "enable_seqscan": "off",
 }
-
-_FORBIDDEN = (asyncpg.InsufficientPrivilegeError, asyncpg.InvalidSchemaNameError)
 
 
 class PostgresTransaction:
@@ -129,6 +128,7 @@ class PostgresDriver:
         self._looked_at = 0.0
         self.queries = Queries("postgres", now, now_us=NOW_US if now is NOW else None)
         self._lender = Lender(pool, address.timeout)
+        self._room = Room(address, self.transaction)
         self._notifier = Notifier(self._send)
         self._settings = _local_settings(address)
         self._listeners: list[Listener] = []
@@ -245,8 +245,8 @@ class PostgresDriver:
             try:
                 return await attempt()
             except asyncpg.PostgresError as error:
-                if isinstance(error, _FORBIDDEN):
-                    raise await self._forbidden(error) from error
+                if isinstance(error, FORBIDDEN):
+                    raise await self._room.forbidden(error) from error
                 if not is_again(error):
                     if isinstance(error, asyncpg.UniqueViolationError):
                         raise Collision(error.constraint_name) from error
@@ -263,56 +263,17 @@ class PostgresDriver:
             async with self._lender.lend(watched=watched) as connection:
                 return await body(PostgresTransaction(connection, self.queries, self.address.timeout))
         except asyncpg.PostgresError as error:
-            if isinstance(error, _FORBIDDEN):
-                raise await self._forbidden(error) from error
+            if isinstance(error, FORBIDDEN):
+                raise await self._room.forbidden(error) from error
             if not is_again(error):
                 raise
             return await self.at_once(body, repeatable=watched)
 
     async def make_room(self) -> None:
-        """The schema that the address names, if it is not there and we may make it."""
-        if self.address.schema is None:
-            return
-        name = self.address.schema
-        async with self.transaction() as transaction:
-            if await transaction.sql("SELECT 1 FROM pg_namespace WHERE nspname = $1", name):
-                return
-        try:
-            async with self.transaction() as transaction:
-                await transaction.sql(f"CREATE SCHEMA IF NOT EXISTS {self.address.search_path}")
-        except asyncpg.InsufficientPrivilegeError as error:
-            raise no_schema(*await self._who()) from error
-        except asyncpg.UniqueViolationError:
-            pass  # another node made it at the same moment
+        await self._room.make()
 
     async def check_room(self) -> None:
-        """Raises what `migrate` would, without making anything."""
-        async with self.transaction() as transaction:
-            (row,) = await transaction.sql(
-                "SELECT n.oid IS NOT NULL AS there, coalesce(has_schema_privilege(n.oid, 'CREATE'), false) AS may,"
-                " has_database_privilege(current_database(), 'CREATE') AS may_make"
-                " FROM (SELECT coalesce($1::text, current_schema()::text)) s (name)"
-                " LEFT JOIN pg_namespace n ON n.nspname = s.name",
-                self.address.schema,
-            )
-        if self.address.schema is not None and not row["there"]:
-            if not row["may_make"]:
-                raise no_schema(*await self._who())
-        elif not row["may"]:
-            raise forbidden(PermissionError("permission denied for schema"), *await self._who())
-
-    async def _forbidden(self, error: BaseException) -> StoreError:
-        return forbidden(error, *await self._who())
-
-    async def _who(self) -> tuple[str, str, str]:
-        """Role, database, and the schema that tables are made in."""
-        async with self.transaction() as transaction:
-            (row,) = await transaction.sql(
-                "SELECT current_user::text AS role, current_database()::text AS place,"
-                " coalesce($1::text, current_schema()::text, 'public') AS schema",
-                self.address.schema,
-            )
-        return row["role"], row["place"], row["schema"]
+        await self._room.check()
 
     def listen(self, callback: Callable[[str], None]) -> Callable[[], None]:
         if self.address.pooled or not self.address.hints:

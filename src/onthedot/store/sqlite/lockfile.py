@@ -41,8 +41,7 @@ class DatabaseFile:
         self.path = database.absolute()
         self._beside = self.path.resolve()  # SQLite, too, follows links before it names what lies beside
         self._journal = self._beside.with_name(self._beside.name + "-wal")
-        self._wal: Identity | None = None
-        self._descriptor = self._note = -1
+        self._descriptor = self._wal = self._note = -1
         self.moved: str | None = None  # what has become of it
         self._refuse_ourselves()
         try:
@@ -53,7 +52,7 @@ class DatabaseFile:
         try:
             self._lock_itself()
             self._lock_name(create)
-            self.check()  # it was not replaced between our opening and our locking it
+            self._refuse_replaced()
         except BaseException:
             self._let_go()
             raise
@@ -66,6 +65,11 @@ class DatabaseFile:
                 raise StoreInUse(_in_use(self.path, f"this process ({os.getpid()})"))
         except OSError:
             pass  # not there yet
+
+    def _refuse_replaced(self) -> None:
+        """Between our opening and our locking it. (Not the log: SQLite may still remove an old one.)"""
+        if (replaced := self._look_at(self.path, self._descriptor)) is not None:
+            raise StoreMoved(replaced)
 
     def _lock_itself(self) -> None:
         if not _lock_file(self._descriptor):
@@ -104,19 +108,22 @@ class DatabaseFile:
             raise StoreMoved(self.moved)
 
     def _look(self) -> str | None:
+        found = self._look_at(self.path, self._descriptor)
+        if found is None and self._wal >= 0:
+            return self._look_at(self._journal, self._wal)
+        if found is None and self._journal.exists():
+            self._wal = os.open(self._journal, os.O_RDONLY | os.O_CLOEXEC)
+        return found
+
+    def _look_at(self, name: Path, descriptor: int) -> str | None:
+        """The name against the open file, both asked now: on some file systems the numbers of a file don't last."""
         try:
-            if _identity(self.path.stat()) != self.identity:
-                return _moved(self.path, "replaced by another file")
-            if self._wal is not None:
-                if _identity(self._journal.stat()) != self._wal:
-                    return _moved(self._journal, "replaced by another file")
-            elif self._journal.exists():
-                self._wal = _identity(self._journal.stat())
-        except FileNotFoundError as gone:
-            return _moved(Path(gone.filename), "removed or renamed")
+            same = _identity(name.stat()) == _identity(os.fstat(descriptor))
+        except FileNotFoundError:
+            return _moved(name, "removed or renamed")
         except OSError:
-            pass  # whatever it is, SQLite meets it too
-        return None
+            return None  # whatever it is, SQLite meets it too
+        return None if same else _moved(name, "replaced by another file")
 
     def close(self) -> None:
         """The lock file stays: removing it would let two processes lock two files of the same name."""
@@ -127,10 +134,10 @@ class DatabaseFile:
             self._let_go()
 
     def _let_go(self) -> None:
-        for descriptor in (self._descriptor, self._note):
+        for descriptor in (self._descriptor, self._wal, self._note):
             if descriptor >= 0:
                 os.close(descriptor)
-        self._descriptor = self._note = -1
+        self._descriptor = self._wal = self._note = -1
 
     def forget(self) -> None:
         """In a forked child: the lock is its parent's."""
