@@ -98,6 +98,7 @@ class Attack:
         await victim.ask()
         before = victim.memory()
         tasks = [asyncio.ensure_future(attacker) for attacker in attackers]
+        never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         end = time.monotonic() + seconds
         try:
             while time.monotonic() < end:
@@ -105,7 +106,7 @@ class Attack:
                 assert (await victim.ask()).startswith(b"HTTP/1.1 200"), "others are answered meanwhile"
                 report.waits.append(time.monotonic() - began)
                 report.grown = max(report.grown, victim.memory() - before)
-                await asyncio.wait(tasks, timeout=PAUSE)
+                await asyncio.wait([*tasks, never], timeout=PAUSE)
         finally:
             await self.end(tasks)
         return report

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onthedot.targets.reading import BODY_LIMIT, HEAD_LIMIT, Answer, NotHttp, Reading
+from onthedot.targets.reading import ANSWER_LIMIT, BODY_LIMIT, HEAD_LIMIT, Answer, NotHttp, Reading
 
 ANSWERS = {
     "length": (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", 200, b"abc", True),
@@ -227,3 +227,34 @@ def test_nothing_is_left_for_the_garbage_collector(raw: bytes):
         assert watch() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        b"0\r\n" + b"x-a: yyyyyyyyyyyy\r\n" * 20_000,
+        b"0\r\nx: " + b"y" * 300_000,
+        b"2;" + b"a" * 300_000,
+        b"1\r\na\r\n" * 60_000,
+    ],
+    ids=["trailers", "one trailer", "chunk extension", "small chunks"],
+)
+@pytest.mark.parametrize("size", [1000, 1 << 20])
+def test_whatever_surrounds_a_body_is_counted(endless: bytes, size: int):
+    raw = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + endless
+    reading = Reading()
+    fed = 0
+    while not reading.complete:
+        reading.feed(raw[fed : fed + size])
+        fed += size
+    assert (reading.status, reading.reusable) == (200, False)
+    assert fed <= ANSWER_LIMIT + size
+
+
+@pytest.mark.parametrize("size", [1000, 1 << 20])
+def test_greetings_without_end_are_no_answer(size: int):
+    raw = b"HTTP/1.1 103 -\r\nlink: x\r\n\r\n" * 20_000
+    reading = Reading()
+    with pytest.raises(NotHttp, match="head is longer"):
+        for start in range(0, len(raw), size):
+            reading.feed(raw[start : start + size])

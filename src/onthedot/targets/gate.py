@@ -11,7 +11,6 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 from onthedot.targets.call import Lacking
 from onthedot.targets.connection import Unanswered
 from onthedot.targets.egress import EgressRule
+from onthedot.targets.lookups import Lookups, NoAnswer
 from onthedot.targets.scarcity import NO_PORTS, lack_of, ports_are_gone
 from onthedot.targets.url import is_localhost
 
@@ -27,7 +27,6 @@ __all__ = ["EgressRefused", "Gate"]
 STAGGER = 0.25
 """Seconds until the next address of a name is tried beside one that does not answer (RFC 8305)."""
 TTL = 10.0
-_LOOKUPS = 16  # look-ups at once: slow name servers must not use up the threads that others need
 _REMEMBERED = 4096
 
 Where = tuple[int, tuple[Any, ...]]
@@ -42,10 +41,10 @@ class Gate:
     def __init__(self, rule: EgressRule) -> None:
         self._rule = rule
         self._names: dict[str, tuple[float, list[Where]]] = {}
-        self._asking: dict[str, asyncio.Task[list[Where]]] = {}
+        self._asking: dict[tuple[str, int], asyncio.Task[list[Where]]] = {}
         self._judge = lru_cache(maxsize=_REMEMBERED)(self._judged)
         self._literals = lru_cache(maxsize=_REMEMBERED)(self._literal)
-        self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="onthedot-dns")
+        self._lookups = Lookups(_look_up)
 
     def obey(self, rule: EgressRule) -> None:
         """Go by another rule from now on."""
@@ -54,23 +53,23 @@ class Gate:
         self._literals.cache_clear()
         self._names.clear()
 
-    async def connect(self, host: str, port: int, *, is_address: bool) -> socket.socket:
+    async def connect(self, host: str, port: int, *, is_address: bool, tenant: int = 1) -> socket.socket:
         """A socket that is connected to one of the host's permitted addresses: the first that answers, in the
         system's order. Raises EgressRefused, or Unanswered."""
-        places = self._literals(host) if is_address else await self._resolve(host)
+        places = self._literals(host) if is_address else await self._resolve(host, tenant)
         if len(places) == 1:
             return await self._open(host, port, places[0])
         return await self._first(host, port, places)
 
     async def join(
-        self, made: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, is_address: bool
+        self, made: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, is_address: bool, tenant: int = 1
     ) -> asyncio.BaseTransport:
         """The same as far as a protocol that speaks over it. One address is connected to in one step, which costs half
         of the CPU: the loop is given that address, so that it has nothing to look up."""
         loop = asyncio.get_running_loop()
-        places = self._literals(host) if is_address else await self._resolve(host)
+        places = self._literals(host) if is_address else await self._resolve(host, tenant)
         if len(places) > 1 or not _plain(places[0]):
-            sock = await self.connect(host, port, is_address=is_address)
+            sock = await self.connect(host, port, is_address=is_address, tenant=tenant)
             try:
                 transport, _ = await loop.create_connection(made, sock=sock)
             except BaseException:
@@ -84,31 +83,31 @@ class Gate:
             raise _unreached(error, places[0][0], address, port) from None
         return transport
 
-    async def _resolve(self, host: str) -> list[Where]:
-        """Many sends to one name share one look-up; what it gave is kept for ten seconds, failures are not."""
+    async def _resolve(self, host: str, tenant: int) -> list[Where]:
+        """Many sends of a tenant to one name share one look-up; what it gave is kept for ten seconds, for everybody,
+        failures are not."""
         now = asyncio.get_running_loop().time()
         known = self._names.get(host)
         if known is not None and now < known[0]:
             return known[1]
-        task = self._asking.get(host)
+        task = self._asking.get((host, tenant))
         if task is None:
-            task = self._asking[host] = asyncio.ensure_future(self._ask(host))
-            task.add_done_callback(lambda done: self._asked(host, done))
+            task = self._asking[host, tenant] = asyncio.ensure_future(self._ask(host, tenant))
+            task.add_done_callback(lambda done: self._asked(host, tenant, done))
         return await asyncio.shield(task)
 
-    async def _ask(self, host: str) -> list[Where]:
+    async def _ask(self, host: str, tenant: int) -> list[Where]:
         name = "localhost" if is_localhost(host) else host  # not every resolver knows "localhost."
-        loop = asyncio.get_running_loop()
         try:
-            found = await loop.run_in_executor(self._threads, _look_up, name)
-        except (OSError, UnicodeError, RuntimeError) as error:
+            found = await self._lookups.find(name, tenant)
+        except (OSError, UnicodeError, RuntimeError, NoAnswer) as error:
             if lack := lack_of(error, starting=True, looking_up=True):
                 raise Lacking(lack) from None
             raise Unanswered("the host's name can't be resolved", f"{host}: {error}") from None
         return self._permitted(host, found)
 
-    def _asked(self, host: str, done: asyncio.Task[list[Where]]) -> None:
-        self._asking.pop(host, None)
+    def _asked(self, host: str, tenant: int, done: asyncio.Task[list[Where]]) -> None:
+        self._asking.pop((host, tenant), None)
         if done.cancelled() or done.exception() is not None:
             return
         if len(self._names) >= _REMEMBERED:
@@ -187,7 +186,6 @@ class Gate:
     def close(self) -> None:
         for task in self._asking.values():
             task.cancel()
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _look_up(host: str, flags: int = 0) -> list[Where]:

@@ -61,12 +61,12 @@ class Pool:
             connection.close()
         return None
 
-    async def connect(self, origin: Origin, *, is_address: bool) -> Connection:
+    async def connect(self, origin: Origin, *, is_address: bool, tenant: int = 1) -> Connection:
         """A new connection, through the gate. Raises EgressRefused, Unanswered, or Lacking."""
         self._make_room()
         self._opening += 1
         try:
-            return await self._connect(origin, is_address)
+            return await self._connect(origin, is_address, tenant)
         finally:
             self._opening -= 1
 
@@ -80,23 +80,23 @@ class Pool:
             raise Lacking(f"all {self._most} connections that this process may have open are in use")
         self._drop(next(iter(self._idle)))
 
-    async def _connect(self, origin: Origin, is_address: bool) -> Connection:
+    async def _connect(self, origin: Origin, is_address: bool, tenant: int) -> Connection:
         secure, host, port = origin
         connection = Connection(origin, self._gone)
         if secure:
-            await self._connect_securely(connection, is_address)
+            await self._connect_securely(connection, is_address, tenant)
             return connection
         try:
-            await self._gate.join(lambda: connection, host, port, is_address=is_address)
+            await self._gate.join(lambda: connection, host, port, is_address=is_address, tenant=tenant)
         except OSError as error:
             raise Unanswered("the connection broke", error) from None
         if connection.alive:  # or it has gone already
             self.open.add(connection)
         return connection
 
-    async def _connect_securely(self, connection: Connection, is_address: bool) -> None:
+    async def _connect_securely(self, connection: Connection, is_address: bool, tenant: int) -> None:
         _, host, port = connection.origin
-        sock = await self._gate.connect(host, port, is_address=is_address)
+        sock = await self._gate.connect(host, port, is_address=is_address, tenant=tenant)
         self.open.add(connection)
         try:
             await self._loop.create_connection(

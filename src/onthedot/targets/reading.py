@@ -1,7 +1,9 @@
 """One answer as it comes in, in any portions. No I/O: bytes go in, what they mean can be read off.
 
 - The head is the verdict: once it is there, nothing that follows can undo it, not even what is no HTTP at all.
-- Of the body 2 KB are kept; past 64 KB it is not worth the wait, and the connection is given up instead.
+- Of the body 2 KB are kept; past 64 KB it is not worth the wait, and the connection is given up instead. What surrounds
+  it (chunk sizes and their extensions, trailers, a body that nobody expects) counts like the body; greetings count
+  like the head. No more than that is ever parsed.
 - 204, 304 and an answer to HEAD have no body, whatever they announce. A connection on which one was announced is not
   used again: what would come then is the body that should not be.
 - 1xx are greetings, passed over; but 101 is an end: there is nothing we could upgrade to.
@@ -16,10 +18,11 @@ import msgspec
 
 from onthedot.targets.answer import SNIPPET
 
-__all__ = ["BODY_LIMIT", "HEAD_LIMIT", "Answer", "NotHttp", "Reading"]
+__all__ = ["ANSWER_LIMIT", "BODY_LIMIT", "HEAD_LIMIT", "Answer", "NotHttp", "Reading"]
 
 BODY_LIMIT = 64 * 1024
 HEAD_LIMIT = 64 * 1024
+ANSWER_LIMIT = HEAD_LIMIT + BODY_LIMIT  # of all its bytes
 _WANTED = frozenset({b"retry-after", b"location", b"content-length", b"transfer-encoding", b"keep-alive"})
 
 
@@ -57,6 +60,22 @@ class Reading:
     def feed(self, data: bytes) -> None:
         """Raises NotHttp only while there is no verdict yet."""
         assert self._parser is not None, "it is complete"
+        room = HEAD_LIMIT - self._read
+        if not self.status and len(data) > room:
+            if not self._parse(data[:room]):
+                self._parser = None
+                raise NotHttp(f"its head is longer than {HEAD_LIMIT} bytes")
+            data = data[room:]
+        if self._parser is not None:
+            self._parse(data[: ANSWER_LIMIT - self._read])
+        if self._read >= ANSWER_LIMIT and not self.complete:
+            self._end(reusable=False)
+            self._parser = None
+
+    def _parse(self, data: bytes) -> bool:
+        """Whether there is a verdict."""
+        assert self._parser is not None
+        self._read += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -66,13 +85,9 @@ class Reading:
                 self._parser = None
                 raise NotHttp(str(error) or type(error).__name__) from None
             self._end(reusable=False)
-        if not self.status:
-            self._read += len(data)
-            if self._read > HEAD_LIMIT:
-                self._parser = None
-                raise NotHttp(f"its head is longer than {HEAD_LIMIT} bytes")
-        elif self.complete:
+        if self.complete:
             self._parser = None  # it holds our methods: a ring that only the garbage collector would find
+        return self.status > 0
 
     def answer(self) -> Answer:
         """What is known, complete or not."""

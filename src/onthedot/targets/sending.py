@@ -55,7 +55,9 @@ class Sending:
 
     async def _connect(self, place: Place, request: bytes, is_head: bool) -> None:
         try:
-            connection = await self._pool.connect(place.origin, is_address=place.address is not None)
+            connection = await self._pool.connect(
+                place.origin, is_address=place.address is not None, tenant=self._call.tenant
+            )
         except EgressRefused as error:
             self._end(refused(error))
         except Exception as error:

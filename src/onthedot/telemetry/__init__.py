@@ -18,6 +18,7 @@ The emitter never knows who listens, and pays one `if` when nobody does. The eve
 | clock.set | by_ms: the database's clock was set, ahead or (negative) back |
 | floor.repaired | n, jobs: they had gone on into a future that has not come, and were set back |
 | log.unwritten | path, error |
+| lookup.abandoned | tenant, host: its name servers did not answer in time |
 | login.done, login.refused, logout | address, (key_id or the first characters of the key) |
 | key.created, key.revoked | key_id, by_key (None: open server), address, (name, scope, of) |
 | node.short | kind, what, capacity: this machine ran out of something and takes less for a while |

@@ -28,6 +28,7 @@ _LEVELS = {
     "clock.set": "warning",
     "floor.repaired": "error",
     "log.unwritten": "warning",
+    "lookup.abandoned": "warning",
     "login.done": "info",
     "login.refused": "warning",
     "logout": "info",

@@ -56,6 +56,9 @@ class Metrics:
             "Jobs that a clock which was ahead had carried into the future",
             registry=registry,
         )
+        self.lookups_abandoned = Counter(
+            "onthedot_lookups_abandoned", "Look-ups of names that were not answered in time", registry=registry
+        )
         self.nodes_lost = Counter("onthedot_nodes_lost", "Nodes declared lost", registry=registry)
         self.short = Counter(
             "onthedot_node_short",
@@ -102,6 +105,7 @@ class Metrics:
             "job.silent": lambda f: self.silent.inc(),
             "clock.set": lambda f: self.clock_set.labels("back" if f["by_ms"] < 0 else "ahead").inc(),
             "floor.repaired": lambda f: self.floors.inc(f["n"]),
+            "lookup.abandoned": lambda f: self.lookups_abandoned.inc(),
             "node.lost": lambda f: self.nodes_lost.inc(),
             "node.short": lambda f: self.short.inc(),
             "store.unavailable": lambda f: self.store_errors.inc(),
