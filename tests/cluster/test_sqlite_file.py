@@ -143,3 +143,26 @@ async def ask_or_none(
         return await ask(node, method, path, body)
     except OSError:
         return 0, None
+
+
+async def test_while_a_run_is_given_its_time_readyz_says_why(cluster, path, tmp_path):
+    """The stop is in order, so that it may take some seconds: nothing is accepted in them, and the reason is told."""
+    (tmp_path / "onthedot.toml").write_text('[commands.long]\nargv = ["sleep", "600"]\n')
+    node = cluster.start("--store", f"sqlite:///{path}")
+    await node.ready()
+    job = await post(node, "/v1/jobs", {"schedule": {"in": "1ms"}, "target": {"type": "command", "command": "long"}})
+
+    async def runs() -> bool:
+        _, page = await ask(node, "GET", f"/v1/runs?job_id={job['id']}")
+        return [run["status"] for run in page["items"]] == ["EXECUTING"]
+
+    await until(runs, "it runs")
+    path.unlink()
+
+    async def told() -> bool:
+        status, ready = await ask_or_none(node)
+        return status == 503 and ready["store"] == "its file was removed or replaced"
+
+    await until(told, "readyz says why", 5)
+    assert (await ask_or_none(node, "GET", "/v1/jobs"))[0] in (503, 0)
+    assert await node.exited() == 1
