@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onthedot.engine.lease import Lease
+from onthedot.engine.lease import Lease, fresh_for
 from onthedot.engine.watch import Watch
 
 
@@ -39,6 +39,28 @@ async def test_who_was_refused_is_told_when_starting_is_allowed_again(fake_clock
     assert told == [6.0]
     lease.renew(6.5)
     assert told == [6.0]
+
+
+async def test_what_was_read_of_orders_holds_for_a_while(fake_clock):
+    told = []
+    lease = Lease(fake_clock, 60.0, renewed=lambda: told.append(fake_clock.monotonic()), fresh=fresh_for(2.0))
+    lease.renew(0.0)  # nothing was held before: no orders either
+    await fake_clock.advance(2.2)
+    assert lease.may_start()
+    lease.renew(2.2)  # a beat alone says nothing of orders
+    await fake_clock.advance(0.1)
+    assert not lease.may_start()
+    lease.heard(2.3)
+    assert told == [fake_clock.monotonic()]
+    assert lease.may_start()
+    lease.heard(1.0)  # an answer that was overtaken
+    await fake_clock.advance(2.2)
+    assert lease.may_start()
+
+
+def test_as_long_as_runs_are_held_ahead():
+    assert fresh_for(0.0) == fresh_for(2.0) == 2.25
+    assert fresh_for(10.0) == 10.25
 
 
 def watched(*beats: tuple[float, int]) -> Watch:

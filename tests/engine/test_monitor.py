@@ -61,6 +61,7 @@ class Bench:
             webhook_timeout=3.0,
             crashed=self.crashes.append,
             lacks=lambda pool, what: self.lacked.append(what),
+            now_ms=time.now_ms,
             rng=random.Random(1),
         )
         self.pool = Slots(["webhook"], capacities={}, default=10, hold_most=10).pools["webhook"]

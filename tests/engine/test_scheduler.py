@@ -63,7 +63,9 @@ class Bench:
         self.beat()
 
     def beat(self) -> None:
+        """And there were no orders."""
         self.chain.lease.renew(self.clock.monotonic())
+        self.chain.lease.heard(self.clock.monotonic())
 
     def claim(self, *runs: ClaimedRun, next_ready: int | None = None) -> Claim:
         return Claim(now=self.clock.now_ms(), runs=list(runs), next_ready=next_ready)
@@ -301,6 +303,25 @@ async def test_without_a_good_lease_nothing_is_started(bench, fake_clock):
     bench.scheduler.handle(TICK)
     await fake_clock.settle()
     assert bench.sender.sent == ["1-1"]
+
+
+@pytest.mark.parametrize("wanted_back", [True, False])
+async def test_who_was_frozen_reads_its_orders_before_it_starts_anything(bench, fake_clock, wanted_back):
+    """Seen: sent 3.8 s after its job was deleted, by a node that was frozen in between and still had its lease."""
+    bench.take(bench.run("1-1", due_in=500))
+    await fake_clock.advance(3)  # nothing runs here meanwhile
+    assert bench.chain.lease.left() > 0
+    bench.scheduler.handle(TICK)
+    await fake_clock.settle()
+    assert bench.sender.sent == []
+    asked = fake_clock.monotonic()
+    if wanted_back:
+        bench.scheduler.handle(Orders([Order(run_id="1-1", token=1, what="recall")], asked))
+    else:
+        bench.chain.lease.heard(asked)
+    bench.scheduler.handle(TICK)
+    await fake_clock.settle()
+    assert bench.sender.sent == ([] if wanted_back else ["1-1"])
 
 
 async def test_a_run_without_a_slot_waits_a_moment(bench, fake_clock):

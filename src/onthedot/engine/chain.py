@@ -23,7 +23,7 @@ from onthedot.engine.heart import BEAT, Heart
 from onthedot.engine.holdings import Holdings
 from onthedot.engine.joblog import Offload
 from onthedot.engine.keeper import NewsReader, Watchman
-from onthedot.engine.lease import Lease
+from onthedot.engine.lease import Lease, fresh_for
 from onthedot.engine.lease_end import LeaseEnd
 from onthedot.engine.live_logs import LiveLogs
 from onthedot.engine.logfiles import LogFiles
@@ -82,7 +82,9 @@ class Chain:
 
         self.time = time = DatabaseClock(clock)
         self.holdings = holdings = Holdings()
-        self.lease = Lease(clock, lease_seconds, renewed=lambda: self.timer.wake())
+        self.lease = Lease(
+            clock, lease_seconds, renewed=lambda: self.timer.wake(), fresh=fresh_for(settings.lookahead / 1000)
+        )
         self.watch = Watch(lease_seconds)
         self.agenda = Agenda(earlier=lambda: self.timer.wake())
         self.deadlines = Deadlines(clock)
@@ -145,6 +147,7 @@ class Chain:
                 webhook_timeout=settings.timeout_seconds,
                 crashed=crashed,
                 lacks=lambda pool, what: self.scheduler.lacks(pool, what),
+                now_ms=time.now_ms,
                 rng=rng,
             ),
             health=health,
@@ -162,6 +165,7 @@ class Chain:
             scheduler=to_scheduler,
             health=health,
             backoff=backoff(),
+            heard=self.lease.heard,
         )
         self.heart = Heart(
             node_id,

@@ -81,6 +81,8 @@ class Heart:
         self._lease.renew(sent)
         self._watch.observe(arrived, answer.peers)
         self._said(answer)
+        if not answer.orders:
+            self._lease.heard(sent)
         return True
 
     async def _ask(self) -> Beat:

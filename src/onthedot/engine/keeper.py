@@ -53,8 +53,11 @@ class NewsReader:
         scheduler: Mailbox[SchedulerMessage],
         health: Health,
         backoff: Backoff,
+        heard: Callable[[float], None] = lambda sent: None,
     ) -> None:
+        """`heard` is told when there were no orders; of those that there are, when they are carried out."""
         self.hints = Signal()
+        self._heard = heard
         self._node_id = node_id
         self._store = store
         self._clock = clock
@@ -92,7 +95,9 @@ class NewsReader:
         self._health.worked()
         self._backoff.reset()
         if news.orders:
-            await self._scheduler.put(Orders(news.orders))
+            await self._scheduler.put(Orders(news.orders, sent))
+        else:
+            self._heard(sent)
 
     def _left(self) -> float:
         return self._looked_at + NEWS - self._clock.monotonic()

@@ -62,9 +62,10 @@ class Rows(msgspec.Struct, frozen=True):
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """Keeper → Scheduler: cancel, recall, no longer yours."""
+    """Keeper → Scheduler: cancel, recall, no longer yours. `asked`: the monotonic instant of the question."""
 
     orders: Sequence[Order]
+    asked: float = 0.0
 
 
 SchedulerMessage = Tick | Look | Claimed | Missed | Rows | Orders

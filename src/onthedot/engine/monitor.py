@@ -195,9 +195,8 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             return None
 
     def _call(self) -> Call:
-        around = self._around
         return call_of(
-            self.run, self.timeout, self._write, self._begins, self._may_begin, self._lacks, around.time.now_ms
+            self.run, self.timeout, self._write, self._begins, self._may_begin, self._lacks, self._around.now_ms
         )
 
     def _lacks(self, what: str) -> None:
@@ -242,8 +241,9 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         lateness = now - run.due_at
         if not run.begun_before:
             around.lateness.add(lateness, began)
-            if run.spec.policy.expires_in is not None:
-                self._latest = began + (run.spec.policy.expires_in - lateness) / 1000
+            expires_in = run.spec.policy.expires_in
+            if expires_in is not None:
+                self._latest = began + (expires_in - lateness) / 1000
         if telemetry.heard:
             emit("run.started", tenant=run.tenant, job_id=run.job_id, run_id=run.id, lateness_ms=lateness)
         if around.logs is not None:

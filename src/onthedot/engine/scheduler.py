@@ -109,9 +109,10 @@ class Scheduler:
             case Rows(rows, before):
                 self._worked()
                 self._compare(rows, before)
-            case Orders(orders):
+            case Orders(orders, asked):
                 for order in orders:
                     self._obey(order)
+                self._around.lease.heard(asked)
         self._next_errand()
 
     # firing

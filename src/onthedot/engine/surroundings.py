@@ -45,6 +45,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     webhook_timeout: float
     crashed: Callable[[BaseException], None]
     lacks: Callable[[Pool, str], None]
+    now_ms: Callable[[], int]  # of `time`
     rng: random.Random
 
     def finished(
