@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from proof.checker.events import Received
+from proof.checker.lease import stopped_with_its_lease
 from proof.checker.story import LEASE, SLACK, JobStory, Story, Violation
 
 __all__ = ["check_repeats", "failed"]
@@ -46,7 +47,7 @@ def failed(job: JobStory, send: Received) -> bool:
 
 def _taken_over(story: Story, first: Received, second: Received) -> bool:
     begin, end = first.at - SLACK, second.at
-    if story.fault_on(first.node, begin, end, "stop"):
+    if story.fault_on(first.node, begin, end, "stop") or stopped_with_its_lease(story, first, end):
         return True
     if story.losses or story.claims:  # the database's diary says who was declared lost
         return story.lost(first.node, begin, end)

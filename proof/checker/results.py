@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from proof.checker.lease import lease_ended
 from proof.checker.ledger import Attempt, Entry, Live
 from proof.checker.lives import Turn
 from proof.checker.story import LEASE, SLACK, JobStory, Story, Violation
@@ -121,8 +122,10 @@ class _Row:
                 if not self._ordered(turn, rules):
                     return "nobody wanted it stopped"
             case "interrupted":
-                if not story.fault_on(node, begin - SLACK, end, "stop"):
-                    return "its node was not told to stop"
+                stopped = story.fault_on(node, begin - SLACK, end, "stop")
+                may_overlap = rules is not None and rules.overlap == "allow"
+                if not stopped and (may_overlap or not lease_ended(story, node, begin, end)):
+                    return "its node was not told to stop, nor did its lease end"
             case "lost" | "unknown":
                 if not story.lost(node, begin, story.ledger.at) and not story.fault_on(node, begin, end, "stop"):
                     return "its node was neither lost nor stopped"

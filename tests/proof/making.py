@@ -41,8 +41,11 @@ class Tale:
         moment = slot - 2000 if at is None else at
         return self.add(Claimed(at=moment, db=BEGIN + moment, node=node, run=_run(slot), token=token))
 
-    def recorded(self, slot: int, *, token: int = 1, node: str = "a", at: int | None = None) -> Tale:
-        return self.add(Recorded(at=slot + 10 if at is None else at, node=node, run=_run(slot), token=token))
+    def recorded(
+        self, slot: int, *, token: int = 1, node: str = "a", at: int | None = None, outcome: str | None = None
+    ) -> Tale:
+        moment = slot + 10 if at is None else at
+        return self.add(Recorded(at=moment, node=node, run=_run(slot), token=token, outcome=outcome))
 
     def entry(self, slot: int, status: str = "done", **more: Any) -> Tale:
         until = more.pop("until", None)

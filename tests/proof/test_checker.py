@@ -155,6 +155,14 @@ class TestRepeats:
     def test_another_nodes_loss_explains_nothing(self):
         assert "repeated" in self.twice(after_ten()).fault("kill", 10_100, 12_000, "c").lost("c", 15_500).kinds()
 
+    def test_after_its_lease_ended(self):
+        """It was stopped, not to run twice at once; that takes seconds without a beat."""
+        cut = self.twice(after_ten()).recorded(10_000, at=15_900, outcome="interrupted")
+        assert "repeated" not in cut.fault("cut", 10_100, 15_500, "a").kinds()
+        briefly = self.twice(after_ten()).recorded(10_000, at=15_900, outcome="interrupted")
+        assert "repeated" in briefly.fault("cut", 10_100, 11_500, "a").kinds()
+        assert "repeated" in self.twice(after_ten()).fault("cut", 10_100, 15_500, "a").kinds()
+
     def test_an_old_attempt_after_a_newer_one(self):
         tale = after_ten().claimed(10_000, token=1).claimed(10_000, token=2, node="b", at=9000)
         tale.sent(10_000, token=2, node="b", answer="error").sent(10_000, token=1, at=10_100)

@@ -1,0 +1,28 @@
+"""A node whose lease ended stops what must not run twice at once, though nobody told it to or declared it lost."""
+
+from __future__ import annotations
+
+from proof.checker.events import Received
+from proof.checker.story import LEASE, Story
+
+__all__ = ["lease_ended", "stopped_with_its_lease"]
+
+SILENT = ("cut", "outage", "flaky", "slow", "late", "hang", "freeze", "freeze_at", "suspend")
+"""What keeps beats from coming through."""
+NO_BEAT = LEASE - 1000 - 1500
+"""ms of it at least: a second before the lease is over, and the last good beat was sent a second and a bit before."""
+
+
+def lease_ended(story: Story, node: str | None, begin: int, end: int) -> bool:
+    """Whether the lease of this node may have run out between these true times."""
+    silent = 0
+    for fault in story.faults:
+        if fault.what in SILENT and fault.node in (node, None):
+            silent += max(0, min(fault.until, end) - max(fault.at, begin - LEASE))
+    return silent >= NO_BEAT
+
+
+def stopped_with_its_lease(story: Story, send: Received, end: int) -> bool:
+    """Whether the ledger says that this attempt was stopped, and its lease can have been the reason."""
+    stopped = any((r.run, r.token, r.outcome) == (send.run, send.token, "interrupted") for r in story.records)
+    return stopped and lease_ended(story, send.node, send.at, end)
