@@ -68,3 +68,22 @@ async def test_a_wrong_redrive_says_what_is_wrong(api, body, wrong):
 async def test_ids_that_are_not_dead_letters_are_passed_over(api, dead):
     assert (await api.post("/v1/dead/redrive", json={"ids": ["1-1", "77-1700000000000-m3"]})).json()["runs"] == []
     assert len((await api.get("/v1/dead")).json()["items"]) == 4
+
+
+async def test_an_update_of_a_dead_one_off_fires_it_again_and_says_so(api, new_job, node, fake_clock):
+    job = await new_job(key="once", schedule={"in": "1s"})
+    fake_clock.step_wall(2000)
+    assert len(await node.work(FAILED)) == 1
+    path = f"/v1/jobs/{job['id']}"
+    ended = (await api.get(path)).json()
+    assert (ended["state"], ended["next_run"]) == ("ended", None)
+    same = await api.patch(path, json={"target": {"url": ended["target"]["url"]}})
+    assert same.json()["state"] == "ended", "nothing has changed"
+    fake_clock.step_wall(60_000)
+    revived = (await api.patch(path, json={"target": {"url": "https://right.example.com/"}})).json()
+    assert revived["state"] == "active"
+    assert revived["next_run"] is not None
+    (run,) = await node.work()
+    assert (await api.get(f"/v1/runs/{run}")).json()["kind"] == "redrive"
+    assert (await api.get(path)).json()["state"] == "ended"
+    assert (await api.patch(path, json={"name": "x"})).json()["state"] == "ended", "it has succeeded"

@@ -191,8 +191,8 @@ class TestVerbs:
         await hands.store.settle()
         assert [state for state, _ in await rows(hands)] == ["ended"]
 
-    async def test_what_a_pause_kept_goes_on_when_nobody_can_resume_it_any_more(self, hands: Hands, times: Times):
-        """Paused while it ran, and driven again before it had ended: nothing would ever have released that run."""
+    async def test_what_is_driven_again_while_paused_waits_for_the_resume(self, hands: Hands, times: Times):
+        """Paused while it ran, and driven again before it had ended: the job has not ended, and can be resumed."""
         job = await hands.job(at(START + 1000))
         await hands.finish(await hands.one(), outcome=REFUSED)
         await hands.store.update_job(1, job, lambda _: spec(at(START + 2000)))
@@ -201,9 +201,11 @@ class TestVerbs:
         (driven,) = await hands.store.redrive(1)
         assert (await hands.claim()).runs == []
         await hands.finish(running)
-        assert (await hands.store.get_job(1, job)).state == "ended"
         await hands.store.settle()
+        assert (await hands.store.get_job(1, job)).state == "paused"
         await times.advance(1)
+        assert (await hands.claim()).runs == []
+        await hands.store.resume_job(1, job)
         assert [run.id for run in (await hands.claim()).runs] == [driven]
         await hands.check()
 

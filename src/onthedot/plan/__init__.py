@@ -23,6 +23,7 @@ from onthedot.plan.cursor import (
     on_edit,
     on_pause,
     on_resume,
+    only_slot,
     opening,
     same_times,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "on_pause",
     "on_resume",
     "on_time_share",
+    "only_slot",
     "opening",
     "ready_at",
     "recorded_first",

@@ -17,7 +17,18 @@ from onthedot.plan.taken import NOTHING_TAKEN, Taken, free, pieces
 from onthedot.plan.times import seed_of, timetable_of
 from onthedot.timing import plain_delay
 
-__all__ = ["Change", "Opening", "on_cancel", "on_delete", "on_edit", "on_pause", "on_resume", "opening", "same_times"]
+__all__ = [
+    "Change",
+    "Opening",
+    "on_cancel",
+    "on_delete",
+    "on_edit",
+    "on_pause",
+    "on_resume",
+    "only_slot",
+    "opening",
+    "same_times",
+]
 
 _BEFORE_TIME = -(2**62)
 
@@ -49,6 +60,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     moved: bool = False
     parked: bool = False
     skipped: Sequence[Skipped] = ()
+    driven: bool = False  # the one-off's dead letter is driven again, now
 
 
 def opening(spec: JobSpec, now: int) -> Opening:
@@ -65,15 +77,24 @@ def same_times(old: JobSpec, new: JobSpec) -> bool:
     return old.schedule == new.schedule and ("H" not in (new.schedule.cron or "") or seed_of(old) == seed_of(new))
 
 
-def on_edit(job: JobRecord, cursor_slot: int | None, spec: JobSpec, now: int, taken: Taken = NOTHING_TAKEN) -> Change:
+def on_edit(
+    job: JobRecord,
+    cursor_slot: int | None,
+    spec: JobSpec,
+    now: int,
+    taken: Taken = NOTHING_TAKEN,
+    *,
+    dead: bool = False,
+) -> Change:
     """An update. The same schedule keeps its cursor, its anchor and its count; another one starts anew, at its first
-    slot after now that has no row yet. Ended and quarantined jobs live again if there is a slot to come."""
+    slot after now that has no row yet. Ended and quarantined jobs live again if there is a slot to come. dead: the
+    firing of a one-off is a dead letter; with another target, say, it is worth another try."""
     paused = spec.paused or (job.state == "paused" and not job.spec.paused)
     if not same_times(job.spec, spec):
         return _new_times(job, cursor_slot, spec, now, taken, paused=paused)
     edited = msgspec.structs.replace(job, spec=spec)
     if job.state in ("ended", "quarantined"):
-        return _revived(edited, cursor_slot, now, taken, paused=paused)
+        return _revived(edited, cursor_slot, now, taken, paused=paused, dead=dead)
     if paused:
         return on_pause(edited, cursor_slot)
     return on_resume(edited, cursor_slot, now, taken)
@@ -142,9 +163,11 @@ def _unchanged(
     )
 
 
-def _revived(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken, *, paused: bool) -> Change:
+def _revived(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken, *, paused: bool, dead: bool) -> Change:
     """Same schedule, but it had ended or could not be computed: see whether it has a slot to come after all."""
     if job.spec.schedule.one_off:
+        if cursor_slot is None and dead:
+            return msgspec.structs.replace(_unchanged(job, None, state="paused" if paused else "active"), driven=True)
         if cursor_slot is None:
             return _unchanged(job, None)
         return _unchanged(job, cursor_slot, state="paused" if paused else "active")  # quarantined before it fired
@@ -205,11 +228,16 @@ def _new_times(
     )
 
 
+def only_slot(job: JobRecord) -> int | None:
+    """The slot of a one-off, past or to come."""
+    return timetable_of(job.spec, job.anchor_at).next_after(_BEFORE_TIME)
+
+
 def _claimed(job: JobRecord, cursor_slot: int | None) -> int | None:
     """The newest slot ever claimed. A one-off's claim does not touch its job: that its cursor is gone says so."""
     if not job.spec.schedule.one_off or cursor_slot is not None:
         return job.claimed_slot
-    slot = timetable_of(job.spec, job.anchor_at).next_after(_BEFORE_TIME)
+    slot = only_slot(job)
     return job.claimed_slot if slot is None else newest(job.claimed_slot, slot)
 
 

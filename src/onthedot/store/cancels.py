@@ -11,10 +11,10 @@ from onthedot.model.run import RunView, run_id
 from onthedot.plan import on_cancel
 from onthedot.store.changing import Locked, lock, refuse_other_version
 from onthedot.store.driver import Driver, Row, Rows, Transaction
+from onthedot.store.driving import drive_again
 from onthedot.store.endings import Ending, end_runs
 from onthedot.store.idempotency import Idempotency, once
 from onthedot.store.new_runs import new_run
-from onthedot.store.numbers import take_run_numbers
 from onthedot.store.run_ids import parse_run_id
 from onthedot.store.run_lists import no_run, read_run
 from onthedot.store.specs import SpecCache
@@ -105,27 +105,8 @@ class RunVerbs(Topic):
         job_ids = sorted({row["job_id"] for row in ended})
         await tx.rows("lock_jobs", job_ids)
         jobs = await self._driven.read(tx, job_ids)
-        alive = [row for row in ended if row["job_id"] in jobs]
-        numbers = await take_run_numbers(tx, len(alive))
-        now = await tx.now()
-        rows = [
-            new_run(
-                jobs[row["job_id"]],
-                row["slot"],
-                now,
-                lookahead=tx.lookahead,
-                kind="redrive",
-                n=n,
-                backlog=True,
-                parent=row["id"],
-                not_before=now,
-            )
-            for row, n in zip(alive, numbers, strict=True)
-        ]
-        if rows:
-            await tx.rows("insert_runs", Rows(rows))
-            await tx.execute("delete_dead", [row["id"] for row in alive])
-        return [row[0] for row in rows]
+        alive = [(row, jobs[row["job_id"]]) for row in ended if row["job_id"] in jobs]
+        return await drive_again(tx, alive, await tx.now(), backlog=True)
 
 
 def _refuse_other_version(job: Locked | None, job_id: int, if_match: int | None) -> None:

@@ -16,7 +16,7 @@ from onthedot.store.driver import Row, Rows, Transaction
 from onthedot.store.floors import correct, find_correction
 from onthedot.store.records import job_record, spec_columns
 from onthedot.store.runs_of_verbs import cursor_row, lane_of
-from onthedot.store.settling import is_over, note_endings
+from onthedot.store.settling import FIRINGS, is_over, note_endings
 from onthedot.store.taken import may_be_taken, taken_after
 
 __all__ = ["Locked", "apply_change", "lock", "refuse_other_version", "remove"]
@@ -56,7 +56,7 @@ async def _locked(tx: Transaction, tenant: int, job_id: int) -> Locked | None:
         return None
     runs = await tx.rows("lock_runs", tenant, job_id)
     record = job_record(row)
-    if is_over(record, scheduled=any(run["kind"] == "scheduled" for run in runs)):
+    if is_over(record, scheduled=any(run["kind"] in FIRINGS for run in runs)):
         record = msgspec.structs.replace(record, state="ended")
     pending = [run for run in runs if run["state"] == "pending"]
     return await _with_taken(tx, Locked(record=record, pending=pending, now=await tx.now()))

@@ -8,7 +8,7 @@ import msgspec
 
 from onthedot import telemetry
 from onthedot.store.driver import Row, Rows, Transaction
-from onthedot.store.settling import note_endings
+from onthedot.store.settling import FIRINGS, note_endings
 
 __all__ = ["Ending", "end_runs", "firings_of_one_offs", "release_lanes"]
 
@@ -45,8 +45,8 @@ async def end_runs(
 
 
 def firings_of_one_offs(ended: Sequence[Row]) -> list[int]:
-    """The jobs that may have ended with these runs."""
-    return sorted({row["job_id"] for row in ended if not row["recurring"] and row["kind"] == "scheduled"})
+    """The jobs that may have ended with these runs: their own firing, or the one that an update made anew of it."""
+    return sorted({row["job_id"] for row in ended if not row["recurring"] and row["kind"] in FIRINGS})
 
 
 async def release_lanes(tx: Transaction, ended: Sequence[Row]) -> None:

@@ -17,7 +17,7 @@ from onthedot.store.driver import Collision, Driver, Rows, Transaction
 from onthedot.store.endings import firings_of_one_offs
 from onthedot.store.finish_batch import Item, outcome_json
 from onthedot.store.job_stats import stats_rows
-from onthedot.store.settling import note_endings
+from onthedot.store.settling import FIRINGS, note_endings
 
 __all__ = ["Finished", "item_of", "record_done", "went_well"]
 
@@ -122,7 +122,7 @@ class _Each:
         rows = [_row(node, result) for result in results]
         if await tx.execute_each(self._name, rows) < len(rows):
             raise _NotAll
-        ended = [run.job_id for result in results if not (run := result.run).recurring and run.kind == "scheduled"]
+        ended = [run.job_id for result in results if not (run := result.run).recurring and run.kind in FIRINGS]
         recurring = [result for result in results if result.run.recurring]
         if recurring:  # a job may have become a one-off meanwhile: its row knows
             ended += firings_of_one_offs(await tx.rows("runs_by_id", [result.run.id for result in recurring]))

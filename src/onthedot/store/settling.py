@@ -2,7 +2,7 @@
 
 A job's row stands in many indexes; rewriting it when its only run ends cost more than claim and finish together. So
 finish leaves a note of the jobs in its own transaction, and their rows are settled later. Nobody has to wait for it: a
-one-off job without a scheduled run that lives has ended, and whoever reads a job looks (`is_over`, `columns.view`).
+one-off job without a firing that lives has ended, and whoever reads a job looks (`is_over`, `columns.view`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from onthedot.model.job import JobRecord
 from onthedot.store.driver import Driver, Rows, Transaction
 from onthedot.store.topic import Topic
 
-__all__ = ["Settling", "is_over", "note_endings", "settle"]
+__all__ = ["FIRINGS", "Settling", "is_over", "note_endings", "settle"]
+
+FIRINGS = ("scheduled", "redrive")
+"""The kinds of runs while which a one-off has not ended: its slot's own, and what drives that one again."""
 
 AT_ONCE = 1000
 """Jobs in one transaction: a verb on one of them waits for no more than that."""
@@ -32,7 +35,7 @@ _IDS = msgspec.json.Decoder(list[int])
 
 
 def is_over(job: JobRecord, *, scheduled: bool) -> bool:
-    """Whether a job that its row calls active has ended. scheduled: a scheduled run of it lives."""
+    """Whether a job that its row calls active has ended. scheduled: a firing of it lives."""
     return job.spec.schedule.one_off and not scheduled and job.state in ("active", "paused")
 
 

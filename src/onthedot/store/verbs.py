@@ -18,6 +18,7 @@ from onthedot.plan import on_edit, on_pause, on_resume
 from onthedot.store.changing import Locked, apply_change, lock, refuse_other_version, remove
 from onthedot.store.creating import Fresh, NewJob, insert_fresh, past, prepare
 from onthedot.store.driver import Collision, Transaction
+from onthedot.store.driving import dead_firing, drive_again
 from onthedot.store.idempotency import Idempotency, once
 from onthedot.store.reading import no_job, read_view
 from onthedot.store.records import keep_secrets
@@ -125,7 +126,12 @@ async def edit(tx: Transaction, job: Locked, spec: JobSpec) -> bool:
         holder = await tx.row("lock_job_by_key", job.record.tenant, spec.key)
         if holder is not None:
             raise Conflict(f"the key {spec.key!r} is taken by job {holder['id']}")
-    await apply_change(tx, job, spec, on_edit(job.record, job.cursor_slot, spec, job.now, job.taken))
+    letter = await dead_firing(tx, job.record) if job.record.state == "ended" else None
+    change = on_edit(job.record, job.cursor_slot, spec, job.now, job.taken, dead=letter is not None)
+    await apply_change(tx, job, spec, change)
+    if letter is not None and change.driven:
+        revived = msgspec.structs.replace(job.record, spec=spec, state=change.state)
+        await drive_again(tx, [(letter, revived)], job.now, backlog=False)
     return True
 
 

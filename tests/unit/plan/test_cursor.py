@@ -128,6 +128,15 @@ class TestEdit:
         change = on_edit(job(at(NOW), state="ended"), None, spec(at(NOW), url="http://b/"), NOW - HOUR)
         assert (change.state, change.cursor_slot) == ("ended", None)
 
+    def test_a_dead_one_off_with_the_same_time_is_driven_again(self):
+        ended, other = job(at(NOW), state="ended"), spec(at(NOW), url="http://b/")
+        change = on_edit(ended, None, other, NOW + HOUR, dead=True)
+        assert (change.state, change.driven, change.cursor_slot, change.moved) == ("active", True, None, False)
+        assert on_edit(ended, None, spec(at(NOW), paused=True), NOW + HOUR, dead=True).state == "paused"
+        assert not on_edit(ended, None, other, NOW + HOUR).driven
+        moved = on_edit(ended, None, spec(at(NOW + DAY)), NOW + HOUR, dead=True)
+        assert (moved.driven, moved.cursor_slot) == (False, NOW + DAY), "another time is another firing"
+
     def test_a_quarantined_job_lives_again(self):
         before = job(every(MINUTE), state="quarantined", reason="x")
         change = on_edit(before, NOW + MINUTE, spec(every(MINUTE), url="http://b/"), NOW + 90_000)

@@ -15,6 +15,6 @@ WITH gone AS (
     FROM gone
 ), noted AS (
     INSERT INTO endings (jobs, job_ids, ended_at)
-    SELECT 1, ARRAY[job_id], finished_at FROM gone WHERE NOT recurring AND kind = 'scheduled'
+    SELECT 1, ARRAY[job_id], finished_at FROM gone WHERE NOT recurring AND kind IN ('scheduled', 'redrive')
 ) {also}
 SELECT id FROM gone;

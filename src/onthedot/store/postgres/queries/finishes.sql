@@ -31,7 +31,7 @@ WITH gone AS (
     FROM gone
 ), noted AS (
     INSERT INTO endings (jobs, job_ids, ended_at)
-    SELECT count(*), array_agg(job_id), max(finished_at) FROM gone WHERE NOT recurring AND kind = 'scheduled'
+    SELECT count(*), array_agg(job_id), max(finished_at) FROM gone WHERE NOT recurring AND kind IN ('scheduled', 'redrive')
     HAVING count(*) > 0
 ) {also}
 SELECT CASE WHEN g.n < cardinality($2::text[]) THEN ARRAY(SELECT id FROM gone) END AS ids
@@ -92,14 +92,14 @@ RETURNING j.id;
 UPDATE jobs j SET state = 'ended', ended_at = x.ended_at
 FROM unnest($1::bigint[], $2::bigint[]) AS x (id, ended_at)
 WHERE j.id = x.id AND j.one_off AND j.state IN ('active', 'paused')
-  AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind = 'scheduled' ORDER BY r.id LIMIT 1) IS NULL
+  AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind IN ('scheduled', 'redrive') ORDER BY r.id LIMIT 1) IS NULL
 RETURNING j.id;
 
 -- name: any_endings
 SELECT 1 AS there FROM endings LIMIT 1;
 
 -- name: scheduled_run
-SELECT 1 AS there FROM runs WHERE {of_job runs $1} AND kind = 'scheduled' ORDER BY id LIMIT 1;
+SELECT 1 AS there FROM runs WHERE {of_job runs $1} AND kind IN ('scheduled', 'redrive') ORDER BY id LIMIT 1;
 
 -- name: finish_record
 -- Runs that ended leave `runs` and enter the ledger, if (id, node, token) still match. `node || ''`, and no word of the

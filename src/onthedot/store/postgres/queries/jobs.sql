@@ -63,7 +63,7 @@ DELETE FROM dead_letters WHERE job_id = $1;
 SELECT slot FROM runs WHERE job_id = $1 AND cursor;
 
 -- name: timer_left
-SELECT (SELECT min(r.due_at) FROM runs r WHERE {of_job r j.id} AND r.kind = 'scheduled') - {now} AS left_ms
+SELECT (SELECT min(r.due_at) FROM runs r WHERE {of_job r j.id} AND r.kind IN ('scheduled', 'redrive')) - {now} AS left_ms
 FROM jobs j WHERE j.tenant = $1 AND j.id = $2 AND j.one_off;
 
 -- A subquery that ends in LIMIT is not made into a join: the generic plan, which takes any LIMIT $n for a tenth of the
@@ -71,12 +71,13 @@ FROM jobs j WHERE j.tenant = $1 AND j.id = $2 AND j.one_off;
 -- name: columns.view
 j.id, j.spec, j.version, j.reason,
        CASE WHEN j.one_off AND j.state IN ('active', 'paused')
-             AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind = 'scheduled' ORDER BY r.id LIMIT 1) IS NULL
+             AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind IN ('scheduled', 'redrive') ORDER BY r.id LIMIT 1) IS NULL
             THEN 'ended' ELSE j.state END AS state,
        j.created_at, j.updated_at,
        (SELECT min(r.due_at) FROM runs r
-        WHERE {of_job r j.id} AND r.kind = 'scheduled' AND r.parked IS NULL
-          AND (r.cursor OR (r.tries = 0 AND r.due_at > {now}))) AS next_run,
+        WHERE {of_job r j.id} AND r.kind IN ('scheduled', 'redrive') AND r.parked IS NULL
+          AND (r.cursor OR (r.tries = 0 AND (r.due_at > {now}
+               OR (r.kind = 'redrive' AND r.node IS NULL AND j.one_off AND j.state = 'active'))))) AS next_run,
        s.runs, s.failures, s.timed, s.duration_ms, s.last_duration_ms, s.last_lateness_ms, s.last_status, s.last_run_id,
        s.last_finished_at AS last_run,
        CASE WHEN j.one_off THEN

@@ -53,14 +53,14 @@ RETURNING jobs.id;
 UPDATE jobs SET state = 'ended', ended_at = x.value ->> 1
 FROM json_each(?1) x
 WHERE jobs.id = x.value ->> 0 AND jobs.one_off AND jobs.state IN ('active', 'paused')
-  AND (SELECT 1 FROM runs r WHERE {of_job r jobs.id} AND r.kind = 'scheduled' ORDER BY r.id LIMIT 1) IS NULL
+  AND (SELECT 1 FROM runs r WHERE {of_job r jobs.id} AND r.kind IN ('scheduled', 'redrive') ORDER BY r.id LIMIT 1) IS NULL
 RETURNING jobs.id;
 
 -- name: any_endings
 SELECT 1 AS there FROM endings LIMIT 1;
 
 -- name: scheduled_run
-SELECT 1 AS there FROM runs WHERE {of_job runs ?1} AND kind = 'scheduled' ORDER BY id LIMIT 1;
+SELECT 1 AS there FROM runs WHERE {of_job runs ?1} AND kind IN ('scheduled', 'redrive') ORDER BY id LIMIT 1;
 
 -- name: finish_record
 -- Runs that ended enter the ledger; `delete_runs` takes them out of `runs`. A conflict is a slot that is in the ledger
