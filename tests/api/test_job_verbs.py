@@ -178,3 +178,66 @@ async def test_a_slip_of_the_pen_is_told_the_nearest_name(api, new_job):
     assert mistake["accepted"].startswith("perhaps force; all there are: start, end, force")
     (mistake,) = problem(await api.get("/v1/jobs?limt=3"), 422)["errors"]
     assert mistake["accepted"].startswith("perhaps limit; all there are: ")
+
+
+async def test_a_pause_says_why_and_until_when(api, new_job):
+    job = await new_job()
+    said = {"note": "maintenance", "until": "2023-11-14T23:00:00Z"}
+    paused = (await api.post(f"/v1/jobs/{job['id']}/pause", json=said)).json()
+    assert (paused["state"], paused["pause"]["note"]) == ("paused", "maintenance")
+    assert paused["pause"]["until"] == "2023-11-14T23:00:00.000Z"
+    assert (await api.get(f"/v1/jobs/{job['id']}")).json() == paused
+    assert (await api.get("/v1/jobs")).json()["items"] == [paused]
+    assert (await api.post(f"/v1/jobs/{job['id']}/resume")).json()["pause"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"until": "tomorrow"}, "until"),
+        ({"until": "2001-01-01T00:00:00Z"}, "until"),
+        ({"until": 3}, "until"),
+        ({"note": ""}, "note"),
+        ({"note": "x" * 1001}, "note"),
+        ({"notes": "x"}, "notes"),
+    ],
+)
+async def test_a_pause_that_is_not_understood_pauses_nothing(api, new_job, body, path):
+    job = await new_job()
+    assert paths(problem(await api.post(f"/v1/jobs/{job['id']}/pause", json=body), 422)) == [path]
+    assert (await api.get(f"/v1/jobs/{job['id']}")).json() == job
+
+
+async def test_a_run_by_hand_takes_params_of_its_own(api, new_job):
+    job = await new_job()
+    run = (await api.post(f"/v1/jobs/{job['id']}/run", json={"params": {"day": 1}})).json()
+    assert run["params"] == {"day": 1}
+    assert (await api.get(f"/v1/runs/{run['id']}")).json()["params"] == {"day": 1}
+    key = {"idempotency-key": "once"}
+    first = await api.post(f"/v1/jobs/{job['id']}/run", json={"params": {"day": 2}}, headers=key)
+    again = await api.post(f"/v1/jobs/{job['id']}/run", json={"params": {"day": 2}}, headers=key)
+    assert first.json() == again.json()
+    problem(await api.post(f"/v1/jobs/{job['id']}/run", json={"params": {"day": 3}}, headers=key), 422)
+    wrongs: list[dict[str, object]] = [{"params": [1]}, {"params": "x"}, {"param": {}}]
+    for wrong in wrongs:
+        problem(await api.post(f"/v1/jobs/{job['id']}/run", json=wrong), 422)
+
+
+async def test_the_status_in_short(api, new_job, node, fake_clock):
+    job = await new_job(schedule={"every": "1h"}, owner="ada")
+    at = f"/v1/jobs/{job['id']}/status"
+    following = 1_700_000_000 + 3600
+    waits = {"execution_time": following, "key": f"{following}-{job['id']}", "job_id": job["id"], "user_id": "ada"}
+    assert (await api.get(at)).json() == {**waits, "status": "PENDING", "attempt": 0}
+    assert (await api.get(f"/v1/jobs/by-key/{job['key']}/status")).json() == (await api.get(at)).json()
+    await api.post(f"/v1/jobs/{job['id']}/run")
+    await node.claim()
+    running = (await api.get(at)).json()
+    assert (running["status"], running["attempt"], running["execution_time"]) == ("EXECUTING", 1, 1_700_000_000)
+    problem(await api.get("/v1/jobs/404/status"), 404)
+
+
+async def test_the_status_of_what_is_over_is_that_of_its_last_run(api, new_job):
+    job = await new_job(key=None, schedule={"in": "1h"})
+    await api.post(f"/v1/runs/{job['id']}-{1_700_003_600_000}/cancel")
+    assert (await api.get(f"/v1/jobs/{job['id']}/status")).json()["status"] == "CANCELLED"

@@ -285,3 +285,65 @@ async def test_a_cursor_is_good_for_its_own_question_only(api, new_job):
         await new_job(key=f"a-{number}")
     following = (await api.get("/v1/jobs?limit=1")).json()["next"]
     assert paths(problem(await api.get(following + "&status=active"), 422)) == ["cursor"]
+
+
+async def test_a_job_belongs_to_the_key_it_was_made_with_unless_it_says_so(keyed):
+    write, admin = keyed["write"], keyed["admin"]
+    hook = {"schedule": {"every": "1h"}, "target": {"type": "webhook", "url": "http://127.0.0.1:5003/"}}
+    made = (await write.post("/v1/jobs", json=hook)).json()
+    assert made["owner"] == "write"
+    named = (await write.post("/v1/jobs", json={**hook, "owner": "ada"})).json()
+    assert named["owner"] == "ada"
+    put = await write.put("/v1/jobs/by-key/k", json=hook)
+    assert put.json()["owner"] == "write"
+    assert (await admin.put("/v1/jobs/by-key/k", json={**hook, "name": "x"})).json()["owner"] == "write"
+    (batched,) = (await admin.post("/v1/jobs/batch", json=[hook])).json()
+    timer = (await admin.post("/timers", json={"seconds": 3600, "url": "http://127.0.0.1:5003/"})).json()
+    of_admin = [job["id"] for job in (await admin.get("/v1/jobs?owner=admin")).json()["items"]]
+    assert of_admin == [timer["id"], batched["id"]]
+    await admin.post("/v1/jobs/sync", json={"source": "f", "jobs": [{**hook, "key": "f"}]})
+    assert (await admin.get("/v1/jobs/by-key/f")).json()["owner"] == "admin"
+    patched = await admin.patch(f"/v1/jobs/{made['id']}", json={"owner": "bob"})
+    assert patched.json()["owner"] == "bob"
+    assert (await admin.patch(f"/v1/jobs/{made['id']}", json={"owner": None})).json()["owner"] is None
+
+
+async def test_jobs_are_listed_by_owner_with_any_other_filter(api, new_job):
+    for number, owner in enumerate(["ada", "bob", "ada", "ada"]):
+        await new_job(key=f"k{number}", owner=owner, tags=["t"] if number < 3 else [], paused=number == 0)
+
+    async def keys(query: str) -> list[str]:
+        found = (await api.get(f"/v1/jobs?owner=ada{query}")).json()
+        return [job["key"] for job in found["items"]]
+
+    assert await keys("") == ["k3", "k2", "k0"]
+    assert await keys("&tag=t") == ["k2", "k0"]
+    assert await keys("&status=active") == ["k3", "k2"]
+    assert await keys("&q=k") == ["k0", "k2", "k3"]
+    assert await keys("&next_after=2023-01-01T00:00:00Z") == ["k2", "k3"]
+    first = (await api.get("/v1/jobs?owner=ada&limit=2")).json()
+    second = (await api.get(first["next"])).json()
+    assert [job["key"] for job in first["items"] + second["items"]] == ["k3", "k2", "k0"]
+    assert second["next"] is None
+
+
+async def test_an_owner_is_text_of_up_to_200_characters(api):
+    for wrong in ("", "x" * 201, 3, ["a"]):
+        assert paths(problem(await api.post("/v1/jobs", json={**JOB, "owner": wrong}), 422)) == ["owner"]
+
+
+@pytest.mark.parametrize("way", ["post", "put", "batch"])
+async def test_a_job_may_run_at_once_when_it_is_made(api, way):
+    body = {**JOB, "run_now": True}
+    if way == "put":
+        job = (await api.put("/v1/jobs/by-key/nightly", json=body)).json()
+    elif way == "batch":
+        job = (await api.post("/v1/jobs/batch", json=[body])).json()[0]
+    else:
+        job = (await api.post("/v1/jobs", json=body)).json()
+    runs = (await api.get(f"/v1/jobs/{job['id']}/runs?status=PENDING")).json()["items"]
+    assert sorted(run["kind"] for run in runs) == ["manual", "scheduled"]
+    shown = (await api.get(f"/v1/jobs/{job['id']}")).json()
+    assert "run_now" not in shown
+    assert (await api.put("/v1/jobs/by-key/nightly", json=body)).json()["version"] == 1
+    assert paths(problem(await api.patch(f"/v1/jobs/{job['id']}", json={"run_now": True}), 422)) == ["run_now"]

@@ -337,3 +337,46 @@ def test_a_spec_for_the_editor_has_no_defaults(online, key):
         "target": {"type": "webhook", "url": "http://127.0.0.1:9/"},
         "policy": {"timeout": "3s", "retry": {"attempts": 7}},
     }
+
+
+def test_pause_says_why_and_until_when(online, key):
+    online("jobs", "add", "--every", "1h", "--url", "http://127.0.0.1:9/", "--key", key)
+    paused = online("jobs", "pause", key, "--note", "moving", "--until", "2100-01-01T00:00:00Z")
+    assert (paused.code, paused.out.strip()) == (0, f"Job {key} is paused until 2100-01-01T00:00:00.000Z.")
+    shown = " ".join(online("jobs", "show", key).out.split())
+    assert "until 2100-01-01T00:00:00.000Z: moving" in shown
+    wrong = online("jobs", "pause", key, "--until", "2001-01-01T00:00:00Z")
+    assert wrong.code == 1
+    assert "until: is in the past" in wrong.err
+
+
+def test_a_run_with_params_of_its_own(online, key):
+    online("jobs", "add", "--every", "1h", "--url", "http://127.0.0.1:9/", "--key", key)
+    started = online("jobs", "run", key, "--params", '{"day": 1}', "--json")
+    assert (started.code, started.json["params"]) == (0, {"day": 1})
+    wrong = online("jobs", "run", key, "--params", "day=1")
+    assert wrong.code == 2
+    assert "takes a JSON object" in " ".join(wrong.err.split())
+
+
+def test_an_owner_and_a_run_at_once(online, key):
+    made = online(
+        "jobs",
+        "add",
+        "--every",
+        "1h",
+        "--url",
+        "http://127.0.0.1:9/",
+        "--key",
+        key,
+        "--owner",
+        key,
+        "--run-now",
+        "--json",
+    )
+    assert (made.code, made.json["owner"]) == (0, key)
+    assert [job["key"] for job in online("jobs", "list", "--owner", key, "--json").json] == [key]
+    found = online("runs", "list", key, "--json")
+    assert found.code == 0, found.err
+    runs = found.json
+    assert "manual" in [run["kind"] for run in runs]

@@ -74,6 +74,31 @@ async def test_a_change_may_be_conditional(server, client, job, verb):
     assert server.seen[0].headers["if-match"] == '"3"'
 
 
+@pytest.mark.parametrize("verb", ["pause_job", "resume_job", "run_job"])
+async def test_a_verb_may_be_conditional_and_is_done_once(server, client, job, run, verb):
+    server.answer(200, run() if verb == "run_job" else job())
+    await getattr(client, verb)(7, if_match=3, idempotency_key="once")
+    headers = server.seen[0].headers
+    assert (headers["if-match"], headers["idempotency-key"]) == ('"3"', "once")
+
+
+async def test_a_pause_and_a_run_say_what_they_are_told_to_say(server, client, job, run):
+    server.answer(200, job())
+    await client.pause_job(7, note="moving", until=AT)
+    assert server.seen[0].body == {"note": "moving", "until": AT}
+    server.answers[:] = []
+    server.answer(201, run())
+    await client.run_job(7, params={"day": 1})
+    assert server.seen[1].body == {"params": {"day": 1}}
+
+
+async def test_the_status_of_a_job_in_short(server, client):
+    said = {"execution_time": 5, "key": "5-7", "job_id": 7, "user_id": None, "status": "PENDING", "attempt": 0}
+    server.answer(200, said)
+    assert (await client.job_status(7)).key == "5-7"
+    assert server.seen[0].path == "/v1/jobs/7/status"
+
+
 async def test_a_patch_is_sent_as_one(server, client, job):
     server.answer(200, job())
     await client.patch_job(7, {"name": None, "policy": {"timeout": "5s"}})

@@ -73,6 +73,9 @@ class ScriptedStore:
     async def settle_in_passing(self):
         return self._answer("settle_in_passing", None, 0)
 
+    async def resume_due(self):
+        return self._answer("resume_due", None, None)
+
     async def take_duty(self, name, node):
         return self._answer("take_duty", name, True)
 

@@ -24,6 +24,7 @@ class Leaves:
 
     def __init__(self, after: int) -> None:
         self.left = after
+        self.name: str | None = None
 
     def check(self, *, late: bool = True) -> None:
         self.left -= 1

@@ -23,7 +23,7 @@ async def test_a_key_is_found_by_its_hash(store: Store, times: Times) -> None:
     assert (made.name, made.scope, made.tenant, made.prefix) == ("k", "write", "default", "otd_abcd")
     assert (made.created_at, made.expires_at, made.revoked_at) == (format_instant(START), None, None)
     assert await store.any_key()
-    assert await store.find_key("hash-1") == FoundKey(id=made.id, tenant=1, scope="write")
+    assert await store.find_key("hash-1") == FoundKey(id=made.id, tenant=1, scope="write", name="k")
     assert await store.find_key("hash-2") is None
 
 

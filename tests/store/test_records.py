@@ -40,7 +40,7 @@ def test_columns_for_claims_and_lists() -> None:
     target = {"type": "command", "command": "c"}
     columns = spec_columns(spec(key="Ab", name="Ärger", schedule={"in": "5s"}, target=target))
     assert columns[:4] == ("Ab", "Ärger", "ab", "ärger")
-    assert columns[5:] == (1, "command:c", "command", "in", True)
+    assert columns[5:] == (1, "command:c", "command", "in", True, None)
 
 
 def test_search_text_is_bounded() -> None:

@@ -21,7 +21,7 @@ async def key_id(store: Store, times: Times) -> int:
 async def test_a_session_stands_for_its_key_until_it_is_ended(store: Store, key_id: int) -> None:
     await store.create_session("s1", key_id)
     await store.create_session("s2", key_id)
-    assert await store.find_session("s1") == FoundKey(id=key_id, tenant=1, scope="write")
+    assert await store.find_session("s1") == FoundKey(id=key_id, tenant=1, scope="write", name="k")
     assert await store.find_session("hash") is None, "a key is no session"
     assert await store.find_key("s1") is None, "nor is a session a key"
     assert await store.end_session("s1")

@@ -17,7 +17,7 @@ from onthedot.errors import Abandoned
 from onthedot.model.duration import SECOND
 from onthedot.store.asking import ASKER, PATIENCE, too_late
 
-__all__ = ["TRANSPORT", "Connected", "ask", "asked_again", "hung_up"]
+__all__ = ["TRANSPORT", "Connected", "ask", "asked_again", "asked_by", "hung_up"]
 
 TRANSPORT = "onthedot.transport"
 """Where a request's scope has its connection."""
@@ -28,9 +28,10 @@ _HANG_UP = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
 class Connected:
     """The asker of one request."""
 
-    __slots__ = ("_clock", "_since", "_transport")
+    __slots__ = ("_clock", "_since", "_transport", "name")
 
-    def __init__(self, transport: Any, clock: Clock) -> None:
+    def __init__(self, transport: Any, clock: Clock, name: str | None = None) -> None:
+        self.name = name
         self._transport = transport
         self._clock = clock
         self._since = clock.monotonic()
@@ -50,6 +51,12 @@ def ask(connection: Connection) -> None:
     """From here on what this request writes is written for who sent it."""
     scope: Any = connection.scope
     ASKER.set(Connected(scope.get(TRANSPORT), context_of(connection).clock))
+
+
+def asked_by(name: str | None) -> None:
+    """Who it is was found out."""
+    if isinstance(asker := ASKER.get(), Connected):
+        asker.name = name
 
 
 def asked_again() -> None:

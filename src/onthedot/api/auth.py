@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onthedot.api.asker import ask
+from onthedot.api.asker import ask, asked_by
 from onthedot.api.context import Connection, service_of
 from onthedot.api.operations import Access, Req, operation_of
 from onthedot.api.origin import from_elsewhere, host_is_loopback
@@ -71,6 +71,7 @@ async def guard(connection: Req) -> None:
         raise Forbidden(f"this needs the scope {declared.access!r}; the key given has {principal.scope!r}")
     scope: Any = connection.scope
     scope["principal"] = principal
+    asked_by(principal.name)
 
 
 async def identify(connection: Connection, *, used: bool = True) -> Principal:

@@ -111,7 +111,7 @@ class Express:
         except OnTheDotError:
             return False
         ride = Ride(self, stop, reply, self._edge.clock.monotonic())
-        asker = Connected(transport, self._edge.clock)
+        asker = Connected(transport, self._edge.clock, principal.name)
         return bool(stop.take(self._service, principal.tenant, wanted, ride.arrived, asker))
 
     def written(self, stop: Stop, answer: ASGIResponse, began: float) -> tuple[bytes, bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from litestar.response.base import ASGIResponse
@@ -16,7 +16,7 @@ from onthedot.api.on_job import on_job
 from onthedot.api.operations import Req
 from onthedot.api.queries import instant, read_query
 from onthedot.model.instant import format_instant
-from onthedot.model.job import JobView
+from onthedot.model.job import JobStatus, JobView
 from onthedot.model.preview import Explanation
 from onthedot.model.run import RunView
 from onthedot.model.struct import Strict
@@ -36,6 +36,19 @@ class Backfill(Strict, frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
 
 
+class PauseNote(Strict, frozen=True, kw_only=True):
+    """Why, for whoever reads it, and until when (RFC 3339): then the job goes on by itself."""
+
+    note: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)] | None = None
+    until: str | None = None
+
+
+class RunNow(Strict, frozen=True, kw_only=True):
+    """`params` are this run's own, over those of its job."""
+
+    params: dict[str, Any] | None = None
+
+
 class NewRuns(msgspec.Struct, frozen=True, omit_defaults=True):
     """The ids of the runs that were made; of a dry run the slots that would be run."""
 
@@ -47,8 +60,9 @@ class NewRuns(msgspec.Struct, frozen=True, omit_defaults=True):
     "POST",
     "run",
     "write",
-    body=Nothing,
+    body=RunNow,
     body_required=False,
+    example={"params": {"day": "2026-03-01"}},
     answers={201: RunView},
     problems=(409,),
     idempotent=True,
@@ -59,10 +73,9 @@ async def run_job(request: Req, job_id: int) -> ASGIResponse:
 
     Beside its schedule; paused and ended jobs run too.
     """
-    await read_optional_json(request, Nothing)
-    run = await service_of(request).run_job(
-        tenant_of(request), job_id, await idempotency_key(request), await version_named(request, job_id)
-    )
+    asked = await read_optional_json(request, RunNow)
+    key, version = await idempotency_key(request), await version_named(request, job_id)
+    run = await service_of(request).run_job(tenant_of(request), job_id, key, version, asked.params)
     return answers.json(run, 201, {"location": f"/v1/runs/{run.id}"})
 
 
@@ -70,8 +83,9 @@ async def run_job(request: Req, job_id: int) -> ASGIResponse:
     "POST",
     "pause",
     "write",
-    body=Nothing,
+    body=PauseNote,
     body_required=False,
+    example={"note": "maintenance", "until": "2100-01-01T06:00:00Z"},
     answers={200: JobView},
     problems=(409,),
     idempotent=True,
@@ -83,10 +97,9 @@ async def pause_job(request: Req, job_id: int) -> ASGIResponse:
 
     Nothing of it starts any more but an explicit run.
     """
-    await read_optional_json(request, Nothing)
-    job = await service_of(request).pause_job(
-        tenant_of(request), job_id, await version_named(request, job_id), await idempotency_key(request)
-    )
+    asked = await read_optional_json(request, PauseNote)
+    key, version = await idempotency_key(request), await version_named(request, job_id)
+    job = await service_of(request).pause_job(tenant_of(request), job_id, version, key, asked.note, asked.until)
     return answers.job_answer(job)
 
 
@@ -150,6 +163,15 @@ async def backfill_job(request: Req, job_id: int) -> ASGIResponse:
     return answers.json(NewRuns(made), 201)
 
 
+@on_job("GET", "status", "read", answers={200: JobStatus})
+async def job_status(request: Req, job_id: int) -> ASGIResponse:
+    """Read the status of a job in short.
+
+    Of the run that executes, else the next, else the last.
+    """
+    return answers.json(await service_of(request).job_status(tenant_of(request), job_id))
+
+
 @on_job("GET", "explain", "read", query=AT, answers={200: Explanation})
 async def explain_job(request: Req, job_id: int) -> ASGIResponse:
     """Explain a job at an instant.
@@ -161,4 +183,4 @@ async def explain_job(request: Req, job_id: int) -> ASGIResponse:
     return answers.json(await service_of(request).explain(tenant_of(request), job_id, moment))
 
 
-routes = [*run_job, *pause_job, *resume_job, *backfill_job, *explain_job]
+routes = [*run_job, *pause_job, *resume_job, *backfill_job, *job_status, *explain_job]

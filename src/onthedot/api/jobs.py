@@ -29,6 +29,7 @@ FILTERS = (
     choice("status", "Jobs in this state", get_args(JobState)),
     choice("target", "Jobs of this kind of target", TARGET_TYPES),
     choice("schedule", "Jobs of this kind of schedule", SCHEDULE_KINDS),
+    text("owner", "Jobs of this owner", longest=200),
     instant("next_before", "Jobs whose next run is before this"),
     instant("next_after", "Jobs whose next run is at or after this"),
     *PAGING,

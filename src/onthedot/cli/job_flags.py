@@ -14,7 +14,7 @@ from onthedot.cli.output import print_json, say, when
 if TYPE_CHECKING:
     from onthedot.model.job import JobSpec
 
-__all__ = ["add", "loose_spec", "parsed_value"]
+__all__ = ["add", "loose_spec", "object_value", "parsed_value"]
 
 WHEN, WHAT, HOW = "When (exactly one)", "What (exactly one)", "How"
 
@@ -47,6 +47,8 @@ def add(
     overlap: Annotated[str | None, typer.Option(help="allow, skip, queue or replace")] = None,
     catch_up: Annotated[str | None, typer.Option(help="latest, skip or all")] = None,
     paused: Annotated[bool, typer.Option("--paused", help="Add it, but don't start it yet")] = False,
+    owner: Annotated[str | None, typer.Option(help="Whose job it is [default: the name of the key]")] = None,
+    run_now: Annotated[bool, typer.Option("--run-now", help="Run it once at once, then by its schedule")] = False,
     as_json: AsJson = False,
     server: OnlyServer = None,
     api_key: OnlyKey = None,
@@ -65,6 +67,8 @@ def add(
         "tags": tag or None,
         "params": dict(_pair(item) for item in param or []) or None,
         "paused": paused or None,
+        "owner": owner,
+        "run_now": run_now or None,
     }
     specs = _from_file(file) if file is not None else [_from_flags(flags)]
     with connected(server, api_key) as client:
@@ -149,6 +153,13 @@ def _pair(item: str) -> tuple[str, Any]:
     if not equals or not name:
         raise typer.BadParameter(f"{item!r} is not name=value")
     return name, parsed_value(value)
+
+
+def object_value(flag: str, text: str) -> dict[str, Any]:
+    value = parsed_value(text)
+    if not isinstance(value, dict):
+        raise typer.BadParameter(f"{flag} takes a JSON object such as '{{\"day\": 1}}', not {text[:100]!r}")
+    return value
 
 
 def parsed_value(text: str) -> Any:

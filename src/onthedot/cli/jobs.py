@@ -9,7 +9,7 @@ import typer
 from onthedot.cli.describe import meaning, schedule_text, target_text
 from onthedot.cli.group import command_group
 from onthedot.cli.job_edits import edit
-from onthedot.cli.job_flags import add
+from onthedot.cli.job_flags import add, object_value
 from onthedot.cli.job_slots import backfill, explain
 from onthedot.cli.options import ApiKey, AsJson, Job, Server, connected, find_job
 from onthedot.cli.output import ago, facts, print_json, say, table, when
@@ -33,6 +33,7 @@ def list_(
     status: Annotated[str | None, typer.Option(help="active, paused, ended or quarantined")] = None,
     target: Annotated[str | None, typer.Option(help="webhook, function or command")] = None,
     schedule: Annotated[str | None, typer.Option(help="cron, every, at or in")] = None,
+    owner: Annotated[str | None, typer.Option(help="Only jobs of this owner")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=500, help="How many at most")] = 50,
     all_: Annotated[bool, typer.Option("--all", help="All of them, however many")] = False,
     as_json: AsJson = False,
@@ -40,7 +41,7 @@ def list_(
     key: ApiKey = None,
 ) -> None:
     """List jobs with their next and last run."""
-    filters = {"q": q, "tag": tag, "status": status, "target": target, "schedule": schedule}
+    filters = {"q": q, "tag": tag, "status": status, "target": target, "schedule": schedule, "owner": owner}
     with connected(server, key) as client:
         if all_:
             found, more = list(client.iter_jobs(**filters)), False
@@ -91,7 +92,8 @@ def show_job(job: JobView) -> None:
             ("id", job.id),
             ("key", job.key),
             ("name", job.name),
-            ("state", job.state if job.reason is None else f"{job.state}: {job.reason}"),
+            ("state", _state(job)),
+            ("owner", job.owner),
             ("schedule", schedule_text(job.schedule)),
             ("meaning", meaning(job)),
             ("start", job.schedule.start),
@@ -116,12 +118,27 @@ def show_job(job: JobView) -> None:
     )
 
 
+def _state(job: JobView) -> str:
+    if job.pause is None:
+        return job.state if job.reason is None else f"{job.state}: {job.reason}"
+    until = f" until {job.pause.until}" if job.pause.until else ""
+    return f"{job.state} since {job.pause.since}{until}{f': {job.pause.note}' if job.pause.note else ''}"
+
+
 @group.command("pause")
-def pause(job: Job, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+def pause(
+    job: Job,
+    note: Annotated[str | None, typer.Option(help="Why, for whoever reads it")] = None,
+    until: Annotated[str | None, typer.Option(help="Goes on by itself then: 2026-12-24T18:00:00Z")] = None,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
     """Pause a job: nothing of it starts but an explicit run."""
     with connected(server, key) as client:
-        done = client.pause_job(find_job(client, job).id)
-    print_json(done) if as_json else say(f"Job {done.key or done.id} is {done.state}.")
+        done = client.pause_job(find_job(client, job).id, note=note, until=until)
+    ends = f" until {done.pause.until}" if done.pause is not None and done.pause.until else ""
+    print_json(done) if as_json else say(f"Job {done.key or done.id} is {done.state}{ends}.")
 
 
 @group.command("resume")
@@ -136,10 +153,17 @@ def resume(job: Job, as_json: AsJson = False, server: Server = None, key: ApiKey
 
 
 @group.command("run")
-def run(job: Job, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+def run(
+    job: Job,
+    params: Annotated[str | None, typer.Option(help="For this run alone, over the job's: '{\"day\": 1}'")] = None,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
     """Run a job now, beside its schedule."""
+    own = None if params is None else object_value("--params", params)
     with connected(server, key) as client:
-        started = client.run_job(find_job(client, job).id)
+        started = client.run_job(find_job(client, job).id, params=own)
     if as_json:
         print_json(started)
     else:

@@ -3,7 +3,8 @@
     async with AsyncClient("http://127.0.0.1:8000") as client:
         job = await client.create_job(JobSpec(...))
 
-Creates carry an Idempotency-Key of their own, so that a lost answer can be asked for again without acting twice.
+Creates and verbs carry an Idempotency-Key of their own, so that a lost answer can be asked for again without acting
+twice.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import msgspec
 from onthedot.client.answers import BatchAnswer, Page
 from onthedot.client.transport import Transport
 from onthedot.clock import Clock
-from onthedot.model.job import JobSpec, JobView
+from onthedot.model.job import JobSpec, JobStatus, JobView
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.model.node import NodeView
 from onthedot.model.preview import Explanation, Preview
@@ -84,7 +85,7 @@ class AsyncClient:
         return await self._http.call("GET", f"/v1/jobs/by-key/{quote(key, safe='')}", JobView)
 
     async def list_jobs(self, **filters: Any) -> Page[JobView]:
-        """One page. Filters: q, tag, status, target, schedule, next_before, next_after, limit, cursor."""
+        """One page. Filters: q, tag, status, target, schedule, owner, next_before, next_after, limit, cursor."""
         return await self._http.call("GET", "/v1/jobs", Page[JobView], query=filters)
 
     def iter_jobs(self, **filters: Any) -> AsyncIterator[JobView]:
@@ -113,23 +114,60 @@ class AsyncClient:
     async def delete_job(self, job_id: int, *, if_match: int | None = None) -> None:
         await self._http.call("DELETE", f"/v1/jobs/{job_id}", NOTHING, headers=_match(if_match))
 
-    async def pause_job(self, job_id: int) -> JobView:
-        return await self._http.call("POST", f"/v1/jobs/{job_id}/pause", JobView, repeatable=True)
+    async def pause_job(
+        self,
+        job_id: int,
+        *,
+        note: str | None = None,
+        until: str | None = None,
+        if_match: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> JobView:
+        """`note`: why. `until` (RFC 3339): then it goes on by itself."""
+        body = _given(note=note, until=until)
+        return await self._http.call(
+            "POST", f"/v1/jobs/{job_id}/pause", JobView, body=body, headers=_verb(idempotency_key, if_match)
+        )
 
-    async def resume_job(self, job_id: int) -> JobView:
-        return await self._http.call("POST", f"/v1/jobs/{job_id}/resume", JobView, repeatable=True)
+    async def resume_job(
+        self, job_id: int, *, if_match: int | None = None, idempotency_key: str | None = None
+    ) -> JobView:
+        return await self._http.call(
+            "POST", f"/v1/jobs/{job_id}/resume", JobView, headers=_verb(idempotency_key, if_match)
+        )
 
-    async def run_job(self, job_id: int, *, idempotency_key: str | None = None) -> RunView:
-        """One run now, beside the schedule."""
-        return await self._http.call("POST", f"/v1/jobs/{job_id}/run", RunView, headers=_once(idempotency_key))
+    async def run_job(
+        self,
+        job_id: int,
+        *,
+        params: Mapping[str, Any] | None = None,
+        if_match: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> RunView:
+        """One run now, beside the schedule. `params`: its own, over those of the job."""
+        body = _given(params=None if params is None else dict(params))
+        return await self._http.call(
+            "POST", f"/v1/jobs/{job_id}/run", RunView, body=body, headers=_verb(idempotency_key, if_match)
+        )
+
+    async def job_status(self, job_id: int) -> JobStatus:
+        """In short: of the run that executes, else the next, else the last."""
+        return await self._http.call("GET", f"/v1/jobs/{job_id}/status", JobStatus)
 
     async def backfill_job(
-        self, job_id: int, start: str, end: str, *, force: bool = False, idempotency_key: str | None = None
+        self,
+        job_id: int,
+        start: str,
+        end: str,
+        *,
+        force: bool = False,
+        if_match: int | None = None,
+        idempotency_key: str | None = None,
     ) -> list[str]:
         """Run the slots from `start` to `end` that were not done; the ids of the new runs."""
         body = {"start": start, "end": end, "force": force}
-        path = f"/v1/jobs/{job_id}/backfill"
-        return (await self._http.call("POST", path, _NewRuns, body=body, headers=_once(idempotency_key))).runs
+        path, headers = f"/v1/jobs/{job_id}/backfill", _verb(idempotency_key, if_match)
+        return (await self._http.call("POST", path, _NewRuns, body=body, headers=headers)).runs
 
     async def slots_to_backfill(self, job_id: int, start: str, end: str, *, force: bool = False) -> list[str]:
         """The slots that `backfill_job` would run. Changes nothing."""
@@ -166,8 +204,9 @@ class AsyncClient:
     async def run_logs(self, run_id: str) -> str:
         return await self._http.call("GET", f"/v1/runs/{quote(run_id, safe='')}/logs", str)
 
-    async def cancel_run(self, run_id: str) -> RunView:
-        return await self._http.call("POST", f"/v1/runs/{quote(run_id, safe='')}/cancel", RunView)
+    async def cancel_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
+        path = f"/v1/runs/{quote(run_id, safe='')}/cancel"
+        return await self._http.call("POST", path, RunView, headers=_once(idempotency_key))
 
     async def retry_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
         """The same slot again, as a new run."""
@@ -250,6 +289,14 @@ def _of(tenant: str | None) -> dict[str, Any]:
 
 def _once(key: str | None) -> dict[str, str]:
     return {"idempotency-key": key or str(uuid.uuid4())}
+
+
+def _verb(key: str | None, version: int | None) -> dict[str, str]:
+    return {**_once(key), **_match(version)}
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _match(version: int | None) -> dict[str, str]:

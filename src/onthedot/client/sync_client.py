@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 from onthedot.client.answers import BatchAnswer, Page
 from onthedot.client.async_client import AsyncClient
 from onthedot.clock import Clock
-from onthedot.model.job import JobSpec, JobView
+from onthedot.model.job import JobSpec, JobStatus, JobView
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.model.node import NodeView
 from onthedot.model.preview import Explanation, Preview
@@ -102,19 +102,50 @@ class Client:
     def delete_job(self, job_id: int, *, if_match: int | None = None) -> None:
         self._run(self._async.delete_job(job_id, if_match=if_match))
 
-    def pause_job(self, job_id: int) -> JobView:
-        return self._run(self._async.pause_job(job_id))
+    def pause_job(
+        self,
+        job_id: int,
+        *,
+        note: str | None = None,
+        until: str | None = None,
+        if_match: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> JobView:
+        return self._run(
+            self._async.pause_job(job_id, note=note, until=until, if_match=if_match, idempotency_key=idempotency_key)
+        )
 
-    def resume_job(self, job_id: int) -> JobView:
-        return self._run(self._async.resume_job(job_id))
+    def resume_job(self, job_id: int, *, if_match: int | None = None, idempotency_key: str | None = None) -> JobView:
+        return self._run(self._async.resume_job(job_id, if_match=if_match, idempotency_key=idempotency_key))
 
-    def run_job(self, job_id: int, *, idempotency_key: str | None = None) -> RunView:
-        return self._run(self._async.run_job(job_id, idempotency_key=idempotency_key))
+    def run_job(
+        self,
+        job_id: int,
+        *,
+        params: Mapping[str, Any] | None = None,
+        if_match: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> RunView:
+        return self._run(self._async.run_job(job_id, params=params, if_match=if_match, idempotency_key=idempotency_key))
+
+    def job_status(self, job_id: int) -> JobStatus:
+        return self._run(self._async.job_status(job_id))
 
     def backfill_job(
-        self, job_id: int, start: str, end: str, *, force: bool = False, idempotency_key: str | None = None
+        self,
+        job_id: int,
+        start: str,
+        end: str,
+        *,
+        force: bool = False,
+        if_match: int | None = None,
+        idempotency_key: str | None = None,
     ) -> list[str]:
-        return self._run(self._async.backfill_job(job_id, start, end, force=force, idempotency_key=idempotency_key))
+        return self._run(
+            self._async.backfill_job(
+                job_id, start, end, force=force, if_match=if_match, idempotency_key=idempotency_key
+            )
+        )
 
     def slots_to_backfill(self, job_id: int, start: str, end: str, *, force: bool = False) -> list[str]:
         return self._run(self._async.slots_to_backfill(job_id, start, end, force=force))
@@ -141,8 +172,8 @@ class Client:
     def run_logs(self, run_id: str) -> str:
         return self._run(self._async.run_logs(run_id))
 
-    def cancel_run(self, run_id: str) -> RunView:
-        return self._run(self._async.cancel_run(run_id))
+    def cancel_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
+        return self._run(self._async.cancel_run(run_id, idempotency_key=idempotency_key))
 
     def retry_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
         return self._run(self._async.retry_run(run_id, idempotency_key=idempotency_key))

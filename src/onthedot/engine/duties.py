@@ -12,6 +12,7 @@ from onthedot.engine.health import Health
 from onthedot.engine.joblog import Offload
 from onthedot.engine.logfiles import LogFiles, remove_older
 from onthedot.errors import StoreUnavailable
+from onthedot.model.duration import SECOND
 
 __all__ = ["LOGS_EVERY", "UPKEEP_EVERY", "Duties", "DutyStore"]
 
@@ -26,6 +27,8 @@ class DutyStore(Protocol):
     async def now(self) -> int: ...
 
     async def settle_in_passing(self) -> int: ...
+
+    async def resume_due(self) -> int | None: ...
 
     async def take_duty(self, name: str, node: str) -> bool: ...
 
@@ -66,18 +69,23 @@ class Duties:
         self._floors_after: int | None = None  # up to which job a look at them has come; None: none is under way
         self._set_back = 0  # of the times the clock was set back, those after which floors were looked at
         self._logs_at = clock.monotonic() + LOGS_EVERY * rng.random()
+        self._next_resume: int | None = None  # ms until a pause is over
 
     async def step(self) -> None:
+        pause = LOOK_EVERY * self._rng.uniform(0.8, 1.0)
         try:
             await self.look_after()
+            if self._next_resume is not None:
+                pause = min(pause, self._next_resume / SECOND)
         except StoreUnavailable as error:
             self._health.failed(error)
-        await self._clock.sleep(LOOK_EVERY * self._rng.uniform(0.8, 1.0))
+        await self._clock.sleep(pause)
 
     async def look_after(self) -> None:
-        now = self._clock.monotonic()
+        now, self._next_resume = self._clock.monotonic(), None
         if await self._store.take_duty(DUTY, self._node_id):
             await self._look_at_floors(now)
+            self._next_resume = await self._store.resume_due()
             await self._store.settle_in_passing()
             if now >= self._upkeep_at:
                 self._upkeep_at = now + UPKEEP_EVERY

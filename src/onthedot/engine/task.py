@@ -40,7 +40,7 @@ def call_of(
         target=spec.target,
         key=spec.key,
         tenant=run.tenant,
-        params=spec.params,
+        params=spec.params if run.params is None else {**spec.params, **run.params},
         timeout=timeout,
         log=log,
         begun=begun,

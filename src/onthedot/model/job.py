@@ -11,12 +11,13 @@ from onthedot.model.schedule import Schedule
 from onthedot.model.struct import Strict
 from onthedot.model.target import Target
 
-__all__ = ["KEY_PATTERN", "JobRecord", "JobSpec", "JobState", "JobStats", "JobView"]
+__all__ = ["KEY_PATTERN", "JobPause", "JobRecord", "JobSpec", "JobState", "JobStats", "JobStatus", "JobView"]
 
 KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}\Z"
 ACCEPTED_KEYS = "1 to 200 letters, digits, dots, underscores and hyphens, the first one a letter or digit"
 JobState = Literal["active", "paused", "ended", "quarantined"]
 Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+Owner = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class JobSpec(Strict, frozen=True, kw_only=True):
@@ -30,6 +31,8 @@ class JobSpec(Strict, frozen=True, kw_only=True):
     params: dict[str, Any] = msgspec.field(default_factory=dict)
     tags: Annotated[list[Tag], msgspec.Meta(max_length=50)] = msgspec.field(default_factory=list)
     paused: bool = False
+    owner: Owner | msgspec.UnsetType | None = msgspec.UNSET  # left out: who made it; in an update: who owns it already
+    run_now: bool | msgspec.UnsetType = msgspec.UNSET  # when it is made: run it at once, too. Never stored
 
 
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -48,6 +51,16 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     source: str | None = None  # the jobs file that owns it
     reason: str | None = None  # why it is quarantined
     paused_at: int | None = None
+    pause_note: str | None = None
+    pause_until: int | None = None
+
+
+class JobPause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Since when a job is paused, why, and when it goes on by itself (null: when somebody resumes it)."""
+
+    since: str
+    note: str | None
+    until: str | None
 
 
 class JobStats(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -80,3 +93,16 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     created_at: str
     updated_at: str
     stats: JobStats
+    owner: str | None = None
+    pause: JobPause | None = None
+
+
+class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The run of a job that executes, else its next, else its last. `execution_time`: its slot, seconds since 1970."""
+
+    execution_time: int | None
+    key: str | None  # "<execution_time>-<job_id>"
+    job_id: int
+    user_id: str | None  # the owner
+    status: str | None  # of the run; null: it has none yet
+    attempt: int

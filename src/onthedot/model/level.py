@@ -9,10 +9,13 @@ from __future__ import annotations
 from onthedot.model.job import JobSpec
 from onthedot.model.target import WebhookTarget
 
-__all__ = ["LEVEL", "level_of"]
+__all__ = ["LEVEL", "OWN_PARAMS", "level_of"]
 
 LEVEL = 2
 """2: the `params` of a webhook without a body are sent, and runs have params of their own."""
+
+OWN_PARAMS = 2
+"""The level that a run with params of its own needs."""
 
 
 def level_of(spec: JobSpec) -> int:

@@ -85,6 +85,7 @@ class ClaimedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     first_claimed_at: int
     recurring: bool  # False: a one-off job's run; its finish ends the job
     attempts: Sequence[Attempt] = ()
+    params: dict[str, Any] | None = None  # its own, over those of its job
 
     @property
     def begun_before(self) -> bool:
@@ -126,3 +127,4 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     attempts: list[AttemptView]
     until: str | None = None
     slots: int | None = None
+    params: dict[str, Any] | None = None  # its own; those of its job are under them

@@ -24,7 +24,7 @@ from onthedot.service.repeats import IdempotencyKey, idempotency
 from onthedot.service.wired import Wired
 from onthedot.store import Idempotency, JobFilter, NewJob, Page, SyncReport
 from onthedot.store.asking import ASKER, PATIENCE, Asker
-from onthedot.store.records import keep_secrets
+from onthedot.store.records import keep_secrets, owned
 from onthedot.store.sync import Others
 from onthedot.telemetry import emit
 from onthedot.timing import plain_delay
@@ -57,13 +57,14 @@ class JobVerbs(Wired):
         if now is None:
             return False
         slot = plain_delay(spec.schedule, now)
-        if slot is None or slot - now <= self.unhinted:
+        if slot is None or slot - now <= self.unhinted or spec.run_now:
             return False
         try:
             check_job(spec, self.targets, tenant=tenant, now=now)
         except Invalid:
             return False
-        new = NewJob(tenant=tenant, spec=self._settled(spec), asker=asker, until=now + PATIENCE)
+        settled = self._settled(spec, None if asker is None else asker.name)
+        new = NewJob(tenant=tenant, spec=settled, asker=asker, until=now + PATIENCE)
         self.creates.add(new, _Taken(tenant, answered))
         return True
 
@@ -75,20 +76,22 @@ class JobVerbs(Wired):
 
     async def create_checked(self, tenant: int, spec: JobSpec, repeat: Idempotency | None) -> JobView:
         """Into the group, and a hint if it is due soon."""
-        new = self._new(tenant, self._settled(spec), repeat)
+        new = self._new(tenant, self._settled(spec, _who_asks()), repeat, run_now=bool(spec.run_now))
         (answer,) = await self.creates.create([new])
         if isinstance(answer, OnTheDotError):
             raise answer
         emit("job.created", tenant=tenant, job_id=answer.id)
-        if spec.schedule.in_ is None or spec.schedule.in_ <= self.unhinted:
+        if new.run_now:
+            await self.hint_now()
+        elif spec.schedule.in_ is None or spec.schedule.in_ <= self.unhinted:
             await self.hint(answer)
         return answer
 
-    def _new(self, tenant: int, spec: JobSpec, repeat: Idempotency | None) -> NewJob:
+    def _new(self, tenant: int, spec: JobSpec, repeat: Idempotency | None, *, run_now: bool) -> NewJob:
         """Asked for by whoever this request is from."""
         asker = ASKER.get()
         until = None if asker is None else self.time.carried() + PATIENCE
-        return NewJob(tenant=tenant, spec=spec, idempotency=repeat, asker=asker, until=until)
+        return NewJob(tenant=tenant, spec=spec, idempotency=repeat, run_now=run_now, asker=asker, until=until)
 
     async def create_many(
         self, tenant: int, specs: Sequence[JobSpec | OnTheDotError], idempotency_key: IdempotencyKey | None = None
@@ -106,7 +109,10 @@ class JobVerbs(Wired):
         parts = [slice(start, start + GROUP_LIMIT) for start in range(0, len(specs), GROUP_LIMIT)]
         written = await asyncio.gather(*(self._create_part(tenant, specs[part], repeats[part]) for part in parts))
         made = [answer for part in written for answer in part]
-        await self.hint(*(answer for answer in made if isinstance(answer, JobView)))
+        if any(isinstance(spec, JobSpec) and spec.run_now for spec in specs):
+            await self.hint_now()
+        else:
+            await self.hint(*(answer for answer in made if isinstance(answer, JobView)))
         return made
 
     async def _create_part(
@@ -117,7 +123,11 @@ class JobVerbs(Wired):
         bad = [place for place in range(len(specs)) if place not in good and repeats[place] is not None]
         for place, earlier in zip(bad, await self._earlier(tenant, [repeats[place] for place in bad]), strict=True):
             answers[place] = earlier or answers[place]
-        written = await self.creates.create([self._new(tenant, spec, repeats[place]) for place, spec in good.items()])
+        new = [
+            self._new(tenant, spec, repeats[place], run_now=bool(getattr(specs[place], "run_now", False)))
+            for place, spec in good.items()
+        ]
+        written = await self.creates.create(new)
         for place, answer in zip(good, written, strict=True):
             answers[place] = answer
             if isinstance(answer, JobView):
@@ -129,20 +139,20 @@ class JobVerbs(Wired):
     ) -> tuple[list[JobView | OnTheDotError | None], dict[int, JobSpec]]:
         """Objections by place, and the specs that have none, settled. The same object again is not checked again."""
         now = await self.time.now()
-        checks = self._checks(tenant, specs, now)
+        checks = self._checks(tenant, specs, now, _who_asks())
         checked = list(checks) if len(specs) <= FEW else await self.aside.collect(checks)
         answers: list[JobView | OnTheDotError | None] = [objection for objection, _ in checked]
         return answers, {place: settled for place, (_, settled) in enumerate(checked) if settled is not None}
 
     def _checks(
-        self, tenant: int, specs: Sequence[JobSpec | OnTheDotError], now: int
+        self, tenant: int, specs: Sequence[JobSpec | OnTheDotError], now: int, owner: str | None
     ) -> Iterator[tuple[OnTheDotError | None, JobSpec | None]]:
         before: object = None
         objection, settled = None, None
         for spec in specs:
             if spec is not before:
                 objection, before = self._objection(tenant, spec, now), spec
-                settled = self._settled(spec) if objection is None and isinstance(spec, JobSpec) else None
+                settled = self._settled(spec, owner) if objection is None and isinstance(spec, JobSpec) else None
             yield objection, settled
 
     def _objection(self, tenant: int, spec: JobSpec | OnTheDotError, now: int) -> OnTheDotError | None:
@@ -176,8 +186,14 @@ class JobVerbs(Wired):
         """A JSON merge patch (RFC 7396) on the spec as written."""
         now = await self.time.now()
 
+        if "run_now" in patch:
+            accepted = "a new job; one that is there: POST /v1/jobs/{id}/run"
+            raise Invalid.one("run_now", "only when a job is made", given=patch["run_now"], accepted=accepted)
+
         def change(old: JobSpec) -> JobSpec:
             merged = patched(to_builtins(old), patch)
+            if "owner" in patch:
+                merged["owner"] = patch["owner"]  # null: nobody's, and not: whoever owns it already
             return self._checked(tenant, keep_secrets(convert(merged, JobSpec), old), old, now)
 
         return await self._update(tenant, job_id, change, if_match)
@@ -185,19 +201,22 @@ class JobVerbs(Wired):
     async def put_job_by_key(
         self, tenant: int, key: str, spec: JobSpec, if_match: int | None = None
     ) -> tuple[JobView, bool]:
-        """Creates or replaces the job of that key; True if it is new."""
+        """Creates or replaces the job of that key; True if it is new. `run_now` is for a new one."""
         if spec.key is None:
             spec = msgspec.structs.replace(spec, key=key)
         if spec.key != key:
             raise Invalid.one("key", "differs from the key in the address", given=spec.key, accepted=key)
-        now = await self.time.now()
+        now, owner = await self.time.now(), _who_asks()
 
         def change(old: JobSpec | None) -> JobSpec:
-            return self._checked(tenant, spec if old is None else keep_secrets(spec, old), old, now)
+            if old is None:
+                return owned(self._checked(tenant, spec, None, now), owner)
+            return self._checked(tenant, keep_secrets(spec, old), old, now)
 
-        job, created = await self.store.put_job(tenant, key, change, if_match=if_match)
+        run_now = bool(spec.run_now)
+        job, created = await self.store.put_job(tenant, key, change, if_match=if_match, run_now=run_now)
         emit("job.created" if created else "job.changed", tenant=tenant, job_id=job.id)
-        await self.hint(job)
+        await (self.hint_now() if created and run_now else self.hint(job))
         await self.hint_orders()
         return job, created
 
@@ -238,6 +257,8 @@ class JobVerbs(Wired):
             others=others,
             former=former,
             file=file,
+            run_now=frozenset(str(spec.key) for spec in specs if spec.run_now),
+            owner=_who_asks(),
             idempotency=repeat,
         )
         if not dry_run and (report.created or report.updated or report.removed or report.adopted):
@@ -275,11 +296,17 @@ class JobVerbs(Wired):
         check_new(spec, self.targets, tenant=tenant, now=now, before=old)
         return self._settled(spec)
 
-    def _settled(self, spec: JobSpec) -> JobSpec:
-        """A webhook without a time-out gets the setting's: how long it waits is written in the job, and reads back."""
-        if spec.policy.timeout is not None or not isinstance(spec.target, WebhookTarget):
-            return spec
-        return msgspec.structs.replace(spec, policy=_with_timeout(spec.policy, self.settings.timeout_seconds))
+    def _settled(self, spec: JobSpec, owner: str | None = None) -> JobSpec:
+        """As it is stored. A webhook without a time-out gets the setting's: how long it waits is written in the job,
+        and reads back. `owner`: whose it is if it does not say so."""
+        said: dict[str, Any] = {}
+        if spec.policy.timeout is None and isinstance(spec.target, WebhookTarget):
+            said["policy"] = _with_timeout(spec.policy, self.settings.timeout_seconds)
+        if owner is not None and spec.owner is msgspec.UNSET:
+            said["owner"] = owner
+        if spec.run_now is not msgspec.UNSET:
+            said["run_now"] = msgspec.UNSET
+        return msgspec.structs.replace(spec, **said) if said else spec
 
 
 class _Taken:
@@ -299,6 +326,12 @@ class _Taken:
             self._answered(answer)
         except Exception:
             _log.exception("a create could not be answered")
+
+
+def _who_asks() -> str | None:
+    """The name of the key that this request came with."""
+    asker = ASKER.get()
+    return None if asker is None else asker.name
 
 
 @lru_cache(maxsize=256)

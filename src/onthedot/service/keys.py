@@ -36,6 +36,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     tenant: int
     scope: Scope
     key_id: int | None = None
+    name: str | None = None  # of the key
 
 
 ANYBODY = Principal(tenant=DEFAULT_TENANT, scope="admin")
@@ -100,7 +101,7 @@ class KeyVerbs(Wired):
                 raise Unauthorized(ended if is_session else "the API key is unknown, expired or revoked")
             if len(self._known) >= KNOWN_MOST:
                 self._known.clear()
-            principal = Principal(tenant=found.tenant, scope=found.scope, key_id=found.id)
+            principal = Principal(tenant=found.tenant, scope=found.scope, key_id=found.id, name=found.name)
             known = self._known[looked_up] = (self.clock.monotonic() + KNOWN_FOR, principal)
         return known[1]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from onthedot.errors import Invalid
+from onthedot.model.duration import SECOND
 from onthedot.model.instant import format_instant, parse_rfc3339
-from onthedot.model.job import JobView
+from onthedot.model.job import JobStatus, JobView
 from onthedot.model.run import RunView
 from onthedot.service.repeats import IdempotencyKey, idempotency
 from onthedot.service.wired import Wired
@@ -16,6 +18,7 @@ from onthedot.telemetry import emit
 __all__ = ["RunVerbs"]
 
 BACKFILL_LIMIT = 1000
+LAST_RUNS = 20  # among which the last that was not skipped is looked for
 
 
 class RunVerbs(Wired):
@@ -25,9 +28,13 @@ class RunVerbs(Wired):
         job_id: int,
         if_match: int | None = None,
         idempotency_key: IdempotencyKey | None = None,
+        note: str | None = None,
+        until: str | None = None,
     ) -> JobView:
-        repeat = idempotency("pause", idempotency_key, job_id)
-        job = await self.store.pause_job(tenant, job_id, if_match=if_match, idempotency=repeat)
+        """`until` (RFC 3339): then it goes on by itself."""
+        repeat = idempotency("pause", idempotency_key, job_id, body=(note, until))
+        ends = None if until is None else _instant("until", until)
+        job = await self.store.pause_job(tenant, job_id, note=note, until=ends, if_match=if_match, idempotency=repeat)
         emit("job.changed", tenant=tenant, job_id=job_id)
         await self.hint_orders()
         return job
@@ -47,10 +54,11 @@ class RunVerbs(Wired):
         job_id: int,
         idempotency_key: IdempotencyKey | None = None,
         if_match: int | None = None,
+        params: dict[str, Any] | None = None,
     ) -> RunView:
-        """One run now, beside the schedule; also of a paused or ended job."""
-        repeat = idempotency("run", idempotency_key, job_id)
-        run = await self.store.run_job(tenant, job_id, if_match=if_match, idempotency=repeat)
+        """One run now, beside the schedule; also of a paused or ended job. `params`: its own, over those of the job."""
+        repeat = idempotency("run", idempotency_key, job_id, body=params)
+        run = await self.store.run_job(tenant, job_id, params=params, if_match=if_match, idempotency=repeat)
         await self.hint_now()
         return run
 
@@ -82,6 +90,23 @@ class RunVerbs(Wired):
         first, last = _span(start, end)
         slots = await self.store.slots_to_backfill(tenant, job_id, start=first, end=last, force=force, limit=limit)
         return [format_instant(slot) for slot in slots]
+
+    async def job_status(self, tenant: int, job_id: int) -> JobStatus:
+        """In short: the run that executes, else the next, else the last."""
+        job = await self.store.get_job(tenant, job_id)
+        run = await self.store.run_at_present(tenant, job_id)
+        if run is None:
+            ended = (await self.store.list_runs(tenant, RunFilter(job_id=job_id, limit=LAST_RUNS))).items
+            run = next((each for each in ended if each.status != "SKIPPED"), ended[0] if ended else None)
+        at = None if run is None else (parse_rfc3339(run.scheduled_for) or 0) // SECOND
+        return JobStatus(
+            execution_time=at,
+            key=None if at is None else f"{at}-{job_id}",
+            job_id=job_id,
+            user_id=job.owner,
+            status=None if run is None else run.status,
+            attempt=0 if run is None else run.attempt,
+        )
 
     async def list_runs(self, tenant: int, wanted: RunFilter) -> Page[RunView]:
         return await self.store.list_runs(tenant, wanted)

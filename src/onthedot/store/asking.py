@@ -23,6 +23,9 @@ PATIENCE = 30 * SECOND
 
 
 class Asker(Protocol):
+    name: str | None
+    """Of the key it came with: new jobs belong to it."""
+
     def check(self, *, late: bool = True) -> None:
         """Raise Abandoned if nobody waits for the answer any more; with `late`, also if it took too long."""
         ...

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from onthedot.errors import Conflict, Invalid
+from onthedot.model.decoding import encode_json
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobRecord
 from onthedot.model.run import RunView, run_id
@@ -20,16 +23,25 @@ __all__ = ["RunsByHand"]
 
 class RunsByHand(Topic):
     async def run_job(
-        self, tenant: int, job_id: int, *, if_match: int | None = None, idempotency: Idempotency | None = None
+        self,
+        tenant: int,
+        job_id: int,
+        *,
+        params: dict[str, Any] | None = None,
+        if_match: int | None = None,
+        idempotency: Idempotency | None = None,
     ) -> RunView:
-        """One run now, beside the schedule: also of a paused or ended job."""
+        """One run now, beside the schedule: also of a paused or ended job. `params`: its own, over those of the job."""
 
         async def run(tx: Transaction) -> RunView:
             job = await _locked(tx, tenant, job_id, if_match)
             (n,) = await take_run_numbers(tx, 1)
-            row = run_row(tenant, job_id, job.record.spec, job.now, "manual", due=job.now, ready=job.now, n=n)
-            await tx.execute("add_runs", job.now, Rows([row]))
-            return _view(job.record, n, job.now)
+            now, own = job.now, params is not None
+            row = run_row(tenant, job_id, job.record.spec, now, "manual", due=now, ready=now, n=n, own_params=own)
+            await tx.execute("add_runs", now, Rows([row]))
+            if own:
+                await tx.execute("add_params", row[0], tenant, encode_json(params).decode(), now)
+            return _view(job.record, n, now, params)
 
         return await self.as_asked(lambda tx: once(tx, tenant, idempotency, RunView, lambda: run(tx)))
 
@@ -123,7 +135,7 @@ def _slots(job: Locked, start: int, end: int, limit: int) -> list[int]:
     return slots
 
 
-def _view(job: JobRecord, n: int, now: int) -> RunView:
+def _view(job: JobRecord, n: int, now: int, params: dict[str, Any] | None) -> RunView:
     return RunView(
         id=run_id(job.id, now, "manual", n),
         job_id=job.id,
@@ -144,4 +156,5 @@ def _view(job: JobRecord, n: int, now: int) -> RunView:
         outcome=None,
         error=None,
         attempts=[],
+        params=params,
     )

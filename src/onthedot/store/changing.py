@@ -78,8 +78,11 @@ def refuse_other_version(job: Locked, if_match: int | None) -> None:
         raise VersionMismatch(f"job {job.record.id} is at version {version}, not {if_match}: read it again")
 
 
-async def apply_change(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:
-    await _write_job(tx, job, spec, change)
+async def apply_change(
+    tx: Transaction, job: Locked, spec: JobSpec, change: Change, pause: tuple[str | None, int | None] | None = None
+) -> None:
+    """`pause`: why and until when, if that is said anew."""
+    await _write_job(tx, job, spec, change, pause)
     await _write_skipped(tx, job, change.skipped)
     await _cancel_strays(tx, job, spec, change)
     await _set_cursor(tx, job, spec, change)
@@ -103,10 +106,14 @@ async def remove(tx: Transaction, job: Locked) -> None:
     await tx.execute("delete_job", tenant, job_id)
 
 
-async def _write_job(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:
-    record, paused_at = job.record, None
+async def _write_job(
+    tx: Transaction, job: Locked, spec: JobSpec, change: Change, pause: tuple[str | None, int | None] | None
+) -> None:
+    record, paused_at, note, until = job.record, None, None, None
     if change.state == "paused":
-        paused_at = record.paused_at if record.state == "paused" else job.now
+        was = record.state == "paused"
+        paused_at = record.paused_at if was else job.now
+        note, until = pause or ((record.pause_note, record.pause_until) if was else (None, None))
     await tx.execute(
         "update_job",
         record.tenant,
@@ -119,6 +126,8 @@ async def _write_job(tx: Transaction, job: Locked, spec: JobSpec, change: Change
         paused_at,
         job.now,
         record.reason if change.state == "quarantined" else None,
+        note,
+        until,
     )
     if spec.tags != record.spec.tags:
         await tx.execute("delete_tags", record.id)

@@ -19,7 +19,7 @@ from onthedot.model.run import ClaimedRun, run_id
 from onthedot.plan import due_at, in_backlog, on_time_share, shares
 from onthedot.store.claim_batch import ClaimBatch
 from onthedot.store.driver import Driver, Row, Rows, Transaction
-from onthedot.store.free_runs import free_runs
+from onthedot.store.free_runs import free_runs, with_own_params
 from onthedot.store.lanes import claim_lanes
 from onthedot.store.run_rows import claimed_run
 from onthedot.store.settling import Settling
@@ -232,7 +232,7 @@ class Claims(Settling):
         runs += await claim_lanes(tx, node, lanes, jobs, batch)
         runs += free_runs(free, specs, batch)
         await batch.write(tx, jobs)
-        return runs
+        return await with_own_params(tx, runs)
 
 
 class _Look:

@@ -15,9 +15,9 @@ from onthedot.plan import Opening, due_at, laned, opening
 from onthedot.store.asking import Asker, too_late
 from onthedot.store.driver import Rows, Transaction
 from onthedot.store.idempotency import Idempotency
-from onthedot.store.numbers import take_job_ids
+from onthedot.store.numbers import take_job_ids, take_run_numbers
 from onthedot.store.records import spec_columns, view_of
-from onthedot.store.runs_of_verbs import JOB_ID, cursor_row
+from onthedot.store.runs_of_verbs import JOB_ID, cursor_row, run_row
 from onthedot.timing import check_schedule
 
 __all__ = ["Fresh", "NewJob", "insert_fresh", "key_taken", "past", "plan_all", "plan_in_breaths", "prepare", "views_of"]
@@ -31,6 +31,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     spec: JobSpec
     idempotency: Idempotency | None = None
     source: str | None = None
+    run_now: bool = False  # beside its schedule
     asker: Asker | None = None
     until: int | None = None  # by the database's clock: later it is not written
 
@@ -55,6 +56,7 @@ class Fresh(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     spec: JobSpec
     opening: Opening
     source: str | None
+    run_now: bool = False
 
     def view(self, now: int) -> JobView:
         """What reading it back would give, without reading it back."""
@@ -69,6 +71,7 @@ class Fresh(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             next_run=due,
             created_at=now,
             updated_at=now,
+            paused_at=now,
         )
 
 
@@ -111,7 +114,10 @@ def plan_all(items: Sequence[NewJob], ids: Sequence[int], now: int) -> list[Fres
         if item.spec is not spec or start is None:
             spec, start = item.spec, _opened(item.spec, now)
         if isinstance(start, Opening):
-            planned.append(Fresh(id=job_id, tenant=item.tenant, spec=spec, opening=start, source=item.source))
+            fresh = Fresh(
+                id=job_id, tenant=item.tenant, spec=spec, opening=start, source=item.source, run_now=item.run_now
+            )
+            planned.append(fresh)
         else:
             planned.append(start)
     return planned
@@ -170,7 +176,18 @@ async def insert_fresh(tx: Transaction, jobs: Sequence[Fresh], now: int) -> dict
     cursors = list(_first_runs([job for job in done if job.opening.cursor_slot is not None], tx.lookahead, now))
     if cursors:
         await tx.copy("copy_runs", cursors)
+    if by_hand := [job for job in done if job.run_now]:
+        await _run_now(tx, by_hand, now)
     return taken
+
+
+async def _run_now(tx: Transaction, jobs: Sequence[Fresh], now: int) -> None:
+    numbers = await take_run_numbers(tx, len(jobs))
+    rows = [
+        run_row(job.tenant, job.id, job.spec, now, "manual", due=now, ready=now, n=n)
+        for job, n in zip(jobs, numbers, strict=True)
+    ]
+    await tx.execute("add_runs", now, Rows(rows))
 
 
 async def _insert_keyed(tx: Transaction, jobs: Sequence[Fresh], now: int) -> list[Fresh]:

@@ -44,5 +44,7 @@ async def drive_again(tx: Transaction, ended: Sequence[tuple[Row, JobRecord]], n
     ]
     if rows:
         await tx.rows("insert_runs", Rows(rows))
+        pairs = [(new[0], old["id"]) for new, (old, _) in zip(rows, ended, strict=True)]
+        await tx.execute("copy_params", now, Rows(pairs))
         await tx.execute("delete_dead", [row["id"] for row, _ in ended])
     return [row[0] for row in rows]

@@ -4,15 +4,18 @@ the order of their columns."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 from onthedot.model.job import JobSpec
 from onthedot.model.run import ClaimedRun
 from onthedot.plan import expired
 from onthedot.store.claim_batch import ClaimBatch
-from onthedot.store.driver import Row
+from onthedot.store.driver import Row, Transaction
 from onthedot.store.run_rows import decode_attempts
 
-__all__ = ["free_runs"]
+__all__ = ["free_runs", "with_own_params"]
 
 
 def free_runs(rows: Sequence[Row], specs: dict[int, tuple[int, JobSpec]], batch: ClaimBatch) -> list[ClaimedRun]:
@@ -47,3 +50,15 @@ def free_runs(rows: Sequence[Row], specs: dict[int, tuple[int, JobSpec]], batch:
             )
         )
     return runs
+
+
+_params = msgspec.json.Decoder(dict[str, Any])
+
+
+async def with_own_params(tx: Transaction, runs: list[ClaimedRun]) -> list[ClaimedRun]:
+    """Runs that were asked for by hand may have params of their own: they are looked up for those alone."""
+    by_hand = [run.id for run in runs if run.kind in ("manual", "redrive")]
+    if not by_hand:
+        return runs
+    own = {row["run_id"]: _params.decode(row["params"]) for row in await tx.rows("params_of", by_hand)}
+    return [msgspec.structs.replace(run, params=own[run.id]) if run.id in own else run for run in runs] if own else runs

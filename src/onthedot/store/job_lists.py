@@ -1,8 +1,8 @@
 """Lists of jobs: any set of filters, one page at a time, each driven by an index.
 
 What drives: `next_before`/`next_after` the indexes of cursors (ordered by next run), else `q` the two of search texts
-(ordered by the text that matched), else `tag` its own, else the newest first. The other filters narrow that down. A tag
-that few jobs have drives the list by next run, too, in the same order.
+(ordered by the text that matched), else `tag` its own, else `owner` its own, else the newest first. The other filters
+narrow that down. A tag that few jobs have drives the list by next run, too, in the same order.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     status: str | None = None
     target: str | None = None
     schedule: str | None = None
+    owner: str | None = None
     next_before: int | None = None  # ms; the next run is before this
     next_after: int | None = None  # ms; the next run is at this or later
     limit: int = 50
@@ -95,11 +96,13 @@ def _drive(wanted: JobFilter) -> str:
         return "next"
     if wanted.q:
         return "matching"
-    return "tagged" if wanted.tag is not None else "newest"
+    if wanted.tag is not None:
+        return "tagged"
+    return "owned" if wanted.owner is not None else "newest"
 
 
 def _position(drive: str, row: Row) -> tuple[int | str, ...]:
-    if drive in ("newest", "tagged"):
+    if drive in ("newest", "tagged", "owned"):
         return (row["id"],)
     return row["matched"], row["run" if drive == "next" else "id"]
 
@@ -118,6 +121,8 @@ def statement_for(tenant: int, wanted: JobFilter, *, few: bool = False) -> tuple
     ]
     if drive != "tagged" and not few:
         where.append(("where.tag", [wanted.tag]))
+    if drive != "owned":
+        where.append(("where.owner", [wanted.owner]))
     args: list[Any]
     if drive == "next":
         before = NEVER if wanted.next_before is None else wanted.next_before
@@ -130,6 +135,8 @@ def statement_for(tenant: int, wanted: JobFilter, *, few: bool = False) -> tuple
         name, args = "list_jobs_matching", [tenant, low, high, *start, limit]
     elif drive == "tagged":
         name, args = "list_jobs_tagged", [tenant, wanted.tag, *(position or (NEVER,)), limit]
+    elif drive == "owned":
+        name, args = "list_jobs_owned", [tenant, wanted.owner, *(position or (NEVER,)), limit]
     else:
         name, args = "list_jobs", [tenant, *(position or (NEVER,)), limit]
     used = [(part, given) for part, given in where if given[0] is not None]

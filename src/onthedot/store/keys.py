@@ -10,7 +10,7 @@ from onthedot.model.key import ApiKey, ApiKeySpec, Scope
 from onthedot.store.driver import Collision, Row, Transaction
 from onthedot.store.topic import Topic
 
-__all__ = ["FoundKey", "Keys"]
+__all__ = ["FoundKey", "Keys", "found_key"]
 
 
 class FoundKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +19,7 @@ class FoundKey(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     tenant: int
     scope: Scope
+    name: str
 
 
 class Keys(Topic):
@@ -62,11 +63,15 @@ class Keys(Topic):
     async def find_key(self, hashed: str) -> FoundKey | None:
         """Who comes with this key; None if it is unknown, expired or revoked."""
         row = await self.driver.read(lambda tx: tx.row("find_key", hashed))
-        return None if row is None else FoundKey(id=row["id"], tenant=row["tenant"], scope=row["scope"])
+        return None if row is None else found_key(row)
 
     async def any_key(self) -> bool:
         """Whether a key was ever made: from then on nobody comes in without one, even when all are revoked."""
         return await self.driver.read(lambda tx: tx.row("any_key")) is not None
+
+
+def found_key(row: Row) -> FoundKey:
+    return FoundKey(id=row["id"], tenant=row["tenant"], scope=row["scope"], name=row["name"])
 
 
 def _key(row: Row) -> ApiKey:

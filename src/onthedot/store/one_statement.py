@@ -45,6 +45,7 @@ def _simple(item: NewJob) -> bool:
         and not spec.tags
         and item.idempotency is None
         and item.source is None
+        and not item.run_now
         and not spec.paused
         and not spec.policy.jitter  # it hashes the run's id, which the statement gives
         and plain_delay(spec.schedule, _FAR) is not None
@@ -92,6 +93,7 @@ def _row(tenant: int, spec: JobSpec) -> tuple[Any, ...]:
         int(spec.schedule.in_ or 0),
         laned(spec.policy),
         spec.policy.delivery == "at_most_once",
+        spec.owner or None,
     )
 
 

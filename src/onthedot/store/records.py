@@ -9,7 +9,7 @@ import msgspec
 from onthedot.errors import Invalid, StoreError
 from onthedot.model.decoding import convert, dec_hook, encode_json
 from onthedot.model.instant import format_instant
-from onthedot.model.job import JobRecord, JobSpec, JobState, JobStats, JobView
+from onthedot.model.job import JobPause, JobRecord, JobSpec, JobState, JobStats, JobView
 from onthedot.model.level import level_of
 from onthedot.model.secrets import kept, masked
 from onthedot.model.target import requires, target_type
@@ -20,7 +20,9 @@ __all__ = [
     "decode_spec",
     "job_record",
     "job_view",
+    "keep_owner",
     "keep_secrets",
+    "owned",
     "search_text",
     "spec_columns",
     "view_of",
@@ -67,7 +69,7 @@ def search_text(text: str | None) -> str | None:
 
 
 def spec_columns(spec: JobSpec) -> tuple[Any, ...]:
-    """key, name, key_search, name_search, spec, level, requires, target_type, schedule_kind, one_off: in this order."""
+    """key, name, key_search, name_search, spec, level, requires, target_type, schedule_kind, one_off, owner."""
     return (
         spec.key,
         spec.name,
@@ -79,6 +81,7 @@ def spec_columns(spec: JobSpec) -> tuple[Any, ...]:
         target_type(spec.target),
         spec.schedule.kind,
         spec.schedule.one_off,
+        spec.owner or None,
     )
 
 
@@ -97,6 +100,8 @@ def job_record(row: Row) -> JobRecord:
         source=row["source"],
         reason=row["reason"],
         paused_at=row["paused_at"],
+        pause_note=row["pause_note"],
+        pause_until=row["pause_until"],
     )
 
 
@@ -115,6 +120,9 @@ def job_view(row: Row) -> JobView:
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         stats=stats,
+        paused_at=row["paused_at"],
+        pause_note=row["pause_note"],
+        pause_until=row["pause_until"],
     )
 
 
@@ -166,7 +174,14 @@ def view_of(
     reason: str | None = None,
     last_run: int | None = None,
     stats: JobStats = NO_STATS,
+    paused_at: int | None = None,
+    pause_note: str | None = None,
+    pause_until: int | None = None,
 ) -> JobView:
+    pause = None
+    if state == "paused" and paused_at is not None:
+        until = None if pause_until is None else format_instant(pause_until)
+        pause = JobPause(since=format_instant(paused_at), note=pause_note, until=until)
     return JobView(
         id=job_id,
         key=spec.key,
@@ -185,6 +200,8 @@ def view_of(
         created_at=format_instant(created_at),
         updated_at=format_instant(updated_at),
         stats=stats,
+        owner=spec.owner or None,
+        pause=pause,
     )
 
 
@@ -192,3 +209,13 @@ def keep_secrets(new: JobSpec, old: JobSpec) -> JobSpec:
     """Secrets read back masked; the mask sent back means the secret there is."""
     target = kept(new.target, old.target)
     return new if target is new.target else msgspec.structs.replace(new, target=target)
+
+
+def owned(spec: JobSpec, owner: str | None) -> JobSpec:
+    """A new job that does not say whose it is belongs to who made it."""
+    return spec if owner is None or spec.owner is not msgspec.UNSET else msgspec.structs.replace(spec, owner=owner)
+
+
+def keep_owner(new: JobSpec, old: JobSpec) -> JobSpec:
+    """An update that does not say whose job it is leaves it whose it is."""
+    return msgspec.structs.replace(new, owner=old.owner) if new.owner is msgspec.UNSET else new

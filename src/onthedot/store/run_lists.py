@@ -54,6 +54,11 @@ class RunLists(Topic):
     async def get_run(self, tenant: int, run_id: str) -> RunView:
         return await self.driver.read(lambda tx: read_run(tx, tenant, run_id))
 
+    async def run_at_present(self, tenant: int, job_id: int) -> RunView | None:
+        """The run of a job that executes, else the next one; None: nothing is to come."""
+        row = await self.driver.read(lambda tx: tx.row("run_at_present", tenant, job_id))
+        return None if row is None else live_view(row, row["now"])
+
     async def run_logs(self, tenant: int, run_id: str) -> str | None:
         """The last 64 KB that the run's attempts printed, the one that runs now too; None: nothing."""
 

@@ -71,6 +71,7 @@ def live_view(row: Row, now: int) -> RunView:
         outcome=None if last is None else {"kind": last.outcome},
         error=None if last is None else last.error,
         attempts=[_attempt_view(attempt) for attempt in attempts],
+        params=_params(row),
     )
 
 
@@ -98,6 +99,7 @@ def history_view(row: Row) -> RunView:
         attempts=_history_attempts(row),
         until=_instant(row["until_slot"]),
         slots=row["slots"],
+        params=_params(row),
     )
 
 
@@ -129,6 +131,11 @@ def _attempt_view(attempt: Attempt) -> AttemptView:
         outcome=attempt.outcome,
         error=attempt.error,
     )
+
+
+def _params(row: Row) -> dict[str, Any] | None:
+    text = row["params"]
+    return None if text is None else msgspec.json.decode(text, type=dict[str, Any])
 
 
 def _instant(ms: int | None) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from onthedot.model.instant import NEVER
 from onthedot.model.job import JobSpec
-from onthedot.model.level import level_of
+from onthedot.model.level import OWN_PARAMS, level_of
 from onthedot.model.run import RunKind, run_id
 from onthedot.model.target import requires
 from onthedot.plan import due_at, laned, ready_at
@@ -44,6 +44,7 @@ def run_row(
     cursor: bool = False,
     parked: bool = False,
     backlog: bool = False,
+    own_params: bool = False,
 ) -> RunRow:
     return (
         run_id(job_id, slot, kind, n),
@@ -60,7 +61,7 @@ def run_row(
         job_id,
         not spec.schedule.one_off,
         requires(spec.target),
-        level_of(spec),
+        max(level_of(spec), OWN_PARAMS) if own_params else level_of(spec),
         lane_of(job_id, spec),
         spec.policy.delivery == "at_most_once",
     )

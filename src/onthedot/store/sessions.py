@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from onthedot.model.duration import DAY, HOUR, MINUTE
 from onthedot.store.driver import Transaction
-from onthedot.store.keys import FoundKey
+from onthedot.store.keys import FoundKey, found_key
 from onthedot.store.topic import Topic
 
 __all__ = ["SESSION_IDLE", "SESSION_LONGEST", "Sessions"]
@@ -36,7 +36,7 @@ class Sessions(Topic):
             return None
         if used and row["unwritten"]:
             await self.driver.write(lambda tx: tx.execute("use_session", hashed))
-        return FoundKey(id=row["id"], tenant=row["tenant"], scope=row["scope"])
+        return found_key(row)
 
     async def end_session(self, hashed: str) -> bool:
         """Logout. Whether there was such a session."""

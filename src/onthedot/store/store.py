@@ -15,6 +15,7 @@ from onthedot.store.keys import Keys
 from onthedot.store.live_logs import LiveLogs
 from onthedot.store.nodes import Nodes
 from onthedot.store.orders import Orders
+from onthedot.store.pauses import Pauses
 from onthedot.store.run_lists import RunLists
 from onthedot.store.sessions import Sessions
 from onthedot.store.settling import Settling
@@ -30,6 +31,7 @@ class Store(
     JobVerbs,
     JobLists,
     JobSync,
+    Pauses,
     RunsByHand,
     Keys,
     Sessions,

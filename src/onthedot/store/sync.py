@@ -22,7 +22,7 @@ from onthedot.store.changing import Locked, lock, remove
 from onthedot.store.creating import Fresh, NewJob, insert_fresh, prepare
 from onthedot.store.driver import Collision, Row, Rows, Transaction
 from onthedot.store.idempotency import Idempotency, once
-from onthedot.store.records import decode_spec, keep_secrets
+from onthedot.store.records import decode_spec, keep_owner, keep_secrets, owned
 from onthedot.store.topic import Topic
 from onthedot.store.verbs import edit
 from onthedot.timing import check_schedule
@@ -71,20 +71,23 @@ class JobSync(Topic):
         others: Others = "refuse",
         former: str | None = None,
         file: str | None = None,
+        run_now: frozenset[str] = frozenset(),
+        owner: str | None = None,
         idempotency: Idempotency | None = None,
     ) -> SyncReport:
         """Create, change and (with `prune`) remove jobs until those of `source` are `specs`. Jobs among them that were
         kept under the name `former` are taken over, whatever `others` says.
 
         `file`: which file it is, where the source is only its name. Then only jobs that were loaded from this very file
-        are removed: another one of the same name may be loaded, too."""
+        are removed: another one of the same name may be loaded, too. `run_now`: keys of jobs that also run at once
+        if they are new; `owner`: whose those are that don't say it."""
         _check_keys(specs)
 
         async def apply(tx: Transaction) -> SyncReport:
             await tx.rows("lock_tenant", tenant)
             plan = await _compare(tx, tenant, source, specs, prune, others, former, file)
             if not dry_run:
-                await _apply(tx, tenant, source, plan)
+                await _apply(tx, tenant, source, plan, run_now, owner)
                 mine = [spec.key for spec in specs if spec.key not in plan.held]
                 await tx.execute("set_origin", tenant, source, mine, file)
             return plan.report()
@@ -185,7 +188,7 @@ def _compare_one(plan: _Plan, row: Row, spec: JobSpec, before: JobSpec) -> None:
     else:
         wanted = spec
         plan.paused.append((row["id"], spec.paused))
-    if wanted == before:
+    if keep_owner(wanted, before) == before:
         plan.unchanged.append(str(spec.key))
     else:
         plan.updated.append((row["id"], wanted))
@@ -221,7 +224,9 @@ def _whose(row: Row) -> str:
     return f"{owner} (job {row['id']})"
 
 
-async def _apply(tx: Transaction, tenant: int, source: str, plan: _Plan) -> None:
+async def _apply(
+    tx: Transaction, tenant: int, source: str, plan: _Plan, run_now: frozenset[str], owner: str | None
+) -> None:
     if plan.adopted:
         await tx.execute("set_source", tenant, source, [job_id for job_id, _ in plan.adopted])
     locked: dict[int, Locked] = {}
@@ -236,15 +241,18 @@ async def _apply(tx: Transaction, tenant: int, source: str, plan: _Plan) -> None
             await edit(tx, locked[job_id], spec)
     if plan.paused:
         await tx.execute("set_source_paused", tenant, Rows(plan.paused))
-    await _create(tx, tenant, source, plan.created)
+    items = [
+        NewJob(tenant=tenant, spec=owned(spec, owner), source=source, run_now=spec.key in run_now)
+        for spec in plan.created
+    ]
+    await _create(tx, items)
 
 
-async def _create(tx: Transaction, tenant: int, source: str, specs: Sequence[JobSpec]) -> None:
+async def _create(tx: Transaction, items: Sequence[NewJob]) -> None:
     now = await tx.now()
-    for start in range(0, len(specs), PORTION):
-        items = [NewJob(tenant=tenant, spec=spec, source=source) for spec in specs[start : start + PORTION]]
+    for start in range(0, len(items), PORTION):
         fresh: list[Fresh] = []
-        for planned in await prepare(tx, items, now):
+        for planned in await prepare(tx, items[start : start + PORTION], now):
             if isinstance(planned, OnTheDotError):
                 raise planned
             fresh.append(planned)

@@ -62,7 +62,7 @@ class Upkeep(Topic):
         await settle(self.driver, BATCH)  # a little: `settle_in_passing` knows when there is time for more
         if self.driver.dialect == "postgres":
             gone += len(await self.driver.write(lambda tx: drop_old(tx, before)))
-        for statement in ("prune_history", "prune_logs", "prune_dead"):
+        for statement in ("prune_history", "prune_logs", "prune_dead", "prune_run_params"):
             gone += await self._in_batches(statement, before)
         gone += await self._prune_jobs(before)
         now = await self.driver.read(lambda tx: tx.now())

@@ -12,7 +12,8 @@ from types import NoneType
 
 import msgspec
 
-from onthedot.errors import Conflict, OnTheDotError, VersionMismatch
+from onthedot.errors import Conflict, Invalid, OnTheDotError, VersionMismatch
+from onthedot.model.instant import format_instant
 from onthedot.model.job import JobSpec, JobView
 from onthedot.plan import on_edit, on_pause, on_resume
 from onthedot.store.changing import Locked, apply_change, lock, refuse_other_version, remove
@@ -21,7 +22,7 @@ from onthedot.store.driver import Collision, Transaction
 from onthedot.store.driving import dead_firing, drive_again
 from onthedot.store.idempotency import Idempotency, once
 from onthedot.store.reading import no_job, read_view
-from onthedot.store.records import keep_secrets
+from onthedot.store.records import keep_owner, keep_secrets
 from onthedot.store.topic import Topic
 from onthedot.timing import check_schedule
 
@@ -45,14 +46,20 @@ class JobVerbs(Topic):
             raise Conflict("the key is taken") from None
 
     async def put_job(
-        self, tenant: int, key: str, change: Callable[[JobSpec | None], JobSpec], *, if_match: int | None = None
+        self,
+        tenant: int,
+        key: str,
+        change: Callable[[JobSpec | None], JobSpec],
+        *,
+        if_match: int | None = None,
+        run_now: bool = False,
     ) -> tuple[JobView, bool]:
-        """Create or replace the job with this key; True if it was created."""
+        """Create or replace the job with this key; True if it was created. `run_now`: and run, if it was."""
 
         async def body(tx: Transaction) -> tuple[JobView, bool] | None:
             row = await tx.row("lock_job_by_key", tenant, key)
             if row is None:
-                return await _create_one(tx, tenant, change(None), if_match)
+                return await _create_one(tx, NewJob(tenant=tenant, spec=change(None), run_now=run_now), if_match)
             job = await self._locked(tx, tenant, row["id"], if_match)
             await edit(tx, job, change(job.record.spec))
             return await read_view(tx, tenant, job.record.id), False
@@ -63,15 +70,27 @@ class JobVerbs(Topic):
         raise Conflict(f"the job with the key {key!r} comes and goes too fast")
 
     async def pause_job(
-        self, tenant: int, job_id: int, *, if_match: int | None = None, idempotency: Idempotency | None = None
+        self,
+        tenant: int,
+        job_id: int,
+        *,
+        note: str | None = None,
+        until: int | None = None,
+        if_match: int | None = None,
+        idempotency: Idempotency | None = None,
     ) -> JobView:
-        """Nothing starts any more but what is run by hand; waiting retries are parked."""
+        """Nothing starts any more but what is run by hand; waiting retries are parked. `until`: then it goes on by
+        itself. To pause it again says anew why and until when, if it says either."""
 
         async def pause(tx: Transaction) -> None:
             job = await self._locked(tx, tenant, job_id, if_match)
-            change = on_pause(job.record, job.cursor_slot)
-            if change.state != job.record.state:
-                await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=True), change)
+            if until is not None and until <= job.now:
+                after = f"an instant after {format_instant(job.now)}"
+                raise Invalid.one("until", "is in the past", given=format_instant(until), accepted=after)
+            change, said = on_pause(job.record, job.cursor_slot), (note, until)
+            anew = said not in ((None, None), (job.record.pause_note, job.record.pause_until))
+            if change.state != job.record.state or (change.state == "paused" and anew):
+                await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=True), change, said)
 
         return await self._once(tenant, job_id, idempotency, pause)
 
@@ -117,7 +136,7 @@ class JobVerbs(Topic):
 
 async def edit(tx: Transaction, job: Locked, spec: JobSpec) -> bool:
     """Give the job this spec; False if it has it already. An update revives ended and quarantined jobs."""
-    spec = keep_secrets(spec, job.record.spec)
+    spec = keep_owner(keep_secrets(spec, job.record.spec), job.record.spec)
     if spec == job.record.spec:
         return False
     if spec.schedule != job.record.spec.schedule:
@@ -135,12 +154,12 @@ async def edit(tx: Transaction, job: Locked, spec: JobSpec) -> bool:
     return True
 
 
-async def _create_one(tx: Transaction, tenant: int, spec: JobSpec, if_match: int | None) -> tuple[JobView, bool] | None:
+async def _create_one(tx: Transaction, new: NewJob, if_match: int | None) -> tuple[JobView, bool] | None:
     """None: somebody else just created it."""
     if if_match is not None:
-        raise VersionMismatch(f"there is no job with the key {spec.key!r}, so it has no version {if_match}")
+        raise VersionMismatch(f"there is no job with the key {new.spec.key!r}, so it has no version {if_match}")
     now = await tx.now()
-    (planned,) = await prepare(tx, [NewJob(tenant=tenant, spec=spec)], now)
+    (planned,) = await prepare(tx, [new], now)
     if isinstance(planned, OnTheDotError):
         raise planned
     assert isinstance(planned, Fresh)

@@ -149,6 +149,9 @@ CREATE TABLE jobs (
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL,
     origin text,
+    pause_note text,
+    pause_until bigint,
+    owner text COLLATE C,
     CHECK ((state = ANY (ARRAY['active'::text, 'paused'::text, 'ended'::text, 'quarantined'::text]))),
     PRIMARY KEY (id)
 );
@@ -208,6 +211,14 @@ CREATE TABLE run_logs (
     tenant bigint NOT NULL,
     log text NOT NULL,
     updated_at bigint NOT NULL,
+    PRIMARY KEY (run_id)
+);
+
+CREATE TABLE run_params (
+    run_id text COLLATE C NOT NULL,
+    tenant bigint NOT NULL,
+    params text NOT NULL,
+    created_at bigint NOT NULL,
     PRIMARY KEY (run_id)
 );
 
@@ -287,10 +298,12 @@ CREATE INDEX job_tags_of_job ON public.job_tags USING btree (job_id);
 CREATE UNIQUE INDEX job_tags_pkey ON public.job_tags USING btree (tenant, tag, job_id);
 CREATE INDEX jobs_by_key_search ON public.jobs USING btree (tenant, key_search, id) WHERE (key_search IS NOT NULL);
 CREATE INDEX jobs_by_name_search ON public.jobs USING btree (tenant, name_search, id) WHERE (name_search IS NOT NULL);
+CREATE INDEX jobs_by_owner ON public.jobs USING btree (tenant, owner, ((- id))) WHERE (owner IS NOT NULL);
 CREATE INDEX jobs_by_source ON public.jobs USING btree (tenant, source, id) WHERE (source IS NOT NULL);
 CREATE INDEX jobs_ended_one_off ON public.jobs USING btree (ended_at, id) WHERE ((state = 'ended'::text) AND one_off);
 CREATE UNIQUE INDEX jobs_key ON public.jobs USING btree (tenant, key) WHERE (key IS NOT NULL);
 CREATE INDEX jobs_listed ON public.jobs USING btree (tenant, state, target_type, schedule_kind, ((id + 0)));
+CREATE INDEX jobs_paused_until ON public.jobs USING btree (pause_until) WHERE ((state = 'paused'::text) AND (pause_until IS NOT NULL));
 CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id);
 CREATE UNIQUE INDEX lineage_pkey ON public.lineage USING btree (id);
 CREATE UNIQUE INDEX live_logs_pkey ON public.live_logs USING btree (run_id);
@@ -298,6 +311,8 @@ CREATE UNIQUE INDEX meta_pkey ON public.meta USING btree (number);
 CREATE UNIQUE INDEX nodes_pkey ON public.nodes USING btree (id);
 CREATE INDEX run_logs_age ON public.run_logs USING btree (updated_at);
 CREATE UNIQUE INDEX run_logs_pkey ON public.run_logs USING btree (run_id);
+CREATE INDEX run_params_age ON public.run_params USING btree (created_at);
+CREATE UNIQUE INDEX run_params_pkey ON public.run_params USING btree (run_id);
 CREATE INDEX runs_cursors ON public.runs USING btree (requires, backlog, ready_at) WHERE ((state = 'pending'::text) AND (lane IS NULL) AND cursor AND recurring);
 CREATE INDEX runs_free ON public.runs USING btree (requires, backlog, ready_at) WHERE ((state = 'pending'::text) AND (lane IS NULL) AND (NOT (cursor AND recurring)));
 CREATE INDEX runs_jittered ON public.runs USING btree (tenant, due_at, id) WHERE (cursor AND (parked IS NULL) AND (due_at <> slot));

@@ -112,7 +112,10 @@ CREATE TABLE jobs (
     source_paused INTEGER,
     created_at    INTEGER NOT NULL,
     updated_at    INTEGER NOT NULL,
-    origin TEXT
+    origin TEXT,
+    pause_note TEXT,
+    pause_until INTEGER,
+    owner TEXT
 );
 
 CREATE TABLE lineage (
@@ -166,6 +169,13 @@ CREATE TABLE run_logs (
     log        TEXT NOT NULL,
     updated_at INTEGER NOT NULL
 );
+
+CREATE TABLE run_params (
+    run_id     TEXT PRIMARY KEY,
+    tenant     INTEGER NOT NULL,
+    params     TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+) WITHOUT ROWID;
 
 CREATE TABLE runs (
     id               TEXT PRIMARY KEY,
@@ -239,6 +249,8 @@ CREATE INDEX jobs_by_key_search ON jobs (tenant, key_search, id) WHERE key_searc
 
 CREATE INDEX jobs_by_name_search ON jobs (tenant, name_search, id) WHERE name_search IS NOT NULL;
 
+CREATE INDEX jobs_by_owner ON jobs (tenant, owner, id) WHERE owner IS NOT NULL;
+
 CREATE INDEX jobs_by_source ON jobs (tenant, source, id) WHERE source IS NOT NULL;
 
 CREATE INDEX jobs_ended_one_off ON jobs (ended_at, id) WHERE state = 'ended' AND one_off;
@@ -247,7 +259,11 @@ CREATE UNIQUE INDEX jobs_key ON jobs (tenant, key) WHERE key IS NOT NULL;
 
 CREATE INDEX jobs_listed ON jobs (tenant, state, target_type, schedule_kind, id);
 
+CREATE INDEX jobs_paused_until ON jobs (pause_until) WHERE state = 'paused' AND pause_until IS NOT NULL;
+
 CREATE INDEX run_logs_age ON run_logs (updated_at);
+
+CREATE INDEX run_params_age ON run_params (created_at);
 
 CREATE INDEX runs_cursors ON runs (requires, backlog, ready_at)
     WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring;

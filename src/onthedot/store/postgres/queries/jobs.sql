@@ -2,19 +2,19 @@
 
 -- name: insert_jobs
 INSERT INTO jobs (id, tenant, key, name, key_search, name_search, spec, level, requires, target_type, schedule_kind,
-                  one_off, state, paused_at, ended_at, source, source_paused, version, anchor_at, slots_used,
+                  one_off, owner, state, paused_at, ended_at, source, source_paused, version, anchor_at, slots_used,
                   created_at, updated_at)
 SELECT u.*, 1, $1::bigint, 0, $1::bigint, $1::bigint
 FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[],
-            $10::text[], $11::text[], $12::text[], $13::boolean[], $14::text[], $15::bigint[], $16::bigint[],
-            $17::text[], $18::boolean[]) AS u
+            $10::text[], $11::text[], $12::text[], $13::boolean[], $14::text[], $15::text[], $16::bigint[], $17::bigint[],
+            $18::text[], $19::boolean[]) AS u
 ON CONFLICT (tenant, key) WHERE key IS NOT NULL DO NOTHING
 RETURNING id;
 
 -- Jobs without a key and first runs: no index can refuse them, so they need no statement that looks for conflicts.
 -- name: copy_jobs
 COPY jobs (id, tenant, key, name, key_search, name_search, spec, level, requires, target_type, schedule_kind,
-           one_off, state, paused_at, ended_at, source, source_paused, version, anchor_at, slots_used,
+           one_off, owner, state, paused_at, ended_at, source, source_paused, version, anchor_at, slots_used,
            created_at, updated_at) FROM STDIN;
 
 -- name: copy_runs
@@ -45,10 +45,17 @@ SELECT * FROM jobs WHERE tenant = $1 AND key = $2 FOR UPDATE;
 -- name: update_job
 UPDATE jobs
 SET key = $3, name = $4, key_search = $5, name_search = $6, spec = $7, level = $8, requires = $9, target_type = $10,
-    schedule_kind = $11, one_off = $12, state = $13, anchor_at = $14, claimed_slot = $15, slots_used = $16,
-    paused_at = $17, ended_at = CASE WHEN $13 = 'ended' THEN coalesce(ended_at, $18) END, reason = $19,
-    version = version + 1, updated_at = $18
+    schedule_kind = $11, one_off = $12,
+    owner = $13, state = $14, anchor_at = $15, claimed_slot = $16, slots_used = $17,
+    paused_at = $18, ended_at = CASE WHEN $14 = 'ended' THEN coalesce(ended_at, $19) END, reason = $20,
+    pause_note = $21, pause_until = $22,
+    version = version + 1, updated_at = $19
 WHERE tenant = $1 AND id = $2;
+
+-- name: pauses_over
+-- Jobs that are paused until an instant, the first to go on first.
+SELECT id, tenant, pause_until, {now} AS now FROM jobs
+WHERE state = 'paused' AND pause_until IS NOT NULL ORDER BY pause_until LIMIT $1;
 
 -- name: delete_job
 DELETE FROM jobs WHERE tenant = $1 AND id = $2;
@@ -69,7 +76,7 @@ FROM jobs j WHERE j.tenant = $1 AND j.id = $2 AND j.one_off;
 -- A subquery that ends in LIMIT is not made into a join: the generic plan, which takes any LIMIT $n for a tenth of the
 -- table, would hash all of job_stats for a page of fifty.
 -- name: columns.view
-j.id, j.spec, j.version, j.reason,
+j.id, j.spec, j.version, j.reason, j.paused_at, j.pause_note, j.pause_until,
        CASE WHEN j.one_off AND j.state IN ('active', 'paused')
              AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind IN ('scheduled', 'redrive') ORDER BY r.id LIMIT 1) IS NULL
             THEN 'ended' ELSE j.state END AS state,

@@ -17,7 +17,7 @@ FROM api_keys k JOIN tenants t ON t.id = k.tenant WHERE k.tenant = $1 ORDER BY k
 UPDATE api_keys SET revoked_at = coalesce(revoked_at, {now}) WHERE tenant = $1 AND id = $2;
 
 -- name: find_key
-SELECT id, tenant, scope FROM api_keys
+SELECT id, tenant, scope, name FROM api_keys
 WHERE hashed = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > {now});
 
 -- name: any_key
@@ -27,7 +27,7 @@ SELECT 1 AS found FROM api_keys LIMIT 1;
 INSERT INTO sessions (hashed, key_id, created_at, used_at) VALUES ($1, $2, {now}, {now});
 
 -- name: find_session
-SELECT k.id, k.tenant, k.scope, s.used_at <= {now} - $4::bigint AS unwritten
+SELECT k.id, k.tenant, k.scope, k.name, s.used_at <= {now} - $4::bigint AS unwritten
 FROM sessions s JOIN api_keys k ON k.id = s.key_id
 WHERE s.hashed = $1 AND s.used_at > {now} - $2::bigint AND s.created_at > {now} - $3::bigint
     AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > {now});

@@ -32,6 +32,16 @@ k.target_type = $1
 -- name: kinds.schedule
 k.schedule_kind = $1
 
+-- name: list_jobs_owned
+SELECT {columns} FROM (
+    SELECT j.* FROM jobs j WHERE j.tenant = $1 AND j.owner = $2 AND -j.id > -$3::bigint AND {where}
+    ORDER BY -j.id LIMIT $4
+) j {joins}
+ORDER BY j.id DESC;
+
+-- name: where.owner
+j.owner = $1
+
 -- name: list_jobs_tagged
 SELECT {columns} FROM (
     SELECT j.* FROM job_tags t

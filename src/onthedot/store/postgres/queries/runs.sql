@@ -4,7 +4,8 @@
 -- name: list_pending
 -- By two indexes: runs_next has the cursors that are due at their slot, runs_listed the others.
 SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
-    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key
+    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
+    CASE WHEN r.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = r.id) END AS params
 FROM (
     (SELECT * FROM runs r
      WHERE r.cursor AND r.parked IS NULL AND r.due_at = r.slot AND r.state = 'pending'
@@ -21,7 +22,8 @@ ORDER BY r.slot DESC, r.id DESC LIMIT $7;
 -- name: list_pending_of_job
 -- All that the job has pending is read and sorted.
 SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
-    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key
+    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
+    CASE WHEN r.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = r.id) END AS params
 FROM runs r
 WHERE {of_job r $8} AND r.state = 'pending' AND r.tenant + 0 = $1
   AND r.slot >= $2 AND r.slot <= $3 AND (r.slot, r.id) < ($4::bigint, $5::text)
@@ -31,7 +33,8 @@ ORDER BY r.slot DESC, r.id DESC LIMIT $7;
 -- name: list_running
 -- As many as the nodes can hold: they are read and sorted. $6 'PENDING': those held ahead; 'EXECUTING': the others; null: all.
 SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
-    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key
+    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
+    CASE WHEN r.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = r.id) END AS params
 FROM runs r
 WHERE r.state = 'running' AND r.tenant = $1 AND r.slot >= $2 AND r.slot <= $3 AND (r.slot, r.id) < ($4::bigint, $5::text)
   AND ($6::text IS NULL OR (r.begun_at IS NOT NULL OR r.due_at <= $8) = ($6 = 'EXECUTING'))
@@ -39,13 +42,15 @@ WHERE r.state = 'running' AND r.tenant = $1 AND r.slot >= $2 AND r.slot <= $3 AN
 ORDER BY r.slot DESC, r.id DESC LIMIT $7;
 
 -- name: list_history
-SELECT h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key
+SELECT h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key,
+    CASE WHEN h.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = h.id) END AS params
 FROM history h {by}
 WHERE h.tenant = $1 AND h.slot >= $2 AND h.slot <= $3 AND (h.slot, h.id) < ($4::bigint, $5::text) AND {where}
 ORDER BY h.slot DESC, h.id DESC LIMIT $6;
 
 -- name: list_history_of_job
-SELECT h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key
+SELECT h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key,
+    CASE WHEN h.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = h.id) END AS params
 FROM history h {by}
 WHERE h.tenant + 0 = $1 AND h.job_id = $7 AND h.slot >= $2 AND h.slot <= $3 AND (h.slot, h.id) < ($4::bigint, $5::text)
   AND {where}
@@ -68,21 +73,44 @@ h.status = $1 AND h.status <> 'done'
 
 -- name: get_live
 SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
-    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key, {now} AS now
+    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
+    CASE WHEN r.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = r.id) END AS params, {now} AS now
 FROM runs r WHERE r.id = $2 AND r.tenant = $1;
 
 -- name: get_ended
-SELECT h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key
+SELECT h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key,
+    CASE WHEN h.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = h.id) END AS params
 FROM history h WHERE h.tenant = $1 AND h.slot = $3 AND h.id = $2;
 
 -- name: get_log
 SELECT log FROM run_logs WHERE run_id = $2 AND tenant = $1;
 
 -- name: list_dead
-SELECT d.failed_at, h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key
+SELECT d.failed_at, h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key,
+    CASE WHEN h.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = h.id) END AS params
 FROM (
     SELECT * FROM dead_letters d
     WHERE d.tenant = $1 AND (d.failed_at, d.run_id) < ($2::bigint, $3::text) AND {where}
     ORDER BY d.failed_at DESC, d.run_id DESC LIMIT $4
 ) d JOIN history h ON h.tenant = d.tenant AND h.slot = d.slot AND h.id = d.run_id
 ORDER BY d.failed_at DESC, d.run_id DESC;
+
+-- name: add_params
+INSERT INTO run_params (run_id, tenant, params, created_at) VALUES ($1, $2, $3, $4);
+
+-- name: copy_params
+-- A run that is driven again has what it had.
+INSERT INTO run_params (run_id, tenant, params, created_at)
+SELECT x.id, p.tenant, p.params, $1::bigint
+FROM unnest($2::text[], $3::text[]) AS x (id, former) JOIN run_params p ON p.run_id = x.former;
+
+-- name: params_of
+SELECT run_id, params FROM run_params WHERE run_id = ANY ($1::text[]);
+
+-- name: run_at_present
+-- Of the live runs of a job the one that executes, else the one that is due first.
+SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
+    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
+    CASE WHEN r.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = r.id) END AS params, {now} AS now
+FROM runs r WHERE {of_job r $2} AND r.tenant + 0 = $1
+ORDER BY (r.state = 'running' AND (r.begun_at IS NOT NULL OR r.due_at <= {now})) DESC, r.due_at, r.id LIMIT 1;

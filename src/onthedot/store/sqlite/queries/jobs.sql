@@ -2,14 +2,14 @@
 
 -- name: insert_jobs
 INSERT INTO jobs (id, tenant, key, name, key_search, name_search, spec, level, requires, target_type, schedule_kind,
-                  one_off, state, paused_at, ended_at, source, source_paused, version, anchor_at, slots_used,
+                  one_off, owner, state, paused_at, ended_at, source, source_paused, version, anchor_at, slots_used,
                   created_at, updated_at)
 SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
        json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]'),
        json_extract(value, '$[6]'), json_extract(value, '$[7]'), json_extract(value, '$[8]'),
        json_extract(value, '$[9]'), json_extract(value, '$[10]'), json_extract(value, '$[11]'),
        json_extract(value, '$[12]'), json_extract(value, '$[13]'), json_extract(value, '$[14]'),
-       json_extract(value, '$[15]'), json_extract(value, '$[16]'), 1, ?1, 0, ?1, ?1
+       json_extract(value, '$[15]'), json_extract(value, '$[16]'), json_extract(value, '$[17]'), 1, ?1, 0, ?1, ?1
 FROM json_each(?2)
 WHERE true
 ON CONFLICT (tenant, key) WHERE key IS NOT NULL DO NOTHING
@@ -18,9 +18,9 @@ RETURNING id;
 -- Jobs without a key and first runs: no index can refuse them. Bound row by row, which beats taking JSON apart.
 -- name: copy_jobs
 INSERT INTO jobs (id, tenant, key, name, key_search, name_search, spec, level, requires, target_type, schedule_kind,
-                  one_off, state, paused_at, ended_at, source, source_paused, version, anchor_at, slots_used,
+                  one_off, owner, state, paused_at, ended_at, source, source_paused, version, anchor_at, slots_used,
                   created_at, updated_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22);
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23);
 
 -- name: copy_runs
 INSERT INTO runs (id, slot, kind, cursor, due_at, ready_at, parked, resume_at, backlog, n, tenant, job_id, recurring,
@@ -52,10 +52,17 @@ SELECT * FROM jobs WHERE tenant = ?1 AND key = ?2;
 -- name: update_job
 UPDATE jobs
 SET key = ?3, name = ?4, key_search = ?5, name_search = ?6, spec = ?7, level = ?8, requires = ?9, target_type = ?10,
-    schedule_kind = ?11, one_off = ?12, state = ?13, anchor_at = ?14, claimed_slot = ?15, slots_used = ?16,
-    paused_at = ?17, ended_at = CASE WHEN ?13 = 'ended' THEN coalesce(ended_at, ?18) END, reason = ?19,
-    version = version + 1, updated_at = ?18
+    schedule_kind = ?11, one_off = ?12,
+    owner = ?13, state = ?14, anchor_at = ?15, claimed_slot = ?16, slots_used = ?17,
+    paused_at = ?18, ended_at = CASE WHEN ?14 = 'ended' THEN coalesce(ended_at, ?19) END, reason = ?20,
+    pause_note = ?21, pause_until = ?22,
+    version = version + 1, updated_at = ?19
 WHERE tenant = ?1 AND id = ?2;
+
+-- name: pauses_over
+-- Jobs that are paused until an instant, the first to go on first.
+SELECT id, tenant, pause_until, {now} AS now FROM jobs
+WHERE state = 'paused' AND pause_until IS NOT NULL ORDER BY pause_until LIMIT ?1;
 
 -- name: delete_job
 DELETE FROM jobs WHERE tenant = ?1 AND id = ?2;
@@ -74,7 +81,7 @@ SELECT (SELECT min(r.due_at) FROM runs r WHERE {of_job r j.id} AND r.kind IN ('s
 FROM jobs j WHERE j.tenant = ?1 AND j.id = ?2 AND j.one_off;
 
 -- name: columns.view
-j.id, j.spec, j.version, j.reason,
+j.id, j.spec, j.version, j.reason, j.paused_at, j.pause_note, j.pause_until,
        CASE WHEN j.one_off AND j.state IN ('active', 'paused')
              AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind IN ('scheduled', 'redrive') ORDER BY r.id LIMIT 1) IS NULL
             THEN 'ended' ELSE j.state END AS state,

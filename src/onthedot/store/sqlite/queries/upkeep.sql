@@ -11,6 +11,14 @@ DELETE FROM history WHERE rowid IN (
 -- name: prune_logs
 DELETE FROM run_logs WHERE run_id IN (SELECT run_id FROM run_logs WHERE updated_at < ?1 ORDER BY updated_at LIMIT ?2);
 
+-- name: prune_run_params
+-- Not those of runs that are still to come: one by hand may wait in its lane for long.
+DELETE FROM run_params WHERE run_id IN (
+    SELECT p.run_id FROM run_params p
+    WHERE p.created_at < ?1 AND (SELECT 1 FROM runs r WHERE r.id = p.run_id LIMIT 1) IS NULL
+    ORDER BY p.created_at LIMIT ?2
+);
+
 -- name: prune_dead
 DELETE FROM dead_letters WHERE run_id IN (SELECT run_id FROM dead_letters WHERE slot < ?1 ORDER BY slot LIMIT ?2);
 
