@@ -8,6 +8,8 @@ from proof.checker.story import LEASE, LOOKAHEAD, SLACK, JobStory, Story, Violat
 
 __all__ = ["check_verbs"]
 
+FRESH = max(LOOKAHEAD, 2000) + 250
+"""ms after which what a node has read of its orders holds no more: it starts nothing before it has read them again."""
 PROMISED = 1000
 """ms after the acknowledgement, while the owner reaches the database."""
 
@@ -27,5 +29,5 @@ def _sent_between(story: Story, job: JobStory, verb: str, told: int, until: int)
             continue
         calm = story.quiet(told - LEASE, send.at)
         late = send.at - told
-        if late > (PROMISED + SLACK if calm else LEASE + LOOKAHEAD):
+        if late > (PROMISED + SLACK if calm else FRESH + SLACK):
             yield Violation(kind="after_" + verb, text=f"{send.run} was sent {late} ms after the {verb} was confirmed")

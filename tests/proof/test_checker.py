@@ -214,6 +214,12 @@ class TestVerbs:
     def test_sent_long_after_the_pause(self):
         assert all_well().changed("pause", 35_000).changed("resume", 45_000).kinds() == {"after_pause"}
 
+    def test_sent_after_the_pause_by_a_node_in_trouble(self):
+        """What it held when it last read what users want; and no longer."""
+        for told, kinds in ((38_000, set()), (37_400, {"after_pause"})):
+            tale = all_well().changed("pause", told).changed("resume", 45_000).fault("freeze", told - 500, 39_900, "a")
+            assert tale.kinds() & {"after_pause"} == kinds
+
     def test_paused_after_it_had_ended(self):
         told = [all_well().changed("pause", 35_000, state=state).kinds() for state in ("paused", "ended")]
         assert ["after_pause" in kinds for kinds in told] == [True, False]
