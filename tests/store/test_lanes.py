@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onthedot.model.instant import NEVER
+from onthedot.plan import stopped_by
 from onthedot.store import Store
 from tests.store.conftest import START, Times
 from tests.store.hands import FAILED, Hands, at, every, node_info
@@ -97,14 +98,46 @@ class TestReplace:
         await times.set(START + 2 * MINUTE)
         assert (await hands.claim()).runs == []
         (order,) = (await hands.store.news("n1")).orders
-        assert (order.run_id, order.token, order.what) == (old.id, 1, "cancel")
-        from onthedot.model.run import Outcome
-
-        await hands.finish(old, outcome=Outcome(kind="cancelled"))
+        newer = f"{job}-{START + 2 * MINUTE}"
+        assert (order.run_id, order.token, order.what, order.by) == (old.id, 1, "cancel", newer)
+        await hands.finish(old, outcome=stopped_by(order.by))
         new = await hands.one()
         assert new.slot == START + 2 * MINUTE
         await hands.finish(new)
         assert [row["status"] for row in await hands.ledger(job)] == ["cancelled", "done"]
+        view = await hands.store.get_run(1, old.id)
+        assert (view.reason, view.error) == ("replaced", f"replaced by the run {newer}")
+        assert view.outcome == {"kind": "cancelled", "replaced_by": newer}
+        await hands.check()
+
+    async def test_a_user_who_cancelled_it_first_is_who_cancelled_it(self, hands: Hands, times: Times):
+        job = await hands.job(every(MINUTE), overlap="replace")
+        await times.set(START + MINUTE)
+        old = await hands.one()
+        await hands.store.cancel_run(1, old.id)
+        await times.set(START + 2 * MINUTE)
+        await hands.claim()
+        (order,) = (await hands.store.news("n1")).orders
+        assert (order.what, order.by) == ("cancel", None)
+        await hands.finish(old, outcome=stopped_by(order.by))
+        view = await hands.store.get_run(1, old.id)
+        assert (view.status, view.reason, view.error) == ("CANCELLED", None, "cancelled by a user")
+        assert (await hands.one()).job_id == job
+
+    @pytest.mark.parametrize("by", ["finish", "give back"])
+    async def test_replaced_before_its_node_had_read_so(self, hands: Hands, times: Times, by: str):
+        await hands.job(every(MINUTE), overlap="replace")
+        await times.set(START + MINUTE)
+        old = await hands.one()
+        await times.set(START + 2 * MINUTE)
+        await hands.claim()
+        if by == "finish":
+            await hands.finish(old, outcome=FAILED)
+        else:
+            await hands.store.give_back("n1", [(old.id, old.token)])
+        view = await hands.store.get_run(1, old.id)
+        assert (view.status, view.reason) == ("CANCELLED", "replaced")
+        assert (await hands.one()).slot == START + 2 * MINUTE
         await hands.check()
 
     async def test_who_waited_before_gives_way_to_the_newest(self, hands: Hands, times: Times):

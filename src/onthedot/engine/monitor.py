@@ -22,6 +22,7 @@ from onthedot.engine.surroundings import Surroundings
 from onthedot.engine.task import call_of, failed, perform
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import target_type
+from onthedot.plan import stopped_by
 from onthedot.store import Finished
 from onthedot.targets import Call, NotBegun
 from onthedot.targets.call import Booking, HandOver, Lacking
@@ -44,6 +45,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
     _around: Surroundings
     _ended: Callable[[Monitor], None]
     cause: Cause | None = None
+    replaced_by: str | None = None  # the run for whose sake it was cancelled; None: a user did
     recalled: bool = False  # wanted back: it goes, unless it has begun
     task: asyncio.Task[None] | None = None
     started_at: int | None = None
@@ -286,7 +288,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             case "timeout":
                 return Outcome(kind="timeout", retryable=True, error=f"timed out after {self.timeout:g} s")
             case "cancel":
-                return Outcome(kind="cancelled", error="cancelled by a user")
+                return stopped_by(self.replaced_by)
             case "interrupted" if self.started_at is not None:
                 return Outcome(kind="interrupted", error="the node stopped")
             case "lease" if self.started_at is not None:

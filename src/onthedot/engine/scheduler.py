@@ -26,9 +26,9 @@ from onthedot.engine.standby import Standby
 from onthedot.engine.surroundings import Surroundings
 from onthedot.engine.timer import Timer
 from onthedot.engine.waiting import at_most
-from onthedot.model.run import ClaimedRun, Outcome
+from onthedot.model.run import ClaimedRun
 from onthedot.model.target import target_type
-from onthedot.plan import in_backlog, laned, recorded_first
+from onthedot.plan import in_backlog, laned, recorded_first, stopped_by
 from onthedot.store import Claim, Order
 from onthedot.telemetry import emit
 
@@ -287,7 +287,7 @@ class Scheduler:
                 self._return(held, self._pool(held))
             else:
                 self._pool(held).let_go(held.id)
-                outcome, now = Outcome(kind="cancelled", error="cancelled by a user"), self._around.time.now_ms()
+                outcome, now = stopped_by(order.by), self._around.time.now_ms()
                 self._around.recorder.put_over(self._around.finished(held, outcome, None, now))
         else:
             monitor = self.running.get(order.run_id)
@@ -295,6 +295,7 @@ class Scheduler:
                 if order.what == "recall":
                     monitor.recall()
                 else:
+                    monitor.replaced_by = order.by
                     monitor.stop("cancel")
 
     def _drop(self, run_id: str, token: int) -> None:

@@ -28,7 +28,18 @@ from onthedot.plan.cursor import (
     same_times,
 )
 from onthedot.plan.lane import LaneMove, on_lane
-from onthedot.plan.outcome import Dead, Decision, Done, Lost, Retry, backoff, on_interrupted, on_lost, on_outcome
+from onthedot.plan.outcome import (
+    Dead,
+    Decision,
+    Done,
+    Lost,
+    Retry,
+    backoff,
+    on_interrupted,
+    on_lost,
+    on_outcome,
+    stopped_by,
+)
 from onthedot.plan.shares import in_backlog, on_time_share, shares
 from onthedot.plan.slots import EXACT, Skipped
 from onthedot.plan.taken import NOTHING_TAKEN, Free, Taken, free
@@ -79,5 +90,6 @@ __all__ = [
     "recorded_first",
     "same_times",
     "shares",
+    "stopped_by",
     "timetable_of",
 ]

@@ -12,7 +12,18 @@ from onthedot.model.policy import Policy
 from onthedot.model.policy import Retry as RetryPolicy
 from onthedot.model.run import ClaimedRun, Outcome
 
-__all__ = ["Dead", "Decision", "Done", "Lost", "Retry", "backoff", "on_interrupted", "on_lost", "on_outcome"]
+__all__ = [
+    "Dead",
+    "Decision",
+    "Done",
+    "Lost",
+    "Retry",
+    "backoff",
+    "on_interrupted",
+    "on_lost",
+    "on_outcome",
+    "stopped_by",
+]
 
 POISON = 3
 """A run whose node died this often while it may have been the cause is not given to another one."""
@@ -70,10 +81,18 @@ def on_outcome(run: ClaimedRun, outcome: Outcome, now: int, random: chance.Rando
     if outcome.kind == "interrupted":
         return on_interrupted(run, now)
     if outcome.kind == "cancelled":
-        return Done(status="cancelled", tries=run.tries + begun, losses=run.losses)
+        reason = "replaced" if "replaced_by" in outcome.detail else None
+        return Done(status="cancelled", tries=run.tries + begun, losses=run.losses, reason=reason)
     if outcome.kind == "expired":
         return Done(status="skipped", reason="late", tries=run.tries, losses=run.losses)
     return _failed(run, outcome, run.tries + 1, now, random)
+
+
+def stopped_by(newer: str | None) -> Outcome:
+    """A run was told to stop: by a user, or because a newer one takes its lane (`overlap: replace`)."""
+    if newer is None:
+        return Outcome(kind="cancelled", error="cancelled by a user")
+    return Outcome(kind="cancelled", error=f"replaced by the run {newer}", detail={"replaced_by": newer})
 
 
 def _failed(run: ClaimedRun, outcome: Outcome, tries: int, now: int, random: chance.Random) -> Decision:

@@ -14,6 +14,7 @@ from onthedot.plan import Dead, Decision, Done, Retry
 from onthedot.store.driver import Row, Rows, Transaction
 from onthedot.store.endings import firings_of_one_offs, release_lanes
 from onthedot.store.job_stats import stats_rows
+from onthedot.store.order_text import is_stop, why_stopped
 from onthedot.store.run_rows import decode_attempts
 from onthedot.store.settling import note_endings
 
@@ -129,7 +130,7 @@ class FinishBatch:
         locked = await tx.rows("finish_lock", fences)
         if not locked:
             return []
-        again = [_retry_row(items[row["id"]]) for row in locked if row["orders"] != "cancel"]
+        again = [_retry_row(items[row["id"]]) for row in locked if not is_stop(row["orders"])]
         back = {row["id"] for row in await tx.rows("finish_retry", Rows(again))} if again else set()
         self._retried = {run_id: items[run_id] for run_id in back}
         self._orphaned = {row["id"]: _ends(items[row["id"]], row) for row in locked if row["id"] not in back}
@@ -186,10 +187,10 @@ class FinishBatch:
 
 
 def _ends(item: Item, row: Row) -> Item:
-    """It would be tried again, but somebody cancelled it before its node had read so, or its job is gone. The attempt
-    is told all the same: it was made."""
+    """It would be tried again, but it was cancelled or replaced before its node had read so, or its job is gone. The
+    attempt is told all the same: it was made."""
     assert isinstance(item.decision, Retry)
-    reason = "cancelled" if row["orders"] == "cancel" else "the job is gone"
+    reason = why_stopped(row["orders"]) if is_stop(row["orders"]) else "the job is gone"
     decision = Done(status="cancelled", tries=item.decision.tries, losses=item.decision.losses, reason=reason)
     return msgspec.structs.replace(item, decision=decision)
 

@@ -15,7 +15,8 @@ from onthedot.model.job import JobRecord
 from onthedot.model.run import ClaimedRun, run_id
 from onthedot.plan import Skipped, due_at, expired, on_lane
 from onthedot.store.claim_batch import ClaimBatch
-from onthedot.store.driver import Row, Transaction
+from onthedot.store.driver import Row, Rows, Transaction
+from onthedot.store.order_text import replace_by
 from onthedot.store.run_rows import claimed_run
 
 __all__ = ["claim_lanes"]
@@ -63,7 +64,7 @@ class _Moves:
         self._batch = batch
         self._run: dict[str, tuple[Row, JobRecord, str, int, int]] = {}
         self._wait: list[str] = []
-        self._stop: list[str] = []
+        self._stop: dict[str, str] = {}  # who holds a lane, and who takes it
 
     def decide(self, row: Row, job: JobRecord, lane: _Lane) -> None:
         fires = self._fires(row, job)
@@ -90,7 +91,7 @@ class _Moves:
             self._run[name] = row, job, name, slot, due
             return
         if move == "replace" and lane.holder is not None:
-            self._stop.append(lane.holder)
+            self._stop[lane.holder] = name
             if lane.waiter is not None:
                 self._replace_waiter(job, lane.waiter)
         self._wait.append(name)
@@ -138,5 +139,6 @@ class _Moves:
         if self._wait:
             await tx.execute("wait_in_lane", self._wait)
         if self._stop:
-            await tx.execute("stop_holders", self._stop)
+            rows = [(holder, replace_by(newer)) for holder, newer in sorted(self._stop.items())]
+            await tx.execute("stop_holders", Rows(rows))
         return taken

@@ -14,6 +14,7 @@ from onthedot.model.job import JobRecord
 from onthedot.plan import SLACK_MS, laned, ready_at, timetable_of
 from onthedot.store.driver import Driver, Row, Rows, Transaction
 from onthedot.store.endings import Ending, end_runs, release_lanes
+from onthedot.store.order_text import is_stop, replaced_by, why_stopped
 from onthedot.store.run_ids import job_of
 from onthedot.store.specs import SpecCache
 from onthedot.store.topic import Topic
@@ -27,6 +28,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     token: int
     what: Literal["cancel", "recall", "gone"]
+    by: str | None = None  # the newer run that takes its lane, if that is why it shall stop
 
 
 class News(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +46,7 @@ class Orders(Topic):
     async def news(self, node: str) -> News:
         """The time, and what this node shall do with runs it holds."""
         rows = await self.driver.read(lambda tx: tx.rows("news_of", node), watched=True)
-        orders = [Order(run_id=row["id"], token=row["token"], what=row["orders"]) for row in rows if row["id"]]
+        orders = [_order(row) for row in rows if row["id"]]
         return News(now_us=rows[0]["now_us"], orders=orders)
 
     async def held(self, node: str) -> list[tuple[str, int]]:
@@ -77,6 +79,11 @@ class Orders(Topic):
         await self.driver.write(body)
 
 
+def _order(row: Row) -> Order:
+    by = replaced_by(row["orders"])
+    return Order(run_id=row["id"], token=row["token"], what=row["orders"] if by is None else "cancel", by=by)
+
+
 def _decide(
     held: Iterable[Row], jobs: dict[int, JobRecord], now: int, lookahead: int
 ) -> tuple[list[Ending], list[tuple[Any, ...]]]:
@@ -96,8 +103,8 @@ def _ending(row: Row, job: JobRecord | None, soon: int) -> Ending | None:
     later than `soon` was taken while the clock was ahead: nobody knows yet whether the job will be paused then."""
     if job is None:
         return Ending(id=row["id"], status="cancelled", reason="deleted")
-    if row["orders"] == "cancel":  # the node had not read it yet: giving back must not undo it
-        return Ending(id=row["id"], status="cancelled", reason="cancelled")
+    if is_stop(row["orders"]):  # the node had not read it yet: giving back must not undo it
+        return Ending(id=row["id"], status="cancelled", reason=why_stopped(row["orders"]))
     if row["kind"] != "scheduled" or row["tries"] or row["losses"]:
         return None
     if not _is_slot(job, row["slot"]):

@@ -121,7 +121,9 @@ RETURNING r.id, r.token, r.first_claimed_at;
 UPDATE runs SET cursor = false, parked = 'lane', ready_at = 9223372036854775807 WHERE id = ANY ($1::text[]);
 
 -- name: stop_holders
-UPDATE runs SET orders = 'cancel' WHERE id = ANY ($1::text[]) AND state = 'running';
+-- By whom they are replaced; a user's cancel stays one.
+UPDATE runs r SET orders = x.orders FROM unnest($1::text[], $2::text[]) AS x (id, orders)
+WHERE r.id = x.id AND r.state = 'running' AND r.orders IS DISTINCT FROM 'cancel';
 
 -- name: claimed_jobs
 -- Read after the locks, not with them: a join in the claim would show jobs as they were before an edit that has since been

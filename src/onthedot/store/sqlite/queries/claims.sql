@@ -109,7 +109,9 @@ RETURNING id, token, first_claimed_at;
 UPDATE runs SET cursor = 0, parked = 'lane', ready_at = 9223372036854775807 WHERE id IN (SELECT value FROM json_each(?1));
 
 -- name: stop_holders
-UPDATE runs SET orders = 'cancel' WHERE id IN (SELECT value FROM json_each(?1)) AND state = 'running';
+UPDATE runs
+SET orders = (SELECT json_extract(x.value, '$[1]') FROM json_each(?1) x WHERE json_extract(x.value, '$[0]') = runs.id)
+WHERE id IN (SELECT json_extract(value, '$[0]') FROM json_each(?1)) AND state = 'running' AND orders IS NOT 'cancel';
 
 -- name: claimed_jobs
 -- The spec comes only if the version is not the one we have decoded already.
