@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import Sequence
 from typing import Any, Self
 
 import aiohttp
 import msgspec
 
+from proof.chaos.versions import Request
 from proof.checker.events import Crashed, History
 
 __all__ = ["Answer", "Asking"]
 
 NOT_NOW = (502, 503, 504)
+PATIENCE = 6.0
+HURRIED = 0.04
+"""The share of requests whose client hangs up at once, or after a moment, and asks again."""
+_ON_A_JOB = re.compile(r"^/v1/jobs/(\d+)")
+_ON_A_RUN = re.compile(r"^/v1/runs/(\d+)-")
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -33,29 +40,37 @@ class Asking:
         self.asked = 0
         self.unanswered = 0
         self.unavailable = 0
+        self.given_up = 0
+        self.requests: list[Request] = []  # that may change a job
         self._rng = rng
         self._history = history
         self._now = now
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=6))
+        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=PATIENCE))
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         if self._session is not None:
             await self._session.close()
 
-    async def ask(self, method: str, path: str, body: Any = None, key: str | None = None) -> Answer:
+    async def ask(
+        self, method: str, path: str, body: Any = None, key: str | None = None, *, if_match: int | None = None
+    ) -> Answer:
         """Until there is an answer that decides: not a broken connection, and not a 503."""
         headers = {"content-type": "application/json"}
         if key is not None:
             headers["idempotency-key"] = key
+        if if_match is not None:
+            headers["if-match"] = f'"{if_match}"'
         sent = 0
         while True:
             sent += 1
             self.asked += 1
+            began = self._now()
             status, answer = await self._once(method, path, body, headers)
+            self._note(method, path, began, status)
             if status == 500:
                 self._history.append(Crashed(at=self._now(), node="api", error=f"{method} {path}: 500 {answer}"))
             if status and status not in NOT_NOW:
@@ -66,11 +81,20 @@ class Asking:
         assert self._session is not None
         data = None if body is None else msgspec.json.encode(body)
         url = self._rng.choice(self.urls) + path
+        patience = PATIENCE
+        if method != "GET" and self._rng.random() < HURRIED:
+            self.given_up += 1
+            patience = self._rng.choice((0.002, 0.005, 0.02, 0.3))
+        within = aiohttp.ClientTimeout(total=patience)
         try:
-            async with self._session.request(method, url, data=data, headers=headers) as answer:
+            async with self._session.request(method, url, data=data, headers=headers, timeout=within) as answer:
                 raw = await answer.read()
                 self.unavailable += answer.status in NOT_NOW
                 return answer.status, msgspec.json.decode(raw) if raw else None
         except (aiohttp.ClientError, TimeoutError, OSError):
             self.unanswered += 1
             return 0, None
+
+    def _note(self, method: str, path: str, began: int, status: int) -> None:
+        if method != "GET" and (found := _ON_A_JOB.match(path) or _ON_A_RUN.match(path)):
+            self.requests.append(Request(job=int(found[1]), began=began, ended=self._now(), status=status))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from proof.chaos.nemesis import Harm
+from proof.chaos.harm import Harm
 from proof.chaos.repeats import KILLS, Repeats, repeats_of
 from proof.checker.events import Claimed, Fault
 from proof.checker.story import LEASE, Story, Violation
@@ -56,7 +56,7 @@ def figures_of(
         scheduled=_scheduled(story),
         received=len(sends),
         faults=len(harms),
-        kinds=dict(Counter(harm.what for harm in harms)),
+        kinds=dict(Counter("failover" if "failover" in harm.detail else harm.what for harm in harms)),
         lost=sum(counts[kind] for kind in LOST_KINDS),
         phantom=counts["phantom"],
         early=counts["early"],

@@ -28,11 +28,18 @@ class Life:
 
     @classmethod
     async def begin(
-        cls, zygote: Helper, argv: Sequence[str], *, directory: Path, log: Path, environ: Mapping[str, str]
+        cls,
+        zygote: Helper,
+        argv: Sequence[str],
+        *,
+        directory: Path,
+        log: Path,
+        environ: Mapping[str, str],
+        files: int | None = None,
     ) -> Life:
-        """As `onthedot serve …` would begin; what it prints is added to `log`."""
+        """As `onthedot serve …` would begin; what it prints is added to `log`. files: how many it may have open."""
         order = {"argv": ["serve", *argv], "directory": str(directory), "log": str(log), "environ": dict(environ)}
-        return cls((await zygote.ask(**order))["pid"])
+        return cls((await zygote.ask(**order, files=files))["pid"])
 
     @property
     def over(self) -> bool:

@@ -12,18 +12,18 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import asyncpg
-import msgspec
 
 from proof.chaos.clock import TrueTime
 from proof.chaos.database import Database
+from proof.chaos.harm import Harm
+from proof.chaos.more_faults import LEASE, MoreFaults
 from proof.chaos.node import POINTS
 from proof.chaos.nodes import NodeProcess
 from proof.chaos.wire import Helper
 from proof.checker.events import Crashed, History
 
-__all__ = ["PROFILES", "Harm", "Nemesis"]
+__all__ = ["PROFILES", "Nemesis"]
 
-LEASE = 5.0
 STOPS_WITHIN = 45.0
 """Seconds, at the very most, while the database is away: a lease for the last claim, the grace of 10 s, a lease to kill
 what runs, one to record it, the deadline of 10 s of a call, 5 s to close connections. While it is there, the verdict
@@ -49,23 +49,16 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "disk": ("disk_full",),
     "receiver": ("receiver_down", "receiver_slow"),
     "twin": ("twin",),
+    "freeze_api": ("freeze_api",),
+    "files": ("few_files",),
+    "both_ways": ("clock_there_and_back",),
 }
 PROFILES["mixed"] = tuple(dict.fromkeys(kind for kinds in PROFILES.values() for kind in kinds))
+# a pair of databases instead of the one: runs of their own
+PROFILES["failover_sync"] = PROFILES["failover_async"] = ("failover", "kill", "freeze", "sigterm", "failover")
 
 
-class Harm(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault as the nemesis knows it: `pid` None hits all. `count`: connections cut, COMMIT answers swallowed …"""
-
-    at: int
-    until: int
-    what: str
-    pid: int | None = None
-    name: str = ""
-    detail: str = ""
-    count: int = 0
-
-
-class Nemesis:
+class Nemesis(MoreFaults):
     def __init__(
         self,
         *,

@@ -29,7 +29,7 @@ from onthedot.cli import main
 from onthedot.engine import Node
 from onthedot.model.node import NodeInfo
 from onthedot.model.run import Outcome
-from onthedot.model.target import Target, WebhookTarget
+from onthedot.model.target import WebhookTarget
 from onthedot.store import Claim, Finished, FinishReport, Store
 from onthedot.targets import Targets
 from onthedot.targets.call import Call, HandOver
@@ -97,20 +97,15 @@ class TrappedStore(Store):
 
 
 class SignedTargets:
-    """The node's targets; each webhook carries the id of the incarnation that sends it."""
+    """The node's targets, as they are; but each webhook carries the id of the incarnation that sends it."""
 
     def __init__(self, targets: Targets) -> None:
         self._targets = targets
-        self.capacity = targets.capacity
         self.direct: dict[str, HandOver] = {kind: partial(_hand_over, door) for kind, door in targets.direct.items()}
         self._stack = AsyncExitStack()
 
-    @property
-    def offers(self) -> list[str]:
-        return self._targets.offers
-
-    def check(self, target: Target, tenant: int = 1) -> None:
-        self._targets.check(target, tenant)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._targets, name)
 
     async def send(self, call: Call) -> Outcome:
         trap.passed("before_send")

@@ -29,8 +29,8 @@ from proof.chaos.clock import TrueTime
 from proof.chaos.database import running_database
 from proof.chaos.diary import postgres_diary, sqlite_diary
 from proof.chaos.figures import figures_of
+from proof.chaos.harm import Harm
 from proof.chaos.life import Life
-from proof.chaos.nemesis import Harm
 from proof.chaos.node import POINTS
 from proof.chaos.record import Record, read_record
 from proof.chaos.run import Result, keep_evidence
@@ -50,7 +50,7 @@ STRUCK = 3
 SIDE_BY_SIDE = {"sqlite": 2, "postgres": 1}
 """How many grounds of a store share its kills: a life spends most of its time waiting."""
 FOUNDING = 60.0
-LOAD = Load(firings=60, verbs=2.0)
+LOAD = Load(firings=60, verbs=2.0, crowd=0, functions=0, commands=0)
 COLD = 0.15
 """The share of lives that may be ended before they recorded anything. If all could, the same runs would be taken over
 by one doomed life after the other, and what three nodes did not survive is rightly not tried again (`poison`)."""
@@ -179,7 +179,7 @@ async def play_points(store: str, seed: int, times: int, keep: Path | None = Non
                 ground.url,
                 time=time,
                 users=users,
-                unsure=workload.unsure,
+                unsure=workload.verbs.unsure,
                 harms=harms,
                 received=ground.directory / "received.jsonl",
             )

@@ -4,6 +4,7 @@ cut       all connections are reset, now
 refuse    and new ones too, until healed
 delay     each portion of bytes waits, both ways
 silence   one way or both nothing passes until healed; then it does, late, as TCP would have it
+upstream  the database is at another port from now on; connections to the old one are reset
 swallow   the next commits reach the server, their answers never reach the client, the connection is reset
 """
 
@@ -27,7 +28,7 @@ Way = Literal["up", "down"]
 
 class Door:
     def __init__(self, upstream: int) -> None:
-        self._upstream = upstream
+        self.upstream = upstream
         self._pairs: set[_Pair] = set()
         self._open: dict[Way, asyncio.Event] = {"up": asyncio.Event(), "down": asyncio.Event()}
         self._server: asyncio.Server
@@ -72,7 +73,7 @@ class Door:
         self._pairs.discard(pair)
 
     async def connect(self, far: _End) -> None:
-        await asyncio.get_running_loop().create_connection(lambda: far, "127.0.0.1", self._upstream)
+        await asyncio.get_running_loop().create_connection(lambda: far, "127.0.0.1", self.upstream)
 
     def hinders(self, way: Way) -> bool:
         return self.delay > 0 or not self._open[way].is_set()
@@ -233,13 +234,17 @@ class _End(asyncio.Protocol):
 
 
 async def main(upstream: int) -> None:
+    there = upstream
     doors: dict[str, Door] = {}
 
     async def handle(order: dict[str, Any]) -> Any:
         """`door` None: all of them. Answers with the port of a new door, or how many connections were concerned."""
+        nonlocal there
         name, what = order.get("door"), order["do"]
+        if what == "upstream":
+            there = order["port"]
         if what == "open":
-            doors[name or ""] = door = Door(upstream)
+            doors[name or ""] = door = Door(there)
             return await door.serve()
         chosen = list(doors.values()) if name is None else [doors[name]]
         count = 0
@@ -249,6 +254,9 @@ async def main(upstream: int) -> None:
                     count += door.cut()
                 case "refuse":
                     door.refuses = True
+                    count += door.cut()
+                case "upstream":
+                    door.upstream = there
                     count += door.cut()
                 case "delay":
                     door.delay = order["seconds"]

@@ -1,7 +1,8 @@
 """What gets called. Each call is in the file before its answer is on the way; nothing is ever deduplicated.
 
-How it answers is in the address: /ok, /flaky, /bad, /fatal or /slow, decided by the run and its token, so that nothing
-depends on the order of arrival. `down` resets every connection after having read the request; `slow` delays answers.
+How it answers is in the address: /ok, /flaky, /bad, /fatal, /later or /slow, decided by the run and its token, so that
+nothing depends on the order of arrival. `down` resets every connection after having read the request; `slow` delays
+answers.
 No planned answer takes between 1.5 s and 4 s: near the nodes' time-out of 3 s nobody could say who was right.
 
 A caller who hangs up before the answer is noted too, and an answer that left later than planned.
@@ -22,13 +23,16 @@ import msgspec
 from onthedot.launcher.launch import fast_loop
 from proof.chaos.wire import obey
 
-__all__ = ["ANSWERS", "decide"]
+__all__ = ["ANSWERS", "RETRY_AFTER", "decide"]
 
 ANSWERS = {
     "ok": b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
     "error": b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n",
     "refused": b"HTTP/1.1 404 Never\r\ncontent-length: 0\r\n\r\n",
+    "later": b"HTTP/1.1 503 Later\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n",
 }
+RETRY_AFTER = 1000
+"""ms: what `later` asks for."""
 
 
 LATE = 0.1
@@ -49,6 +53,8 @@ def decide(mood: str, run: str, token: int, mode: str) -> tuple[str, int]:
         took = 1499
     if mood == "bad" or (mood == "flaky" and dice % 10 < 4):
         return "error", took
+    if mood == "later" and dice % 10 < 5:
+        return "later", took
     return ("refused", took) if mood == "fatal" else ("ok", took)
 
 

@@ -3,7 +3,7 @@ nemesis's list, the database's diary and tables. No node is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,12 @@ import msgspec
 from onthedot.store import open_driver
 from onthedot.store.driver import Driver, Transaction
 from proof.chaos.clock import TrueTime
-from proof.chaos.diary import READ, Note, events_of, pids_of
-from proof.chaos.nemesis import Harm
+from proof.chaos.diary import READ, READ_JOBS, JobNote, Note, events_of, pids_of, versions_of
+from proof.chaos.harm import Harm
+from proof.chaos.receiver import RETRY_AFTER
 from proof.chaos.verdict import Timeouts
-from proof.checker.events import Event, Fault, History, Made, Received
+from proof.chaos.versions import Request
+from proof.checker.events import Claimed, Event, Fault, History, Made, Received
 from proof.checker.ledger import Ledger
 from proof.checker.story import SLACK
 from proof.sim.final import read_ledger
@@ -34,16 +36,26 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     ledger: Ledger
     harms: list[Harm]
     timeouts: Timeouts
+    versions: list[JobNote] = []  # what users made of jobs, as the database has it
+    requests: list[Request] = []  # and what they asked for
 
 
 async def read_record(
-    url: str, *, time: TrueTime, users: Sequence[Event], unsure: dict[int, Any], harms: Sequence[Harm], received: Path
+    url: str,
+    *,
+    time: TrueTime,
+    users: Sequence[Event],
+    unsure: dict[int, Any],
+    harms: Sequence[Harm],
+    received: Path,
+    requests: Sequence[Request] = (),
 ) -> Record:
     """When everything has stopped."""
     driver = await open_driver(url + "?timeout=300" if url.startswith("postgresql") else url)
     try:
         ledger = await read_ledger(driver, at=time.now, now=time.db_now())
         notes = await _read_diary(driver)
+        changed = await _read_changes(driver) if url.startswith("postgresql") else []
         timeouts = await _read_timeouts(driver)
     finally:
         await driver.close()
@@ -54,10 +66,20 @@ async def read_record(
         nodes: Sequence[str | None] = [None] if harm.pid is None else ids.get(harm.pid, [])
         history += [Fault(at=harm.at, until=harm.until, what=harm.what, node=node) for node in nodes]
     freezes = [event for event in history if isinstance(event, Fault) and event.what == "freeze"]
-    history += events_of(notes, time)
-    history += read_received(received, time, freezes, timeouts)
+    diary = list(events_of(notes, time))
+    history += diary
+    owners = {(event.run, event.token): event.node for event in diary if isinstance(event, Claimed)}
+    history += read_received(received, time, freezes, timeouts, owners)
     history.sort(key=lambda event: event.at)
-    return Record(history=history, ledger=ledger, harms=list(harms), timeouts=timeouts)
+    versions = versions_of(changed, time)
+    return Record(
+        history=history,
+        ledger=ledger,
+        harms=list(harms),
+        timeouts=timeouts,
+        versions=versions,
+        requests=list(requests),
+    )
 
 
 def in_trouble(harms: Sequence[Harm], pid: int | None, begin: int, end: int) -> bool:
@@ -88,6 +110,13 @@ async def _read_diary(driver: Driver) -> list[Note]:
     return await driver.read(body)
 
 
+async def _read_changes(driver: Driver) -> list[JobNote]:
+    async def body(tx: Transaction) -> list[JobNote]:
+        return [JobNote.of(row) for row in await tx.sql(READ_JOBS)]
+
+    return await driver.read(body)
+
+
 async def _read_timeouts(driver: Driver) -> Timeouts:
     """The attempts that the ledger says had no answer in time: when they began and were given up (database's time).
     This is a node's word: one that did not even last as long as the time-out is not believed."""
@@ -112,10 +141,17 @@ def timeouts_of(run: str, attempts: Sequence[dict[str, Any]]) -> Timeouts:
     }
 
 
-def read_received(path: Path, time: TrueTime, freezes: Sequence[Fault], timeouts: Timeouts) -> list[Received]:
+def read_received(
+    path: Path,
+    time: TrueTime,
+    freezes: Sequence[Fault],
+    timeouts: Timeouts,
+    owners: Mapping[tuple[str, int], str] | None = None,
+) -> list[Received]:
     """`took` is when the sender could hear the answer: when it really left the receiver, and not before the sender was
     thawed. A sender that had given up by then got none. That takes two witnesses: the ledger says that this very
-    attempt timed out, and the receiver that the caller hung up before the answer left, or that it left no earlier."""
+    attempt timed out, and the receiver that the caller hung up before the answer left, or that it left no earlier.
+    owners: who claimed that attempt, for functions and commands, which do not know their node."""
     lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
     notes = {(line[2], line[3]): (line[1], time.of_mono(line[0])) for line in lines if len(line) == 4}
     found = []
@@ -124,6 +160,9 @@ def read_received(path: Path, time: TrueTime, freezes: Sequence[Fault], timeouts
             continue
         mono, real, run, job, token, node, answer, took = line
         at = time.of_mono(mono)
+        node = node or (owners or {}).get((run, token), "")
+        asked = RETRY_AFTER if answer == "later" else None
+        answer = "error" if answer == "later" else answer
         what, noted = notes.get((run, token), ("", 0))
         if what == "answered":
             took = noted - at
@@ -134,8 +173,20 @@ def read_received(path: Path, time: TrueTime, freezes: Sequence[Fault], timeouts
         if (attempt := timeouts.get((run, token))) is not None:
             gave_up = attempt[1]
             if what == "hung_up" or gave_up <= db + took + SLACK:
-                answer, took = "cut", max(0, min(took, gave_up - db))
-        found.append(Received(at=at, db=db, run=run, job=job, token=token, answer=answer, took=took, node=node or None))
+                answer, took, asked = "cut", max(0, min(took, gave_up - db)), None
+        found.append(
+            Received(
+                at=at,
+                db=db,
+                run=run,
+                job=job,
+                token=token,
+                answer=answer,
+                took=took,
+                node=node or None,
+                retry_after=asked,
+            )
+        )
     return found
 
 

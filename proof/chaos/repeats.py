@@ -10,7 +10,7 @@ from operator import itemgetter
 
 import msgspec
 
-from proof.chaos.nemesis import Harm
+from proof.chaos.harm import Harm
 from proof.chaos.record import in_trouble
 from proof.chaos.verdict import LOOKS_DEAD, LOSS_EXPLAINED
 from proof.checker.events import Fault, Received

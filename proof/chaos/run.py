@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import random
 import shutil
+import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -18,14 +20,18 @@ from proof.chaos.asking import Asking
 from proof.chaos.clock import TrueTime
 from proof.chaos.database import Database, running_database
 from proof.chaos.diary import postgres_diary
+from proof.chaos.failover import running_pair
 from proof.chaos.faketime import FakeTime, find_faketime
 from proof.chaos.figures import Figures, figures_of
-from proof.chaos.nemesis import PROFILES, Harm, Nemesis
-from proof.chaos.nodes import NodeProcess
+from proof.chaos.harm import Harm
+from proof.chaos.nemesis import PROFILES, Nemesis
+from proof.chaos.nodes import NodeProcess, lookahead_of
 from proof.chaos.record import Record, in_trouble, read_record
+from proof.chaos.ring import FUNCTION
 from proof.chaos.sizes import Size
+from proof.chaos.specs import COMMAND
 from proof.chaos.verdict import STOPS_WITHIN, judge
-from proof.chaos.wire import Helper
+from proof.chaos.wire import ROOT, Helper
 from proof.chaos.workload import Workload
 from proof.checker.events import Crashed, History
 from proof.checker.story import Story, Violation
@@ -33,6 +39,9 @@ from tests.services.ports import free_port
 
 __all__ = ["Result", "keep_evidence", "play"]
 
+FAILOVERS = ("failover_sync", "failover_async")
+FEW_SLOTS = 8
+"""Webhooks at once on one of the executors: a receiver that is slow fills it."""
 STARTING = 15_000
 """ms that a process may try to reach the database before it gives up at its start."""
 
@@ -45,13 +54,15 @@ class Result(msgspec.Struct, kw_only=True):
     harms: list[Harm]
     not_run: dict[str, str]
     seconds: float
+    excuses: dict[str, int] = {}  # what was let pass, and how often
 
 
 class Cluster:
     """Everything that runs."""
 
-    def __init__(self, directory: Path, size: Size) -> None:
+    def __init__(self, directory: Path, size: Size, seed: int) -> None:
         self.directory = directory
+        self.environ = {"ONTHEDOT_LOOKAHEAD": lookahead_of(seed)}
         self.size = size
         self.time = TrueTime()
         self.users: History = []
@@ -77,12 +88,14 @@ class Cluster:
         self.proxy = await self._helper(stack, "proof.chaos.proxy", str(database.server.port))
         self.receiver = await self._helper(stack, "proof.chaos.receiver", str(self.received))
         self.zygote = await self._helper(stack, "proof.chaos.zygote")
+        _write_settings(self.directory)
         for number in range(self.size.apis):
-            port = free_port()
-            self.urls.append(f"http://127.0.0.1:{port}")
-            self.apis.append(await self._node(stack, f"api{number}", "--roles", "api", "--port", str(port)))
+            self.apis.append(await self._api(stack, f"api{number}", "api"))
+        for number in range(self.size.both):
+            self.apis.append(await self._api(stack, f"both{number}", "api,executor"))
         for number in range(self.size.executors):
-            self.executors.append(await self._node(stack, f"exec{number}", "--roles", "executor"))
+            few = {"ONTHEDOT_CONCURRENCY": str(FEW_SLOTS)} if number == 0 else {}
+            self.executors.append(await self._node(stack, f"exec{number}", "--roles", "executor", environ=few))
         self.twin = await self._node(stack, "twin", "--roles", "executor")
         self.time = TrueTime()
         for node in self.nodes:
@@ -94,7 +107,14 @@ class Cluster:
         stack.push_async_callback(helper.stop)
         return helper
 
-    async def _node(self, stack: AsyncExitStack, name: str, *args: str) -> NodeProcess:
+    async def _api(self, stack: AsyncExitStack, name: str, roles: str) -> NodeProcess:
+        port = free_port()
+        self.urls.append(f"http://127.0.0.1:{port}")
+        return await self._node(stack, name, "--roles", roles, "--port", str(port))
+
+    async def _node(
+        self, stack: AsyncExitStack, name: str, *args: str, environ: Mapping[str, str] | None = None
+    ) -> NodeProcess:
         door = await self.proxy.ask(do="open", door=name)
         url = f"postgresql://postgres@127.0.0.1:{door}/chaos"
         node = NodeProcess(
@@ -106,13 +126,14 @@ class Cluster:
             time=self.time,
             history=self.users,
             zygote=self.zygote,
+            environ={**self.environ, **(environ or {})},
         )
         stack.push_async_callback(node.bury)
         return node
 
     async def ready(self) -> None:
         """All have registered, and the APIs answer."""
-        wanted = len(self.executors)
+        wanted = len(self.executors) + self.size.both
         for _ in range(600):
             rows = await self.database.fetch("SELECT count(*) AS n FROM nodes WHERE lost_at IS NULL")
             if rows[0]["n"] >= wanted and all([await _listens(url) for url in self.urls]):
@@ -135,7 +156,7 @@ class Cluster:
         """All is healed: whoever runs takes part, and ends when told to."""
         rows = await self.database.fetch("SELECT pid FROM nodes WHERE lost_at IS NULL")
         present = {row["pid"] for row in rows}
-        for node in self.executors:
+        for node in [*self.executors, *(node for node in self.apis if node.name.startswith("both"))]:
             if node.pid not in present:
                 self._finding(node, "runs, and does not beat")
         for node in self.nodes:
@@ -158,15 +179,17 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(size: Size, *, db_clock: bool) -> AsyncIterator[Cluster]:
+async def cluster(size: Size, seed: int, profile: str) -> AsyncIterator[Cluster]:
     directory = Path(tempfile.mkdtemp(prefix="onthedot-chaos-"))
     directory.chmod(0o755)
     try:
-        library = find_faketime() if db_clock else None
+        library = find_faketime() if profile == "db_clock" else None
         clock = FakeTime(library, directory / "database.clock") if library is not None else None
         async with AsyncExitStack() as stack:
-            database = await stack.enter_async_context(running_database(clock=clock))
-            built = Cluster(directory, size)
+            pair = profile in FAILOVERS
+            one = running_pair(sync=profile == "failover_sync") if pair else running_database(clock=clock)
+            database: Database = await stack.enter_async_context(one)
+            built = Cluster(directory, size, seed)
             await built.open(stack, database)
             yield built
     finally:
@@ -177,9 +200,18 @@ async def play(
     seed: int, size: Size, *, profile: str = "mixed", keep: Path | None = None, always: bool = False
 ) -> tuple[Result, Story]:
     """keep: where to leave logs, history and ledger if there is a violation, or always."""
-    async with cluster(size, db_clock=profile == "db_clock") as built:
+    async with cluster(size, seed, profile) as built:
         result, record = await _play(built, seed, size, profile)
-        story, violations = judge(record.history, record.ledger, timeouts=record.timeouts)
+        story, violations = judge(
+            record.history,
+            record.ledger,
+            timeouts=record.timeouts,
+            versions=record.versions,
+            requests=record.requests,
+            harms=record.harms,
+            lossy=profile == "failover_async",
+        )
+        result.excuses = dict(sorted(story.excuses.items()))
         result.violations = violations
         result.figures = figures_of(story, violations, record.harms, result.figures.requests)
         if keep is not None and (violations or always):
@@ -237,11 +269,13 @@ async def _play(built: Cluster, seed: int, size: Size, profile: str) -> tuple[Re
         built.database.url,
         time=built.time,
         users=built.users,
-        unsure=workload.unsure,
+        unsure=workload.verbs.unsure,
         harms=nemesis.harms,
         received=built.received,
+        requests=asking.requests,
     )
     requests = {"asked": asking.asked, "unanswered": asking.unanswered, "unavailable": asking.unavailable}
+    requests["given up"] = asking.given_up
     empty = figures_of(Story([], record.ledger), [], [], requests)
     result = Result(
         seed=seed,
@@ -253,6 +287,15 @@ async def _play(built: Cluster, seed: int, size: Size, profile: str) -> tuple[Re
         seconds=built.time.now / 1000,
     )
     return result, record
+
+
+def _write_settings(directory: Path) -> None:
+    """The nodes' onthedot.toml: functions and the program that jobs may name."""
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    (directory / "onthedot.toml").write_text(
+        f"functions = ['{FUNCTION}']\n\n[commands.{COMMAND}]\nargv = ['{sys.executable}', '-m', 'proof.chaos.ring']\n"
+        f"env = {{ PYTHONPATH = '{path}' }}\n"
+    )
 
 
 async def _listens(url: str) -> bool:

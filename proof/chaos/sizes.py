@@ -19,6 +19,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     calm: float = 0.0  # seconds before the first fault
     executors: int = 3
     apis: int = 2
+    both: int = 1  # nodes that are API and executor in one process
     longest_outage: float = 50.0
 
 

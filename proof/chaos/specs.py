@@ -6,9 +6,25 @@ import random
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["Spec", "a_batch_item", "a_one_off", "a_recurring", "another_schedule", "firings_per_second"]
+from proof.chaos.ring import FUNCTION
+
+__all__ = [
+    "COMMAND",
+    "Spec",
+    "a_batch_item",
+    "a_command",
+    "a_function",
+    "a_one_off",
+    "a_recurring",
+    "another_schedule",
+    "firings_per_second",
+    "instant",
+]
 
 Spec = dict[str, Any]
+
+COMMAND = "ring"
+"""A name that the nodes' settings file has a program for."""
 
 CRONS = (
     ("* * * * * *", 1.0),
@@ -34,12 +50,14 @@ def firings_per_second(schedule: Spec) -> float:
 
 def a_recurring(rng: random.Random, url: str) -> Spec:
     overlap = rng.choice(("allow",) * 8 + ("skip", "queue"))
+    count = {"count": rng.randint(5, 60)} if rng.random() < 0.05 else {}
+    flaky, later = (0.07, 0.03) if overlap == "allow" else (0.0, 0.0)
     return {
-        "schedule": another_schedule(rng),
-        "target": _target(url, _mood(rng, flaky=0.07 if overlap == "allow" else 0.0, slow=SLOW)),
+        "schedule": {**another_schedule(rng), **count},
+        "target": _target(url, _mood(rng, flaky=flaky, later=later, slow=SLOW)),
         "policy": {
             "timeout": "3s",
-            "retry": {"attempts": rng.randint(2, 4), "backoff": "200ms", "max": "2s"},
+            "retry": {"attempts": rng.randint(2, 4), "backoff": "200ms", "max": "2s", **_max_age(rng)},
             "overlap": overlap,
             "catch_up": rng.choice(("latest", "latest", "latest", "skip", "all")),
             "catch_up_limit": rng.choice((3, 10, 100)),
@@ -47,6 +65,33 @@ def a_recurring(rng: random.Random, url: str) -> Spec:
             "jitter": rng.choice(("0ms",) * 7 + ("300ms",)),
         },
     }
+
+
+def a_function(rng: random.Random, url: str) -> Spec:
+    """A refusal for good is none of its answers: an exception is always tried again."""
+    mood = rng.choice(("ok", "ok", "flaky"))
+    return {**_beside(rng), "target": {"type": "function", "function": FUNCTION}, "params": {"url": f"{url}/{mood}"}}
+
+
+def a_command(rng: random.Random, url: str) -> Spec:
+    target = {"type": "command", "command": COMMAND}
+    return {**_beside(rng, every=3000), "target": target, "params": {"url": f"{url}/ok"}}
+
+
+def _beside(rng: random.Random, every: int = 1000) -> Spec:
+    return {
+        "schedule": {"every": f"{every}ms"},
+        "policy": {
+            "timeout": "3s",
+            "retry": {"attempts": 3, "backoff": "200ms", "max": "2s"},
+            "overlap": rng.choice(("allow", "allow", "skip")),
+            "delivery": "at_most_once" if rng.random() < 0.2 else "at_least_once",
+        },
+    }
+
+
+def _max_age(rng: random.Random) -> Spec:
+    return {"max_age": "4s"} if rng.random() < 0.1 else {}
 
 
 def another_schedule(rng: random.Random) -> Spec:
@@ -57,12 +102,12 @@ def another_schedule(rng: random.Random) -> Spec:
 
 def a_one_off(rng: random.Random, url: str, now: int) -> Spec:
     delay = rng.choice((rng.randint(50, 3000), rng.randint(1, 20) * 1000))
-    schedule = {"in": f"{delay}ms"} if rng.random() < 0.6 else {"at": _instant(now + delay + 500)}
+    schedule = {"in": f"{delay}ms"} if rng.random() < 0.6 else {"at": instant(now + delay + 500)}
     return {"schedule": schedule, **_once(rng, url)}
 
 
 def a_batch_item(rng: random.Random, url: str, now: int) -> Spec:
-    return {"schedule": {"at": _instant(now + rng.randint(1500, 12_000))}, **_once(rng, url)}
+    return {"schedule": {"at": instant(now + rng.randint(1500, 12_000))}, **_once(rng, url)}
 
 
 def _once(rng: random.Random, url: str) -> Spec:
@@ -89,6 +134,6 @@ def _target(url: str, mood: str) -> Spec:
     return {"type": "webhook", "url": f"{url}/{mood}"}
 
 
-def _instant(ms: int) -> str:
+def instant(ms: int) -> str:
     moment = datetime.fromtimestamp(ms / 1000, UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"

@@ -19,8 +19,15 @@ What is excused, and why it is no broken promise:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
+import msgspec
+
+from proof.chaos.diary import JobNote
+from proof.chaos.harm import Harm
+from proof.chaos.versions import Request, cancelled_ahead, carried_out_late, in_order, schedules_in_force
 from proof.checker.events import Crashed, Fault, History, Lost
 from proof.checker.ledger import Entry, Ledger
 from proof.checker.liveness import lateness
@@ -53,6 +60,18 @@ DEAD = ("kill", "kill_at", "kill_api", "twin")
 LOSS_EXPLAINED = 2 * LEASE + 2000
 """ms before the declaration in which its reason must lie: the silence, and one watch that was begun anew."""
 AFTER_THAW = 500
+LAG = 3000
+"""ms that an asynchronous standby may be behind, on two cores that everything shares."""
+EXCUSES = {
+    "late": "a figure here, up to a lease",
+    "given_up": "a figure here",
+    "robbed": "the file's lock proves all others dead",
+    "zombie": "in the hands of a process when it was frozen",
+    "overtaken": "in the hands of a process when it was frozen",
+    "tries": "timed out before it left its node",
+    "after_pause": "recorded as begun before the clock was set back",
+    "after_delete": "recorded as begun before the clock was set back",
+}
 STOPS_WITHIN = 9000
 """ms from SIGTERM to the end while the database answers: the slowest call is cut off after 3 s, a call to the database
 has to be answered within the lease, and a process of Python needs a moment to end."""
@@ -62,17 +81,85 @@ Timeouts = dict[tuple[str, int], tuple[int, int]]
 
 
 def judge(
-    history: History, ledger: Ledger, *, alone: bool = False, timeouts: Timeouts | None = None
+    history: History,
+    ledger: Ledger,
+    *,
+    alone: bool = False,
+    timeouts: Timeouts | None = None,
+    versions: Sequence[JobNote] = (),
+    requests: Sequence[Request] = (),
+    harms: Sequence[Harm] = (),
+    lossy: bool = False,
 ) -> tuple[Story, list[Violation]]:
-    """alone: SQLite. timeouts: the attempts that the ledger says had no answer in time."""
-    story = Story(history, ledger)
+    """alone: SQLite. timeouts: the attempts that the ledger says had no answer in time. versions: what users made of
+    jobs, as the database has it; requests: what they asked for. lossy: a standby that is behind takes over."""
+    ledger = msgspec.structs.replace(ledger, whole=False)  # each row to the millisecond: that is the simulation's
+    story = Story(in_order(history), ledger)
+    schedules_in_force(story, versions)
     found = [Violation(kind="crashed", text=f"{e.node}: {e.error}") for e in history if isinstance(e, Crashed)]
     for part in CHECKS:
-        found.extend(violation for violation in part(story) if not _excused(story, violation, timeouts or {}, alone))
+        for violation in part(story):
+            if violation.kind == "phantom" and cancelled_ahead(story, _run_of(violation)):
+                continue
+            if _excused(story, violation, timeouts or {}, alone):
+                story.excuse(f"{violation.kind}: {EXCUSES[violation.kind]}")
+            else:
+                found.append(violation)
     found.extend(_unexplained_losses(story, alone))
     found.extend(_late(story))
     found.extend(_slow_stops(story))
-    return story, found
+    found.extend(_too_soon(story))
+    found.extend(_reused(story))
+    found.extend(carried_out_late(story, versions, requests, harms))
+    return story, _without_lost(story, found, harms) if lossy else found
+
+
+def _run_of(violation: Violation) -> str:
+    found = re.search(r"\d+-\d+", violation.text)
+    return found[0] if found else ""
+
+
+def _too_soon(story: Story) -> Iterator[Violation]:
+    """Retry-After: the next attempt comes no earlier than the receiver asked for; another node's, who never heard of
+    it, may."""
+    for sends in story.sends.values():
+        for first, second in pairwise(sends):
+            if first.retry_after is None or story.lost(first.node, first.at, second.at):
+                continue
+            waited = second.at - first.at - first.took
+            if waited < first.retry_after - SLACK and not story.fault_on(first.node, first.at, second.at, "stop"):
+                text = f"{first.run}: asked to wait {first.retry_after} ms, token {second.token} came after {waited} ms"
+                yield Violation(kind="too_soon", text=text)
+
+
+def _reused(story: Story) -> Iterator[Violation]:
+    """An id that was given to somebody names that job for ever, whatever becomes of the database."""
+    marks: dict[int, int] = {}
+    for made in story.made:
+        if marks.setdefault(made.job, made.mark) != made.mark:
+            text = f"job {made.job} is request {marks[made.job]}'s and request {made.mark}'s"
+            yield Violation(kind="reused", text=text)
+
+
+def _without_lost(story: Story, found: list[Violation], harms: Sequence[Harm]) -> list[Violation]:
+    """What a standby had not received when it took over is lost, and nobody can tell: excused is what concerns a job to
+    which something happened in the last moments before. Ids that are given twice are not."""
+    takeovers = [harm.at for harm in harms if "failover" in harm.detail]
+    touched: set[int] = set()
+    for event in story.history:
+        job = getattr(event, "job", None)
+        if job is None and (run := getattr(event, "run", None)):
+            job = int(run.partition("-")[0])
+        if job is not None and any(at - LAG <= event.at <= at + SLACK for at in takeovers):
+            touched.add(job)
+    kept = []
+    for violation in found:
+        named = re.search(r"(?:job |run |^)(\d+)", violation.text)
+        if violation.kind != "reused" and named is not None and int(named[1]) in touched:
+            story.excuse(f"{violation.kind}: lost with an asynchronous primary")
+        else:
+            kept.append(violation)
+    return kept
 
 
 def _unexplained_losses(story: Story, alone: bool) -> Iterator[Violation]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Helper", "obey"]
+__all__ = ["ROOT", "Helper", "obey"]
 
 Order = dict[str, Any]
 ROOT = Path(__file__).parents[2]

@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import random
-from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from proof.chaos.asking import Answer, Asking
 from proof.chaos.clock import TrueTime
-from proof.chaos.specs import Spec, a_batch_item, a_one_off, a_recurring, another_schedule, firings_per_second
-from proof.checker.events import Acted, Changed, Crashed, History, Made
+from proof.chaos.crowd import Crowd
+from proof.chaos.specs import (
+    Spec,
+    a_batch_item,
+    a_command,
+    a_function,
+    a_one_off,
+    a_recurring,
+    another_schedule,
+    firings_per_second,
+)
+from proof.chaos.verbs import Verbs
+from proof.checker.events import Crashed, History
 
 __all__ = ["Load", "Workload"]
 
@@ -29,10 +39,13 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     firings: float
     one_offs: float = 0.25
     verbs: float = 3.0
+    crowd: float = 1.5  # of those verbs that users do to one job at once, and the rarer ones
+    functions: int = 3
+    commands: int = 1
 
 
 class Workload:
-    """Nobody does two things to the same job at once: so what was in force when can be told from the answers."""
+    """What users do all along; what they do to one job at once is `crowd`'s."""
 
     def __init__(
         self, asking: Asking, load: Load, *, url: str, time: TrueTime, history: History, rng: random.Random
@@ -40,19 +53,19 @@ class Workload:
         self.asking = asking
         self.load = load
         self.founded = asyncio.Event()  # the jobs that fire all along are there
-        self.unsure: dict[int, Spec] = {}  # mark → spec of what was refused after a lost answer: it may be there or not
+        self.verbs = Verbs(asking, time=time, history=history, rng=rng)
+        self.crowd = Crowd(asking, self.verbs, url=url, time=time, history=history, rng=rng)
         self._url = url
         self._time = time
         self._history = history
         self._rng = rng
-        self._marks = 0
         self._jobs: dict[int, Spec] = {}  # recurring jobs that nobody is busy with
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def play(self, enough: asyncio.Event) -> None:
         await self._found()
         self.founded.set()
-        players = [self._batches(enough), self._singles(enough), self._verbs(enough)]
+        players = [self._batches(enough), self._singles(enough), self._verbs(enough), self._crowds(enough)]
         try:
             await asyncio.gather(*players)
             while self._tasks:
@@ -80,6 +93,11 @@ class Workload:
         for begin in range(0, len(specs), 8):
             await asyncio.gather(*(self._make(spec, keep=True) for spec in specs[begin : begin + 8]))
             await asyncio.sleep(self._rng.uniform(0, 0.05))
+        others = [a_function(self._rng, self._url) for _ in range(self.load.functions)]
+        others += [a_command(self._rng, self._url) for _ in range(self.load.commands)]
+        await asyncio.gather(*(self._make(spec, keep=True) for spec in others))
+        if self.load.crowd:
+            await self.crowd.found()
 
     async def _batches(self, enough: asyncio.Event) -> None:
         """One-off jobs, some dozens in one request."""
@@ -106,6 +124,20 @@ class Workload:
                 job = rng.choice(list(self._jobs))
                 self._start(self._keep(job, self._jobs.pop(job)))
 
+    async def _crowds(self, enough: asyncio.Event) -> None:
+        rng = self._rng
+        while not enough.is_set() and self.load.crowd:
+            await asyncio.sleep(rng.expovariate(self.load.crowd))
+            if rng.random() < 0.3:
+                self._start(self.crowd.aside())
+            elif self._jobs:
+                job = rng.choice(list(self._jobs))
+                self._start(self._among_many(job, self._jobs.pop(job)))
+
+    async def _among_many(self, job: int, spec: Spec) -> None:
+        await self.crowd.play(job)
+        self._jobs[job] = spec
+
     def _start(self, doing: Any) -> None:
         if len(self._tasks) < 400:
             task = asyncio.create_task(doing)
@@ -125,61 +157,50 @@ class Workload:
         match rng.choice(("edit", "pause", "delete", "run")):
             case "edit":
                 schedule = a_one_off(rng, self._url, self._time.db_now())["schedule"]
-                await self._change(job, "edit", "PATCH", "", {"schedule": _replacing(schedule)})
+                await self.verbs.edit(job, schedule)
             case "pause":
                 await self._pause(job)
             case "delete":
-                await self._change(job, "delete", "DELETE", "")
+                await self.verbs.change(job, "delete", "DELETE", "")
             case _:
-                await self._run(job)
+                await self.verbs.run(job)
 
     async def _keep(self, job: int, spec: Spec) -> None:
         rng = self._rng
         match rng.choice(("edit", "edit", "target", "pause", "pause", "run", "run", "delete")):
             case "edit":
                 schedule = another_schedule(rng)
-                if await self._change(job, "edit", "PATCH", "", {"schedule": _replacing(schedule)}):
+                if (await self.verbs.edit(job, schedule)).good:
                     spec = {**spec, "schedule": schedule}
             case "target":
                 url = f"{self._url}/{rng.choice(('ok', 'ok', 'flaky'))}"
-                await self._change(job, "edit", "PATCH", "", {"target": {"url": url}})
+                await self.verbs.change(job, "edit", "PATCH", "", {"target": {"url": url}})
             case "pause":
                 await self._pause(job)
             case "run":
-                await self._run(job)
+                await self.verbs.run(job)
             case _:
-                await self._change(job, "delete", "DELETE", "")
+                await self.verbs.change(job, "delete", "DELETE", "")
                 await self._make(a_recurring(rng, self._url), keep=True)
                 return
         self._jobs[job] = spec
 
     async def _pause(self, job: int) -> None:
-        await self._change(job, "pause", "POST", "/pause")
+        await self.verbs.change(job, "pause", "POST", "/pause")
         await asyncio.sleep(self._rng.choice((self._rng.uniform(0, 2), self._rng.uniform(2, 10))))
-        await self._change(job, "resume", "POST", "/resume")
+        await self.verbs.change(job, "resume", "POST", "/resume")
 
     # verbs
 
     async def _make(self, spec: Spec, *, keep: bool = False) -> int | None:
-        mark, began = self._mark(), self._time.now
-        spec = {**spec, "params": {"mark": mark}} | ({"key": f"job-{mark}"} if mark % 3 else {})
-        answer = await self.asking.ask("POST", "/v1/jobs", spec, f"make-{mark}")
-        sent = answer.sent
-        if answer.good and self._rng.random() < 0.15:  # a user who presses the button twice
-            answer = await self.asking.ask("POST", "/v1/jobs", spec, f"make-{mark}")
-            sent += answer.sent
-        if not answer.good:
-            self._refused(mark, spec, answer, sent)
-            return None
-        job = int(answer.body["id"])
-        self._made(mark, job, spec, began, _ms(answer.body["created_at"]), sent)
-        if keep:
+        job = await self.verbs.make(spec)
+        if keep and job is not None:
             self._jobs[job] = spec
         return job
 
     async def _make_batch(self, count: int) -> None:
         began, now = self._time.now, self._time.db_now()
-        marks = [self._mark() for _ in range(count)]
+        marks = [self.verbs.mark() for _ in range(count)]
         specs = [{**a_batch_item(self._rng, self._url, now), "params": {"mark": mark}} for mark in marks]
         key = f"batch-{marks[0]}"
         answer = await self.asking.ask("POST", "/v1/jobs/batch", specs, key)
@@ -190,83 +211,11 @@ class Workload:
         items = answer.body if answer.good else [answer.body] * count
         for mark, spec, item in zip(marks, specs, items, strict=True):
             if item["status"] == 201:
-                self._made(mark, item["id"], spec, began, self._time.db_now(), sent)
+                self.verbs.made(mark, item["id"], spec, began, self._time.db_now(), sent)
             else:
-                self._refused(mark, spec, Answer(item["status"], item, sent), sent)
-
-    def _made(self, mark: int, job: int, spec: Spec, began: int, created_at: int, sent: int) -> None:
-        self._history.append(
-            Made(at=began, until=self._time.now, mark=mark, job=job, spec=spec, created_at=created_at, sent=sent)
-        )
-
-    def _refused(self, mark: int, spec: Spec, answer: Answer, sent: int) -> None:
-        """An instant that had passed before anybody answered is rightly refused; nothing else is."""
-        if answer.status == 422 and "past" in str(answer.body):
-            self.unsure[mark] = spec
-        else:
-            text = f"{spec} was refused, asked {sent} times: {answer.status} {answer.body}"
-            self._history.append(Crashed(at=self._time.now, node="api", error=text))
-
-    async def _change(
-        self,
-        job: int,
-        verb: Literal["edit", "pause", "resume", "delete"],
-        method: str,
-        path: str,
-        body: Any = None,
-    ) -> bool:
-        began, before = self._time.now, self._time.db_now()
-        answer = await self.asking.ask(method, f"/v1/jobs/{job}{path}", body)
-        view = answer.body if answer.good else None
-        if not answer.good and not (verb == "delete" and answer.status == 404 and answer.sent > 1):
-            return False
-        self._history.append(
-            Changed(
-                at=began,
-                until=self._time.now,
-                job=job,
-                verb=verb,
-                version=None if view is None else view["version"],
-                state=None if view is None else view["state"],
-                changed_at=None if view is None else _ms(view["updated_at"]),
-                db_before=before,
-                db_after=self._time.db_now(),
-                spec={"schedule": _written(body["schedule"])}
-                if view is not None and "schedule" in (body or {})
-                else None,
-                sent=answer.sent,
-            )
-        )
-        return True
-
-    async def _run(self, job: int) -> None:
-        mark, began = self._mark(), self._time.now
-        for _ in range(2 if self._rng.random() < 0.2 else 1):
-            answer = await self.asking.ask("POST", f"/v1/jobs/{job}/run", None, f"run-{mark}")
-            if answer.good:
-                runs = [answer.body["id"]]
-                self._history.append(
-                    Acted(at=began, until=self._time.now, job=job, verb="run", runs=runs, sent=answer.sent)
-                )
-
-    def _mark(self) -> int:
-        self._marks += 1
-        return self._marks
+                self.verbs.refused(mark, spec, Answer(item["status"], item, sent), sent)
 
 
 def _some_unavailable(answer: Answer) -> bool:
     """A batch is answered item by item."""
     return answer.good and any(item["status"] == 503 for item in answer.body)
-
-
-def _replacing(schedule: Spec) -> Spec:
-    """A merge patch that leaves nothing of the schedule before."""
-    return {**dict.fromkeys(("cron", "every", "at", "in", "tz")), **schedule}
-
-
-def _written(patch: Spec) -> Spec:
-    return {name: value for name, value in patch.items() if value is not None}
-
-
-def _ms(text: str) -> int:
-    return round(datetime.fromisoformat(text).timestamp() * 1000)

@@ -10,6 +10,7 @@ import asyncio
 import gc
 import importlib
 import os
+import resource
 import signal
 import sys
 import traceback
@@ -68,6 +69,8 @@ def _live(order: dict[str, Any]) -> None:
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.environ.update(order["environ"])
+        if order.get("files"):  # no more open files than that, and nobody may raise it
+            resource.setrlimit(resource.RLIMIT_NOFILE, (order["files"], order["files"]))
         os.chdir(order["directory"])
         serve(order["argv"])
         code = 0

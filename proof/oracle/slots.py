@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.unit.timing.oracle import fields_of, slots
 
-__all__ = ["is_one_off", "slots_of"]
+__all__ = ["duration_of", "is_one_off", "slots_of"]
 
 SECOND = 1000
 _UNITS = {"ms": 1, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86_400 * SECOND}
@@ -25,9 +25,9 @@ def slots_of(schedule: dict[str, Any], *, anchor: int, after: int, until: int) -
     if "at" in schedule:
         return _within([_instant(schedule["at"])], after, until)
     if "in" in schedule:
-        return _within([anchor + _duration(schedule["in"])], after, until)
+        return _within([anchor + duration_of(schedule["in"])], after, until)
     if "every" in schedule:
-        gap = _duration(schedule["every"])
+        gap = duration_of(schedule["every"])
         first = anchor + gap * max(1, (after - anchor) // gap)
         found = _within(list(range(first, until + 1, gap)), after, until)
     else:
@@ -58,7 +58,7 @@ def _instant(text: str) -> int:
     return round(datetime.fromisoformat(text).timestamp() * 1000)
 
 
-def _duration(value: Any) -> int:
+def duration_of(value: Any) -> int:
     """A number of seconds, or such as "1h30m" and "1.5s"."""
     if isinstance(value, int | float):
         return round(value * SECOND)

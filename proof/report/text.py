@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from proof.chaos.nodes import LOOKAHEAD
+from proof.chaos.nodes import lookahead_of
 from proof.chaos.run import Result
 from proof.report.aims import aims_of
 
@@ -36,6 +36,7 @@ def rows_of(result: Result) -> list[tuple[str, str]]:
     rows += [(f"lateness, {name}", _spread(spread)) for name, spread in late.items()]
     requests = ", ".join(f"{name} {count}" for name, count in figures.requests.items())
     rows += [("requests", requests), ("seconds", f"{result.seconds:.0f}")]
+    rows += [("let pass", f"{why}: {times}") for why, times in result.excuses.items()]
     rows += [("not run", f"{kind}: {why}") for kind, why in result.not_run.items()]
     return rows
 
@@ -50,7 +51,7 @@ def _counts(counts: Mapping[str, float]) -> str:
 
 def told(result: Result, *, full: bool = False, aims: bool = True) -> str:
     """aims: whether it is a run that the figures to be reached are of."""
-    lines = [f"chaos: seed {result.seed}, profile {result.profile}, nodes with LOOKAHEAD={LOOKAHEAD}"]
+    lines = [f"chaos: seed {result.seed}, profile {result.profile}, nodes with LOOKAHEAD={lookahead_of(result.seed)}"]
     lines += [f"  {name:<34} {value}" for name, value in rows_of(result)]
     if aims:
         lines.append("what was to be reached:")

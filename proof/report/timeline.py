@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from proof.chaos.nemesis import Harm
+from proof.chaos.harm import Harm
 from proof.checker.events import Claimed
 from proof.checker.story import Story
 

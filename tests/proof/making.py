@@ -94,10 +94,14 @@ class Tale:
     def lost(self, node: str, at: int, silent: int = 5001) -> Tale:
         return self.add(Lost(at=at, node=node, silent=silent))
 
+    def ledger(self) -> Ledger:
+        return Ledger(at=END, now=BEGIN + END, jobs=self.jobs, live=self.live, entries=self.entries)
+
+    def history(self) -> History:
+        return sorted(self.events, key=lambda event: event.at)
+
     def kinds(self) -> set[str]:
-        history = sorted(self.events, key=lambda event: event.at)
-        ledger = Ledger(at=END, now=BEGIN + END, jobs=self.jobs, live=self.live, entries=self.entries)
-        return {violation.kind for violation in check(history, ledger)}
+        return {violation.kind for violation in check(self.history(), self.ledger())}
 
 
 def _run(slot: int) -> str:

@@ -13,7 +13,7 @@ import pytest
 from onthedot.launcher.launch import fast_loop
 from proof.chaos.clock import TrueTime
 from proof.chaos.figures import figures_of
-from proof.chaos.nemesis import Harm
+from proof.chaos.harm import Harm
 from proof.chaos.nodes import NodeProcess
 from proof.chaos.record import in_trouble, read_received, timeouts_of
 from proof.chaos.repeats import repeats_of
@@ -189,7 +189,7 @@ def test_who_could_not_reach_the_database() -> None:
 
 @pytest.mark.parametrize(("trouble_at", "excused"), [(29_000, True), (9000, False)])
 def test_a_node_may_refuse_to_start_only_without_a_database(tmp_path: Path, trouble_at: int, excused: bool) -> None:
-    built = Cluster(tmp_path, SIZES["smoke"])
+    built = Cluster(tmp_path, SIZES["smoke"], seed=1)
     built.twin = NodeProcess("twin", directory=tmp_path, time=built.time, history=built.users)
     built.twin.refused = [31_000]
     built.excuse_refusals([Harm(at=trouble_at, until=trouble_at + 1000, what="outage")])
@@ -198,7 +198,7 @@ def test_a_node_may_refuse_to_start_only_without_a_database(tmp_path: Path, trou
 
 def test_a_word_that_comes_before_a_node_listens_does_not_end_it(tmp_path: Path) -> None:
     """On the loop of the bench, whose children inherit nothing that is ignored."""
-    built = Cluster(tmp_path, SIZES["smoke"])
+    built = Cluster(tmp_path, SIZES["smoke"], seed=1)
 
     async def told_too_early() -> str:
         zygote = await Helper.start("proof.chaos.zygote")
