@@ -7,7 +7,7 @@ WORKERS ?= 4
 export VENV PYTHON WORKERS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test venv check sim hostile planted fix chaos lock bench bench-10m soak
+.PHONY: help run test venv check sim hostile fuzz planted fix chaos lock bench bench-10m soak
 
 help: ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -34,6 +34,9 @@ sim: venv ## play SEEDS=1000 simulated clusters of three nodes for ten virtual m
 
 hostile: venv ## play hostile requests against a real server: how long each held its loop (ONLY=sync, SCALE=0.1)
 	$(VENV)/bin/python -m proof.hostile $(if $(ONLY),--only "$(ONLY)") $(if $(SCALE),--scale $(SCALE))
+
+fuzz: venv ## random input for all that reads what strangers wrote: INPUTS=12000000, SEED=1, ONLY=urls
+	$(VENV)/bin/python -m proof.fuzz --inputs $(or $(INPUTS),1000000) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
 planted: venv ## plant some two hundred bugs one by one: 95 % must be seen (ONLY="claim: ,retry: " picks by name)
 	$(VENV)/bin/python -m proof.planted $(if $(ONLY),--only "$(ONLY)")

@@ -17,6 +17,7 @@ __all__ = ["line_of", "lines_of"]
 
 _BLANK = re.compile(r"[\s,:]*")
 _SCALAR = re.compile(r"[^\s,:\[\]{}\"]+")
+_LAST = re.compile(r"(?:\.?[^.\[\]]+|\[\d+\])$")
 _TOML_HEAD = re.compile(r"\s*\[\[\s*jobs\s*\]\]")
 _TOML_TABLE = re.compile(r"\s*\[+\s*([^\]]*?)\s*\]")
 _TOML_FIELD = re.compile(r"""\s*([A-Za-z0-9_.\-"']+)\s*=""")
@@ -35,7 +36,8 @@ def line_of(path: str, lines: dict[str, int]) -> int | None:
     while path:
         if path in lines:
             return lines[path]
-        path = re.sub(r"(?:\.?[^.\[\]]+|\[\d+\])$", "", path)
+        shorter = _LAST.sub("", path)
+        path = shorter if shorter != path else path[:-1]  # a name may hold dots and brackets of its own
     return None
 
 

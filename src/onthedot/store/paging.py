@@ -55,6 +55,11 @@ def open_cursor(cursor: str, asked: str, kinds: Sequence[type]) -> list[Any]:
         raise Invalid.one(
             "cursor", "belongs to another list", given=cursor[:100], accepted="the same filters as for the page before"
         )
-    if any(type(part) is int and not -(2**63) <= part < 2**63 for part in found):
+    if not all(map(_storable, found)):
         raise Invalid.one("cursor", "not a cursor", given=cursor[:100], accepted="the `next` of the page before")
     return found[1:]
+
+
+def _storable(part: int | str) -> bool:
+    """Whether a store can be asked for it: PostgreSQL takes no NUL."""
+    return -(2**63) <= part < 2**63 if isinstance(part, int) else "\x00" not in part

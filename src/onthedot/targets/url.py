@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from yarl import URL
 
 from onthedot.targets.address import Address, literal
@@ -9,6 +11,7 @@ from onthedot.targets.address import Address, literal
 __all__ = ["is_localhost", "read_url"]
 
 _IN_NAMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
+_ZONE = re.compile(r"[A-Za-z0-9._~-]{1,64}")
 ACCEPTED = "an absolute http or https URL"
 
 
@@ -33,6 +36,8 @@ def read_url(text: str) -> tuple[URL, Address | None]:
         raise ValueError("names port 0")
     raw = host if ":" in host else str(url.raw_host).lower()
     address = literal(raw)
+    if "%" in raw and not _ZONE.fullmatch(raw.partition("%")[2]):
+        raise ValueError("has a zone that is not the name of an interface")
     if address is None:
         _check_name(raw)
         if raw != url.raw_host:  # beside a name that is not ASCII, capitals are left standing
