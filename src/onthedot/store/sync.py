@@ -172,8 +172,11 @@ async def _of_others(
     holders = await tx.rows("holders_of_keys", Rows([(tenant, key) for key in keys])) if keys else []
     if not holders:
         return {}
-    taken = [row for row in holders if others == "adopt" or (former is not None and row["source"] == former)]
-    left = [row for row in holders if row not in taken]
+    taken: list[Row] = []
+    left: list[Row] = []
+    for row in holders:
+        ours = others == "adopt" or (former is not None and row["source"] == former)
+        (taken if ours else left).append(row)
     if left and others == "refuse":
         _refuse(left)
     plan.held = {row["key"]: _whose(row) for row in left}
