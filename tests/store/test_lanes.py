@@ -110,6 +110,22 @@ class TestReplace:
         assert view.outcome == {"kind": "cancelled", "replaced_by": newer}
         await hands.check()
 
+    async def test_an_older_one_that_comes_late_does_not_replace_the_newer(self, hands: Hands, times: Times):
+        """Missed slots that all fire come a millisecond apart, and one of them was let go after younger ones."""
+        job = await hands.job(every(MINUTE), overlap="replace", catch_up="all", catch_up_limit=10)
+        await times.set(START + 5 * MINUTE)
+        first = await hands.one()
+        assert first.slot == START + MINUTE
+        await times.advance(1)  # two of the four others are ready, and the second waits
+        assert (await hands.claim()).runs == []
+        await times.advance(10)
+        await hands.finish(first, outcome=stopped_by("x"))
+        run = await hands.one()
+        waiting = [row["slot"] for row in await hands.live(job) if row["parked"] == "lane"]
+        assert waiting == [START + 5 * MINUTE], "the newest waits"
+        assert run.slot < START + 5 * MINUTE
+        await hands.check()
+
     async def test_a_user_who_cancelled_it_first_is_who_cancelled_it(self, hands: Hands, times: Times):
         job = await hands.job(every(MINUTE), overlap="replace")
         await times.set(START + MINUTE)

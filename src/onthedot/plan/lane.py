@@ -14,12 +14,15 @@ LaneMove = Literal["run", "skip", "wait", "replace"]
 replace: order the holder to stop, drop whoever waits, and wait for the lane."""
 
 
-def on_lane(overlap: Overlap, kind: RunKind, *, first: bool, held: bool, waited_for: bool) -> LaneMove:
+def on_lane(
+    overlap: Overlap, kind: RunKind, *, first: bool, held: bool, waited_for: bool, newer: bool = False
+) -> LaneMove:
     """Decided on what runs *now*, under the job's lock.
 
     first: this run was never claimed before. held: another run of the lane is running. waited_for: a scheduled run
-    waits already. Only a slot's own first firing is subject to the policy: what a person asked for (manual, backfill,
-    redrive) and what has begun already (a retry) waits for its turn, it is not dropped.
+    waits already. newer: one of these is the firing of a later slot. Only a slot's own first firing is subject to the
+    policy: what a person asked for (manual, backfill, redrive) and what has begun already (a retry) waits for its turn,
+    it is not dropped.
     """
     if not held:
         return "run"
@@ -28,5 +31,5 @@ def on_lane(overlap: Overlap, kind: RunKind, *, first: bool, held: bool, waited_
     if overlap == "skip":
         return "skip"
     if overlap == "replace":
-        return "replace"
+        return "skip" if newer else "replace"  # the older never takes the lane from the newer
     return "skip" if waited_for else "wait"

@@ -59,6 +59,12 @@ async def _lanes(tx: Transaction, wanted: set[int]) -> dict[int, _Lane]:
     return lanes
 
 
+def _fires_after(run: str | None, slot: int) -> bool:
+    """Whether that run is the firing of a later slot. What was asked for by hand is none."""
+    name = "" if run is None else run.partition("-")[2]
+    return name.isdigit() and int(name) > slot
+
+
 class _Moves:
     def __init__(self, batch: ClaimBatch) -> None:
         self._batch = batch
@@ -77,6 +83,7 @@ class _Moves:
             first=row["token"] == 0,
             held=lane.holder is not None,
             waited_for=lane.waiter is not None,
+            newer=any(_fires_after(other, slot) for other in (lane.holder, lane.waiter)),
         )
         if move == "skip":
             if row["recurring"]:

@@ -40,3 +40,11 @@ def test_what_a_person_asked_for_waits_and_is_not_dropped(overlap, kind):
 @pytest.mark.parametrize("overlap", ["skip", "queue", "replace"])
 def test_a_retry_waits_for_its_turn(overlap):
     assert move(overlap, first=False) == "wait"
+
+
+def test_the_older_never_takes_the_lane_from_the_newer():
+    for waited_for in (False, True):
+        assert on_lane("replace", "scheduled", first=True, held=True, waited_for=waited_for, newer=True) == "skip"
+    assert on_lane("replace", "manual", first=True, held=True, waited_for=False, newer=True) == "wait"
+    assert on_lane("replace", "scheduled", first=False, held=True, waited_for=False, newer=True) == "wait", "a retry"
+    assert on_lane("replace", "scheduled", first=True, held=False, waited_for=False, newer=True) == "run"
