@@ -73,9 +73,9 @@ class Bug(msgspec.Struct, frozen=True, kw_only=True):
     blind: str = ""
 
 
-def code(name: str, what: str, where: str, part: str, instead: str, **more: Any) -> Bug:
+def code(name: str, what: str, where: str, part: str, instead: str, *, times: int = 1, **more: Any) -> Bug:
     """A bug that is one edit of one function."""
-    return Bug(name=name, what=what, edits=(Code(where, part, instead),), **more)
+    return Bug(name=name, what=what, edits=(Code(where, part, instead, times),), **more)
 
 
 def sql(name: str, what: str, statement: str, part: str, instead: str, *, times: int = 1, **more: Any) -> Bug:

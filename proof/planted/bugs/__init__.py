@@ -5,6 +5,8 @@ claim cursor times       every branch of the decisions before a run begins
 outcome                  … and after it; policies that are not followed
 records                  results recorded as something else than what happened
 claim_sql finish_sql verbs_sql   every clause of the statements (of SQLite, which the simulation runs on)
+promises                 what was broken once, put back
+postgres                 locks and fences that only PostgreSQL has
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from proof.planted.bugs import (
     engine,
     finish_sql,
     outcome,
+    postgres,
+    promises,
     records,
     times,
     verbs_sql,
@@ -34,4 +38,6 @@ BUGS: tuple[Bug, ...] = (
     *claim_sql.BUGS,
     *finish_sql.BUGS,
     *verbs_sql.BUGS,
+    *promises.BUGS,
+    *postgres.BUGS,
 )

@@ -141,8 +141,8 @@ BUGS = (
         "claim: floor stays behind",
         "what was claimed last is not written down",
         f"{_CLAIM}:on_claim",
-        "claimed_slot=arrived.last",
-        "claimed_slot=job.claimed_slot or slot",
+        "claimed_slot=newest(job.claimed_slot, arrived.last)",
+        "claimed_slot=job.claimed_slot",
     ),
     code(
         "claim: backlog forgotten",

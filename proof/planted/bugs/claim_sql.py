@@ -155,8 +155,8 @@ BUGS = (
         "stop_holders: no order",
         "the run that is replaced is not stopped",
         "stop_holders",
-        "SET orders = 'cancel'",
-        "SET orders = orders",
+        "AND state = 'running' AND orders",
+        "AND 0 AND orders",
     ),
     sql(
         "move_runs: the old instant",

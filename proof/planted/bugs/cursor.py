@@ -72,7 +72,7 @@ BUGS = (
         "edit: a fired one-off fires again",
         "the very instant that was claimed already is set anew",
         f"{_CURSOR}:_new_times",
-        "slot is not None and slot == claimed",
+        "slot is not None and (slot == claimed or taken.covering(slot))",
         "False",
     ),
     code(

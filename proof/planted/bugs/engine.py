@@ -17,7 +17,7 @@ from onthedot.model.run import Outcome
 from onthedot.store import NewJob, Store, orders
 from onthedot.store.claim_batch import ClaimBatch
 from onthedot.store.jobs import Jobs
-from proof.planted.plant import Bug, Sql, Swap
+from proof.planted.plant import Bug, Code, Sql, Swap
 
 __all__ = ["BUGS"]
 
@@ -90,10 +90,6 @@ async def _end_told_once(self: Incarnation, *names: str) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _newer(slot: int | None, other: int) -> int:
-    return other
 
 
 BUGS = (
@@ -172,9 +168,8 @@ BUGS = (
     Bug(
         name="edit fires a claimed slot again",
         what="a changed schedule starts after now, not after what was claimed ahead",
-        shows=("token", "repeated", "crashed"),
         edits=(
-            Swap("onthedot.plan.cursor:_newest", _newer),
+            Code("onthedot.plan.cursor:_new_times", "free(times, taken).next_after(now)", "times.next_after(now)"),
             Sql("drop_cursor", "AND cursor", "AND kind = 'scheduled' AND tries = 0"),
         ),
     ),

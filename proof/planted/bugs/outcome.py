@@ -115,7 +115,7 @@ BUGS = (
         "cancelled: tried again",
         "a cancelled run goes back to pending",
         _ON,
-        'return Done(status="cancelled", tries=run.tries + begun, losses=run.losses)',
+        'return Done(status="cancelled", tries=run.tries + begun, losses=run.losses, reason=reason)',
         "return on_interrupted(run, now)",
     ),
     code(
@@ -154,7 +154,7 @@ BUGS = (
         "lost: held ahead counts",
         "a loss before the instant counts against the run",
         _LOST,
-        "run.losses + (run.due_at <= now)",
+        "run.losses + may_have_begun",
         "run.losses + 1",
         faults=_KILLS,
     ),
@@ -162,7 +162,7 @@ BUGS = (
         "lost: never counts",
         "a run that takes its nodes down is given out for ever",
         _LOST,
-        "run.losses + (run.due_at <= now)",
+        "run.losses + may_have_begun",
         "run.losses",
         faults=_KILLS,
     ),
@@ -230,8 +230,8 @@ BUGS = (
         edits=(
             Code(
                 "onthedot.engine.scheduler:Scheduler._launch",
-                'if run.spec.policy.delivery == "at_most_once":',
-                "if False:",
+                'policy.delivery == "at_most_once" or (',
+                "False or (",
             ),
         ),
         faults=_KILLS,

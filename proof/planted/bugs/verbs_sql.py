@@ -18,21 +18,6 @@ BUGS = (
         "SET orders = orders",
     ),
     sql(
-        "recall: what has begun",
-        "a begun at-most-once run goes back",
-        "recall_runs",
-        "AND begun_at IS NULL ",
-        "",
-    ),
-    sql(
-        "recall: what waits to be recorded stays",
-        "an at-most-once run is sent long after its job was deleted",
-        "recall_runs",
-        "(due_at > ?2 OR at_most_once)",
-        "due_at > ?2",
-        faults=("outage", "flaky", "hang"),
-    ),
-    sql(
         "recall: instead of cancel",
         "an edit makes a cancel undone",
         "recall_runs",

@@ -1,0 +1,92 @@
+"""Locks and fences of PostgreSQL's statements, which SQLite has no need of: found by the tests of the stores."""
+
+from __future__ import annotations
+
+from proof.planted.plant import Bug, Sql
+
+__all__ = ["BUGS"]
+
+_UNSEEN = "the simulation runs on SQLite, which has one writer and no locks"
+
+
+def _only_here(name: str, what: str, statement: str, part: str, instead: str, *tests: str) -> Bug:
+    return Bug(
+        name=f"postgres: {name}",
+        what=what,
+        edits=(Sql(statement, part, instead, dialect="postgres"),),
+        tests=tuple(f"tests/store/{test}.py" for test in tests),
+        unseen=_UNSEEN,
+    )
+
+
+BUGS = (
+    _only_here(
+        "the claim does not lock the job",
+        "an edit that waits for a claim makes a second cursor",
+        "claim_cursors",
+        " FOR NO KEY UPDATE OF j SKIP LOCKED",
+        "",
+        "test_interleavings",
+        "test_concurrent_verbs",
+    ),
+    _only_here(
+        "the claim waits",
+        "a claim waits for whoever holds a run",
+        "claim_free",
+        "SKIP LOCKED",
+        "",
+        "test_interleavings",
+        "test_claim",
+    ),
+    _only_here(
+        "a verb does not lock the job",
+        "two verbs on one job go on side by side",
+        "lock_job",
+        " FOR UPDATE",
+        "",
+        "test_interleavings",
+        "test_concurrent_verbs",
+    ),
+    _only_here(
+        "finish of any token",
+        "an old attempt's good answer is recorded",
+        "finish_done",
+        "AND r.token = x.token ",
+        "",
+        "test_finish",
+    ),
+    _only_here(
+        "finish of any node",
+        "another node's failure is recorded",
+        "finish_record",
+        " AND r.node || '' = x.node",
+        "",
+        "test_finish",
+    ),
+    _only_here(
+        "begin of any token",
+        "an old owner may send",
+        "begin_runs",
+        "AND r.token = x.token ",
+        "",
+        "test_finish",
+        "test_orders",
+    ),
+    _only_here(
+        "begin against orders",
+        "what was recalled is sent",
+        "begin_runs",
+        " AND r.orders IS NULL",
+        "",
+        "test_finish",
+        "test_orders",
+    ),
+    _only_here(
+        "a retry at once",
+        "a retry does not wait",
+        "finish_retry",
+        "ELSE greatest(x.ready_at,",
+        "ELSE least(x.ready_at,",
+        "test_finish",
+    ),
+)
