@@ -21,7 +21,7 @@ NO_FAULT = "no fault"
 ALL = "under faults, all"
 POSSIBLE = "under faults, database there and a node well"
 SPARED = "under faults, and not held by a struck node"
-STRIKES = (*KILLS, "freeze", "silence", "refuse")
+STRIKES = (*KILLS, "kill_api", "freeze", "silence", "refuse")  # a node may be API and executor
 LOST_KINDS = ("lost", "silent")
 UNEXPLAINED = ("repeated", "overtaken", "doubled", "overlap")
 
