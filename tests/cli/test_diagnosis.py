@@ -178,3 +178,23 @@ def test_fewer_descriptors_than_concurrency_is_told(monkeypatch):
     assert "608 webhooks at a time, though CONCURRENCY is 1000" in found.found
     monkeypatch.setattr(diagnosis, "allowed", lambda: 65_536)
     assert diagnosis._descriptors(settings).state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("answer", "subject", "found"),
+    [
+        ({"status": "ready"}, None, None),
+        ({"status": "ready", "clock": "it was ahead: 3 jobs …"}, "clock", "the machine's: it was ahead: 3 jobs …"),
+        (StoreUnavailable("not ready"), "server", "it is not ready: not ready"),
+    ],
+)
+async def test_what_a_server_says_of_its_readiness(answer, subject, found):
+    class Client:
+        async def ready(self):
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+    client: Any = Client()
+    said = [finding async for finding in diagnosis._readiness(client)]
+    assert [(finding.subject, finding.found) for finding in said] == ([(subject, found)] if subject else [])

@@ -163,3 +163,4 @@ async def test_the_cluster_is_told(client):
     assert await client.list_nodes() == []
     assert (await client.stats())["jobs"] is not None
     assert (await client.health())["status"] == "ok"
+    assert (await client.ready())["status"] == "ready"

@@ -281,18 +281,27 @@ async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
         try:
             health = await client.health()
             yield _ok("server", f"{url} answers: {health.get('status')}, version {health.get('version')}")
-            clock = (await client.ready()).get("clock")
             nodes = await client.list_nodes()
             dead = int((await client.stats())["dead"])
         except OnTheDotError as error:
             yield _warning("server", f"{url}: {error}", "say where it is with --url, and give --key if it needs one")
             return
-        if clock is not None:
-            yield _warning("clock", f"the machine's: {clock}", "what was fired early stays fired; look at NTP")
+        async for finding in _readiness(client):
+            yield finding
         lost = [node.name for node in nodes if node.state == "lost"]
         alive = [node.name for node in nodes if node.state == "alive"]
         yield _ok("nodes", f"{len(alive)} alive{f', lost: {lost}' if lost else ''}")
         yield _dead_letters(dead)
+
+
+async def _readiness(client: AsyncClient) -> AsyncIterator[Finding]:
+    try:
+        clock = (await client.ready()).get("clock")
+    except OnTheDotError as error:
+        yield _warning("server", f"it is not ready: {error}", "see its log")
+        return
+    if clock is not None:
+        yield _warning("clock", f"the machine's: {clock}", "what was fired early stays fired; look at NTP")
 
 
 def _ok(subject: str, found: str) -> Finding:

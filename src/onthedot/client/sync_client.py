@@ -216,6 +216,10 @@ class Client:
     def health(self) -> dict[str, Any]:
         return self._run(self._async.health())
 
+    def ready(self) -> dict[str, Any]:
+        """StoreUnavailable while it is not."""
+        return self._run(self._async.ready())
+
     def create_key(self, spec: ApiKeySpec) -> ApiKeyCreated:
         return self._run(self._async.create_key(spec))
 
