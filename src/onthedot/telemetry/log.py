@@ -89,7 +89,8 @@ def log_failures(telemetry: Telemetry) -> Callable[[], None]:
         level, text = _FAILURES.get(event.name, (logging.NOTSET, ""))
         if not text or (event.name == "run.finished" and event.fields.get("status") != "FAILED"):
             return
-        fields = defaultdict(str, event.fields)
+        said = {name: plain_line(value) if isinstance(value, str) else value for name, value in event.fields.items()}
+        fields = defaultdict(str, said)
         fields["job"] = fields["key"] or fields["job_id"]
         logger.log(level, text, fields)
 

@@ -12,7 +12,8 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onthedot.telemetry.log import configure_logging
+from onthedot.telemetry import Telemetry
+from onthedot.telemetry.log import configure_logging, log_failures
 from onthedot.telemetry.plain import plain, plain_json, plain_line
 
 HOSTILE = [
@@ -90,3 +91,11 @@ def test_the_log_is_read_not_obeyed(hostile: str, as_json: bool):
     assert "ValueError" in written
     assert hostile not in written
     assert all(line.isprintable() for line in written.split("\n"))
+
+
+def test_an_embedding_program_s_log_gets_it_shown_too(caplog: pytest.LogCaptureFixture):
+    wire = Telemetry()
+    stop = log_failures(wire)
+    wire.emit("run.retried", tenant=1, job_id=7, run_id="7-1", tries=1, error="to http://x/\x1b[2J\r\nforged")
+    stop()
+    assert "to http://x/\\x1b[2J forged" in caplog.text
