@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from onthedot.timing import check_schedule
 __all__ = ["Fresh", "NewJob", "insert_fresh", "key_taken", "past", "plan_all", "plan_in_breaths", "prepare", "views_of"]
 
 
+ROWS = 100  # written out between two breaths
 BREATH = 16  # jobs between two breaths: a schedule may take a millisecond to compute
 
 
@@ -167,13 +169,14 @@ async def insert_fresh(tx: Transaction, jobs: Sequence[Fresh], now: int) -> dict
     refused = await _insert_keyed(tx, keyed, now) if keyed else []
     taken = await _taken(tx, refused) if refused else {}
     done = [job for job in jobs if job.id not in taken] if taken else jobs
-    plain = list(_plain_rows([job for job in jobs if job.spec.key is None], now))
+    plain = await _breathing(tx, _plain_rows([job for job in jobs if job.spec.key is None], now))
     if plain:
         await tx.copy("copy_jobs", plain)
     tags = [(job.tenant, tag, job.id) for job in done if job.spec.tags for tag in dict.fromkeys(job.spec.tags)]
     if tags:
         await tx.execute("insert_tags", Rows(tags))
-    cursors = list(_first_runs([job for job in done if job.opening.cursor_slot is not None], tx.lookahead, now))
+    begun = [job for job in done if job.opening.cursor_slot is not None]
+    cursors = await _breathing(tx, _first_runs(begun, tx.lookahead, now))
     if cursors:
         await tx.copy("copy_runs", cursors)
     if by_hand := [job for job in done if job.run_now]:
@@ -190,9 +193,21 @@ async def _run_now(tx: Transaction, jobs: Sequence[Fresh], now: int) -> None:
     await tx.execute("add_runs", now, Rows(rows))
 
 
+async def _breathing(tx: Transaction, rows: Iterator[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """All of them: to write out a thousand large jobs takes long enough for others to be late."""
+    made: list[tuple[Any, ...]] = []
+    while part := list(islice(rows, ROWS)):
+        made += part
+        if len(part) < ROWS:
+            break
+        await tx.breathe()
+    return made
+
+
 async def _insert_keyed(tx: Transaction, jobs: Sequence[Fresh], now: int) -> list[Fresh]:
     """Those whose key somebody else has. All who write keys do it in one order: no deadlock."""
-    rows = sorted((_job_row(job, now) for job in jobs), key=lambda row: (row[1], row[2]))
+    rows = await _breathing(tx, (_job_row(job, now) for job in jobs))
+    rows.sort(key=lambda row: (row[1], row[2]))
     written = {row["id"] for row in await tx.rows("insert_jobs", now, Rows(rows))}
     return [job for job in jobs if job.id not in written]
 
