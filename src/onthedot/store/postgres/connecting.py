@@ -45,7 +45,7 @@ class Connector:
                 if (connection := await self._first(asked, failed, None)) is not None:
                     return connection
         finally:
-            await _give_up(asked)
+            _give_up(asked)
         raise self._all_failed(failed)
 
     def _in_order(self) -> Iterator[Route]:
@@ -85,10 +85,14 @@ def _said(error: BaseException) -> str:
     return in_words(error)
 
 
-async def _give_up(asked: dict[asyncio.Task[Any], Route]) -> None:
-    """Those that are not needed any more. One that came through at the same moment is hung up."""
+def _give_up(asked: dict[asyncio.Task[Any], Route]) -> None:
+    """Those that are not needed any more, without waiting for them: one of them hangs, and we may be cancelled."""
     for task in asked:
         task.cancel()
-    for answer in await asyncio.gather(*asked, return_exceptions=True):
-        if not isinstance(answer, BaseException):
-            answer.terminate()
+        task.add_done_callback(_hang_up)
+
+
+def _hang_up(task: asyncio.Task[Any]) -> None:
+    """One that came through at the same moment."""
+    if not task.cancelled() and task.exception() is None:
+        task.result().terminate()
