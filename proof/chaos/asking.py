@@ -77,12 +77,21 @@ class Asking:
                 return Answer(status, answer, sent)
             await asyncio.sleep(self._rng.uniform(0.05, 0.5 * min(sent, 6)))
 
-    async def _once(self, method: str, path: str, body: Any, headers: dict[str, str]) -> tuple[int, Any]:
+    async def try_once(self, method: str, path: str, patience: float) -> int:
+        """Asked once, and given up after so many seconds: 0, if there was no answer by then."""
+        self.asked += 1
+        began = self._now()
+        status, _ = await self._once(method, path, None, {"content-type": "application/json"}, patience)
+        self._note(method, path, began, status)
+        return status
+
+    async def _once(
+        self, method: str, path: str, body: Any, headers: dict[str, str], patience: float = PATIENCE
+    ) -> tuple[int, Any]:
         assert self._session is not None
         data = None if body is None else msgspec.json.encode(body)
         url = self._rng.choice(self.urls) + path
-        patience = PATIENCE
-        if method != "GET" and self._rng.random() < HURRIED:
+        if method != "GET" and patience == PATIENCE and self._rng.random() < HURRIED:
             self.given_up += 1
             patience = self._rng.choice((0.002, 0.005, 0.02, 0.3))
         within = aiohttp.ClientTimeout(total=patience)

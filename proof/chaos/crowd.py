@@ -1,5 +1,6 @@
 """Users who get in each other's way, and verbs beyond the everyday ones.
 
+contrary    a pause that gets no answer soon is given up; the job is paused and resumed elsewhere
 together    two or three verbs on one job at the same moment, some of them only for the version that was read (If-Match)
 cancels     of any pending run, however far ahead; of a job that fires once a year, which is then set to every second
 by hand     backfill, redrive
@@ -56,7 +57,9 @@ class Crowd:
 
     async def play(self, job: int) -> None:
         """One of the verbs on a job that nobody else is busy with; afterwards it goes on."""
-        match self._rng.choice(("together", "together", "cancel", "cancel", "backfill", "redrive", "if_match")):
+        match self._rng.choice(("contrary",) * 4 + ("together",) * 2 + ("cancel", "backfill", "redrive", "if_match")):
+            case "contrary":
+                await self._contrary(job)
             case "together":
                 await self._together(job)
             case "cancel":
@@ -92,6 +95,12 @@ class Crowd:
         ]
         await asyncio.gather(*(one() for one in self._rng.sample(doing, self._rng.randint(2, 3))))
         await verbs.change(job, "resume", "POST", "/resume")
+
+    async def _contrary(self, job: int) -> None:
+        """What was given up must not be carried out afterwards: the job would be paused, and nobody knows."""
+        await self._asking.try_once("POST", f"/v1/jobs/{job}/pause", self._rng.choice((0.05, 0.3, 1.0)))
+        await self._verbs.change(job, "pause", "POST", "/pause")
+        await self._verbs.change(job, "resume", "POST", "/resume")
 
     async def _edit_what_was_read(self, job: int) -> None:
         """With If-Match: carried out on that version, or not at all."""

@@ -189,6 +189,7 @@ BUGS = (
     Bug(
         name="pause leaves a retry claimable",
         what="only runs that were never tried are parked",
+        minutes=6.0,
         shows=("after_pause",),
         edits=(
             Sql("park_runs", "kind <> 'manual'", "kind <> 'manual' AND tries = 0"),
