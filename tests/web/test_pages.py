@@ -237,6 +237,15 @@ async def test_a_login_that_is_too_large_is_413(app, site):
     assert (await site.post("/login", content=b"key=" + b"x" * 5000)).status_code == 413
 
 
+@pytest.mark.parametrize("headers", [{"x-forwarded-proto": "https"}, {"origin": "https://localhost:8000"}])
+async def test_behind_a_proxy_with_tls_the_cookie_is_secure(app, site, headers):
+    made = await app.context.service.create_key(ApiKeySpec(name="k", scope="read"))
+    assert "Secure" not in (await site.post("/login", data={"key": made.key})).headers["set-cookie"]
+    good = await site.post("/login", data={"key": made.key}, headers=headers)
+    assert good.headers["set-cookie"].endswith("; Secure")
+    assert "--url https://localhost:8000 " in (await site.get("/login", headers=headers)).text
+
+
 def test_over_https_the_cookie_is_secure():
     assert cookie("otd_x", 5, "https").endswith("; Secure")
 

@@ -14,7 +14,17 @@ from onthedot.clock import Clock
 from onthedot.service import Principal, Service
 from onthedot.telemetry.metrics import Metrics
 
-__all__ = ["Connection", "Context", "address_of", "base_of", "context_of", "principal_of", "service_of", "tenant_of"]
+__all__ = [
+    "Connection",
+    "Context",
+    "address_of",
+    "base_of",
+    "context_of",
+    "principal_of",
+    "scheme_of",
+    "service_of",
+    "tenant_of",
+]
 
 Connection = ASGIConnection[Any, Any, Any, Any]
 
@@ -48,9 +58,19 @@ def address_of(connection: Connection) -> str:
     return "unknown" if client is None else str(client[0])
 
 
+def scheme_of(connection: Connection) -> str:
+    """https if who asks speaks TLS, with us or with a proxy in front. Believed of anybody, so only for what concerns
+    the asker alone: the address that is shown, and whether the cookie may travel without TLS."""
+    headers = connection.headers
+    said = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+    if said == "https" or headers.get("origin", "").lower().startswith("https://"):
+        return "https"
+    return str(connection.scope["scheme"])
+
+
 def base_of(connection: Connection) -> str:
     """Where this server is, as who asks sees it."""
-    return f"{connection.scope['scheme']}://{connection.headers.get('host', '127.0.0.1:8000')}"
+    return f"{scheme_of(connection)}://{connection.headers.get('host', '127.0.0.1:8000')}"
 
 
 def tenant_of(connection: Connection) -> int:

@@ -15,7 +15,7 @@ from litestar.response.base import ASGIResponse
 from onthedot.api import answers
 from onthedot.api.auth import COOKIE, session_of
 from onthedot.api.bodies import read_body
-from onthedot.api.context import address_of, base_of, service_of
+from onthedot.api.context import address_of, base_of, scheme_of, service_of
 from onthedot.api.operations import KIB, Req, operation
 from onthedot.errors import Unauthorized
 from onthedot.model.duration import SECOND
@@ -51,7 +51,7 @@ async def login(request: Req) -> ASGIResponse:
         emit("login.refused", address=address_of(request), key=f"{key[:8]}…")
         return answers.html(_page(request, str(error)), 401)
     emit("login.done", address=address_of(request), key_id=principal.key_id)
-    return answers.redirect("/", {"set-cookie": cookie(session.token, SESSION_SECONDS, request.scope["scheme"])})
+    return answers.redirect("/", {"set-cookie": cookie(session.token, SESSION_SECONDS, scheme_of(request))})
 
 
 @operation("POST", "/logout", "public", answers={303: None}, listed=False)
@@ -60,7 +60,7 @@ async def logout(request: Req) -> ASGIResponse:
     session = session_of(request)
     if session is not None and await service_of(request).log_out(session):
         emit("logout", address=address_of(request))
-    return answers.redirect("/login", {"set-cookie": cookie("", 0, request.scope["scheme"])})
+    return answers.redirect("/login", {"set-cookie": cookie("", 0, scheme_of(request))})
 
 
 def _page(request: Req, wrong: str | None) -> str:
