@@ -241,3 +241,12 @@ async def test_the_status_of_what_is_over_is_that_of_its_last_run(api, new_job):
     job = await new_job(key=None, schedule={"in": "1h"})
     await api.post(f"/v1/runs/{job['id']}-{1_700_003_600_000}/cancel")
     assert (await api.get(f"/v1/jobs/{job['id']}/status")).json()["status"] == "CANCELLED"
+
+
+async def test_a_job_is_changed_and_deleted_by_key(api, new_job):
+    job = await new_job()
+    at = f"/v1/jobs/by-key/{job['key']}"
+    assert (await api.patch(at, json={"name": "x"})).json()["version"] == 2
+    problem(await api.delete(at, headers={"if-match": '"1"'}), 412)
+    assert (await api.delete(at, headers={"if-match": '"2"'})).status_code == 204
+    problem(await api.delete(at), 404)

@@ -391,3 +391,36 @@ async def test_what_nobody_offers_stays_pending(cluster, fake_clock):
     await fake_clock.advance(5)
     assert node.sender.calls == []
     assert (await cluster.store.get_job(1, job.id)).state == "active"
+
+
+async def test_a_run_by_hand_has_its_own_params_over_those_of_the_job(cluster, fake_clock):
+    node = await cluster.node()
+    plain = spec(schedule=Schedule(cron="0 0 1 1 *"))
+    job = await cluster.create(msgspec.structs.replace(plain, params={"a": 1, "b": 1}))
+    await cluster.store.run_job(1, job.id, params={"b": 2})
+    await fake_clock.advance(1)
+    await cluster.store.run_job(1, job.id)
+    await fake_clock.advance(1)
+    assert [call.params for call in node.sender.calls] == [{"a": 1, "b": 2}, {"a": 1, "b": 1}]
+
+
+async def test_a_pause_is_over_at_its_instant(cluster, fake_clock):
+    """Whoever has the duty wakes for it; what came due before it was not fired for the pause."""
+    node = await cluster.node()
+    job = await cluster.create(spec(schedule=Schedule(every=Duration(5000))))
+    await cluster.store.pause_job(1, job.id, until=cluster.start + 22_000)
+    await fake_clock.advance(21)
+    assert node.sender.calls == []
+    await fake_clock.advance(10)
+    assert [call.slot - cluster.start for call in node.sender.calls] == [25_000, 30_000]
+    (gap,) = [row for row in await cluster.runs(job.id) if row.status == "SKIPPED"]
+    assert (gap.reason, gap.slots) == ("paused", 4)
+
+
+async def test_a_pause_that_ended_while_all_nodes_were_away_ends_when_one_is_back(cluster, fake_clock):
+    job = await cluster.create(spec(schedule=Schedule(every=Duration(60_000)), catch_up="latest"))
+    await cluster.store.pause_job(1, job.id, until=cluster.start + 90_000)
+    await fake_clock.advance(300)
+    node = await cluster.node()
+    await fake_clock.advance(10)
+    assert [call.slot - cluster.start for call in node.sender.calls] == [300_000]

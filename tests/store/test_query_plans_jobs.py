@@ -57,6 +57,8 @@ LISTS = {
     "tag, common": (JobFilter(tag="common"), "job_tags"),
     "tag, rare": (JobFilter(tag="rare"), "job_tags"),
     "tag, later": (after(JobFilter(tag="rare"), 30_000), "job_tags"),
+    "owner": (JobFilter(owner="nobody"), "jobs_by_owner"),
+    "owner, later": (after(JobFilter(owner="nobody"), 30_000), "jobs_by_owner"),
     "q, key": (JobFilter(q="key-12"), "jobs_by_key_search"),
     "q, name": (JobFilter(q="NAME 4"), "jobs_by_name_search"),
     "q, everything": (JobFilter(q="n"), "jobs_by_name_search"),
@@ -90,8 +92,14 @@ async def test_postgres(many_jobs: Callable[[str, int], str], size: int) -> None
         for name, args in (("get_job", [1, 777]), ("get_job_by_key", [1, "Key-778"]), ("get_jobs", [1, [3, 4, 5]])):
             plan = await _executed(connection, queries[name + VIEW], args)
             _check(name, plan, None)
-        for name, args in (("lock_job", [1, 777]), ("lock_runs", [1, 777]), ("jobs_of_source", [1, "x.json"])):
+        for name, args in (
+            ("lock_job", [1, 777]),
+            ("lock_runs", [1, 777]),
+            ("jobs_of_source", [1, "x.json"]),
+            ("run_at_present", [1, 777]),
+        ):
             _check(name, await _executed(connection, queries[name], args), None)
+        _check("pauses_over", await _executed(connection, queries["pauses_over"], [100]), "jobs_paused_until")
         name, args = statement_for(1, RARELY, few=True)
         _check(
             "next of a few", await _executed(connection, queries[name], args), "runs_one_cursor", tagged=size // 1000

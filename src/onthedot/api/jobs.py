@@ -9,10 +9,11 @@ from litestar.response.base import ASGIResponse
 
 from onthedot.api import answers
 from onthedot.api.bodies import read_json, required_object
-from onthedot.api.conditions import version_wanted
+from onthedot.api.conditions import version_named, version_wanted
 from onthedot.api.context import service_of, tenant_of
 from onthedot.api.idempotency import idempotency_key
 from onthedot.api.identifiers import job_id_of, job_key_of
+from onthedot.api.on_job import on_job
 from onthedot.api.operations import Req, operation
 from onthedot.api.paging import PAGING, JobList, page_answer
 from onthedot.api.queries import choice, instant, read_query, text
@@ -138,11 +139,10 @@ class JobPatch(msgspec.Struct, frozen=True):
     """A JSON merge patch (RFC 7396): the fields to change; null takes a field away."""
 
 
-@operation(
+@on_job(
     "PATCH",
-    "/v1/jobs/{job_id}",
+    "",
     "write",
-    group="Jobs",
     body=JobPatch,
     media=MERGE_PATCH,
     answers={200: JobView},
@@ -151,27 +151,27 @@ class JobPatch(msgspec.Struct, frozen=True):
     etag=True,
     example={"schedule": {"cron": "30 3 * * *"}},
 )
-async def patch_job(request: Req) -> ASGIResponse:
+async def patch_job(request: Req, job_id: int) -> ASGIResponse:
     """Change a job.
 
     A JSON merge patch (RFC 7396): the fields to change; null takes a field away.
     """
-    service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
+    service, tenant = service_of(request), tenant_of(request)
     patch = required_object(await read_json(request, Any))
-    if_match = await version_wanted(request.headers.get("if-match"), lambda: service.get_job(tenant, job_id))
+    if_match = await version_named(request, job_id)
     return answers.job_answer(await service.patch_job(tenant, job_id, patch, if_match))
 
 
-@operation("DELETE", "/v1/jobs/{job_id}", "write", group="Jobs", answers={204: None}, conditional=True)
-async def delete_job(request: Req) -> ASGIResponse:
+@on_job("DELETE", "", "write", answers={204: None}, conditional=True)
+async def delete_job(request: Req, job_id: int) -> ASGIResponse:
     """Delete a job.
 
     What it did stays in the history.
     """
-    service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
-    if_match = await version_wanted(request.headers.get("if-match"), lambda: service.get_job(tenant, job_id))
+    service, tenant = service_of(request), tenant_of(request)
+    if_match = await version_named(request, job_id)
     await service.delete_job(tenant, job_id, if_match)
     return answers.no_content()
 
 
-routes = [create_job, list_jobs, get_job, get_job_by_key, replace_job, put_job_by_key, patch_job, delete_job]
+routes = [create_job, list_jobs, get_job, get_job_by_key, replace_job, put_job_by_key, *patch_job, *delete_job]
