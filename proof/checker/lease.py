@@ -9,8 +9,9 @@ __all__ = ["lease_ended", "stopped_with_its_lease"]
 
 SILENT = ("cut", "outage", "flaky", "slow", "late", "hang", "freeze", "freeze_at", "suspend")
 """What keeps beats from coming through."""
-NO_BEAT = LEASE - 1000 - 1500
-"""ms of it at least: a second before the lease is over, and the last good beat was sent a second and a bit before."""
+NO_BEAT = LEASE - 1000 - 1000 - 1500
+"""ms of it at least: the lease ends a second before its time, the last good beat may have been sent a second before the
+trouble, and one that hangs is given up after 1.5 s."""
 
 
 def lease_ended(story: Story, node: str | None, begin: int, end: int) -> bool:
