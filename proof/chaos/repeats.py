@@ -61,7 +61,7 @@ def repeats_of(story: Story, harms: Sequence[Harm]) -> Repeats:
             runs.setdefault(send.run, []).append(send)
         for sends in runs.values():
             for first, second in pairwise(sends):
-                if failed(job, first):
+                if failed(story, job, first):
                     continue
                 fault = _blamed(story, first, second)
                 what = "nothing" if fault is None else fault.what

@@ -21,6 +21,10 @@ def check_answers(story: Story) -> Iterator[Violation]:
     rows: list[Entry | Live] = [*story.ledger.entries, *story.ledger.live]
     for row in rows:
         yield from _run(story, row)
+    for _, event in (one for wrote in story.lives.wrote.values() for one in wrote):
+        if event.given_up is not None:
+            text = f"job {event.job}: {event.verb} was carried out {event.given_up} ms after its client had hung up"
+            yield Violation(kind="ghost", text=text)
     for told_wrong in story.lives.mistaken:
         yield Violation(kind="answer", text=told_wrong)
     for job in story.jobs.values():

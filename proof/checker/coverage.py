@@ -1,8 +1,8 @@
 """P1: each slot of a schedule is covered by exactly one row, its own or a range's; and no row is of no slot.
 
-What the slots are is decided by the oracle. Around an edit there is a grey stretch: a node may have claimed slots of
-the old schedule up to LOOKAHEAD ahead, and the new one begins after those. There a slot may be covered or not; never
-twice.
+What the slots are is decided by the oracle. Where the database's diary is known, an edit parts the old schedule from
+the new one to the millisecond: of the old one only what was claimed, or cancelled, before it may have a row of a later
+slot. Elsewhere there is a grey stretch around an edit, of LOOKAHEAD: a slot may be covered or not; never twice.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from proof.checker.story import LOOKAHEAD, JobStory, Segment, Story, Violation
+from proof.checker.ledger import Entry
+from proof.checker.story import LOOKAHEAD, SETTLE, JobStory, Segment, Story, Violation
 from proof.oracle.slots import is_one_off, slots_of
 
 __all__ = ["check_coverage"]
@@ -22,7 +23,7 @@ HOUR = 3_600_000
 def check_coverage(story: Story) -> Iterator[Violation]:
     for job in story.jobs.values():
         horizon = _horizon(story, job)
-        possible = [_possible(job, place, horizon) for place in range(len(job.segments))]
+        possible = [_possible(story, job, place, horizon) for place in range(len(job.segments))]
         covered = _covered(job, possible)
         yield from _phantoms(job, possible, horizon)
         yield from _miscounted(job, possible)
@@ -32,6 +33,7 @@ def check_coverage(story: Story) -> Iterator[Violation]:
         for slot in _required(story, job, possible):
             if not covered[slot]:
                 yield Violation(kind="lost", text=f"job {job.id}: slot {slot} has no row ({_state(job)})")
+        yield from _ahead(story, job)
         yield from _cursors(job)
 
 
@@ -44,14 +46,30 @@ def _horizon(story: Story, job: JobStory) -> int:
     return max([story.ledger.now, *(step.highest for step in story.steps)]) + HOUR
 
 
-def _possible(job: JobStory, place: int, horizon: int) -> list[int]:
+def _possible(story: Story, job: JobStory, place: int, horizon: int) -> list[int]:
     segment = job.segments[place]
-    until = horizon
+    until, extra = horizon, list[int]()
     if place + 1 < len(job.segments) and not is_one_off(segment.schedule):
         following = job.segments[place + 1]
-        until = max(following.begin, following.highest) + GREY
+        if story.ledger.whole:
+            until, extra = following.begin, _decided_before(story, job, segment, following)
+        else:
+            until = max(following.begin, following.highest) + GREY
     after = segment.begin if not is_one_off(segment.schedule) else segment.begin - HOUR
-    return slots_of(segment.schedule, anchor=segment.begin, after=after, until=until)
+    return slots_of(segment.schedule, anchor=segment.begin, after=after, until=until) + extra
+
+
+def _decided_before(story: Story, job: JobStory, segment: Segment, following: Segment) -> list[int]:
+    """Slots of a schedule that lie after the next one was given: claimed ahead of their time, cancelled by a user, or,
+    while they waited for their lane, by the change."""
+    rows = {row.slot: row for row in job.rows if row.kind == "scheduled" and row.slot > following.begin}
+    decided = []
+    for slot, row in sorted(rows.items()):
+        turns = story.lives.turns.get(row.id, {}).values()
+        replaced = isinstance(row, Entry) and row.reason == "rescheduled"
+        if replaced or any(turn.place < following.place for turn in turns) or story.lives.cancels.get(row.id):
+            decided += slots_of(segment.schedule, anchor=segment.begin, after=slot - 1, until=slot)
+    return decided
 
 
 def _covered(job: JobStory, possible: list[list[int]]) -> Counter[int]:
@@ -93,20 +111,48 @@ def _required(story: Story, job: JobStory, possible: list[list[int]]) -> Iterato
             if place == last:
                 yield from possible[place]
             continue
-        begin = segment.begin if place == 0 else segment.begin + GREY
-        end = job.segments[place + 1].begin if place < last else _end(job, segment)
+        begin = segment.begin if place == 0 or story.ledger.whole else segment.begin + GREY
+        end = _replaced(story, job.segments[place + 1]) if place < last else _end(story, job)
         yield from (slot for slot in possible[place] if begin < slot <= end)
 
 
-def _end(job: JobStory, segment: Segment) -> int:
-    """Up to where the newest schedule must be covered: before the cursor; all of it if it ended; as far as it came if
+def _replaced(story: Story, following: Segment) -> int:
+    """Up to where a schedule must be covered that another replaced: to that moment; and if the clock was set back
+    since, only to where it was set, because what had been given up for a future that did not come was taken back."""
+    return min(following.begin, story.lowest_after(following.at))
+
+
+def _end(story: Story, job: JobStory) -> int:
+    """Up to where the newest schedule must be covered: before the cursor; all of it if it ended; up to the moment when
     the job was deleted."""
     if job.row is None:
+        deleted = [event.db for _, event in story.lives.wrote.get(job.id, ()) if event.verb == "delete"]
+        if deleted:
+            return deleted[0] if not story.steps else min(deleted[0], story.lowest_after(_deleted_at(story, job)))
         return max((entry.until or entry.slot for entry in job.entries if entry.kind == "scheduled"), default=0)
     cursor = next((live.slot for live in job.live if live.cursor), None)
     if cursor is not None:
         return cursor - 1
     return 2**62 if job.row.state == "ended" else 0
+
+
+def _deleted_at(story: Story, job: JobStory) -> int:
+    return next(event.at for _, event in story.lives.wrote[job.id] if event.verb == "delete")
+
+
+def _ahead(story: Story, job: JobStory) -> Iterator[Violation]:
+    """No slot is given up before its time has come; if a clock that was ahead made it so, it is taken back."""
+    back = [step.at for step in story.steps if step.by_ms < 0]
+    if back and max(back) > story.ledger.at - SETTLE:
+        return
+    begin = job.segments[-1].begin
+    if job.row is None or begin > story.ledger.now or story.expires(job):
+        return
+    for entry in job.entries:
+        last = entry.until or entry.slot
+        if entry.status == "skipped" and entry.finished_at > begin and last > story.ledger.now + LOOKAHEAD:
+            text = f"job {job.id}: {entry.id} to {last} is given up ({entry.reason}), and it is {story.ledger.now}"
+            yield Violation(kind="ahead", text=text)
 
 
 def _cursors(job: JobStory) -> Iterator[Violation]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from proof.checker.events import Received
 from proof.checker.ledger import Entry
 from proof.checker.story import LEASE, SLACK, JobStory, Story, Violation
+from proof.model.rules import rules_of
 
 __all__ = ["check_deliveries"]
 
@@ -29,18 +30,17 @@ def _early(story: Story, job: JobStory, send: Received) -> Iterator[Violation]:
     row = story.entries.get(send.run) or story.live.get(send.run)
     if row is None:
         return
-    if row.kind == "scheduled" and not 0 <= row.due_at - row.slot <= _jitter(job):
+    if row.kind == "scheduled" and not 0 <= row.due_at - row.slot <= _jitter(story, job):
         yield Violation(kind="early", text=f"{send.run} is due at {row.due_at}, its slot is {row.slot}")
     early = row.due_at - send.db
     if early > 0 and not _set_back(story, send.at, early):
         yield Violation(kind="early", text=f"{send.run} was sent {early} ms early, at {send.at}")
 
 
-def _jitter(job: JobStory) -> float:
-    given = job.policy.get("jitter", 0)
-    if isinstance(given, int | float):
-        return given * 1000
-    return float(given.removesuffix("ms")) if given.endswith("ms") else float(given.removesuffix("s")) * 1000
+def _jitter(story: Story, job: JobStory) -> int:
+    """The widest that it ever had."""
+    specs = [version.spec for version in story.lives.versions.get(job.id, ())] or [job.made.spec]
+    return max(rules_of(spec).jitter for spec in specs)
 
 
 def _set_back(story: Story, at: int, early: int) -> bool:
@@ -61,7 +61,7 @@ def _ledger_against_receiver(story: Story, job: JobStory, entry: Entry) -> Itera
     if tokens and max(tokens) > entry.token:
         text = f"{entry.id} ended with token {entry.token}, but {max(tokens)} was sent"
         yield Violation(kind="stale", text=text)
-    if entry.reason == "attempts" and entry.tries < job.policy.get("retry", {}).get("attempts", 3):
+    if entry.reason == "attempts" and not story.ledger.whole and entry.tries < rules_of(job.made.spec).attempts:
         yield Violation(kind="tries", text=f"{entry.id} was given up after {entry.tries} tries")
 
 
@@ -73,7 +73,13 @@ def _unknown(story: Story, job: JobStory, entry: Entry) -> Iterator[Violation]:
     gone = owner is not None and (
         story.lost(owner.node, owner.at, 2**62) or story.fault_on(owner.node, owner.at, 2**62, "stop")
     )
-    if not job.at_most_once or (story.claims and not gone):
+    if not _at_most_once(story, job, entry) or (story.claims and not gone):
         yield Violation(
             kind="unknown", text=f"{entry.id} ended as unknown by token {entry.token}, and nothing was wrong"
         )
+
+
+def _at_most_once(story: Story, job: JobStory, entry: Entry) -> bool:
+    turn = story.lives.turns.get(entry.id, {}).get(entry.token)
+    version = None if turn is None else story.lives.in_force(job.id, turn.place)
+    return job.at_most_once if version is None else version.rules.at_most_once

@@ -13,6 +13,7 @@ import msgspec
 
 __all__ = [
     "Acted",
+    "Begun",
     "Changed",
     "Claimed",
     "Crashed",
@@ -101,10 +102,11 @@ class Fault(_Event, frozen=True, kw_only=True, tag="fault"):
 
 
 class Stepped(_Event, frozen=True, kw_only=True, tag="stepped"):
-    """Somebody set the database's clock. highest: the latest time it had shown until then."""
+    """Somebody set the database's clock. highest: the latest time it had shown until then. db: what it shows now."""
 
     by_ms: int
     highest: int
+    db: int | None = None
 
 
 class Claimed(_Event, frozen=True, kw_only=True, tag="claimed"):
@@ -120,7 +122,7 @@ class Wrote(_Event, frozen=True, kw_only=True, tag="wrote"):
     """The database committed a user's verb, whether the user learned of it or not.
 
     wish: what was asked for: the whole spec of a new job, the parts of it that an edit replaces. runs: those that were
-    asked for, or to be cancelled. if_match: the version that the user had seen.
+    asked for, or to be cancelled. if_match: the version that the user had seen. given_up: ms since the client hung up.
     """
 
     db: int
@@ -129,7 +131,16 @@ class Wrote(_Event, frozen=True, kw_only=True, tag="wrote"):
     wish: dict[str, Any] | None = None
     runs: list[str] = []
     if_match: int | None = None
+    given_up: int | None = None
     view: dict[str, Any] | None = None  # the answer
+
+
+class Begun(_Event, frozen=True, kw_only=True, tag="begun"):
+    """The database was told that this attempt is sent now, before it is."""
+
+    node: str
+    run: str
+    token: int
 
 
 class Recorded(_Event, frozen=True, kw_only=True, tag="recorded"):
@@ -156,5 +167,5 @@ class Crashed(_Event, frozen=True, kw_only=True, tag="crashed"):
     error: str
 
 
-Event = Made | Changed | Acted | Wrote | Received | Fault | Stepped | Claimed | Recorded | Lost | Crashed
+Event = Made | Changed | Acted | Wrote | Received | Fault | Stepped | Claimed | Begun | Recorded | Lost | Crashed
 History = list[Event]

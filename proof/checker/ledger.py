@@ -95,4 +95,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     live: list[Live]
     entries: list[Entry]
     whole: bool = False
+    slots: dict[str, int] = {}  # how many of each kind a node may run at once
+    nodes: int = 0
+    lookahead: int = 2000
     dead: list[str] = []

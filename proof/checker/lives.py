@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from proof.checker.events import Claimed, History, Received, Recorded, Wrote
+from proof.checker.events import Begun, Claimed, History, Received, Recorded, Wrote
 from proof.model.rules import Rules, rules_of
 
 __all__ = ["Lives", "Turn", "Version"]
@@ -35,6 +35,7 @@ class Turn(msgspec.Struct, kw_only=True):
     claim: Claimed
     send: Received | None = None
     recorded: Recorded | None = None
+    begun: bool = False  # the database was told so
 
 
 class Lives:
@@ -54,11 +55,14 @@ class Lives:
                 case Received():
                     if (turn := self._turn(event)) is not None and turn.send is None:
                         turn.send = event
+                case Begun():
+                    if (turn := self._turn(event)) is not None:
+                        turn.begun = True
                 case Recorded():
                     if (turn := self._turn(event)) is not None:
                         turn.recorded = event
 
-    def _turn(self, event: Received | Recorded) -> Turn | None:
+    def _turn(self, event: Received | Begun | Recorded) -> Turn | None:
         return self.turns[event.run].get(event.token) if event.run in self.turns else None
 
     def _wrote(self, place: int, event: Wrote) -> None:

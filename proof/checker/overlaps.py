@@ -102,14 +102,17 @@ class _Lane:
         elif self.overlap == "queue" and not self._somebody_waited(entry):
             yield Violation(kind="overlap", text=f"{entry.id} was given up at {when}, and nobody waited before it")
         elif self.overlap == "replace" and not self._newer_had_come(entry):
+            if any(version.rules.catch_up == "all" for version in self.story.lives.versions.get(self.job.id, ())):
+                self.story.excuse("an older slot of the backlog replaced a newer one")
+                return
             yield Violation(kind="overlap", text=f"{entry.id} was replaced at {when}, and no newer one had come")
 
     def _somebody_waited(self, entry: Entry) -> bool:
         for row in self.job.rows:
-            if row.id == entry.id or row.kind != "scheduled" or row.slot > entry.slot or row.due_at > entry.finished_at:
+            if row.id == entry.id or row.kind != "scheduled" or row.due_at > entry.finished_at:
                 continue
             first = self.story.lives.turns.get(row.id, {}).get(1)
-            if first is not None and first.claim.db > entry.finished_at:
+            if first is not None and first.claim.db >= entry.finished_at:
                 return True
             if first is None and (not isinstance(row, Entry) or row.finished_at >= entry.finished_at):
                 return True

@@ -17,6 +17,7 @@ from proof.oracle.slots import is_one_off, slots_of
 
 __all__ = ["check_policies"]
 
+JUST_SET = 30_000
 SLOW_CLOCK = 1000
 """ms by which a node whose way to the database is slow may think that it is earlier than it is."""
 
@@ -48,9 +49,18 @@ def _fired(story: Story, job: JobStory, run: str, turn: Turn) -> Iterator[Violat
     if version is None or is_one_off(version.spec["schedule"]) or version.rules.laned:
         return
     rules, begin = version.rules, job.segment_begin(turn.place)
+    policies = {one.rules.catch_up for one in story.lives.versions.get(job.id, ()) if one.place <= turn.place}
+    if rules.catch_up != "all" and "all" in policies:
+        story.excuse("it may have been in the backlog before its job's catch-up was changed")
+        return
     if slot <= begin:  # of the schedule before: it was claimed, given back, and the new one has it too
         return
     newer = slots_of(version.spec["schedule"], anchor=begin, after=slot, until=now)
+    if newer and not story.steady(turn.claim.at - JUST_SET, turn.claim.at):
+        story.excuse("the database's clock had just been set when it was claimed")
+        return
+    if newer and story.steps:  # fired before, while the clock was ahead
+        newer = [one for one in newer if not _claimed_before(story, f"{job.id}-{one}", turn.place)]
     if rules.catch_up != "all" and newer:
         text = f"{run} was fired ({rules.catch_up}) at {now}, when {len(newer)} newer slots had come"
         yield Violation(kind="catch_up", text=text)
@@ -60,6 +70,10 @@ def _fired(story: Story, job: JobStory, run: str, turn: Turn) -> Iterator[Violat
     bound = {"latest": DAY, "skip": MINUTE}.get(rules.catch_up)
     if bound is not None and now - slot - rules.jitter > bound:
         yield Violation(kind="catch_up", text=f"{run} was fired ({rules.catch_up}) {now - slot} ms late")
+
+
+def _claimed_before(story: Story, run: str, place: int) -> bool:
+    return any(turn.place <= place for turn in story.lives.turns.get(run, {}).values())
 
 
 def _with_its_job(story: Story, job: JobStory, slot: int, rules: Rules) -> bool:
@@ -84,6 +98,9 @@ def _given_up(story: Story, job: JobStory, entry: Entry) -> Iterator[Violation]:
     version = _at(story, job, entry)
     if version is None or is_one_off(version.spec["schedule"]) or entry.token:
         return
+    expires = version.rules.expires_in
+    if version.rules.laned and expires is not None and entry.finished_at - entry.due_at > expires:
+        return  # it waited for its lane
     if not story.steady(0, story.ledger.at):
         story.excuse("the database's clock was set: when a range was written is not known")
         return
@@ -126,7 +143,11 @@ def _expired(story: Story, job: JobStory) -> Iterator[Violation]:
         late = first.send.db - row.due_at - version.rules.expires_in - ON_ITS_WAY
         if late <= 0:
             continue
-        if not story.steady(first.claim.at - 5000, first.send.at):
+        if any(turn.begun and turn.token < first.token for _, turn in turns):
+            story.excuse("it had begun in time, and nobody can say that it was not sent")
+        elif any(_changed_and_lost(story, job, turn) for _, turn in turns if turn.token < first.token):
+            story.excuse("its job was changed before its node was lost: nobody knows by which policy it was sent")
+        elif not story.steady(first.claim.at - 5000, first.send.at):
             story.excuse("the database's clock was set before a run expired")
         elif late <= SLOW_CLOCK and story.slow(first.claim.node, first.claim.at - 5000, first.send.at):
             story.excuse("its node was slow to know that a run had expired")
@@ -135,6 +156,11 @@ def _expired(story: Story, job: JobStory) -> Iterator[Violation]:
                 f"{row.id} was sent {first.send.db - row.due_at} ms late, it expires after {version.rules.expires_in}"
             )
             yield Violation(kind="expired", text=text)
+
+
+def _changed_and_lost(story: Story, job: JobStory, turn: Turn) -> bool:
+    loss = story.losses.get(turn.claim.node)
+    return loss is not None and loss.at >= turn.claim.at and story.lives.touched(job.id, turn.claim.at, loss.at)
 
 
 def _jittered(story: Story) -> Iterator[Violation]:

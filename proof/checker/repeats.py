@@ -21,7 +21,7 @@ def check_repeats(story: Story) -> Iterator[Violation]:
         for send in job.sends:
             runs[send.run].append(send)
         for run, sends in runs.items():
-            if job.at_most_once and len(sends) > 1:
+            if len(sends) > 1 and all(_at_most_once(story, job, send) for send in sends):
                 text = f"{run} was sent with tokens {[send.token for send in sends]}"
                 yield Violation(kind="at_most_once", text=text)
             for first, second in pairwise(sends):
@@ -35,14 +35,19 @@ def _explained(story: Story, job: JobStory, first: Received, second: Received) -
         yield Violation(kind="repeated", text=f"{first.run} was sent twice with token {first.token}")
     elif second.token < first.token:
         yield Violation(kind="overtaken", text=f"{first.run} was sent with token {second.token} after {first.token}")
-    elif not failed(job, first) and not _taken_over(story, first, second):
+    elif not failed(story, job, first) and not _taken_over(story, first, second):
         text = f"{first.run}: token {first.token} answered {first.answer} at {first.at}, {second.token} at {second.at}"
         yield Violation(kind="repeated", text=text)
 
 
-def failed(job: JobStory, send: Received) -> bool:
+def failed(story: Story, job: JobStory, send: Received) -> bool:
     """The sender had reason to try again."""
-    return send.answer in ("error", "cut") or send.took > job.timeout() - SLACK
+    return send.answer in ("error", "cut") or send.took > story.timeout(job, send) - SLACK
+
+
+def _at_most_once(story: Story, job: JobStory, send: Received) -> bool:
+    rules = story.rules_of(job, send)
+    return job.at_most_once if rules is None else rules.at_most_once
 
 
 def _taken_over(story: Story, first: Received, second: Received) -> bool:
@@ -58,7 +63,7 @@ def _overlaps(story: Story, job: JobStory) -> Iterator[Violation]:
     """One run at a time, unless the first one's node was lost, or the first was cancelled."""
     cancelled = {run for act in job.acts if act.verb == "cancel" for run in act.runs}
     for first, second in pairwise(job.sends):
-        busy = min(first.took, job.timeout()) - SLACK
+        busy = min(first.took, story.timeout(job, first)) - SLACK
         if second.run == first.run or second.at >= first.at + busy or first.run in cancelled:
             continue
         if not _taken_over(story, first, second):

@@ -289,7 +289,8 @@ class _Row:
             return
         turn = self.turns.get(row.token)
         took = row.finished_at - row.started_at
-        if turn is not None and not self.story.steady(turn.claim.at - LEASE, self.story.ledger.at):
+        end = self.story.ledger.at if turn is None or turn.recorded is None else turn.recorded.at
+        if turn is not None and not self.story.steady(turn.claim.at - LEASE, end):
             self.story.excuse("the database's clock was set while it ran")
         elif row.duration_ms is None or abs(row.duration_ms - took) > 2 + MISREAD * self.story.slow(row.node, 0, 2**62):
             yield self._broken("time", f"took {row.duration_ms} ms, from {row.started_at} to {row.finished_at}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import functools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ import msgspec
 from proof.checker.events import Acted, Changed, Claimed, Fault, History, Lost, Made, Received, Recorded, Stepped
 from proof.checker.ledger import Entry, Job, Ledger, Live
 from proof.checker.lives import Lives, Version
+from proof.model.rules import Rules, rules_of
 from proof.oracle.slots import is_one_off
 
 __all__ = ["LEASE", "LOOKAHEAD", "SLACK", "JobStory", "Segment", "Story", "Violation", "merged"]
@@ -44,6 +46,7 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     highest: int
     schedule: dict[str, Any]
     place: int = 0  # of the commit in the history, if that is known
+    at: int = 0
 
 
 class JobStory:
@@ -87,7 +90,7 @@ class JobStory:
             return
         schedule = change.spec["schedule"]
         if schedule != self.segments[-1].schedule:
-            self.segments.append(Segment(begin=change.changed_at, highest=highest, schedule=schedule))
+            self.segments.append(Segment(begin=change.changed_at, highest=highest, schedule=schedule, at=change.at))
 
     def segment_begin(self, place: int) -> int:
         """When the schedule that was in force at this place of the history was given, in the database's time."""
@@ -101,14 +104,9 @@ class JobStory:
             schedule = version.spec["schedule"]
             if not self.segments or schedule != self.segments[-1].schedule:
                 highest = max([version.db, *(step.highest for step in steps if step.at <= version.at)])
-                self.segments.append(Segment(begin=version.db, highest=highest, schedule=schedule, place=version.place))
-
-    def timeout(self) -> float:
-        """ms that the sender waits for an answer."""
-        given = self.policy.get("timeout")
-        if given is not None:
-            return float(str(given).removesuffix("s")) * 1000
-        return 3000 if self.made.spec["target"]["type"] == "webhook" and len(self.changes) == 0 else 2900
+                self.segments.append(
+                    Segment(begin=version.db, highest=highest, schedule=schedule, place=version.place, at=version.at)
+                )
 
 
 class Story:
@@ -173,10 +171,43 @@ class Story:
         before = [step.highest for step in self.steps if step.at <= change.until]
         return max([change.db_before, change.db_after, *before])
 
+    def rules_of(self, job: JobStory, send: Received) -> Rules | None:
+        """What was in force for this attempt, if the diary is known."""
+        turn = self.lives.turns.get(send.run, {}).get(send.token)
+        version = None if turn is None else self.lives.in_force(job.id, turn.place)
+        return None if version is None else version.rules
+
+    def expires(self, job: JobStory) -> bool:
+        """Whether runs of it may expire: those are judged by the model."""
+        rules = [version.rules for version in self.lives.versions.get(job.id, ())] or [rules_of(job.made.spec)]
+        return any(one.expires_in is not None for one in rules)
+
+    @functools.cache  # noqa: B019
+    def under_way(self, kind: str) -> list[tuple[str, int, int]]:
+        """Which node had a slot of this kind taken by an attempt, from when to when, as far as it is known."""
+        found = []
+        for turns in self.lives.turns.values():
+            for turn in turns.values():
+                if turn.send is not None and (turn.send.asked or {}).get("target", {}).get("type") == kind:
+                    end = turn.recorded.at if turn.recorded is not None else turn.send.at + turn.send.took
+                    found.append((turn.claim.node, turn.send.at, end))
+        return found
+
+    def timeout(self, job: JobStory, send: Received) -> float:
+        """ms that the sender of this attempt waited for an answer."""
+        rules = self.rules_of(job, send) or rules_of(job.made.spec)
+        if rules.timeout is None:
+            return float("inf")
+        return rules.timeout if self.ledger.whole or not job.changes else min(rules.timeout, 2900)
+
     def excuse(self, why: str) -> bool:
         """Something is let pass that would else be judged. Counted, so that nobody can say it never happens."""
         self.excuses[why] += 1
         return True
+
+    def lowest_after(self, at: int) -> int:
+        """What the database's clock was set to after this true time, at the lowest."""
+        return min((step.db for step in self.steps if step.db is not None and step.at >= at), default=2**62)
 
     def steady(self, begin: int, end: int) -> bool:
         """Whether nobody set the database's clock between these true times."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from proof.checker.answers import check_answers
 from proof.checker.coverage import check_coverage
 from proof.checker.deliveries import check_deliveries
@@ -34,10 +36,10 @@ CHECKS = (
 )
 
 
-def check(history: History, ledger: Ledger) -> list[Violation]:
-    """Everything that contradicts a promise; nothing: the promises were kept."""
+def check(history: History, ledger: Ledger) -> tuple[list[Violation], Counter[str]]:
+    """Everything that contradicts a promise; nothing: the promises were kept. And how often what was excused."""
     story = Story(history, ledger)
     found = [Violation(kind="crashed", text=f"{e.node}: {e.error}") for e in history if isinstance(e, Crashed)]
     for part in CHECKS:
         found.extend(part(story))
-    return found
+    return found, story.excuses

@@ -110,6 +110,7 @@ def _sum_up(outcomes: list[Outcome], seconds: float, options: argparse.Namespace
         "faults": sum(outcome.faults for outcome in outcomes),
         "broken_seeds": sorted(outcome.seed for outcome in outcomes if outcome.violations),
         "violations": dict(sorted(kinds.items())),
+        "excuses": dict(_excuses(outcomes)),
         "seconds": round(seconds, 1),
         "cpu_seconds": round(_cpu(), 1),
         "cpu_seconds_each": round(_cpu() / len(outcomes), 3),
@@ -122,9 +123,19 @@ def _sum_up(outcomes: list[Outcome], seconds: float, options: argparse.Namespace
         f"{len(outcomes)} seeds × {options.minutes:g} virtual minutes in {seconds:.0f} s: "
         f"{figures['cpu_seconds']} s of CPU in all, {figures['cpu_seconds_each']} s a seed"
     )
+    for why, times in _excuses(outcomes):
+        print(f"excused {times:7} times: {why}")
     print(
         "violations:", dict(kinds) if kinds else "none", f"  history {figures['digest']}" if figures["digest"] else ""
     )
+
+
+def _excuses(outcomes: list[Outcome]) -> list[tuple[str, int]]:
+    """What the checker let pass, and how often: the most often first."""
+    counted: Counter[str] = Counter()
+    for outcome in outcomes:
+        counted.update(outcome.excuses)
+    return sorted(counted.items(), key=lambda one: (-one[1], one[0]))
 
 
 def _cpu() -> float:

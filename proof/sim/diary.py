@@ -10,11 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from onthedot.model.decoding import to_builtins
-from onthedot.model.job import JobView
+from onthedot.model.job import JobSpec, JobView
 from onthedot.store import NewJob
-from proof.checker.events import Claimed, History, Lost, Recorded, Wrote
+from onthedot.store.asking import ASKER
+from onthedot.store.driver import Driver, Transaction
+from proof.checker.events import Begun, Changed, Claimed, History, Lost, Made, Recorded, Wrote
 from proof.sim.clocks import DatabaseTime
-from proof.sim.loop import VirtualLoop
+from proof.sim.front import Client
+from proof.sim.loop import VirtualLoop, at_once
 
 __all__ = ["Diary", "Wish"]
 
@@ -52,6 +55,8 @@ class Diary:
         self._time = time
         self._history = history
         self._beats: dict[str, float] = {}
+        self._of_files: dict[str, tuple[int, dict[str, Any]]] = {}  # jobs of a file by key: id and spec
+        self.driver: Driver | None = None
         self.point: Callable[[str, str], None] = lambda what, process: None
 
     def note(self, process: str, method: str, answer: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -64,6 +69,7 @@ class Diary:
             case "register":
                 self._beats[arguments[0].id] = self._loop.now
             case "begin":
+                self._begun(arguments[0], arguments[1], answer)
                 self.point("begun", process)
             case "finish":
                 self._recorded(arguments[0], arguments[1], {*answer.refused, *answer.repeated})
@@ -74,6 +80,8 @@ class Diary:
                     self._history.append(Lost(at=self._now, node=arguments[0], silent=round(silent * 1000)))
             case "create_jobs":
                 self._created(arguments[0], answer)
+            case "sync_jobs":
+                self._synced(arguments[2], answer)
             case _ if method in _VERBS:
                 self._changed(_VERBS[method], answer, arguments, named)
 
@@ -87,6 +95,11 @@ class Diary:
             self._history.append(Claimed(at=self._now, db=db, node=node, run=run.id, token=run.token))
         if found:
             self.point("claimed", process)
+
+    def _begun(self, node: str, fences: Sequence[tuple[str, int]], allowed: set[str]) -> None:
+        for run, token in fences:
+            if run in allowed:
+                self._history.append(Begun(at=self._now, node=node, run=run, token=token))
 
     def _recorded(self, node: str, results: Any, not_taken: set[str]) -> None:
         for result in results:
@@ -121,5 +134,37 @@ class Diary:
         view = to_builtins(answer) if isinstance(answer, JobView) else None
         self._wrote(verb, job, wish=wish, runs=runs, if_match=named.get("if_match"), view=view)
 
+    def _synced(self, specs: Sequence[JobSpec], report: Any) -> None:
+        """A file says what each of its jobs is to be: made, changed or removed. Nobody else is told of their ids."""
+        wished = {str(spec.key): to_builtins(spec) for spec in specs}
+        for key in report.created:
+            job, created_at = self._find(key)
+            self._of_files[key] = job, wished[key]
+            self._wrote("create", job, wish=wished[key])
+            mark = wished[key]["params"]["mark"]
+            self._history.append(
+                Made(at=self._now, until=self._now, mark=mark, job=job, spec=wished[key], created_at=created_at)
+            )
+        for key in report.updated:
+            job, before = self._of_files[key]
+            self._of_files[key] = job, wished[key]
+            self._wrote("edit", job, wish={k: v for k, v in wished[key].items() if v != before.get(k)})
+        for key in report.removed:
+            job, _ = self._of_files.pop(key)
+            self._wrote("delete", job)
+            self._history.append(Changed(at=self._now, until=self._now, job=job, verb="delete"))
+
+    def _find(self, key: str) -> tuple[int, int]:
+        async def body(tx: Transaction) -> tuple[int, int]:
+            (row,) = await tx.sql("SELECT id, created_at FROM jobs WHERE key = ?1", key)
+            return row["id"], row["created_at"]
+
+        assert self.driver is not None
+        found: tuple[int, int] = at_once(self.driver.read(body))
+        return found
+
     def _wrote(self, verb: Any, job: int, **more: Any) -> None:
-        self._history.append(Wrote(at=self._now, db=self._time.now_ms(), verb=verb, job=job, **more))
+        client, late = ASKER.get(), None
+        if isinstance(client, Client) and client.gone is not None:
+            late = round((self._loop.now - client.gone) * 1000)
+        self._history.append(Wrote(at=self._now, db=self._time.now_ms(), verb=verb, job=job, given_up=late, **more))

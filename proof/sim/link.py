@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from contextvars import Context, copy_context
 from functools import partial
 from typing import Any
 
@@ -58,7 +59,7 @@ class Link:
         if self.cut:
             self.loop.outside_later(self.rng.choice((0.05, DEADLINE)), self._fail, answer, "cut off")
         else:
-            self.loop.outside_later(way, self._arrive, answer, name, method, args, kwargs)
+            self.loop.outside_later(way, self._arrive, answer, copy_context(), name, method, args, kwargs)
             if way > DEADLINE:
                 self.loop.outside_later(DEADLINE, self._fail, answer, "no answer in time")
         return answer
@@ -70,6 +71,7 @@ class Link:
     def _arrive(
         self,
         answer: asyncio.Future[Any],
+        context: Context,
         name: str,
         method: Callable[..., Any],
         args: tuple[Any, ...],
@@ -85,11 +87,11 @@ class Link:
             self._fail(answer, "the connection broke")
             return
         try:
-            result = at_once(method(*args, **kwargs))
+            result = context.run(_carried_out, method, args, kwargs)  # who asked is known there
         except Exception as error:
             self.loop.outside_later(self._way(), _reject, answer, error)
             return
-        database.witness(self.place.name, name, result, args, kwargs)
+        context.run(database.witness, self.place.name, name, result, args, kwargs)
         chance = self.rng.random()
         if chance < self.loses:
             self._fail(answer, "the connection broke before the answer came")
@@ -145,6 +147,10 @@ class LinkedStore:
                 link.loop.call_later(link.rng.uniform(0, 0.05), partial(callback, topic), context=link.place.context)
 
         return self._store.listen(hint)
+
+
+def _carried_out(method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return at_once(method(*args, **kwargs))
 
 
 def _reject(answer: asyncio.Future[Any], error: Exception) -> None:

@@ -238,9 +238,11 @@ def _named(what: Any) -> str:
 
 
 def at_once(coroutine: Any) -> Any:
-    """Run what is written as a coroutine but never waits: the store without threads."""
+    """Run what is written as a coroutine but never waits: the store without threads. It may breathe: nothing else is
+    let in meanwhile, as one transaction lets nothing in."""
     try:
-        coroutine.send(None)
+        while coroutine.send(None) is None:
+            pass
     except StopIteration as done:
         return done.value
     coroutine.close()

@@ -6,10 +6,11 @@ import random
 from collections.abc import Awaitable, Callable
 
 from proof.checker.events import Fault
+from proof.sim.link import Link
 from proof.sim.process import Process
 from proof.sim.world import World
 
-__all__ = ["PROFILES", "Nemesis"]
+__all__ = ["EXTRA", "PROFILES", "Nemesis"]
 
 LEASE = 5.0
 
@@ -21,9 +22,11 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "network": ("cut", "flaky", "slow", "late", "hang"),
     "outages": ("outage", "brief_outage"),
     "clocks": ("wall", "database_clock", "kill"),
-    "receiver": ("receiver", "kill_at"),
+    "receiver": ("receiver", "exhausted", "kill_at"),
 }
 PROFILES["mixed"] = tuple(dict.fromkeys(kind for kinds in PROFILES.values() for kind in kinds))
+EXTRA: dict[str, tuple[str, ...]] = {"ahead": ("clock_ahead",)}
+"""Played when they are asked for by name."""
 
 POINTS = ("claimed", "begun", "received", "answered", "recorded")
 
@@ -59,6 +62,7 @@ class Nemesis:
     async def _heal(self) -> None:
         self._armed = None
         for process in self.world.processes:
+            process.exhausted = False
             process.thaw()
             if not process.running:
                 process.start()
@@ -184,6 +188,8 @@ class Nemesis:
         await self._rest(0.2, 4 * LEASE)
         process.link.cut = False
         self._note(began, "cut", node)
+        if self._id(process) != node:
+            self._note(began, "cut", self._id(process))
 
     async def _flaky(self) -> None:
         await self._links("flaky", refuses=self.rng.uniform(0.02, 0.3), loses=self.rng.uniform(0.02, 0.3))
@@ -198,8 +204,9 @@ class Nemesis:
         await self._links("hang", hangs=self.rng.uniform(0.02, 0.15))
 
     async def _links(self, what: str, **trouble: float) -> None:
-        links = self.world.links if self.rng.random() < 0.3 else [self.rng.choice(self.world.links)]
-        began = self.world.now
+        everywhere = self.rng.random() < 0.3
+        links = self.world.links if everywhere else [self.rng.choice(self.world.links)]
+        began, whose = self.world.now, None if everywhere else self._whose(links[0])
         for link in links:
             for name, value in trouble.items():
                 setattr(link, name, value)
@@ -207,7 +214,13 @@ class Nemesis:
         for link in links:
             for name in trouble:
                 setattr(link, name, 0.0)
-        self._note(began, what, None)
+        self._note(began, what, whose)
+        if not everywhere and self._whose(links[0]) != whose:  # it was started anew meanwhile
+            self._note(began, what, self._whose(links[0]))
+
+    def _whose(self, link: Link) -> str:
+        process = next((process for process in self.world.processes if process.link is link), None)
+        return "api" if process is None else self._id(process)
 
     async def _outage(self) -> None:
         await self._away(0.5 * LEASE, 5 * LEASE)
@@ -239,6 +252,25 @@ class Nemesis:
         by = self.rng.choice((-1, 1)) * self.rng.choice((self.rng.randint(1, 100), self.rng.randint(100, 20_000)))
         self.world.step_database_clock(by)
         self._note(self.world.now, "database_clock", None)
+
+    async def _clock_ahead(self) -> None:
+        """For a moment it is an hour later, as when a machine takes its time from the wrong server."""
+        began, by = self.world.now, self.rng.choice((3_600_000, 120_000))
+        self.world.step_database_clock(by)
+        await self._rest(0.5, 8)
+        self.world.step_database_clock(-by)
+        self._note(began, "database_clock", None)
+
+    async def _exhausted(self) -> None:
+        """A machine without descriptors: whatever its node wants to send does not begin."""
+        process = self._any()
+        if not process.healthy:
+            return
+        began, node = self.world.now, self._id(process)
+        process.exhausted = True
+        await self._rest(0.2, 6)
+        process.exhausted = False
+        self._note(began, "exhausted", node)
 
     async def _receiver(self) -> None:
         began = self.world.now

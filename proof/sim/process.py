@@ -16,10 +16,10 @@ from proof.sim.link import Database, Link, LinkedStore
 from proof.sim.loop import Place, VirtualLoop
 from proof.sim.receiver import Receiver, Sender
 
-__all__ = ["Process"]
+__all__ = ["SETTINGS", "Process"]
 
-OFFERS = ("webhook",)
-"""One kind, one claim: a second would double what the simulation costs and show nothing more."""
+OFFERS = ("webhook", "function:work")
+"""Two kinds, each with slots of its own."""
 
 DIRECT = 0.75
 """The share of lives in which webhooks go through the door that nodes use; in the others each has a task."""
@@ -32,6 +32,7 @@ SETTINGS = EngineSettings(
     host="simulated",
     next_job_count=40,
     concurrency=60,
+    function_processes=20,
     grace=2000,
 )
 
@@ -54,8 +55,12 @@ class Process:
         history: History,
         rng: random.Random,
         wall_ms: int,
+        settings: EngineSettings = SETTINGS,
     ) -> None:
         self.name = name
+        self.settings = settings
+        self.exhausted = False
+        """No descriptor is left: what it wants to send can't even begin."""
         self.loop = loop
         self.clock = ProcessClock(loop, wall_ms + rng.randint(-3_600_000, 3_600_000), rng.uniform(10, 1e6))
         self.rng = rng
@@ -69,6 +74,12 @@ class Process:
         self._receiver = receiver
         self._history = history
         self._main: asyncio.Task[None] | None = None
+        self.api: Any = None
+
+    @property
+    def open(self) -> bool:
+        """Whether a connection to its API is taken: a frozen one takes it and says nothing."""
+        return self.running
 
     @property
     def running(self) -> bool:
@@ -93,6 +104,7 @@ class Process:
         self.frozen = False
         self.place = Place(self.name)
         self.link.place = self.place
+        self.api = LinkedStore(Store(self._driver), self.link)
         self._main = self.loop.create_task(self._live(self.place), context=self.place.context, name=self.name)
 
     async def _live(self, place: Place) -> None:
@@ -103,9 +115,10 @@ class Process:
             targets=sender,
             clock=self.clock,
             rng=random.Random(self.rng.getrandbits(64)),
-            settings=SETTINGS,
+            settings=self.settings,
             offload=_inline,
         )
+        sender.exhausted = lambda: self.exhausted
         sender.node = lambda: None if node.info is None else node.info.id
         self.node = node
         try:

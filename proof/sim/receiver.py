@@ -1,6 +1,7 @@
 """What gets called: it writes down each call before it answers, and never deduplicates.
 
-How it answers is in the job's params: `mood` ok, flaky, bad, fatal or slow.
+How it answers is in the job's params: `mood` ok, flaky, bad, fatal, slow, later (asks to be called again no sooner than
+so many seconds) or dated (the same, as a date).
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from onthedot.clock import Clock
 from onthedot.model.decoding import to_builtins
 from onthedot.model.run import Outcome
-from onthedot.targets.call import Booking, Call, HandOver, Timekeeper
+from onthedot.targets.call import Booking, Call, HandOver, NotBegun, Timekeeper
 from proof.checker.events import History, Received
 from proof.sim.clocks import DatabaseTime
 from proof.sim.loop import Place, VirtualLoop
 
 __all__ = ["Receiver", "Sender"]
 
+KINDS = ("webhook", "function")
 WAITING = 0.1
 """The share of calls that wait inside the process before they begin, for a connection or a worker, and may be frozen
 with it or withdrawn."""
@@ -43,7 +47,7 @@ class Receiver:
 
     def arrive(self, call: Call, process: str, node: str | None, answer: Answer) -> None:
         kind, seconds = self._decide(call.params)
-        outcome = _OUTCOMES[kind]
+        outcome = self._outcome(kind, call.params.get("mood", "ok"), seconds)
         self.history.append(
             Received(
                 at=round(self.loop.now * 1000),
@@ -71,9 +75,19 @@ class Receiver:
         seconds = rng.uniform(0.001, 0.05) if rng.random() < 0.9 else rng.uniform(0.05, 1.5)
         if rng.random() < 0.01:
             return "cut", seconds
-        if mood == "bad" or (mood == "flaky" and rng.random() < 0.4):
+        if mood == "bad" or (mood in ("flaky", "later", "dated") and rng.random() < 0.4):
             return "error", seconds
         return ("refused", seconds) if mood == "fatal" else ("ok", seconds)
+
+    def _outcome(self, kind: str, mood: str, seconds: float) -> Outcome:
+        """A date has whole seconds: of what was meant up to one is lost."""
+        outcome = _OUTCOMES[kind]
+        if kind != "error" or mood not in ("later", "dated"):
+            return outcome
+        wait = self.rng.randint(1, 4) * 1000
+        if mood == "dated":
+            wait -= (self.time.now_ms() + round(seconds * 1000)) % 1000
+        return msgspec.structs.replace(outcome, retry_after_ms=wait)
 
     def _answer(self, answer: Answer, outcome: Outcome, process: str) -> None:
         if not answer.done():
@@ -92,22 +106,25 @@ _OUTCOMES = {
 class Sender:
     """A process's targets. What has left the process arrives, whatever becomes of the process.
 
-    Webhooks have three doors: `hand_over`, which nodes use, `send`, which needs a task for each, and `book`, which is
-    that of a program's own functions. All are played."""
+    There are three doors: `hand_over`, which nodes use for webhooks, `send`, which needs a task for each, and `book`,
+    which is that of a program's own functions. All are played, for both kinds of target."""
 
     def __init__(
         self, receiver: Receiver, place: Place, offers: Sequence[str], clock: Clock, *, direct: bool, books: bool
     ) -> None:
         self.place = place
         self.offers = list(offers)
-        self.direct: dict[str, HandOver] = {"webhook": self.hand_over} if direct else {}
-        self.timekeepers: dict[str, Timekeeper] = {"webhook": self} if direct and books else {}
+        self.direct: dict[str, HandOver] = dict.fromkeys(KINDS, self.hand_over) if direct else {}
+        self.timekeepers: dict[str, Timekeeper] = dict.fromkeys(KINDS, self) if direct and books else {}
+        self.exhausted: Callable[[], bool] = lambda: False
         self.clock = clock
         self.node: Callable[[], str | None] = lambda: None
         self._receiver = receiver
 
     async def send(self, call: Call) -> Outcome:
         answer: Answer = self._receiver.loop.create_future()
+        if self.exhausted():
+            raise NotBegun
         self.leave(call, answer)
         outcome = await answer
         assert outcome is not None, "it has left"
@@ -119,6 +136,8 @@ class Sender:
         errand.answer.add_done_callback(partial(_tell, ended))
         if rng.random() < WAITING:
             loop.call_later(rng.uniform(0.001, 0.05), errand.begin)
+        elif self.exhausted():
+            loop.call_soon(errand.begin)  # nobody is told before this returns
         else:
             errand.begin()
         return errand.withdraw
@@ -150,7 +169,7 @@ class _Errand:
     def begin(self) -> None:
         if self.answer.done():
             return
-        if self._call.may_begin():
+        if self._call.may_begin() and not self._sender.exhausted():
             self.began = self._sender.clock.monotonic()
             self._sender.leave(self._call, self.answer)
         else:

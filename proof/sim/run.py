@@ -16,7 +16,7 @@ from proof.checker.events import Crashed, History, Received
 from proof.checker.ledger import Ledger
 from proof.checker.verdict import Violation, check
 from proof.sim.loop import VirtualLoop
-from proof.sim.nemesis import PROFILES, Nemesis
+from proof.sim.nemesis import EXTRA, PROFILES, Nemesis
 from proof.sim.workload import Workload
 from proof.sim.world import World
 
@@ -36,6 +36,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     profile: str
     digest: str
     violations: list[Violation]
+    excuses: dict[str, int]
     sends: int
     slots: int
     faults: int
@@ -62,7 +63,7 @@ def play(
     """The same seed gives the same history, to the byte. kinds: these faults, instead of a profile's."""
     began = time.process_time()
     chosen = "planted" if kinds is not None else profile or profile_of(seed)
-    faults_to_come = kinds if kinds is not None else PROFILES[chosen]
+    faults_to_come = kinds if kinds is not None else (PROFILES | EXTRA)[chosen]
     loop = VirtualLoop()
     thresholds = gc.get_threshold()
     gc.set_threshold(200_000, 20, 20)  # little of it is garbage in circles: looking for that took 8 % of the time
@@ -75,7 +76,7 @@ def play(
         gc.set_threshold(*thresholds)
         gc.collect()
     history.sort(key=lambda event: event.at)
-    found = check(history, ledger)
+    found, excuses = check(history, ledger)
     lines = [_encode(event) for event in history]
     digest = hashlib.sha256(b"\n".join([*lines, _encode(ledger)])).hexdigest()[:16]
     return Outcome(
@@ -83,6 +84,7 @@ def play(
         profile=chosen,
         digest=digest,
         violations=found,
+        excuses=dict(excuses),
         sends=sum(isinstance(event, Received) for event in history),
         slots=len(ledger.entries),
         faults=faults,
@@ -117,7 +119,7 @@ async def _play(
     quiet = min(QUIET, seconds / 3)
     nemesis = Nemesis(world, random.Random(rng.getrandbits(64)), kinds)
     workload = Workload(
-        world, random.Random(rng.getrandbits(64)), recurring=rng.randint(4, 8), one_offs=int(seconds / 10)
+        world, random.Random(rng.getrandbits(64)), recurring=rng.randint(2, 4), one_offs=int(seconds / 15)
     )
     tasks = [loop.create_task(workload.play(seconds - quiet)), loop.create_task(nemesis.rage(seconds - quiet))]
     for task in tasks:

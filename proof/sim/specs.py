@@ -9,9 +9,9 @@ from onthedot.model.instant import format_instant
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.policy import Overlap, Policy, Retry
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import Target, WebhookTarget
+from onthedot.model.target import FunctionTarget, Target, WebhookTarget
 
-__all__ = ["a_one_off", "a_recurring", "another_schedule"]
+__all__ = ["a_one_off", "a_recurring", "a_target", "another_policy", "another_schedule"]
 
 CRONS = (
     "* * * * * *",
@@ -24,6 +24,7 @@ CRONS = (
     "* * * * *",
     "30 0 2 * * *",
     "0,30 */2 * * * *",
+    "0 0 1 1 *",
 )
 ZONES = ("UTC", "UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata")
 OVERLAPS: tuple[Overlap, ...] = ("allow", "allow", "allow", "skip", "queue", "replace")
@@ -36,40 +37,49 @@ def a_one_off(rng: random.Random, now: int) -> JobSpec:
     expires = Duration(rng.randint(1000, 8000)) if rng.random() < 0.1 else None
     return JobSpec(
         schedule=schedule,
-        target=_target(rng),
+        target=a_target(rng),
         policy=Policy(
+            timeout=_timeout(rng),
             retry=_retry(rng),
             delivery="at_most_once" if rng.random() < 0.25 else "at_least_once",
             jitter=Duration(rng.choice((0, 0, 0, 700))),
             expires_in=expires,
             overlap=rng.choice(("allow", "allow", "allow", "queue")),
         ),
-        params={"mood": rng.choice(("ok", "ok", "ok", "ok", "flaky", "bad", "fatal", "slow"))},
+        params={"mood": rng.choice(("ok", "ok", "ok", "ok", "flaky", "bad", "fatal", "slow", "later", "dated"))},
     )
 
 
 def a_recurring(rng: random.Random) -> JobSpec:
     overlap: Overlap = rng.choice(OVERLAPS)
-    moods = ("ok", "ok", "ok", "flaky", "bad", "slow") if overlap == "allow" else ("ok", "slow", "slow", "flaky")
+    moods = (
+        ("ok", "ok", "ok", "flaky", "bad", "slow", "later", "dated")
+        if overlap == "allow"
+        else ("ok", "slow", "slow", "flaky")
+    )
     return JobSpec(
         schedule=_schedule(rng),
-        target=_target(rng),
-        policy=Policy(
-            retry=_retry(rng),
-            overlap=overlap,
-            catch_up=rng.choice(("latest", "latest", "skip", "all")),
-            catch_up_limit=rng.choice((3, 10, 100)),
-            delivery="at_most_once" if rng.random() < 0.2 else "at_least_once",
-            jitter=Duration(rng.choice((0, 0, 0, 300))),
-        ),
+        target=a_target(rng),
+        policy=_policy(rng, overlap),
         params={"mood": rng.choice(moods)},
         paused=rng.random() < 0.05,
     )
 
 
-def another_schedule(rng: random.Random, job: JobView) -> Schedule:
+def another_schedule(rng: random.Random) -> Schedule:
     """Never with a `count`: where a changed schedule begins depends on what was claimed ahead."""
     return _schedule(rng, bounded=False)
+
+
+def another_policy(rng: random.Random, job: JobView) -> Policy:
+    """Not another overlap: who held the lane under which of them is more than a history can tell."""
+    return _policy(rng, job.policy.overlap)
+
+
+def a_target(rng: random.Random) -> Target:
+    if rng.random() < 0.2:
+        return FunctionTarget(function=f"work:task_{rng.randint(1, 3)}")
+    return WebhookTarget(url=f"http://receiver/{rng.randint(1, 9)}")
 
 
 def _schedule(rng: random.Random, *, bounded: bool = True) -> Schedule:
@@ -79,9 +89,28 @@ def _schedule(rng: random.Random, *, bounded: bool = True) -> Schedule:
     return Schedule(cron=rng.choice(CRONS), tz=rng.choice(ZONES), count=count)
 
 
-def _target(rng: random.Random) -> Target:
-    return WebhookTarget(url=f"http://receiver/{rng.randint(1, 9)}")
+def _policy(rng: random.Random, overlap: Overlap) -> Policy:
+    return Policy(
+        timeout=_timeout(rng),
+        retry=_retry(rng),
+        overlap=overlap,
+        catch_up=rng.choice(("latest", "latest", "skip", "all")),
+        catch_up_limit=rng.choice((3, 10, 100)),
+        delivery="at_most_once" if rng.random() < 0.2 else "at_least_once",
+        jitter=Duration(rng.choice((0, 0, 0, 300))),
+        expires_in=Duration(rng.randint(500, 8000)) if rng.random() < 0.12 else None,
+    )
+
+
+def _timeout(rng: random.Random) -> Duration | None:
+    return Duration(rng.choice((800, 2000))) if rng.random() < 0.15 else None
 
 
 def _retry(rng: random.Random) -> Retry:
-    return Retry(attempts=rng.randint(1, 4), backoff=Duration(rng.choice((100, 500, 1000))), max=Duration(4000))
+    return Retry(
+        attempts=rng.randint(1, 4),
+        backoff=Duration(rng.choice((100, 500, 1000))),
+        factor=rng.choice((2.0, 2.0, 1.0, 3.0)),
+        max=Duration(rng.choice((4000, 700))),
+        max_age=Duration(rng.choice((1500, 4000))) if rng.random() < 0.15 else None,
+    )

@@ -1,4 +1,7 @@
-"""What users do: make jobs of every kind, change them, run them, take them away; and ask again when no answer comes."""
+"""What users do: make jobs of every kind, change them, run them, take them away; and ask again when no answer comes.
+
+Some jobs have two users who know nothing of each other. What was in force when is told by the order of the commits.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,24 @@ from onthedot.errors import OnTheDotError, StoreUnavailable
 from onthedot.model.decoding import to_builtins
 from onthedot.model.instant import parse_rfc3339
 from onthedot.model.job import JobSpec, JobView
-from onthedot.model.target import WebhookTarget
 from onthedot.store import Idempotency, NewJob
 from proof.checker.events import Acted, Changed, Crashed, Made
 from proof.sim.diary import Wish
-from proof.sim.specs import a_one_off, a_recurring, another_schedule
+from proof.sim.specs import a_one_off, a_recurring, a_target, another_policy, another_schedule
 from proof.sim.world import World
 
 __all__ = ["Workload"]
 
 TENANT = 1
+SHARED = 0.3
+"""The share of recurring jobs that have a second user."""
+VERBS = (
+    *("edit", "target", "policy", "pause", "pause", "run", "run", "cancel", "cancel"),
+    *("cancel_edit", "backfill", "redrive", "delete", "stale"),
+)
 
 
 class Workload:
-    """Each job has one user, who does one thing at a time: so what was in force when can be told from the answers."""
-
     def __init__(self, world: World, rng: random.Random, *, recurring: int, one_offs: int) -> None:
         self.world = world
         self.rng = rng
@@ -35,6 +41,7 @@ class Workload:
 
     async def play(self, until: float) -> None:
         users = [self._keep(until) for _ in range(self._recurring)] + [self._once(until) for _ in range(self._one_offs)]
+        users.append(self._file(until))
         tasks = [self.world.loop.create_task(user) for user in users]
         for task in tasks:
             await task
@@ -44,13 +51,15 @@ class Workload:
     async def _once(self, until: float) -> None:
         rng = self.rng
         await self._wait(rng.uniform(0.5, until - 20))
-        job = await self._make(a_one_off(rng, self.world.time.now_ms()))
-        if job is None or rng.random() < 0.6:
+        many = rng.randint(2, 4) if rng.random() < 0.05 else 1
+        jobs = await self._make(*(a_one_off(rng, self.world.time.now_ms()) for _ in range(many)))
+        if not jobs or rng.random() < 0.6:
             return
+        job = rng.choice(jobs)
         await self._wait(rng.uniform(0, 8))
         match rng.choice(("edit", "pause", "delete", "run", "cancel", "redrive")):
             case "edit":
-                await self._edit(job, a_one_off(rng, self.world.time.now_ms()).schedule)
+                await self._update(job, Wish(schedule=a_one_off(rng, self.world.time.now_ms()).schedule))
             case "pause":
                 await self._change(job, "pause")
                 await self._wait(rng.uniform(0, 10))
@@ -68,78 +77,122 @@ class Workload:
     async def _keep(self, until: float) -> None:
         rng = self.rng
         await self._wait(rng.uniform(0.5, 60))
-        job = await self._make(a_recurring(rng))
-        while job is not None:
-            await self._wait(rng.expovariate(1 / 45))
-            if self.world.loop.time() > until:
+        jobs = await self._make(a_recurring(rng))
+        while jobs:
+            if rng.random() < SHARED:
+                self.world.loop.create_task(self._meddle(jobs[0], min(until, self.world.loop.time() + 120)))
+            gone = False
+            while not gone:
+                await self._wait(rng.expovariate(1 / 45))
+                if self.world.loop.time() > until:
+                    return
+                gone = await self._act(jobs[0])
+            await self._wait(rng.uniform(1, 20))
+            jobs = await self._make(a_recurring(rng))
+
+    async def _meddle(self, job: JobView, until: float) -> None:
+        """A second user, for a while."""
+        while True:
+            await self._wait(self.rng.expovariate(1 / 20))
+            if self.world.loop.time() > until or await self._act(job):
                 return
-            match rng.choice(
-                ("edit", "target", "pause", "pause", "run", "run", "cancel", "backfill", "redrive", "delete")
-            ):
-                case "edit":
-                    await self._edit(job, another_schedule(rng, job))
-                case "target":
-                    await self._retarget(job)
-                case "pause":
-                    await self._change(job, "pause")
-                    await self._wait(rng.choice((rng.uniform(0, 3), rng.uniform(3, 30))))
-                    await self._change(job, "resume")
-                case "run":
-                    await self._run(job)
-                case "cancel":
-                    await self._cancel(job)
-                case "backfill":
-                    await self._backfill(job)
-                case "redrive":
-                    await self._redrive(job)
-                case _ if rng.random() < 0.4:
-                    await self._change(job, "delete")
-                    await self._wait(rng.uniform(1, 20))
-                    job = await self._make(a_recurring(rng))
+
+    async def _act(self, job: JobView) -> bool:
+        """One of the things that users do to a recurring job. True: it is deleted."""
+        rng = self.rng
+        match rng.choice(VERBS):
+            case "edit":
+                await self._update(job, Wish(schedule=another_schedule(rng)))
+            case "target":
+                await self._update(job, Wish(target=a_target(rng)))
+            case "policy":
+                await self._update(job, Wish(policy=another_policy(rng, job)))
+            case "pause":
+                await self._change(job, "pause")
+                await self._wait(rng.choice((rng.uniform(0, 3), rng.uniform(3, 30))))
+                await self._change(job, "resume")
+            case "run":
+                await self._run(job)
+            case "cancel":
+                await self._cancel(job)
+            case "cancel_edit":
+                await self._cancel(job)
+                await self._update(job, Wish(schedule=another_schedule(rng)))
+            case "backfill":
+                await self._backfill(job)
+            case "redrive":
+                await self._redrive(job)
+            case "stale":
+                await self._update(job, Wish(target=a_target(rng)), if_match=rng.randint(1, 3))
+            case _ if rng.random() < 0.4:
+                await self._change(job, "delete")
+                return True
+        return False
+
+    async def _file(self, until: float) -> None:
+        """Somebody who keeps jobs in a file, loads it whenever it changes, and sometimes again."""
+        rng, jobs = self.rng, dict[str, JobSpec]()
+        while self.world.loop.time() < until - 60:
+            await self._wait(rng.uniform(10, 60))
+            for name in ("file-a", "file-b", "file-c"):
+                if name not in jobs:
+                    self._marks += 1
+                    spec = a_recurring(rng)
+                    jobs[name] = msgspec.structs.replace(
+                        spec, key=name, params={**spec.params, "mark": self._marks}, paused=False
+                    )
+                elif rng.random() < 0.3:
+                    del jobs[name]
+                elif rng.random() < 0.3:
+                    jobs[name] = msgspec.structs.replace(jobs[name], schedule=another_schedule(rng))
+            try:
+                await self._ask("sync_jobs", TENANT, "jobs.json", list(jobs.values()), prune=True)
+            except OnTheDotError:
+                continue
+            self._hint("due")
+            self._hint("orders")
 
     # verbs
 
-    async def _make(self, spec: JobSpec) -> JobView | None:
-        self._marks += 1
-        mark, began = self._marks, self.world.now
-        spec = msgspec.structs.replace(
-            spec, params={**spec.params, "mark": mark}, key=f"job-{mark}" if mark % 3 else None
-        )
-        new = NewJob(tenant=TENANT, spec=spec, idempotency=Idempotency(f"make-{mark}", str(mark)))
+    async def _make(self, *specs: JobSpec) -> list[JobView]:
+        began, new, marks = self.world.now, list[NewJob](), list[int]()
+        for spec in specs:
+            self._marks += 1
+            marks.append(mark := self._marks)
+            named = msgspec.structs.replace(
+                spec, params={**spec.params, "mark": mark}, key=f"job-{mark}" if mark % 3 else None
+            )
+            new.append(NewJob(tenant=TENANT, spec=named, idempotency=Idempotency(f"make-{mark}", str(mark))))
         try:
-            answers, sent = await self._ask("create_jobs", [new])
+            answers, sent = await self._ask("create_jobs", new)
             if self.rng.random() < 0.15:  # a user who presses the button twice
-                answers, more = await self._ask("create_jobs", [new])
+                answers, more = await self._ask("create_jobs", new)
                 sent += more
         except OnTheDotError:
-            return None
-        if not isinstance(job := answers[0], JobView):
-            return None  # deleted between the two: the second is told so
+            return []
         self._hint("due")
-        self.world.history.append(
-            Made(
-                at=began,
-                until=self.world.now,
-                mark=mark,
-                job=job.id,
-                spec=to_builtins(spec),
-                created_at=_ms(job.created_at),
-                sent=sent,
-            )
-        )
-        return job
+        jobs = list[JobView]()
+        for item, mark, job in zip(new, marks, answers, strict=True):
+            if isinstance(job, JobView):  # else it was deleted between the two: the second is told so
+                jobs.append(job)
+                self.world.history.append(
+                    Made(
+                        at=began,
+                        until=self.world.now,
+                        mark=mark,
+                        job=job.id,
+                        spec=to_builtins(item.spec),
+                        created_at=_ms(job.created_at),
+                        sent=sent,
+                    )
+                )
+        return jobs
 
-    async def _edit(self, job: JobView, schedule: Any) -> None:
-        await self._update(job, Wish(schedule=schedule))
-
-    async def _retarget(self, job: JobView) -> None:
-        target = WebhookTarget(url=f"http://receiver/{self.rng.randint(1, 5)}")
-        await self._update(job, Wish(target=target))
-
-    async def _update(self, job: JobView, change: Wish) -> None:
+    async def _update(self, job: JobView, change: Wish, if_match: int | None = None) -> None:
         began, before = self.world.now, self.world.time.now_ms()
+        named = {} if if_match is None else {"if_match": if_match}
         try:
-            view, sent = await self._ask("update_job", TENANT, job.id, change)
+            view, sent = await self._ask("update_job", TENANT, job.id, change, **named)
         except OnTheDotError:
             return
         self._hint("orders")
@@ -194,26 +247,35 @@ class Workload:
         self._acted(job, "run", began, [run.id], sent)
 
     async def _backfill(self, job: JobView) -> None:
-        """A lost answer would make a second backfill a second wish: it is asked once, and only told if it succeeded."""
-        began, now = self.world.now, self.world.time.now_ms()
+        self._marks += 1
+        began, now, key = self.world.now, self.world.time.now_ms(), f"fill-{self._marks}"
         try:
-            runs = await self.world.api.backfill_job(TENANT, job.id, start=now - 20_000, end=now, force=False, limit=50)
+            runs, sent = await self._ask(
+                "backfill_job",
+                *(TENANT, job.id),
+                start=now - 20_000,
+                end=now,
+                force=self.rng.random() < 0.3,
+                limit=50,
+                idempotency=Idempotency(key, key),
+            )
         except OnTheDotError:
             return
-        self._acted(job, "backfill", began, runs, 1)
+        self._acted(job, "backfill", began, runs, sent)
 
     async def _redrive(self, job: JobView) -> None:
-        began = self.world.now
+        self._marks += 1
+        began, key = self.world.now, f"drive-{self._marks}"
         try:
-            runs = await self.world.api.redrive(TENANT, job_id=job.id)
+            runs, sent = await self._ask("redrive", TENANT, job_id=job.id, idempotency=Idempotency(key, key))
         except OnTheDotError:
             return
         if runs:
-            self._acted(job, "redrive", began, list(runs), 1)
+            self._acted(job, "redrive", began, list(runs), sent)
 
     async def _cancel(self, job: JobView) -> None:
-        began, now = self.world.now, self.world.time.now_ms()
-        rows = await self.world.pending(job.id, now + 2000)
+        began = self.world.now
+        rows = await self.world.live_runs(job.id)
         if not rows:
             return
         run = self.rng.choice(rows)
@@ -228,12 +290,15 @@ class Workload:
         self.world.history.append(Acted(at=began, until=self.world.now, job=job.id, verb=verb, runs=runs, sent=sent))
 
     async def _ask(self, verb: str, *args: Any, **kwargs: Any) -> tuple[Any, int]:
-        """Until there is an answer; and how often it took."""
-        sent = 0
+        """Until there is an answer, at one door after another; and how often it took."""
+        sent, front = 0, self.world.front
         while True:
             sent += 1
+            client = front.client()
+            if verb == "create_jobs":
+                args = ([msgspec.structs.replace(item, asker=client) for item in args[0]],)
             try:
-                return await getattr(self.world.api, verb)(*args, **kwargs), sent
+                return await front.ask(client, verb, args, kwargs), sent
             except StoreUnavailable:
                 await self._wait(self.rng.uniform(0.05, 1.5))
             except OnTheDotError:

@@ -6,22 +6,28 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from onthedot.store import Store, open_driver
-from onthedot.store.driver import Transaction
+from onthedot.store.driver import Driver, Transaction
 from onthedot.store.migrate import migrate
 from proof.checker.events import History, Stepped
 from proof.checker.ledger import Ledger
 from proof.sim.clocks import DatabaseTime
 from proof.sim.diary import Diary
 from proof.sim.final import read_ledger
+from proof.sim.front import Front
 from proof.sim.link import Database, Link, LinkedStore
 from proof.sim.loop import Place, VirtualLoop, at_once
-from proof.sim.process import Process
+from proof.sim.process import SETTINGS, Process
 from proof.sim.receiver import Receiver
 
 __all__ = ["NODES", "World"]
 
 NODES = 3
+LOOKAHEADS = (2000, 2000, 2000, 500, 100)
+SMALL = 0.15
+"""The share of worlds that have more to run than they have slots for."""
 
 STARTS = (
     1_772_413_200_000,  # an ordinary Monday night in March
@@ -31,6 +37,16 @@ STARTS = (
 )
 
 Point = Callable[[str, str], None]
+
+
+class _Api:
+    """A process that answers users and runs nothing."""
+
+    open = True
+
+    def __init__(self, driver: Driver, link: Link) -> None:
+        self.place = link.place
+        self.api: Any = LinkedStore(Store(driver), link)
 
 
 class World:
@@ -50,6 +66,13 @@ class World:
         self.receiver.answered = lambda process: self.point("answered", process)
         self.point: Point = lambda what, process: None
         self.processes: list[Process] = []
+        small = self.rng.random() < SMALL
+        self.settings = msgspec.structs.replace(
+            SETTINGS,
+            lookahead=self.rng.choice(LOOKAHEADS),
+            concurrency=3 if small else SETTINGS.concurrency,
+            function_processes=2 if small else SETTINGS.function_processes,
+        )
 
     def _branch(self) -> random.Random:
         return random.Random(self.rng.getrandbits(64))
@@ -63,7 +86,8 @@ class World:
         self.driver = await open_driver("sqlite:///:memory:", self.time, threads=False)
         await migrate(self.driver)
         self.link = Link(self.loop, self.database, Place("api"), self._branch())
-        self.api: Any = LinkedStore(Store(self.driver), self.link)
+        self.driver.queries.lookahead = self.settings.lookahead
+        self.diary.driver = self.driver
         for number in range(NODES):
             process = Process(
                 f"n{number}",
@@ -74,9 +98,12 @@ class World:
                 history=self.history,
                 rng=self._branch(),
                 wall_ms=self.time.now_ms(),
+                settings=self.settings,
             )
             self.processes.append(process)
             process.start()
+        api = _Api(self.driver, self.link)
+        self.front = Front(self.loop, [api, api, api, *self.processes], self._branch())
 
     @property
     def links(self) -> list[Link]:
@@ -87,23 +114,25 @@ class World:
 
     def step_database_clock(self, by_ms: int) -> None:
         self.time.step(by_ms)
-        self.history.append(Stepped(at=self.now, by_ms=by_ms, highest=self.time.highest))
+        self.history.append(Stepped(at=self.now, by_ms=by_ms, highest=self.time.highest, db=self.time.now_ms()))
 
     def hint(self, topic: str) -> None:
         """What a NOTIFY does."""
         at_once(self.driver.notify(topic))
 
-    async def pending(self, job: int, before: int) -> list[str]:
-        """What a user sees of a job's next runs, to choose one to cancel."""
+    async def live_runs(self, job: int) -> list[str]:
+        """What a user sees of a job's runs, to choose one to cancel: the next one lies at any distance."""
 
         async def body(tx: Transaction) -> list[str]:
-            rows = await tx.sql("SELECT id FROM runs WHERE job_id = ?1 AND due_at < ?2 ORDER BY id", job, before)
+            rows = await tx.sql("SELECT id FROM runs WHERE job_id = ?1 ORDER BY id", job)
             return [row["id"] for row in rows]
 
         return await self.driver.read(body)
 
     async def ledger(self) -> Ledger:
-        return await read_ledger(self.driver, at=self.now, now=self.time.now_ms())
+        ledger = await read_ledger(self.driver, at=self.now, now=self.time.now_ms())
+        slots = {"webhook": self.settings.concurrency, "function": self.settings.function_processes}
+        return msgspec.structs.replace(ledger, slots=slots, nodes=NODES, lookahead=self.settings.lookahead)
 
     async def close(self) -> None:
         """Nobody looks any more: thaw the dead and let everything end, so that nothing is left behind in Python."""

@@ -101,7 +101,7 @@ class Tale:
         return sorted(self.events, key=lambda event: event.at)
 
     def kinds(self) -> set[str]:
-        return {violation.kind for violation in check(self.history(), self.ledger())}
+        return {violation.kind for violation in check(self.history(), self.ledger())[0]}
 
 
 def _run(slot: int) -> str:
