@@ -112,6 +112,7 @@ def _single() -> Iterator[Request]:
         yield Request(f"{method} deep", method, path, text(job(params=deep(300))))
         yield Request(f"{method} deeper", method, path, b'{"params":' * 100_000)
         yield Request(f"{method} numbers", method, path, b'{"a":[' + b"1e308," * 150_000 + b"0]}")
+        yield Request(f"{method} slow numbers", method, path, text(job(params={"a": [1e308] * 19_000})))
         yield Request(f"{method} long number", method, path, b'{"a":' + b"9" * 1_000_000 + b"}")
         yield Request(f"{method} escapes", method, path, b'{"a":"' + rb"\u0000" * 150_000 + b'"}')
         yield Request(f"{method} a long key", method, path, text(job(key="k" * 1_000_000)))

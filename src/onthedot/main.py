@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from onthedot.api.app import App
     from onthedot.engine import Node
 
+STARTING = 5.0
+"""Seconds in which modules are still being loaded, which holds the loop, and nobody need be told."""
+
 __all__ = ["Prepared", "Running", "assembled", "load_jobs", "prepare"]
 
 
@@ -132,7 +135,7 @@ async def assembled(
                 lacking=lambda: node.lacking,
                 extra_routes=routes,
             )
-        await stack.enter_async_context(watch_loop(metrics.loop_held.observe))
+        await stack.enter_async_context(watch_loop(metrics.loop_held.observe, quiet_for=STARTING))
         yield Running(prepared, service=service, app=app, node=node, synced=prepared.synced)
 
 

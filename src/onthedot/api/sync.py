@@ -15,7 +15,7 @@ from onthedot.api.context import service_of, tenant_of
 from onthedot.api.idempotency import idempotency_key
 from onthedot.api.operations import MIB, Req, operation
 from onthedot.errors import FieldProblem, Invalid, TooLarge, Unreadable
-from onthedot.model.decoding import convert, decode_json
+from onthedot.model.decoding import convert, decode_json, decode_loose
 from onthedot.model.job import JobSpec
 from onthedot.model.portions import check_values, object_parts
 from onthedot.model.struct import Strict
@@ -121,7 +121,7 @@ def _specs(items: Iterable[Any]) -> Iterator[JobSpec]:
             loose = item
             if isinstance(item, bytes):
                 check_values(item)
-                loose = msgspec.json.decode(item)
+                loose = decode_loose(item)
             spec = convert(loose, JobSpec, path=f"jobs[{place}]")
             if not problems:
                 yield spec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -16,6 +16,9 @@ from onthedot.model.hazards import MOST_PROBLEMS, child
 from onthedot.model.target import NOT_BUILT, TARGET_TYPES
 
 __all__ = ["brief", "dec_hook", "mistakes"]
+
+
+SHOWN = 200  # characters of what was given
 
 
 def dec_hook(kind: type, value: Any) -> Any:
@@ -140,7 +143,17 @@ def _in_words(refusal: str, kind: Any) -> str:
 def brief(value: Any) -> Any:
     """What was given, short enough for an error message."""
     if isinstance(value, (dict, list)):
-        value = msgspec.json.encode(value).decode(errors="replace")
-    if isinstance(value, str) and len(value) > 200:
-        return value[:200] + "…"
+        value = msgspec.json.encode(_beginning(value, [SHOWN])).decode(errors="replace")
+    if isinstance(value, str) and len(value) > SHOWN:
+        return value[:SHOWN] + "…"
     return value
+
+
+def _beginning(value: Any, left: list[int]) -> Any:
+    """As many values as fill what is shown: to write out all of a long list takes longer than anything else here."""
+    left[0] -= 1
+    if isinstance(value, list):
+        return [_beginning(item, left) for item in takewhile(lambda _: left[0] > 0, value)]
+    if isinstance(value, dict):
+        return {name: _beginning(item, left) for name, item in takewhile(lambda _: left[0] > 0, value.items())}
+    return value[: SHOWN + 1] if isinstance(value, str) else value

@@ -52,7 +52,7 @@ def free_runs(rows: Sequence[Row], specs: dict[int, tuple[int, JobSpec]], batch:
     return runs
 
 
-_params = msgspec.json.Decoder(dict[str, Any])
+_params = msgspec.json.Decoder(dict[str, Any], float_hook=float)
 
 
 async def with_own_params(tx: Transaction, runs: list[ClaimedRun]) -> list[ClaimedRun]:

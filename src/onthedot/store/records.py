@@ -33,7 +33,7 @@ SEARCHED = 200
 
 NO_STATS = JobStats()
 
-_decoder = msgspec.json.Decoder(JobSpec, dec_hook=dec_hook)
+_decoder = msgspec.json.Decoder(JobSpec, dec_hook=dec_hook, float_hook=float)  # msgspec's own is slow for 1e308
 _ended = msgspec.json.Decoder(list[tuple[str, str, int, int | None, int | None]])
 
 

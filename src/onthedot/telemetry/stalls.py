@@ -31,12 +31,13 @@ _log = structlog.stdlib.get_logger("onthedot.loop")
 class LoopWatch:
     """`held` is told each time the loop looked too late: for how many seconds something of ours held it."""
 
-    def __init__(self, held: Callable[[float], None]) -> None:
+    def __init__(self, held: Callable[[float], None], quiet_for: float = 0.0) -> None:
         self._held = held
         self._loop = asyncio.get_running_loop()
         self._thread_id = threading.get_ident()
         self._ended = threading.Event()
         self._due = self._loop.time() + LOOK_EVERY
+        self._quiet_until = self._due + quiet_for
         self._burnt = time.process_time()
         self._seen: str | None = None
         self._timer = self._loop.call_at(self._due, self._look)
@@ -56,7 +57,7 @@ class LoopWatch:
         self._timer = self._loop.call_at(self._due, self._look)
         if stall > 0.001:
             self._held(stall)
-        if stall >= TOLD_FROM:
+        if stall >= TOLD_FROM and now > self._quiet_until:
             _log.warning("the loop stood still", seconds=round(stall, 3), at=seen or "not seen")
 
     def _ask(self) -> None:
@@ -85,8 +86,9 @@ def _told(frame: FrameType | None) -> str:
 
 
 @asynccontextmanager
-async def watch_loop(held: Callable[[float], None]) -> AsyncIterator[LoopWatch]:
-    watch = LoopWatch(held)
+async def watch_loop(held: Callable[[float], None], *, quiet_for: float = 0.0) -> AsyncIterator[LoopWatch]:
+    """For `quiet_for` seconds stalls are counted only."""
+    watch = LoopWatch(held, quiet_for)
     try:
         yield watch
     finally:

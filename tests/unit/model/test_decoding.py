@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import time
 from typing import Any
 
 import pytest
@@ -310,3 +311,13 @@ def test_hazards_are_seen_whatever_the_way(value: str) -> None:
 def test_the_later_of_two_equal_names_counts_whatever_the_way() -> None:
     raw = b'{"name":"a","name":"b","schedule":{"in":"1h"},"target":{"type":"webhook","url":"http://x/"}}'
     assert decode_json(raw, JobSpec).name == _long_way(raw).name == "b"
+
+
+def test_of_a_long_value_only_the_beginning_is_written_out():
+    long = [1e308] * 100_000
+    began = time.thread_time()
+    with pytest.raises(Invalid) as caught:
+        decode_json(b'{"nothing": ' + json.dumps(long).encode() + b"}", JobSpec)
+    assert time.thread_time() - began < 1, "all of it took five seconds"
+    given = next(problem.given for problem in caught.value.problems if problem.path == "nothing")
+    assert given == json.dumps(long[:100], separators=(",", ":")).replace("1e+308", "1e308")[:200] + "…"
