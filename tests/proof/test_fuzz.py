@@ -56,6 +56,7 @@ def test_an_address_that_is_taken_for_a_name_would_be_found(monkeypatch: pytest.
 FOUND = {
     "a position with NUL": ("cursors", b'["0123456789ab",17,"n\\u0000ame"]'),
     "a zone that is no ASCII": ("urls", b"http://[fe80::1%\xe2R\x80\xae25eth0]/"),
+    "brackets and no host": ("urls", b"http://[::ffff:7f00:1]:99@/x"),
     "a name that ends in a bracket": ("jobs_files", b'{"jobs": [], "a]": 1}'),
     "a name that ends in a dot": ("jobs_files", b'{"jobs": [{"key": "a", "b.": 1}]}'),
 }

@@ -28,7 +28,7 @@ def read_url(text: str) -> tuple[URL, Address | None]:
     try:
         url = URL(text)
         host = url.host
-    except (ValueError, UnicodeError) as error:
+    except (ValueError, IndexError) as error:  # the latter is yarl's for an empty host after brackets
         raise ValueError(f"is not a URL: {error}") from None
     if not host or not url.absolute:
         raise ValueError("names no host")
