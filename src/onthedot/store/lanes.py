@@ -59,10 +59,11 @@ async def _lanes(tx: Transaction, wanted: set[int]) -> dict[int, _Lane]:
     return lanes
 
 
-def _fires_after(run: str | None, slot: int) -> bool:
-    """Whether that run is the firing of a later slot. What was asked for by hand is none."""
+def _fires_after(run: str | None, slot: int, now: int) -> bool:
+    """Whether that run is the firing of a later slot that has come. What was asked for by hand is none, nor is what
+    fired early because the clock was ahead."""
     name = "" if run is None else run.partition("-")[2]
-    return name.isdigit() and int(name) > slot
+    return name.isdigit() and slot < int(name) <= now
 
 
 class _Moves:
@@ -83,7 +84,7 @@ class _Moves:
             first=row["token"] == 0,
             held=lane.holder is not None,
             waited_for=lane.waiter is not None,
-            newer=any(_fires_after(other, slot) for other in (lane.holder, lane.waiter)),
+            newer=any(_fires_after(other, slot, self._batch.now) for other in (lane.holder, lane.waiter)),
         )
         if move == "skip":
             if row["recurring"]:
