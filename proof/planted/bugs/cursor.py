@@ -26,13 +26,6 @@ BUGS = (
         "        slot = slot and (timetable_of(spec, now).next_after(slot) or slot)",
     ),
     code(
-        "create: anchored at the epoch",
-        "`every` counts from 1970, not from the job's creation",
-        f"{_CURSOR}:opening",
-        "anchor_at=now",
-        "anchor_at=0",
-    ),
-    code(
         "edit: schedule kept",
         "an edited schedule is not taken into force",
         f"{_CURSOR}:same_times",
