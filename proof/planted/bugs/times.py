@@ -26,8 +26,25 @@ BUGS = (
         'return "skip"\n    if overlap == "replace"',
         'return "wait"\n    if overlap == "replace"',
     ),
-    code("lane: replace skips", "overlap replace skips", _LANE, 'return "replace"', 'return "skip"'),
-    code("lane: replace waits", "overlap replace lets the old one go on", _LANE, 'return "replace"', 'return "wait"'),
+    code(
+        "lane: replace skips", "overlap replace skips", _LANE, 'return "skip" if newer else "replace"', 'return "skip"'
+    ),
+    code(
+        "lane: replace waits",
+        "overlap replace lets the old one go on",
+        _LANE,
+        'return "skip" if newer else "replace"',
+        'return "wait"',
+    ),
+    code(
+        "lane: the older replaces the newer",
+        "a slot that comes late takes the lane from a later one",
+        _LANE,
+        '"skip" if newer else "replace"',
+        '"replace"',
+        tests=("tests/unit/plan/test_lane.py", "tests/store/test_lanes.py"),
+        unseen="an older slot comes late only after an outage, and catch-up passes it over",
+    ),
     code(
         "lane: queue of any length",
         "overlap queue lets more than one wait",
