@@ -22,7 +22,7 @@ def live(run, text: str, **other) -> LiveLog:
 
 
 async def test_it_is_read_while_the_run_runs_and_only_by_its_tenant(hands: Hands):
-    await hands.job(at(START))
+    await hands.job(at(START + 1))
     run = await hands.one()
     assert await hands.store.run_logs(1, run.id) is None
     await hands.store.put_live_logs([live(run, "one\n")])
@@ -33,7 +33,7 @@ async def test_it_is_read_while_the_run_runs_and_only_by_its_tenant(hands: Hands
 
 
 async def test_what_earlier_attempts_printed_stands_before_it(hands: Hands, times: Times):
-    await hands.job(at(START))
+    await hands.job(at(START + 1))
     first = await hands.one()
     await hands.store.put_live_logs([live(first, "first\n")])
     await hands.finish(first, outcome=FAILED, log="first\n")
@@ -48,7 +48,7 @@ async def test_what_earlier_attempts_printed_stands_before_it(hands: Hands, time
 
 
 async def test_a_late_drop_of_an_old_attempt_leaves_the_new_one(hands: Hands, times: Times):
-    await hands.job(at(START))
+    await hands.job(at(START + 1))
     first = await hands.one()
     await hands.finish(first, outcome=FAILED)
     await times.advance(MINUTE)
