@@ -18,7 +18,7 @@ trap 'trap "" INT TERM; kill "$check" $tests 2>/dev/null; wait; exit 130' INT TE
 
 failed=0
 run() {
-	"$VENV/bin/pytest" --tally "$tally" "$@" &
+	"$VENV/bin/pytest" --tally="$tally" "$@" &
 	tests=$!
 	wait "$tests" || failed=1
 	tests=
