@@ -175,8 +175,11 @@ def _jittered(story: Story) -> Iterator[Violation]:
             if not 0 <= row.due_at - row.slot < max(max(widths), 1):
                 text = f"{row.id} is due {row.due_at - row.slot} ms after its slot, jitter {sorted(widths)}"
                 yield Violation(kind="jitter", text=text)
-            if widths == {max(widths)} and max(widths) >= 100:
-                parts.append((row.due_at - row.slot) / max(widths))
-    if len(parts) >= 20 and (max(parts) - min(parts) < 0.5):
-        text = f"{len(parts)} runs with jitter are due between {min(parts):.2f} and {max(parts):.2f} of it"
+            turn = story.lives.turns.get(row.id, {}).get(1)
+            version = None if turn is None else story.lives.in_force(job.id, turn.place)
+            if version is not None and version.rules.jitter >= 100:
+                parts.append((row.due_at - row.slot) / version.rules.jitter)
+    at_once = sum(part < 0.02 for part in parts)
+    if len(parts) >= 20 and (at_once > len(parts) / 2 or max(parts) - min(parts) < 0.5):
+        text = f"of {len(parts)} runs with jitter {at_once} are due at their slot, the last at {max(parts):.2f} of it"
         yield Violation(kind="jitter", text=text)

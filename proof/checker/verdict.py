@@ -11,6 +11,7 @@ from proof.checker.events import Crashed, History
 from proof.checker.fences import check_fences
 from proof.checker.ledger import Ledger
 from proof.checker.liveness import check_liveness
+from proof.checker.orders import check_orders
 from proof.checker.overlaps import check_overlaps
 from proof.checker.policies import check_policies
 from proof.checker.repeats import check_repeats
@@ -32,6 +33,7 @@ CHECKS = (
     check_results,
     check_policies,
     check_overlaps,
+    check_orders,
     check_answers,
 )
 

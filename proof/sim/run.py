@@ -20,7 +20,7 @@ from proof.sim.nemesis import EXTRA, PROFILES, Nemesis
 from proof.sim.workload import Workload
 from proof.sim.world import World
 
-__all__ = ["Outcome", "play"]
+__all__ = ["Outcome", "play", "record"]
 
 MINUTES = 10.0
 QUIET = 60.0
@@ -64,18 +64,7 @@ def play(
     began = time.process_time()
     chosen = "planted" if kinds is not None else profile or profile_of(seed)
     faults_to_come = kinds if kinds is not None else (PROFILES | EXTRA)[chosen]
-    loop = VirtualLoop()
-    thresholds = gc.get_threshold()
-    gc.set_threshold(200_000, 20, 20)  # little of it is garbage in circles: looking for that took 8 % of the time
-    try:
-        history, ledger, faults = loop.run_until_complete(_play(loop, seed, minutes * 60, faults_to_come, plant))
-        turns = loop.turns
-        _end_all(loop)
-    finally:
-        loop.close()
-        gc.set_threshold(*thresholds)
-        gc.collect()
-    history.sort(key=lambda event: event.at)
+    history, ledger, faults, turns = record(seed, minutes=minutes, kinds=faults_to_come, plant=plant)
     found, excuses = check(history, ledger)
     lines = [_encode(event) for event in history]
     digest = hashlib.sha256(b"\n".join([*lines, _encode(ledger)])).hexdigest()[:16]
@@ -92,6 +81,25 @@ def play(
         seconds=time.process_time() - began,
         tail=_about(found, [line.decode() for line in lines])[-tail:] if found and tail else [],
     )
+
+
+def record(
+    seed: int, *, minutes: float, kinds: tuple[str, ...] = (), plant: Plant | None = None
+) -> tuple[History, Ledger, int, int]:
+    """What happened, what the store says in the end, how many faults there were and how many turns of the loop."""
+    loop = VirtualLoop()
+    thresholds = gc.get_threshold()
+    gc.set_threshold(200_000, 20, 20)  # little of it is garbage in circles: looking for that took 8 % of the time
+    try:
+        history, ledger, faults = loop.run_until_complete(_play(loop, seed, minutes * 60, kinds, plant))
+        turns = loop.turns
+        _end_all(loop)
+    finally:
+        loop.close()
+        gc.set_threshold(*thresholds)
+        gc.collect()
+    history.sort(key=lambda event: event.at)
+    return history, ledger, faults, turns
 
 
 def _about(found: list[Violation], lines: list[str]) -> list[str]:

@@ -134,7 +134,7 @@ class Workload:
         rng, jobs = self.rng, dict[str, JobSpec]()
         while self.world.loop.time() < until - 60:
             await self._wait(rng.uniform(10, 60))
-            for name in ("file-a", "file-b", "file-c"):
+            for name in ("file-a", "file-b"):
                 if name not in jobs:
                     self._marks += 1
                     spec = a_recurring(rng)

@@ -1,0 +1,90 @@
+"""What a committed verb forbids from that moment on, told by the order of the commits: no time is allowed for.
+
+After a cancel the run is claimed no more, after a delete nothing of the job is, between a pause and the resume nothing
+but what was started by hand. What was claimed before is another matter: `verbs` says how long that may still start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from proof.checker.events import Wrote
+from proof.checker.lives import Turn
+from proof.checker.story import SLACK, JobStory, Story, Violation
+
+__all__ = ["check_orders"]
+
+STOPPED = 1250
+"""ms within which what runs is stopped after a cancel: its node reads the order, ends it, records it."""
+
+
+def check_orders(story: Story) -> Iterator[Violation]:
+    if not story.ledger.whole:
+        return
+    for job in story.jobs.values():
+        wrote = story.lives.wrote.get(job.id, [])
+        turns = [turn for row in job.rows for turn in story.lives.turns.get(row.id, {}).values()]
+        yield from _claimed_while_forbidden(turns, wrote)
+        yield from _blamed(story, job)
+        for place, event in wrote:
+            if event.verb == "cancel":
+                yield from _cancelled(story, job, place, event)
+
+
+def _claimed_while_forbidden(turns: list[Turn], wrote: list[tuple[int, Wrote]]) -> Iterator[Violation]:
+    for turn in turns:
+        state = None
+        for place, event in wrote:
+            if place > turn.place:
+                break
+            if event.verb == "delete":
+                state = "delete"
+            elif event.verb == "pause" and (event.view or {}).get("state") == "paused":
+                state = "pause"
+            elif event.verb in ("resume", "edit", "create") and (event.view or {}).get("state") in ("active", "ended"):
+                state = None
+        if state == "delete" or (state == "pause" and "-m" not in turn.run):
+            text = f"{turn.run} was claimed with token {turn.token} at {turn.claim.at}, after the {state}"
+            yield Violation(kind="after_" + state, text=text)
+
+
+def _cancelled(story: Story, job: JobStory, place: int, event: Wrote) -> Iterator[Violation]:
+    (run,) = event.runs
+    turns = story.lives.turns.get(run, {})
+    for turn in turns.values():
+        if turn.place > place:
+            yield Violation(kind="after_cancel", text=f"{run} was claimed at {turn.claim.at}, after it was cancelled")
+    row = story.entries.get(run)
+    if row is None:
+        if run not in story.live:
+            yield Violation(kind="lost", text=f"{run} was cancelled and has no row")
+        elif story.ledger.at - event.at > STOPPED and story.quiet(event.at - 5000, story.ledger.at):
+            yield Violation(kind="after_cancel", text=f"{run} was cancelled at {event.at} and still lives")
+        return
+    if row.status == "cancelled":
+        return
+    ended = [turn.recorded.at for turn in turns.values() if turn.recorded is not None and turn.token == row.token]
+    late = max(ended, default=event.at) - event.at
+    if late <= STOPPED + SLACK:
+        return  # it ended by itself before its node had read the order
+    if story.quiet(event.at - 5000, event.at + late):
+        text = f"{run} was cancelled at {event.at} and is {row.status} {late} ms after that"
+        yield Violation(kind="after_cancel", text=text)
+    else:
+        story.excuse("something was wrong while a run was to be stopped")
+
+
+def _blamed(story: Story, job: JobStory) -> Iterator[Violation]:
+    """Who is said to have cancelled a run is who did: a user, a newer slot, an edit, a delete."""
+    verbs = {event.verb for _, event in story.lives.wrote.get(job.id, ())}
+    for entry in job.entries:
+        if entry.status != "cancelled":
+            continue
+        said = f"{entry.reason} {entry.error}"
+        by_user = entry.reason == "cancelled" or "by a user" in said
+        if by_user and not story.lives.cancels.get(entry.id):
+            yield Violation(kind="blamed", text=f"{entry.id} says {said!r}, and no user cancelled it")
+        if entry.reason in ("deleted", "the job is gone") and "delete" not in verbs:
+            yield Violation(kind="blamed", text=f"{entry.id} says {said!r}, and nobody deleted its job")
+        if entry.reason == "rescheduled" and "edit" not in verbs:
+            yield Violation(kind="blamed", text=f"{entry.id} says {said!r}, and nobody changed its job")
