@@ -71,7 +71,9 @@ def lateness(story: Story, job: JobStory) -> Iterator[tuple[Received, int]]:
             continue  # nobody had been told of it yet, perhaps because it was written late: nobody can say when
         late = send.db - row.due_at
         due = send.at - late
-        if not story.quiet(min(due, send.at) - 5000, send.at):
+        if not story.quiet(min(due, send.at) - 5000, send.at) and not story.untouched(send.run, due - 5000, send.at):
+            if story.ledger.whole and late > ON_TIME:
+                story.excuse("it was late while something was wrong")
             continue
         touched = [moment for moment in known if due - 3500 <= moment <= send.at]
         if touched:  # made, changed or resumed shortly before, or even after it was due: found by the next poll

@@ -222,6 +222,15 @@ class Story:
         place = bisect.bisect_right(self._troubled, (end, 2**62))
         return place == 0 or self._troubled[place - 1][1] < begin
 
+    def untouched(self, run: str, begin: int, end: int) -> bool:
+        """Whether all that was wrong, or still healing, was wrong with one node that never had this run."""
+        if not self.ledger.whole or self.ledger.lookahead < LOOKAHEAD:
+            return False
+        harmless = _FAULTS_THAT_DELAY_NOTHING
+        wrong = {f.node for f in self.faults if f.what not in harmless and f.at <= end and f.until + SETTLE >= begin}
+        holders = {turn.claim.node for turn in self.lives.turns.get(run, {}).values()}
+        return len(wrong) == 1 and None not in wrong and not wrong & holders
+
     def lost(self, node: str | None, begin: int, end: int) -> bool:
         """Whether that node was declared lost in between."""
         loss = self.losses.get(node or "")

@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from proof.checker import results
-from proof.checker.events import Claimed, Received, Stepped, Wrote
+from proof.checker.events import Claimed, Fault, Received, Stepped, Wrote
 from proof.checker.ledger import Entry
+from proof.checker.verdict import check
 from proof.sim.run import play
 from tests.proof.retold import Retold
 
@@ -306,6 +307,30 @@ class TestCoverage:
         until = tale.ledger.now + 3_000_000
         ahead = {"status": "skipped", "reason": "coalesced", "until": until, "finished_at": tale.ledger.now}
         assert "ahead" in tale.change(entry, **ahead).kinds()
+
+
+class TestExcuses:
+    def late(self, node: str | None) -> tuple[bool, int]:
+        """Sent late while something was wrong with a node: whether that is told, and how much is excused."""
+        tale = Retold()
+        tale.ledger = msgspec.structs.replace(tale.ledger, lookahead=2000)
+        entry = TestPolicies().recurring(tale)
+        turn = tale.story.lives.turns[entry.id][1]
+        send = turn.send
+        assert send is not None
+        tale.rewrite(lambda one: one is send, at=send.at + 9000, db=send.db + 9000)
+        tale.add(Fault(at=turn.claim.at, until=send.at, what="kill", node=node or turn.claim.node))
+        found, excuses = check(tale.history, tale.ledger)
+        told = any(one.kind == "late" and one.text.startswith(entry.id) for one in found)
+        return told, excuses["it was late while something was wrong"]
+
+    def test_what_happens_to_another_node_excuses_nothing(self):
+        assert self.late("another")[0]
+
+    def test_what_happens_to_its_own_does_and_is_counted(self):
+        told, excused = self.late(None)
+        assert not told
+        assert excused > 0
 
 
 def test_what_is_let_pass_is_counted():
