@@ -18,6 +18,7 @@ from unittest.mock import patch
 import msgspec
 
 from onthedot.store.queries import Queries
+from proof.planted.focus import Focus
 
 __all__ = ["Bug", "Code", "Edit", "NotPlantable", "Sql", "Swap", "code", "planted", "sql"]
 
@@ -57,6 +58,7 @@ Edit = Swap | Code | Sql
 
 class Bug(msgspec.Struct, frozen=True, kw_only=True):
     """faults: what the nemesis does meanwhile; None: everything. shows: the kinds of violation that count; (): any.
+    focus: what users do most of all; None: everything.
 
     tests: not the simulation finds it but these, with `unseen`: why the simulation can't. blind: why nobody finds it.
     """
@@ -68,6 +70,7 @@ class Bug(msgspec.Struct, frozen=True, kw_only=True):
     shows: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
     minutes: float = 0.0
+    focus: Focus | None = None
     tests: tuple[str, ...] = ()
     unseen: str = ""
     blind: str = ""

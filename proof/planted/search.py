@@ -9,11 +9,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from types import FrameType
 
 import msgspec
 
+from proof.planted.focus import focused
 from proof.planted.plant import Bug, NotPlantable, planted
 from proof.sim.run import Outcome, play
 
@@ -57,7 +57,7 @@ def _played(bug: Bug, seeds: int, minutes: float) -> Caught:
     for seed in bug.seeds or range(1, seeds + 1):
         try:
             with planted(bug), _bounded():
-                outcome = _play(seed, minutes, bug.faults)
+                outcome = _play(seed, minutes, bug)
         except NotPlantable:
             raise
         except _Hung:
@@ -66,20 +66,27 @@ def _played(bug: Bug, seeds: int, minutes: float) -> Caught:
             return Caught(bug=bug.name, by=f"seed {seed}", kinds=["raised"], example=f"{type(error).__name__}: {error}")
         seen.update(violation.kind for violation in outcome.violations)
         found = [violation for violation in outcome.violations if not bug.shows or violation.kind in bug.shows]
-        if found and (new := {violation.kind for violation in found} - _without(seed, minutes, bug.faults)):
+        if found and (new := {violation.kind for violation in found} - _without(seed, minutes, bug)):
             example = next(violation for violation in found if violation.kind in new)
             kinds = sorted({violation.kind for violation in outcome.violations})
             return Caught(bug=bug.name, by=f"seed {seed}", kinds=kinds, example=example.text)
     return Caught(bug=bug.name, by=None, kinds=sorted(seen))
 
 
-def _play(seed: int, minutes: float, faults: tuple[str, ...] | None) -> Outcome:
-    return play(seed, minutes=minutes, kinds=faults, profile="mixed" if faults is None else None, tail=0)
+def _play(seed: int, minutes: float, bug: Bug) -> Outcome:
+    with focused(bug.focus):
+        return play(seed, minutes=minutes, kinds=bug.faults, profile="mixed" if bug.faults is None else None, tail=0)
 
 
-@cache
-def _without(seed: int, minutes: float, faults: tuple[str, ...] | None) -> set[str]:
-    return {violation.kind for violation in _play(seed, minutes, faults).violations}
+_seen_without: dict[tuple[int, float, str], set[str]] = {}
+
+
+def _without(seed: int, minutes: float, bug: Bug) -> set[str]:
+    """The kinds of violation that this play shows by itself; it should show none."""
+    key = seed, minutes, repr((bug.faults, bug.focus))
+    if key not in _seen_without:
+        _seen_without[key] = {violation.kind for violation in _play(seed, minutes, bug).violations}
+    return _seen_without[key]
 
 
 def _tested(bug: Bug) -> Caught:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import random
 import sys
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,6 +16,7 @@ from onthedot.plan.shares import on_time_share
 from onthedot.store.queries import Queries
 from proof.planted import command
 from proof.planted.bugs import BUGS
+from proof.planted.focus import Focus, focused
 from proof.planted.plant import Bug, Code, NotPlantable, Sql, Swap, planted
 from proof.planted.search import Caught, search
 
@@ -115,9 +119,8 @@ def test_what_a_seed_shows_without_the_bug_gives_nothing_away(monkeypatch):
         violations: list[Violation]
 
     monkeypatch.setattr(searching, "_play", lambda *_: Played([Violation(kind="late", text="always")]))
-    searching._without.cache_clear()
+    monkeypatch.setattr(searching, "_seen_without", {})
     assert not search(a_bug(Swap("onthedot.plan.outcome:POISON", 3)), seeds=2).found
-    searching._without.cache_clear()
 
 
 @pytest.mark.parametrize(("missed", "code"), [(0, 0), (1, 0), (2, 1)])
@@ -134,3 +137,20 @@ def test_more_than_one_missed_of_twenty_is_a_failure(monkeypatch, capsys, missed
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith(f"{20 - missed} of 20 planted bugs were found")
     assert ("bug 0" in last) == bool(missed)
+
+
+def test_users_do_most_of_all_what_a_bug_concerns():
+    workload: Any = importlib.import_module("proof.sim.workload")
+
+    focus = Focus(
+        policy={"expires_in": 1500}, retry={"max_age": 900}, schedule={"every": 1000, "count": 4}, mood="slow"
+    )
+    before = workload.a_recurring
+    with focused(focus):
+        specs = [workload.a_recurring(random.Random(seed)) for seed in range(40)]
+    chosen = [spec for spec in specs if spec.policy.expires_in == 1500 and spec.schedule.count == 4]
+    assert 20 < len(chosen) < 40
+    assert {spec.params["mood"] for spec in chosen} == {"slow"}
+    assert {(spec.schedule.every, spec.schedule.cron) for spec in chosen} == {(1000, None)}
+    assert all(spec.policy.retry.max_age == 900 for spec in chosen)
+    assert workload.a_recurring is before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from proof.planted.focus import Focus
 from proof.planted.plant import Bug, Swap, code
 
 __all__ = ["BUGS"]
@@ -67,7 +68,8 @@ BUGS = (
         f"{_CLAIM}:_too_late",
         "or (policy.expires_in is not None and late > policy.expires_in)",
         "",
-        faults=_AWAY,
+        tests=("tests/unit/plan/test_claim.py",),
+        unseen="it is asked again right before the send",
     ),
     code(
         "claim: expires_in of a one-off ignored",
@@ -76,6 +78,7 @@ BUGS = (
         "policy.expires_in is not None and now - due > policy.expires_in",
         "False",
         faults=_AWAY,
+        focus=Focus(policy={"expires_in": 3000}),
     ),
     code(
         "claim: expired at once",
@@ -83,6 +86,7 @@ BUGS = (
         f"{_CLAIM}:expired",
         "policy.expires_in is not None and now - due > policy.expires_in",
         "policy.expires_in is not None",
+        focus=Focus(policy={"expires_in": 3000}),
     ),
     code(
         "claim: wrong reason for coalesced",
@@ -129,6 +133,7 @@ BUGS = (
         f"{_CLAIM}:on_claim",
         "ended = remaining(job.spec.schedule.count, used) == 0",
         "ended = False",
+        focus=Focus(schedule={"count": 5}),
     ),
     code(
         "claim: missed slots do not count",
@@ -137,6 +142,7 @@ BUGS = (
         "used = job.slots_used + arrived.used",
         "used = job.slots_used + 1",
         faults=_AWAY,
+        focus=Focus(schedule={"count": 12}),
     ),
     code(
         "claim: floor stays behind",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from proof.planted.focus import Focus
 from proof.planted.plant import sql
 
 __all__ = ["BUGS"]
@@ -77,6 +78,7 @@ BUGS = (
         "claim_free",
         "first_claimed_at = coalesce(first_claimed_at, (SELECT now FROM n))",
         "first_claimed_at = (SELECT now FROM n)",
+        focus=Focus(retry={"attempts": 6, "max_age": 1500}, mood="bad"),
     ),
     sql(
         "claim_cursors: any state",
@@ -128,6 +130,7 @@ BUGS = (
         "lane_state",
         "state = 'running' OR (parked = 'lane'",
         "(parked = 'lane'",
+        focus=Focus(policy={"overlap": "skip"}, mood="slow"),
     ),
     sql(
         "lane_state: waiting not seen",
@@ -135,6 +138,7 @@ BUGS = (
         "lane_state",
         "state = 'running' OR (parked = 'lane' AND kind = 'scheduled' AND token = 0)",
         "state = 'running'",
+        focus=Focus(policy={"overlap": "queue"}, schedule={"every": 1000}, mood="slow"),
     ),
     sql(
         "take_lanes: token does not rise",
@@ -143,6 +147,7 @@ BUGS = (
         "token = token + 1",
         "token = max(token, 1)",
         faults=_KILLS,
+        focus=Focus(policy={"overlap": "queue"}, mood="slow"),
     ),
     sql(
         "wait_in_lane: not parked",
@@ -150,6 +155,7 @@ BUGS = (
         "wait_in_lane",
         "parked = 'lane', ready_at = 9223372036854775807",
         "ready_at = ready_at",
+        focus=Focus(policy={"overlap": "queue"}, mood="slow"),
     ),
     sql(
         "stop_holders: no order",
@@ -157,6 +163,7 @@ BUGS = (
         "stop_holders",
         "AND state = 'running' AND orders",
         "AND 0 AND orders",
+        focus=Focus(policy={"overlap": "replace"}, schedule={"every": 1000}, mood="slow"),
     ),
     sql(
         "move_runs: the old instant",
@@ -172,6 +179,7 @@ BUGS = (
         "advance_jobs",
         "slots_used = x.value ->> 2",
         "slots_used = slots_used",
+        focus=Focus(schedule={"count": 5}),
     ),
     sql(
         "advance_jobs: never ends",
@@ -179,6 +187,7 @@ BUGS = (
         "advance_jobs",
         "CASE WHEN x.value ->> 3 IS NULL THEN state ELSE 'ended' END",
         "state",
+        focus=Focus(schedule={"count": 5}),
     ),
     sql(
         "claimed_jobs: old spec",
@@ -186,5 +195,6 @@ BUGS = (
         "claimed_jobs",
         "j.version = x.value ->> 1",
         "x.value ->> 1 > 0",
+        focus=Focus(verbs=("target", "policy")),
     ),
 )

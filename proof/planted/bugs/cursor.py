@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from proof.planted.focus import Focus
 from proof.planted.plant import code
 
 __all__ = ["BUGS"]
@@ -16,6 +17,7 @@ BUGS = (
         f"{_CURSOR}:opening",
         '"paused" if spec.paused else "active"',
         '"active"',
+        focus=Focus(paused=True, verbs=("pause",)),
     ),
     code(
         "create: first slot left out",
@@ -31,6 +33,7 @@ BUGS = (
         f"{_CURSOR}:same_times",
         "old.schedule == new.schedule and",
         "True and",
+        focus=Focus(verbs=("edit",)),
     ),
     code(
         "edit: anchor moves with any edit",
@@ -45,6 +48,7 @@ BUGS = (
         f"{_CURSOR}:_new_times",
         "anchor_at=now",
         "anchor_at=job.anchor_at",
+        focus=Focus(verbs=("edit",)),
     ),
     code(
         "edit: count goes on",
@@ -60,6 +64,7 @@ BUGS = (
         "skipped=skipped",
         "skipped=None",
         faults=_AWAY,
+        focus=Focus(verbs=("edit",)),
     ),
     code(
         "edit: a fired one-off fires again",
@@ -74,6 +79,7 @@ BUGS = (
         f"{_CURSOR}:on_edit",
         'paused = spec.paused or (job.state == "paused" and not job.spec.paused)',
         "paused = False",
+        focus=Focus(paused=True, verbs=("policy", "target", "edit")),
     ),
     code(
         "edit: an ended job stays ended",
@@ -82,6 +88,7 @@ BUGS = (
         'state = state if slot is not None else "ended"',
         'state = state if slot is not None and job.state != "ended" else "ended"\n'
         '        slot = None if state == "ended" else slot',
+        focus=Focus(schedule={"count": 3}, verbs=("edit",)),
     ),
     code(
         "pause: parks nothing",
@@ -89,6 +96,7 @@ BUGS = (
         f"{_CURSOR}:on_pause",
         'state="paused", parked=True',
         'state="paused", parked=False',
+        focus=Focus(verbs=("pause",)),
     ),
     code(
         "pause: said, not done",
@@ -103,6 +111,7 @@ BUGS = (
         f"{_CURSOR}:on_resume",
         "job.spec.schedule.one_off or (",
         "(",
+        focus=Focus(verbs=("pause",)),
     ),
     code(
         "resume: no row for the gap",
@@ -110,6 +119,7 @@ BUGS = (
         f"{_CURSOR}:_after_gap",
         "skipped=skipped",
         "skipped=None",
+        focus=Focus(verbs=("pause",)),
     ),
     code(
         "resume: wrong reason",
@@ -117,6 +127,7 @@ BUGS = (
         f"{_CURSOR}:on_resume",
         'reason="paused"',
         'reason="late"',
+        focus=Focus(verbs=("pause",)),
     ),
     code(
         "resume: slots of the gap fire",
@@ -124,6 +135,7 @@ BUGS = (
         f"{_CURSOR}:on_resume",
         "job.spec.schedule.one_off or (cursor_slot is not None and cursor_slot > now)",
         "True",
+        focus=Focus(verbs=("pause",)),
     ),
     code(
         "resume: gap does not count",
@@ -131,6 +143,7 @@ BUGS = (
         f"{_CURSOR}:_after_gap",
         "used + gap.used",
         "used",
+        focus=Focus(schedule={"count": 30, "every": 1500}, verbs=("pause",)),
     ),
     code(
         "cancel: uses no slot",
@@ -138,6 +151,7 @@ BUGS = (
         f"{_CURSOR}:on_cancel",
         "used = job.slots_used + 1",
         "used = job.slots_used",
+        focus=Focus(schedule={"count": 12, "every": 7000}, verbs=("cancel",)),
     ),
     code(
         "cancel: the job ends",
@@ -145,6 +159,7 @@ BUGS = (
         f"{_CURSOR}:on_cancel",
         "not job.spec.schedule.one_off and remaining(job.spec.schedule.count, used) != 0",
         "False",
+        focus=Focus(verbs=("cancel",)),
     ),
     code(
         "cancel: the slot stays",
@@ -152,5 +167,6 @@ BUGS = (
         f"{_CURSOR}:on_cancel",
         ".next_after(cursor_slot)",
         ".next_after(cursor_slot - 1)",
+        focus=Focus(verbs=("cancel",)),
     ),
 )

@@ -17,6 +17,7 @@ from onthedot.model.run import Outcome
 from onthedot.store import NewJob, Store, orders
 from onthedot.store.claim_batch import ClaimBatch
 from onthedot.store.jobs import Jobs
+from proof.planted.focus import Focus
 from proof.planted.plant import Bug, Code, Sql, Swap
 
 __all__ = ["BUGS"]
@@ -195,12 +196,14 @@ BUGS = (
             Sql("park_runs", "kind <> 'manual'", "kind <> 'manual' AND tries = 0"),
             Sql("finish_retry", "j.state = 'paused'", "0", times=3),
         ),
+        focus=Focus(retry={"attempts": 4, "backoff": 1000}, mood="bad", verbs=("pause",)),
     ),
     Bug(
         name="pause recalls nothing",
         what="what a node holds ahead fires after the pause was confirmed",
         shows=("after_pause",),
         edits=(Sql("recall_runs", "node IS NOT NULL", "node IS NOT NULL AND 0"),),
+        focus=Focus(verbs=("pause",)),
     ),
     Bug(
         name="booked for an instant too early",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from proof.planted.focus import Focus
 from proof.planted.plant import Bug, Sql, sql
 
 __all__ = ["BUGS"]
@@ -34,6 +35,7 @@ BUGS = (
         "AND runs.orders IS NULL",
         "",
         faults=("outage", "flaky", "hang"),
+        focus=Focus(policy={"delivery": "at_most_once"}, verbs=("pause", "delete")),
     ),
     sql(
         "begin: not written",
@@ -88,6 +90,7 @@ BUGS = (
         "finish_retry",
         "tries = x.value ->> 2",
         "tries = runs.tries",
+        focus=Focus(mood="bad"),
     ),
     sql(
         "finish_retry: losses forgotten",
@@ -103,6 +106,7 @@ BUGS = (
         "finish_retry",
         "ELSE max(x.value ->> 1, now_ms()) END",
         "ELSE now_ms() END",
+        focus=Focus(retry={"attempts": 4, "backoff": 1000}, mood="bad"),
     ),
     sql(
         "finish_retry: attempts forgotten",
@@ -142,6 +146,7 @@ BUGS = (
         "release_lanes",
         "AND runs.parked = 'lane' AND",
         "AND 0 AND",
+        focus=Focus(policy={"overlap": "queue"}, mood="slow"),
     ),
     sql(
         "add_stats: overwritten",
@@ -163,5 +168,6 @@ BUGS = (
         "end_runs",
         "x.value ->> 1, x.value ->> 2",
         "'done', x.value ->> 2",
+        focus=Focus(verbs=("cancel",)),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from proof.planted.focus import Focus
 from proof.planted.plant import Bug, Code, Swap, code
 
 __all__ = ["BUGS"]
@@ -40,6 +41,7 @@ BUGS = (
         f"{_OUTCOME}:backoff",
         "wait *= retry.factor",
         "break",
+        focus=Focus(retry={"attempts": 4, "factor": 3.0}, mood="bad"),
     ),
     code(
         "retry: max ignored",
@@ -47,6 +49,7 @@ BUGS = (
         f"{_OUTCOME}:backoff",
         "min(wait * random.uniform(0.75, 1.25), retry.max)",
         "wait * random.uniform(0.75, 1.25)",
+        focus=Focus(retry={"attempts": 4, "backoff": 1000, "factor": 3.0, "max": 1200}, mood="bad"),
     ),
     code(
         "retry: backoff grows with the wrong try",
@@ -61,6 +64,7 @@ BUGS = (
         _FAILED,
         "if outcome.retry_after_ms is not None:",
         "if False:",
+        focus=Focus(retry={"attempts": 4, "backoff": 100}, mood="later"),
     ),
     code(
         "retry: max_age ignored",
@@ -68,6 +72,7 @@ BUGS = (
         f"{_OUTCOME}:_too_old",
         "policy.retry.max_age is not None and",
         "False and",
+        focus=Focus(retry={"attempts": 6, "max_age": 1500}, mood="bad"),
     ),
     code(
         "retry: max_age at once",
@@ -75,6 +80,7 @@ BUGS = (
         f"{_OUTCOME}:_too_old",
         "policy.retry.max_age is not None and then - since > policy.retry.max_age",
         "policy.retry.max_age is not None",
+        focus=Focus(retry={"attempts": 6, "max_age": 4000}, mood="bad"),
     ),
     code(
         "retry: of at-most-once",
@@ -103,6 +109,7 @@ BUGS = (
         _ON,
         'if outcome.kind == "ok":',
         'if outcome.kind in ("ok", "timeout"):',
+        focus=Focus(policy={"timeout": 800}, mood="slow"),
     ),
     code(
         "cancelled: recorded as done",
@@ -110,6 +117,7 @@ BUGS = (
         _ON,
         'return Done(status="cancelled"',
         'return Done(status="done"',
+        focus=Focus(mood="slow", verbs=("cancel",)),
     ),
     code(
         "cancelled: tried again",
@@ -117,6 +125,7 @@ BUGS = (
         _ON,
         'return Done(status="cancelled", tries=run.tries + begun, losses=run.losses, reason=reason)',
         "return on_interrupted(run, now)",
+        focus=Focus(mood="slow", verbs=("cancel",)),
     ),
     code(
         "expired: tried again",
@@ -125,6 +134,7 @@ BUGS = (
         'return Done(status="skipped", reason="late", tries=run.tries, losses=run.losses)',
         "return on_interrupted(run, now)",
         faults=("outage", "freeze"),
+        focus=Focus(policy={"expires_in": 1500}),
     ),
     code(
         "lost: counts a try",
@@ -141,6 +151,7 @@ BUGS = (
         "if run.begun:",
         "if False:",
         faults=_KILLS,
+        focus=Focus(policy={"delivery": "at_most_once"}, mood="slow"),
     ),
     code(
         "lost: at-most-once given up unsent",
@@ -149,6 +160,7 @@ BUGS = (
         "if run.begun:",
         "if True:",
         faults=_KILLS,
+        focus=Focus(policy={"delivery": "at_most_once"}),
     ),
     code(
         "lost: held ahead counts",
@@ -157,6 +169,7 @@ BUGS = (
         "run.losses + may_have_begun",
         "run.losses + 1",
         faults=_KILLS,
+        focus=Focus(policy={"overlap": "allow"}),
     ),
     code(
         "lost: never counts",
@@ -179,6 +192,7 @@ BUGS = (
         "return Retry(ready_at=now, tries=run.tries, losses=run.losses)",
         "return Retry(ready_at=now, tries=run.tries + 1, losses=run.losses)",
         faults=("stop",),
+        focus=Focus(mood="slow"),
     ),
     code(
         "interrupted: at-most-once again",
@@ -187,6 +201,7 @@ BUGS = (
         'if run.spec.policy.delivery == "at_most_once":',
         "if False:",
         faults=("stop",),
+        focus=Focus(policy={"delivery": "at_most_once"}, mood="slow"),
     ),
     code(
         "unknown: tried again",
@@ -195,6 +210,7 @@ BUGS = (
         'return Dead(reason="unknown", tries=run.tries + 1, losses=run.losses + 1)',
         "return Retry(ready_at=now, tries=run.tries, losses=run.losses)",
         faults=_KILLS,
+        focus=Focus(policy={"delivery": "at_most_once"}, mood="slow"),
     ),
     code(
         "dead: wrong reason",
@@ -209,6 +225,7 @@ BUGS = (
         f"{_AROUND}.timeout_of",
         "if spec.policy.timeout is not None:",
         "if False:",
+        focus=Focus(policy={"timeout": 800}, mood="slow"),
     ),
     code(
         "timeout: none",
@@ -216,6 +233,7 @@ BUGS = (
         f"{_AROUND}.timeout_of",
         "return self.webhook_timeout if isinstance(spec.target, WebhookTarget) else None",
         "return None",
+        focus=Focus(mood="slow"),
     ),
     code(
         "timeout: a tenth",

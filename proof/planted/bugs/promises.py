@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from proof.planted.focus import Focus
 from proof.planted.plant import Bug, Code, Sql, Swap, code
 
 __all__ = ["BUGS"]
@@ -15,6 +16,7 @@ BUGS = (
         "onthedot.plan.cursor:_new_times",
         "slot = free(times, taken).next_after(now)",
         "slot = free(times, taken).next_after(newest(claimed, now))",
+        focus=Focus(schedule={"cron": "0 0 1 1 *"}, verbs=("cancel_edit",)),
     ),
     code(
         "promise: a clock that was ahead raises the floor",
@@ -38,6 +40,7 @@ BUGS = (
             Code(f"{_MONITOR}._may_begin", "and (self._latest is None or now <= self._latest)", ""),
         ),
         faults=("outage", "freeze", "cut"),
+        focus=Focus(policy={"expires_in": 1500}),
     ),
     Bug(
         name="promise: begun and not told is not recalled",
@@ -47,6 +50,7 @@ BUGS = (
             Sql("begin_runs", "AND runs.orders IS NULL", "AND (runs.orders IS NULL OR begun_at IS NOT NULL)"),
         ),
         faults=("flaky", "hang", "outage"),
+        focus=Focus(policy={"delivery": "at_most_once"}, verbs=("pause", "delete")),
     ),
     Bug(
         name="promise: an old answer allows the send",
@@ -61,6 +65,7 @@ BUGS = (
         "onthedot.plan.outcome:on_outcome",
         'reason = "replaced" if "replaced_by" in outcome.detail else None',
         "reason = None",
+        focus=Focus(policy={"overlap": "replace"}, mood="slow"),
     ),
     code(
         "promise: no row for what came due before a delete",
@@ -69,6 +74,7 @@ BUGS = (
         "if cursor_slot is None or cursor_slot >= now or job.spec.schedule.one_off:",
         "if True:",
         faults=("outage", "power_cut"),
+        focus=Focus(verbs=("delete",)),
     ),
     code(
         "promise: the lease ends, runs go on",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from proof.planted.focus import Focus
 from proof.planted.plant import Bug, Code, code
 
 __all__ = ["BUGS"]
@@ -18,6 +19,7 @@ BUGS = (
         _LANE,
         'return "skip"\n    if overlap == "replace"',
         'return "run"\n    if overlap == "replace"',
+        focus=Focus(policy={"overlap": "skip"}, mood="slow"),
     ),
     code(
         "lane: skip waits",
@@ -25,9 +27,15 @@ BUGS = (
         _LANE,
         'return "skip"\n    if overlap == "replace"',
         'return "wait"\n    if overlap == "replace"',
+        focus=Focus(policy={"overlap": "skip"}, mood="slow"),
     ),
     code(
-        "lane: replace skips", "overlap replace skips", _LANE, 'return "skip" if newer else "replace"', 'return "skip"'
+        "lane: replace skips",
+        "overlap replace skips",
+        _LANE,
+        'return "skip" if newer else "replace"',
+        'return "skip"',
+        focus=Focus(policy={"overlap": "replace"}, mood="slow"),
     ),
     code(
         "lane: replace waits",
@@ -35,6 +43,7 @@ BUGS = (
         _LANE,
         'return "skip" if newer else "replace"',
         'return "wait"',
+        focus=Focus(policy={"overlap": "replace"}, mood="slow"),
     ),
     code(
         "lane: the older replaces the newer",
@@ -51,14 +60,23 @@ BUGS = (
         _LANE,
         '"skip" if waited_for else "wait"',
         '"wait"',
+        focus=Focus(policy={"overlap": "queue"}, schedule={"every": 1000}, mood="slow"),
     ),
-    code("lane: nobody waits", "overlap queue skips", _LANE, '"skip" if waited_for else "wait"', '"skip"'),
+    code(
+        "lane: nobody waits",
+        "overlap queue skips",
+        _LANE,
+        '"skip" if waited_for else "wait"',
+        '"skip"',
+        focus=Focus(policy={"overlap": "queue"}, mood="slow"),
+    ),
     code(
         "lane: by hand is skipped",
         "what a person asked for is dropped when the lane is held",
         _LANE,
         'overlap == "allow" or kind != "scheduled" or not first',
         'overlap == "allow" or not first',
+        focus=Focus(policy={"overlap": "skip"}, schedule={"every": 1000}, mood="slow", verbs=("run",)),
     ),
     code(
         "lane: a retry is skipped",
@@ -66,6 +84,7 @@ BUGS = (
         _LANE,
         'overlap == "allow" or kind != "scheduled" or not first',
         'overlap == "allow" or kind != "scheduled"',
+        focus=Focus(policy={"overlap": "skip"}, schedule={"every": 1000}, mood="flaky"),
     ),
     code("lane: overlap ignored", "every lane is free", _LANE, "if not held:", "if True:"),
     code(
@@ -74,6 +93,7 @@ BUGS = (
         f"{_SLOTS}:remaining",
         "max(count - used, 0)",
         "max(count - used - 1, 0)",
+        focus=Focus(schedule={"count": 5}),
     ),
     code(
         "count: ignored in a gap",
@@ -82,6 +102,7 @@ BUGS = (
         "if left is None:",
         "if True:",
         faults=_AWAY,
+        focus=Focus(schedule={"count": 8, "every": 1500}),
     ),
     code(
         "range: one too few",
@@ -100,7 +121,12 @@ BUGS = (
         faults=_AWAY,
     ),
     code(
-        "jitter: ignored", "runs are due at their slot", f"{_TIMES}:due_at", "if jitter else slot", "if False else slot"
+        "jitter: ignored",
+        "runs are due at their slot",
+        f"{_TIMES}:due_at",
+        "if jitter else slot",
+        "if False else slot",
+        focus=Focus(policy={"jitter": 700}),
     ),
     code(
         "jitter: the other way",
@@ -115,6 +141,7 @@ BUGS = (
         f"{_TIMES}:due_at",
         "% jitter if",
         "% (2 * jitter) if",
+        focus=Focus(policy={"jitter": 700}),
     ),
     code(
         "jitter: the same for all",
@@ -122,6 +149,7 @@ BUGS = (
         f"{_TIMES}:due_at",
         "zlib.crc32(run_id.encode()) % jitter if",
         "jitter - 1 if",
+        focus=Focus(policy={"jitter": 700}),
     ),
     code(
         "lane claimed ahead",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from proof.planted.focus import Focus
 from proof.planted.plant import sql
 
 __all__ = ["BUGS"]
@@ -16,6 +17,7 @@ BUGS = (
         "order_cancel",
         "SET orders = 'cancel'",
         "SET orders = orders",
+        focus=Focus(mood="slow", verbs=("cancel",)),
     ),
     sql(
         "recall: instead of cancel",
@@ -23,14 +25,23 @@ BUGS = (
         "recall_runs",
         "AND orders IS NULL",
         "",
+        focus=Focus(mood="slow", verbs=("cancel_edit",)),
     ),
-    sql("pause: by hand too", "a run by hand waits for the resume", "park_runs", "AND kind <> 'manual' ", ""),
+    sql(
+        "pause: by hand too",
+        "a run by hand waits for the resume",
+        "park_runs",
+        "AND kind <> 'manual' ",
+        "",
+        focus=Focus(verbs=("pause", "run")),
+    ),
     sql(
         "pause: due runs at resume",
         "the instant to go on at is forgotten",
         "park_runs",
         "resume_at = CASE WHEN parked IS NULL THEN ready_at ELSE due_at END",
         "resume_at = 9000000000000000000",
+        focus=Focus(retry={"attempts": 4, "backoff": 1000}, mood="bad", verbs=("pause",)),
     ),
     sql(
         "resume: nothing goes on",
@@ -38,6 +49,7 @@ BUGS = (
         "release_runs",
         "parked IN ('paused', 'quarantined')",
         "0",
+        focus=Focus(retry={"attempts": 4, "backoff": 1000}, mood="bad", verbs=("pause",)),
     ),
     sql(
         "resume: lanes too",
@@ -48,13 +60,21 @@ BUGS = (
         tests=("tests/store/test_lanes.py", "tests/store/test_pause_resume.py"),
         unseen="those let go too soon are parked again by their claim",
     ),
-    sql("edit: old cursor stays", "the old schedule's next run fires, too", "drop_cursor", "AND cursor", "AND 0"),
+    sql(
+        "edit: old cursor stays",
+        "the old schedule's next run fires, too",
+        "drop_cursor",
+        "AND cursor",
+        "AND 0",
+        focus=Focus(verbs=("edit",)),
+    ),
     sql(
         "delete: no row",
         "what waited when its job was deleted leaves no row",
         "cancel_pending",
         "AND state = 'pending'",
         "AND 0",
+        focus=Focus(verbs=("delete",)),
     ),
     sql(
         "delete: runs stay",
@@ -62,6 +82,7 @@ BUGS = (
         "drop_pending",
         "AND state = 'pending'",
         "AND 0",
+        focus=Focus(verbs=("delete",)),
     ),
     sql(
         "resume: range without its end",
@@ -69,6 +90,7 @@ BUGS = (
         "insert_skipped",
         "VALUES (?1, ?2, ?3, ?4, ?5, ?6,",
         "VALUES (?1, ?2, ?3, ?4, ?4, ?6,",
+        focus=Focus(verbs=("pause",)),
     ),
     sql(
         "backfill: what is done again",
@@ -76,6 +98,7 @@ BUGS = (
         "slots_taken",
         "AND kind <> 'manual' AND status = 'done'",
         "AND 0",
+        focus=Focus(verbs=("backfill",)),
     ),
     sql(
         "redrive: twice",
@@ -83,6 +106,7 @@ BUGS = (
         "delete_dead",
         "WHERE run_id IN",
         "WHERE 0 AND run_id IN",
+        focus=Focus(mood="bad", verbs=("redrive",)),
     ),
     sql(
         "redrive: of another job",
@@ -90,6 +114,7 @@ BUGS = (
         "where.dead_job",
         "d.job_id = ?1",
         "?1 = ?1",
+        focus=Focus(mood="bad", verbs=("redrive",)),
     ),
     sql(
         "target: old one kept",
