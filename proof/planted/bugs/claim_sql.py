@@ -31,13 +31,6 @@ BUGS = (
         "",
     ),
     sql(
-        "claim_free: also lanes",
-        "a laned run is taken without a look at its lane",
-        "claim_free",
-        "AND lane IS NULL AND",
-        "AND",
-    ),
-    sql(
         "claim_free: late share ignored",
         "late runs come before those on time",
         "claim_free",
@@ -56,21 +49,13 @@ BUGS = (
         unseen="all targets of the simulation are webhooks",
     ),
     sql(
-        "claim_free: of any level",
-        "a node takes what it does not understand",
-        "claim_free",
-        "AND level <= ?3",
-        "",
-        tests=_STORE,
-        unseen="all nodes of the simulation are of one release",
-    ),
-    sql(
         "claim_free: by a lost node",
         "a node that was declared lost goes on claiming",
         "claim_free",
         "AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND lost_at IS NOT NULL)",
         "",
-        faults=(*_FREEZES, "cut"),
+        tests=("tests/store/test_nodes.py", "tests/store/test_claim.py"),
+        unseen="a lost node hears of it with its next beat, before it claims",
     ),
     sql(
         "claim_free: first claim forgotten",
@@ -79,13 +64,6 @@ BUGS = (
         "first_claimed_at = coalesce(first_claimed_at, (SELECT now FROM n))",
         "first_claimed_at = (SELECT now FROM n)",
         focus=Focus(retry={"attempts": 6, "max_age": 1500}, mood="bad"),
-    ),
-    sql(
-        "claim_cursors: any state",
-        "a cursor that is running is claimed again",
-        "claim_cursors",
-        "state = 'pending' AND lane IS NULL",
-        "lane IS NULL",
     ),
     sql(
         "claim_cursors: before its time",
@@ -102,19 +80,13 @@ BUGS = (
         "token = token + 1,",
     ),
     sql(
-        "claim_cursors: also lanes",
-        "a laned cursor is taken without a look at its lane",
-        "claim_cursors",
-        "AND lane IS NULL AND",
-        "AND",
-    ),
-    sql(
         "claim_cursors: by a lost node",
         "a node that was declared lost goes on claiming",
         "claim_cursors",
         "AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND lost_at IS NOT NULL)",
         "",
-        faults=(*_FREEZES, "cut"),
+        tests=("tests/store/test_nodes.py", "tests/store/test_claim.py", "tests/store/test_claim_recurring.py"),
+        unseen="a lost node hears of it with its next beat, before it claims",
     ),
     sql(
         "pick_lanes: before its time",

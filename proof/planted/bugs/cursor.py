@@ -56,6 +56,8 @@ BUGS = (
         f"{_CURSOR}:_new_times",
         "slots_used=0",
         "slots_used=job.slots_used",
+        tests=("tests/unit/plan/test_cursor.py",),
+        unseen="no edit of the simulation has a count",
     ),
     code(
         "edit: due slots forgotten",
@@ -72,6 +74,8 @@ BUGS = (
         f"{_CURSOR}:_new_times",
         "slot is not None and (slot == claimed or taken.covering(slot))",
         "False",
+        tests=("tests/unit/plan/test_cursor.py",),
+        unseen="no user of the simulation names the very instant that was fired",
     ),
     code(
         "edit: resumes",
@@ -79,7 +83,8 @@ BUGS = (
         f"{_CURSOR}:on_edit",
         'paused = spec.paused or (job.state == "paused" and not job.spec.paused)',
         "paused = False",
-        focus=Focus(paused=True, verbs=("policy", "target", "edit")),
+        tests=("tests/unit/plan/test_cursor.py",),
+        unseen="a job that was made paused was not paused by a verb, which is what is judged",
     ),
     code(
         "edit: an ended job stays ended",
@@ -127,7 +132,8 @@ BUGS = (
         f"{_CURSOR}:on_resume",
         'reason="paused"',
         'reason="late"',
-        focus=Focus(verbs=("pause",)),
+        tests=("tests/unit/plan/test_cursor.py",),
+        unseen="the model does not say which reason a range must have",
     ),
     code(
         "resume: slots of the gap fire",

@@ -133,8 +133,8 @@ BUGS = (
         _ON,
         'return Done(status="skipped", reason="late", tries=run.tries, losses=run.losses)',
         "return on_interrupted(run, now)",
-        faults=("outage", "freeze"),
-        focus=Focus(policy={"expires_in": 1500}),
+        tests=("tests/unit/plan/test_outcome.py",),
+        unseen="it expires again at its next claim",
     ),
     code(
         "lost: counts a try",
@@ -177,7 +177,8 @@ BUGS = (
         _LOST,
         "run.losses + may_have_begun",
         "run.losses",
-        faults=_KILLS,
+        tests=("tests/unit/plan/test_outcome.py",),
+        unseen="three nodes would have to die with one run",
     ),
     Bug(
         name="lost: poison at once",
@@ -200,8 +201,8 @@ BUGS = (
         f"{_OUTCOME}:on_interrupted",
         'if run.spec.policy.delivery == "at_most_once":',
         "if False:",
-        faults=("stop",),
-        focus=Focus(policy={"delivery": "at_most_once"}, mood="slow"),
+        tests=("tests/unit/plan/test_outcome.py",),
+        unseen="calls end within the grace of a stop",
     ),
     code(
         "unknown: tried again",
