@@ -37,6 +37,7 @@ BUGS = (
         "",
         faults=("outage", "flaky", "hang"),
         focus=Focus(policy={"delivery": "at_most_once"}, verbs=("pause", "delete")),
+        blind="the node reads its orders before it sends: both would have to fail",
     ),
     sql(
         "begin: not written",
@@ -163,6 +164,7 @@ BUGS = (
         "end_runs",
         "r.token, r.tries",
         "r.token + 7, r.tries",
+        blind="the model does not say which token a run has that was never sent",
     ),
     sql(
         "end_runs: wrong status",

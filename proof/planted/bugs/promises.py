@@ -51,6 +51,7 @@ BUGS = (
         ),
         faults=("flaky", "hang", "outage"),
         focus=Focus(policy={"delivery": "at_most_once"}, verbs=("pause", "delete")),
+        blind="it takes a lost answer and a delete within the same second",
     ),
     Bug(
         name="promise: an old answer allows the send",

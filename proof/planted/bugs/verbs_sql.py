@@ -17,7 +17,8 @@ BUGS = (
         "order_cancel",
         "SET orders = 'cancel'",
         "SET orders = orders",
-        focus=Focus(mood="slow", verbs=("cancel",)),
+        tests=("tests/store/test_orders.py",),
+        unseen="a cancel that comes too late is no broken promise",
     ),
     sql(
         "recall: instead of cancel",
@@ -26,6 +27,7 @@ BUGS = (
         "AND orders IS NULL",
         "",
         focus=Focus(mood="slow", verbs=("cancel_edit",)),
+        blind="no user cancels a run and edits its job within one look at the orders",
     ),
     sql(
         "pause: by hand too",
