@@ -39,6 +39,7 @@ def filters() -> dict[str, dict[str, str]]:
         "target": {"target": "webhook"},
         "target (few)": {"target": "command"},
         "schedule": {"schedule": "cron"},
+        "owner (none match)": {"owner": "nobody"},
         "next_before": {"next_before": far},
         "next_after": {"next_after": soon},
         "next_before and next_after": {"next_before": far, "next_after": soon},

@@ -13,6 +13,7 @@ import pytest
 
 from onthedot.errors import StoreError, StoreUnavailable
 from onthedot.launcher.patience import prepared_when_there
+from onthedot.model.level import LEVEL
 from onthedot.settings import Settings
 from tests.cluster.nodes import alive, lateness, post, runs_heard
 from tests.cluster.walking import ask
@@ -114,9 +115,10 @@ async def test_two_versions_on_one_database(postgres_url, cluster, receiver):
     # what a newer node would have written: a spec with a word that this one does not know, due now
     await execute(
         postgres_url,
-        f'UPDATE jobs SET level = 2, spec = replace(spec, \'"target":\', \'"hologram":true,"target":\')'
+        f'UPDATE jobs SET level = {LEVEL + 1}, spec = replace(spec, \'"target":\', \'"hologram":true,"target":\')'
         f" WHERE id = {new['id']}",
-        f"UPDATE runs SET level = 2, due_at = due_at - 3600000, ready_at = due_at - 3600000 WHERE job_id = {new['id']}",
+        f"UPDATE runs SET level = {LEVEL + 1}, due_at = due_at - 3600000, ready_at = due_at - 3600000"
+        f" WHERE job_id = {new['id']}",
         f"UPDATE runs SET due_at = due_at - 3600000, ready_at = due_at - 3600000 WHERE job_id = {old['id']}",
     )
     (heard,) = await receiver.wait_for(1, timeout=20)

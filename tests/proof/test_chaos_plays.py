@@ -24,6 +24,7 @@ from proof.chaos.record import read_received
 from proof.chaos.ring import Refused, ring
 from proof.chaos.wire import PYTHON_PATH, Helper
 from tests.services.postgres import PostgresMissing
+from tests.services.waiting import until
 from tests.store.hands import Hands, every
 
 RUN = {"ONTHEDOT_RUN_ID": "7-1700000000000", "ONTHEDOT_JOB_ID": "7", "ONTHEDOT_ATTEMPT": "2"}
@@ -76,12 +77,8 @@ async def test_a_process_is_started_with_few_descriptors(tmp_path: Path) -> None
             environ={"HOME": str(tmp_path)},
             files=64,
         )
-        for _ in range(100):
-            if _open_files(life.pid) == ["64", "64"]:
-                break
-            await asyncio.sleep(0.02)
-        else:
-            pytest.fail(f"its limits are {_open_files(life.pid)}")
+        pid = life.pid
+        await until(lambda: _open_files(pid) == ["64", "64"], "its limits are 64")
     finally:
         if life is not None:
             await life.end()

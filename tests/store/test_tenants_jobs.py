@@ -29,6 +29,7 @@ BY_ID_UNDER_LOCK = {  # within a transaction that locked the job by (tenant, id)
     "recall_runs",
     "cancel_pending",
     "drop_pending",
+    "slots_with_rows",
 }
 FOR_ALL_TENANTS = {  # upkeep, and the question whose key it is
     "prune_jobs",

@@ -62,7 +62,7 @@ class PreviewVerbs(Wired):
         job = await self.store.get_record(tenant, job_id)
         times = timetable_of(job.spec, job.anchor_at)
         run = await self._covering(tenant, job_id, moment)
-        cursor = await self.store.cursor_slot(job_id)
+        cursor = await self.store.cursor_slot(tenant, job_id)
         before, after = times.latest_until(moment - 1), times.next_after(moment)
         return Explanation(
             at=format_instant(moment),

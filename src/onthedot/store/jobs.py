@@ -85,9 +85,9 @@ class Jobs(Topic):
 
         return await self.driver.read(body)
 
-    async def cursor_slot(self, job_id: int) -> int | None:
+    async def cursor_slot(self, tenant: int, job_id: int) -> int | None:
         """The slot that a job fires next, whatever its state."""
-        row = await self.driver.read(lambda tx: tx.row("cursor_slot", job_id))
+        row = await self.driver.read(lambda tx: tx.row("cursor_slot", tenant, job_id))
         return None if row is None else int(row["slot"])
 
     async def timer_left(self, tenant: int, job_id: int) -> int:

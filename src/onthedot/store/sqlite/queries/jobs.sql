@@ -74,7 +74,7 @@ DELETE FROM job_stats WHERE job_id = ?1;
 DELETE FROM dead_letters WHERE job_id = ?1;
 
 -- name: cursor_slot
-SELECT slot FROM runs WHERE job_id = ?1 AND cursor;
+SELECT slot FROM runs WHERE job_id = ?2 AND cursor AND tenant = ?1;
 
 -- name: timer_left
 SELECT (SELECT min(r.due_at) FROM runs r WHERE {of_job r j.id} AND r.kind IN ('scheduled', 'redrive')) - {now} AS left_ms
