@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from proof.checker.events import Received
+from proof.checker.lease import ended_with_its_lease
 from proof.checker.ledger import Entry
 from proof.checker.story import LEASE, SLACK, JobStory, Story, Violation
 from proof.model.rules import rules_of
@@ -71,7 +72,9 @@ def _unknown(story: Story, job: JobStory, entry: Entry) -> Iterator[Violation]:
         return
     owner = story.owners.get((entry.id, entry.token))
     gone = owner is not None and (
-        story.lost(owner.node, owner.at, 2**62) or story.fault_on(owner.node, owner.at, 2**62, "stop")
+        story.lost(owner.node, owner.at, 2**62)
+        or story.fault_on(owner.node, owner.at, 2**62, "stop")
+        or ended_with_its_lease(story, entry.id, entry.token, owner.node, owner.at)
     )
     if not _at_most_once(story, job, entry) or (story.claims and not gone):
         yield Violation(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from proof.checker.events import Received
 from proof.checker.story import LEASE, Story
 
-__all__ = ["lease_ended", "stopped_with_its_lease"]
+__all__ = ["ended_with_its_lease", "lease_ended", "stopped_with_its_lease"]
 
 SILENT = ("cut", "outage", "flaky", "slow", "late", "hang", "freeze", "freeze_at", "suspend")
 """What keeps beats from coming through."""
@@ -27,3 +27,12 @@ def stopped_with_its_lease(story: Story, send: Received, end: int) -> bool:
     """Whether the ledger says that this attempt was stopped, and its lease can have been the reason."""
     stopped = any((r.run, r.token, r.outcome) == (send.run, send.token, "interrupted") for r in story.records)
     return stopped and lease_ended(story, send.node, send.at, end)
+
+
+def ended_with_its_lease(story: Story, run: str, token: int, node: str, claimed: int) -> bool:
+    """Whether an attempt claimed then is recorded as stopped, sent or not, and its node's lease had run out."""
+    return any(
+        (record.run, record.token, record.outcome) == (run, token, "interrupted")
+        and lease_ended(story, node, claimed, record.at)
+        for record in story.records
+    )

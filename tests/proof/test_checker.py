@@ -118,6 +118,17 @@ class TestDeliveries:
         assert tale.kinds() == {"unknown"}
         assert tale.lost("a", 55_000).kinds() == set()
 
+    def test_unknown_may_be_the_end_of_a_lease(self):
+        """What may not overlap is stopped with it; that takes seconds without a beat."""
+
+        def stopped(until: int) -> set[str]:
+            tale = after_ten(delivery="at_most_once").claimed(10_000).sent(10_000)
+            tale.recorded(10_000, at=15_900, outcome="interrupted").entry(10_000, "failed", reason="unknown")
+            return tale.fault("cut", 10_100, until, "a").kinds()
+
+        assert "unknown" not in stopped(15_500)
+        assert "unknown" in stopped(11_500)
+
     def test_unknown_is_for_at_most_once_alone(self):
         tale = after_ten().claimed(10_000).sent(10_000).recorded(10_000).entry(10_000, "failed", reason="unknown")
         assert tale.lost("a", 55_000).kinds() == {"unknown"}
