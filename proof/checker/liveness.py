@@ -62,7 +62,7 @@ def lateness(story: Story, job: JobStory) -> Iterator[tuple[Received, int]]:
     """The first send of each slot that came while nothing was wrong, and how many ms late it was."""
     if job.laned:
         return
-    known = [job.made.until, *(change.until for change in job.changes)]
+    known = [job.made.until, *(change.until for change in job.changes), *story.lives.written(job.id)]
     for send in job.sends:
         row = story.entries.get(send.run) or story.live.get(send.run)
         if row is None or row.kind != "scheduled" or story.sends[send.run][0] is not send:

@@ -10,6 +10,7 @@ import msgspec
 
 from proof.checker.events import Begun, Claimed, History, Received, Recorded, Wrote
 from proof.model.rules import Rules, rules_of
+from proof.oracle.slots import is_one_off
 
 __all__ = ["Lives", "Turn", "Version"]
 
@@ -85,13 +86,24 @@ class Lives:
         elif event.verb in ("pause", "resume") and (event.view or {}).get("state") == "ended":
             if not _may_end(spec["schedule"]):
                 self.mistaken.append(f"job {event.job} is {event.verb}d and told that it has ended")
-            return  # there is nothing to pause any more
+            if event.verb == "pause" or self._ended_while_paused(event, versions[-1]):
+                return  # there is nothing to pause or to resume any more
+            changed = {**spec, "paused": False}  # its last slot passed in the pause: the resume itself ends it
         elif event.verb in ("pause", "resume"):
             changed = {**spec, "paused": event.verb == "pause"}
         else:
             return
         if changed != spec:
             self._add(versions, place, event, changed, versions[-1].number + 1)
+
+    def _ended_while_paused(self, event: Wrote, last: Version) -> bool:
+        """Nothing of a paused job is claimed: it ends when its only firing, begun before, does, when its last slot is
+        cancelled, or by an edit to times that have all passed."""
+        if is_one_off(last.spec["schedule"]):
+            return True
+        since = [one for place, one in self.wrote[event.job] if place >= last.place and one is not event]
+        could = any(one.verb == "cancel" or (one.view or {}).get("state") == "ended" for one in since)
+        return could and (event.view or {}).get("version") == last.number
 
     def _add(self, versions: list[Version], place: int, event: Wrote, spec: dict[str, Any], number: int) -> None:
         versions.append(
@@ -114,6 +126,10 @@ class Lives:
                 break
             found = version
         return found
+
+    def written(self, job: int) -> list[int]:
+        """When its spec was committed anew, by a user who was never told so or by a file, too: true times."""
+        return [version.at for version in self.versions.get(job, ())]
 
     def touched(self, job: int, begin: int, end: int) -> bool:
         """Whether a user's verb on it was committed between these true times."""
