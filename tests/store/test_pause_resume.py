@@ -171,6 +171,8 @@ async def test_a_count_that_ran_out_while_paused_ends_the_job(store: Store, time
     await times.advance(10 * MINUTE)
     resumed = await store.resume_job(1, job.id)
     assert (resumed.state, resumed.next_run) == ("ended", None)
+    assert (resumed.paused, resumed.version) == (False, 3)
+    assert (await store.pause_job(1, job.id)).version == (await store.resume_job(1, job.id)).version == 3
     assert await runs_of(store, job) == []
     (row,) = await history_of(store, job)
     assert (row["slots"], row["until_slot"]) == (3, START + 3 * MINUTE)
