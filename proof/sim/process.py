@@ -133,6 +133,7 @@ class Process:
     def kill(self) -> None:
         """kill -9: not one more line of it runs. (It is kept, so that Python does not clean up after it.)"""
         self.loop.freeze(self.place)
+        self.frozen = False  # whoever froze it will thaw it, and must not wake the dead
         self.graves.append((self.place, self._main))
         self._main, self.node = None, None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from onthedot.clock import FakeClock
+from onthedot.store.sqlite.driver import SqliteDriver
 from proof.sim import command
+from proof.sim.loop import VirtualLoop
 from proof.sim.nemesis import PROFILES
+from proof.sim.process import Process
 from proof.sim.run import play, profile_of
+from proof.sim.world import World
 
 ROOT = Path(__file__).parents[2]
 MINUTES = 1.6
@@ -62,3 +68,23 @@ def test_processes_are_replaced_and_every_seed_is_played(monkeypatch):
     played = list(command._play_all([1, 2, 3, 4, 5], options))
     assert sorted(outcome.seed for outcome in played) == [1, 2, 3, 4, 5]
     assert len({outcome.digest for outcome in played}) == 5
+
+
+def test_who_is_killed_while_frozen_does_not_wake():
+    """The fault that froze it thaws it later; the dead one beat and claimed beside the life that had begun since."""
+    loop = VirtualLoop()
+    world = World(loop, seed=1)
+    process = Process(
+        "n0",
+        loop=loop,
+        driver=SqliteDriver(":memory:", FakeClock(), threads=False),
+        database=world.database,
+        receiver=world.receiver,
+        history=world.history,
+        rng=random.Random(1),
+        wall_ms=0,
+    )
+    process.freeze()
+    process.kill()
+    process.thaw()
+    assert process.place.standing
