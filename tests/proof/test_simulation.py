@@ -87,4 +87,5 @@ def test_who_is_killed_while_frozen_does_not_wake():
     process.freeze()
     process.kill()
     process.thaw()
+    loop.close()
     assert process.place.standing
