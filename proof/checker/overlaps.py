@@ -97,7 +97,7 @@ class _Lane:
         if self.overlap == "allow":
             yield Violation(kind="overlap", text=f"{entry.id} was given up for an overlap, and its job allows that")
             return
-        if not any(one.run != entry.id and one.db_begin <= when <= one.db_end for one in self.held):
+        if not any(one.run != entry.id and one.db_begin <= when <= self._db_end(one) for one in self.held):
             yield Violation(kind="overlap", text=f"{entry.id} was given up for an overlap at {when}, and nothing ran")
         elif self.overlap == "queue" and not self._somebody_waited(entry):
             yield Violation(kind="overlap", text=f"{entry.id} was given up at {when}, and nobody waited before it")
@@ -106,6 +106,10 @@ class _Lane:
                 self.story.excuse("an older slot of the backlog replaced a newer one")
                 return
             yield Violation(kind="overlap", text=f"{entry.id} was replaced at {when}, and no newer one had come")
+
+    def _db_end(self, one: _Held) -> int:
+        """By the database's clock as it went on: one that was set back meanwhile may end it before what came in it."""
+        return one.db_end + sum(-s.by_ms for s in self.story.steps if s.by_ms < 0 and one.begin <= s.at <= one.end)
 
     def _somebody_waited(self, entry: Entry) -> bool:
         for row in self.job.rows:
