@@ -61,6 +61,17 @@ async def test_old_answers_are_forgotten(fake_clock):
     assert time.now_us() == pytest.approx((EPOCH + 8000) * 1000 - 10_000, abs=5)
 
 
+@pytest.mark.parametrize("frozen", [4.0, 7.0, 25.0])
+async def test_an_answer_that_lay_in_a_frozen_process_does_not_displace_what_was_known(fake_clock, frozen):
+    time = seen(fake_clock, (EPOCH, 0.0, 0.001), (EPOCH + 1001, 1.0, 1.0 + frozen))  # stamped right before the freeze
+    await at(fake_clock, 1.0 + frozen)
+    assert time.now_us() == pytest.approx((EPOCH + 1000) * 1000 + frozen * 1e6 - 1000, abs=5)
+    thawed = 1.0 + frozen
+    time.observe(EPOCH + 1000 + int(frozen * 1000) + 5, thawed, thawed + 0.010)  # the first question after it
+    await at(fake_clock, thawed + 0.010)
+    assert time.now_us() == pytest.approx((EPOCH + 1000) * 1000 + frozen * 1e6 + (9000 if frozen < 5 else 5000), abs=5)
+
+
 async def test_a_database_clock_set_back_is_believed_at_once(fake_clock):
     time = seen(fake_clock, (EPOCH, 0.0, 0.001), (EPOCH + 1000 - 200, 1.0, 1.001))
     await at(fake_clock, 1.001)

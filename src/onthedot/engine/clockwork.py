@@ -3,6 +3,10 @@
 Answers of beats, claims and questions for news carry the database's `now`. Monotonic arrival − that stamp is the offset
 plus the way back, so the smallest of the last 5 s errs only by the shortest way back, and only late. Stamps are rounded
 down to whole milliseconds, those of news to microseconds, which errs late as well.
+
+The 5 s end when the newest question was sent, not when its answer was read: a process that was frozen for longer reads
+an answer as old as that first. If it were all we knew, we would be late by the whole freeze until the next one, and
+what ended meanwhile was written as having ended so much before it did (its next try came without any wait).
 """
 
 from __future__ import annotations
@@ -46,7 +50,7 @@ class DatabaseClock:
             self._smallest.pop()
         self._smallest.append((arrival, offset))
         self.known = True
-        while self._smallest[0][0] < arrival - WINDOW_US:
+        while self._smallest[0][0] < floor(sent * 1e6) - WINDOW_US:
             self._smallest.popleft()
 
     def _tell(self, by_us: int) -> None:
