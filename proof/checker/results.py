@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from proof.checker.backlog import backlog_was_full
 from proof.checker.lease import lease_ended
 from proof.checker.ledger import Attempt, Entry, Live
 from proof.checker.lives import Turn
@@ -208,7 +209,8 @@ class _Row:
         later = [turn for token, turn in self.turns.items() if token > attempt.attempt]
         if not later:
             return
-        claim = min(later, key=lambda turn: turn.token).claim
+        following = min(later, key=lambda turn: turn.token)
+        claim = following.claim
         begin = self.turns[attempt.attempt].claim.at
         waited = claim.db - attempt.finished_at
         if not self.story.steady(begin, claim.at):
@@ -216,6 +218,9 @@ class _Row:
         elif attempt.outcome not in ("lost", "interrupted") and waited < must.soonest - 1:
             yield self._broken("backoff", f"was tried again after {waited} ms, no sooner than {must.soonest}")
         elif waited > must.latest + AGAIN and self._nothing_else(begin, claim.at):
+            if backlog_was_full(self.story, following, claim.at - (waited - must.latest)):
+                self.story.excuse("it waited for the backlog's share of the slots")
+                return
             yield self._broken("backoff", f"was tried again after {waited} ms, no later than {must.latest}")
 
     def _nothing_else(self, begin: int, end: int) -> bool:

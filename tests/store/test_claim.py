@@ -312,6 +312,19 @@ class TestFloor:
         floor._looked_at = None  # a second has passed
         assert len((await hands.claim()).runs) == 1
 
+    @pytest.mark.parametrize("late", [0, 1])
+    async def test_a_backlog_that_was_left_behind_is_seen_by_the_next_look(self, hands: Hands, times: Times, late: int):
+        """Because it has had its share, or because what was on time took the room."""
+        old = [await hands.job() for _ in range(2)]
+        await times.advance(119_000)
+        new = await hands.job(at(START + 120_000))
+        await times.advance(1000)
+        offers, limit = ["webhook"], 4 if late == 0 else 1
+        first = await hands.store.claim("a", offers=offers, level=LEVEL, limit=limit, late=late, lookahead_ms=2000)
+        assert [run.job_id for run in first.runs] == [new]
+        again = await hands.store.claim("a", offers=offers, level=LEVEL, limit=4, lookahead_ms=2000)
+        assert sorted(run.job_id for run in again.runs) == old
+
 
 class TestSpecs:
     async def test_a_recurring_job_is_decoded_once(self, hands: Hands):

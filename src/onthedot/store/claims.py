@@ -68,10 +68,11 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Floor:
-    """From where on a claim looks at `ready_at`: 30 s before the oldest run seen.
+    """From where on a claim looks at `ready_at`: 30 s before the oldest run that there was.
 
     It spares the scan the dead entries that a long snapshot keeps at the head of the index. One look a second goes
-    without it, so that nothing below stays unseen.
+    without it, so that nothing below stays unseen. What such a look left behind counts like what it took: a backlog
+    that had no room was else below the floor, and its share of the slots lay idle for most of each second.
     """
 
     TRAIL = 30_000
@@ -172,22 +173,23 @@ class Claims(Settling):
             return Claim(now=seen.now, runs=[], next_ready=seen.next_ready)
         key, there, (soon, _) = tuple(offers), seen, _patience(lookahead_ms, within_ms)
 
-        async def body(tx: Transaction) -> tuple[Claim, ClaimBatch, list[Row]]:
+        async def body(tx: Transaction) -> tuple[Claim, ClaimBatch, list[Row], list[Row]]:
             look = _Look(tx, node, list(offers), level, there.floor, limit if late is None else late)
             cursors, lanes, free = await self._look(look, there, key, limit)
             rows = [*cursors, *lanes, *free]
             now = rows[0]["now"] if rows else there.now
             batch = ClaimBatch(now, lookahead_ms, soon)
             runs = await self._take(tx, node, cursors, lanes, free, batch)
+            left = await look.left_behind() if there.unbounded and (look.more or len(rows) >= limit) else []
             following = now if look.more else batch.soonest
             if not look.more and len(rows) < limit:
                 following = _earlier(following, there.next_ready)
             runs.sort(key=_due)
-            return Claim(now=now, runs=runs, skipped=batch.skipped, next_ready=following), batch, rows
+            return Claim(now=now, runs=runs, skipped=batch.skipped, next_ready=following), batch, rows, left
 
-        claim, batch, rows = await self.driver.at_once(body, repeatable=True)
+        claim, batch, rows, left = await self.driver.at_once(body, repeatable=True)
         if there.unbounded:
-            self._floors[key].end(rows, claim.now)
+            self._floors[key].end([*rows, *left], claim.now)
         if len(rows) >= limit:
             self.claimed_all_it_could()
         batch.announce()
@@ -257,6 +259,11 @@ class _Look:
             late = sum(in_backlog(row["kind"], row["due_at"], row["now"]) for row in rows)
             self._late = max(0, self._late - late)  # retries of old runs are more than it asked for
         return list(rows)
+
+    async def left_behind(self) -> list[Row]:
+        """The oldest of what is ready and was not taken, if there is any."""
+        rows = await self._tx.rows("oldest_ready", self._offers, self._level)
+        return [row for row in rows if row["ready_at"] is not None]
 
 
 def _patience(lookahead_ms: int, within_ms: int | None) -> tuple[int, int]:

@@ -181,6 +181,27 @@ WHERE j.id = x.id;
 UPDATE runs SET state = 'pending', node = NULL, cursor = true, parked = 'quarantined', ready_at = 9223372036854775807
 WHERE id = ANY ($1::text[]);
 
+-- name: oldest_ready
+-- What has waited longest of all that a claim left behind, because the backlog has had its share or the room was full:
+-- NULL if there is nothing. $1 offers, $2 level.
+SELECT min(least(
+        (SELECT ready_at FROM runs
+         WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
+           AND requires = o.requires AND backlog = w.backlog AND ready_at <= n.now AND level <= $2
+         ORDER BY ready_at LIMIT 1),
+        (SELECT ready_at FROM runs
+         WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
+           AND requires = o.requires AND backlog = w.backlog AND ready_at <= n.now AND level <= $2
+         ORDER BY ready_at LIMIT 1),
+        (SELECT ready_at FROM runs
+         WHERE state = 'pending' AND lane IS NOT NULL
+           AND requires = o.requires AND backlog = w.backlog AND ready_at <= n.now AND level <= $2
+         ORDER BY ready_at LIMIT 1)
+    )) AS ready_at
+FROM (SELECT {now} AS now) n
+CROSS JOIN unnest($1::text[]) AS o (requires)
+CROSS JOIN (VALUES (false), (true)) AS w (backlog);
+
 -- name: peek
 -- Before a claim, for each pool: which of the three ranges have something for it, and when to look again if it leaves
 -- nothing behind. $1 offers and $2 whose they are, $3 level, $5 no need to look at ready_at below this. A run that may be

@@ -165,6 +165,27 @@ WHERE jobs.id = x.value ->> 0;
 UPDATE runs SET state = 'pending', node = NULL, cursor = 1, parked = 'quarantined', ready_at = 9223372036854775807
 WHERE id IN (SELECT value FROM json_each(?1));
 
+-- name: oldest_ready
+-- What has waited longest of all that a claim left behind, because the backlog has had its share or the room was full:
+-- NULL if there is nothing. ?1 offers, ?2 level.
+SELECT nullif(min(min(
+        coalesce((SELECT ready_at FROM runs
+         WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring)
+           AND requires = o.value AND backlog = w.backlog AND ready_at <= n.now AND level <= ?2
+         ORDER BY ready_at LIMIT 1), 9223372036854775807),
+        coalesce((SELECT ready_at FROM runs
+         WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring
+           AND requires = o.value AND backlog = w.backlog AND ready_at <= n.now AND level <= ?2
+         ORDER BY ready_at LIMIT 1), 9223372036854775807),
+        coalesce((SELECT ready_at FROM runs
+         WHERE state = 'pending' AND lane IS NOT NULL
+           AND requires = o.value AND backlog = w.backlog AND ready_at <= n.now AND level <= ?2
+         ORDER BY ready_at LIMIT 1), 9223372036854775807)
+    )), 9223372036854775807) AS ready_at
+FROM (SELECT {now} AS now) n
+CROSS JOIN json_each(?1) o
+CROSS JOIN (SELECT 0 AS backlog UNION ALL SELECT 1) w;
+
 -- name: peek
 -- Before a claim, for each pool: which of the three ranges have something for it, and when to look again if it leaves
 -- nothing behind. ?1 offers and whose they are, ?2 level, ?4 no need to look at ready_at below this. A run that may be held ahead is looked for only when it
