@@ -124,6 +124,7 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
         ):
             yield name, ["n9", ["webhook", "command:c"], 1, LIMIT, LIMIT // 2, floor], index, 12 * LIMIT
         yield "peek", [Rows([["webhook", 0], ["command:c", 1]]), 1, 1000, floor, 1000], "runs_free", 300
+    yield "oldest_ready", [["webhook", "command:c"], 1], "runs_free", 20
     middle = START + size // 2
     for low, high, place in (
         (0, LAST, [LAST, ANY_ID]),
@@ -180,7 +181,7 @@ def of_one_job() -> Iterator[tuple[str, list[Any], str | None, int]]:
     ):
         yield name, args, "runs_pkey", 5
     yield "drop_cursor", [55], "runs_one_cursor", 5
-    yield "cursor_slot", [55], "runs_one_cursor", 5
+    yield "cursor_slot", [1, 55], "runs_one_cursor", 5
     yield "move_cursor", [55, 5, 5, None, None], "runs_one_cursor", 5
 
 

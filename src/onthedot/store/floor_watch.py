@@ -63,7 +63,7 @@ class FloorWatch(Topic):
                 rows, after = await self._candidates(tx, after)
                 for row in rows:
                     job = await tx.row("find_job", row["tenant"], row["id"])
-                    cursor = await tx.row("cursor_slot", row["id"])
+                    cursor = await tx.row("cursor_slot", row["tenant"], row["id"])
                     slot = None if cursor is None else cursor["slot"]
                     if job is not None and await find_correction(tx, job_record(job), slot, now) is not None:
                         found.append(row["id"])
