@@ -146,6 +146,10 @@ class StoreUnavailable(StoreError):
     """The database can't be reached right now."""
 
 
+class NoRoom(StoreUnavailable):
+    """This machine has run out of descriptors or memory, and can't even read the rules of a time zone."""
+
+
 class StoreAhead(StoreError):
     """The database was migrated by a newer version of On the Dot."""
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from onthedot.errors import NoRoom
 from onthedot.model.job import JobRecord, JobSpec, JobState
 from onthedot.model.run import SkipReason
 from onthedot.plan.slots import Skipped, newest, remaining, span
@@ -145,6 +146,8 @@ def on_delete(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken = 
         gap = span(free(every, taken), first, now, left)
         reason: SkipReason = "paused" if job.state == "paused" else "deleted"
         return pieces(every, taken, Skipped(first=gap.first, last=gap.last, slots=gap.slots, reason=reason))
+    except NoRoom:  # not the schedule's fault
+        raise
     except Exception:  # quarantined: nobody can say which slots there were
         return []
 
@@ -249,5 +252,7 @@ def _left_behind(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken
         every = timetable_of(job.spec, job.anchor_at)
         gap = span(free(every, taken), cursor_slot, now, remaining(job.spec.schedule.count, job.slots_used))
         return pieces(every, taken, Skipped(first=gap.first, last=gap.last, slots=gap.slots, reason=reason))
+    except NoRoom:  # not the schedule's fault
+        raise
     except Exception:  # quarantined: the old schedule can't be computed, its one known slot can be named
         return [Skipped(first=cursor_slot, last=cursor_slot, slots=1, reason=reason)]

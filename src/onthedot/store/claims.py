@@ -13,7 +13,7 @@ from operator import attrgetter
 
 import msgspec
 
-from onthedot.errors import StoreUnavailable
+from onthedot.errors import NoRoom, StoreUnavailable
 from onthedot.model.job import JobRecord
 from onthedot.model.run import ClaimedRun, run_id
 from onthedot.plan import due_at, in_backlog, on_time_share, shares
@@ -302,6 +302,8 @@ def _follow(row: Row, job: JobRecord, batch: ClaimBatch) -> ClaimedRun | None:
     """A cursor was claimed: its job goes on, and one of the slots that arrived fires, or none."""
     try:
         plan = batch.plan(job, row["slot"])
+    except NoRoom:  # not the schedule's fault
+        raise
     except Exception as error:  # whatever is wrong with one schedule must not stop the others
         batch.quarantine(job, row["id"], error)
         return None

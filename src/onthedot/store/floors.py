@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from onthedot.errors import NoRoom
 from onthedot.model.job import JobRecord
 from onthedot.plan import Back, Cut, Taken, cut_off, on_clock_back, timetable_of
 from onthedot.store.driver import Rows, Transaction
@@ -40,6 +41,8 @@ async def find_correction(tx: Transaction, job: JobRecord, cursor_slot: int | No
         rows = await tx.rows("slots_with_rows", job.id, now, 2**62)
         taken = Taken.of((row["slot"], row["until_slot"]) for row in rows if row["slot"] not in due_again)
         back = on_clock_back(job, cursor_slot, now, taken, sum(cut.given_back for _, _, cut in cuts))
+    except NoRoom:  # not the schedule's fault
+        raise
     except Exception:  # its schedule can't be computed: the claim will meet that and quarantine the job
         return None
     return None if back is None else Correction(cuts=cuts, back=back)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from onthedot.errors import NoRoom
 from onthedot.model.job import JobRecord
 from onthedot.model.run import ClaimedRun, run_id
 from onthedot.plan import Skipped, due_at, expired, on_lane
@@ -115,6 +116,8 @@ class _Moves:
             return row["id"], row["slot"], row["due_at"]
         try:
             plan = self._batch.plan(job, row["slot"])
+        except NoRoom:  # not the schedule's fault
+            raise
         except Exception as error:  # whatever is wrong with one schedule must not stop the others
             self._batch.quarantine(job, row["id"], error)
             return None

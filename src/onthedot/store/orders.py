@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from onthedot.errors import NoRoom
 from onthedot.model.job import JobRecord
 from onthedot.plan import SLACK_MS, laned, ready_at, timetable_of
 from onthedot.store.driver import Driver, Row, Rows, Transaction
@@ -117,6 +118,8 @@ def _ending(row: Row, job: JobRecord | None, soon: int) -> Ending | None:
 def _is_slot(job: JobRecord, slot: int) -> bool:
     try:
         return timetable_of(job.spec, job.anchor_at).is_slot(slot)
+    except NoRoom:  # not the schedule's fault
+        raise
     except Exception:  # quarantined: what was planned before stands
         return True
 

@@ -4,6 +4,7 @@ always it lies before the cursor, and nobody has to look."""
 
 from __future__ import annotations
 
+from onthedot.errors import NoRoom
 from onthedot.model.job import JobRecord
 from onthedot.plan import NOTHING_TAKEN, Taken, free, timetable_of
 from onthedot.store.driver import Transaction
@@ -36,6 +37,8 @@ async def taken_by_next(tx: Transaction, job: JobRecord, slot: int, now: int) ->
             if following is None or following <= reach:
                 return taken
             reach = following + 2 * (following - slot)  # a long row of taken slots takes few looks
+    except NoRoom:  # not the schedule's fault
+        raise
     except Exception:  # the claim will meet it too, and quarantines the job
         return NOTHING_TAKEN
     return await taken_after(tx, job.id, slot)

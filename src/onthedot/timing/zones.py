@@ -13,13 +13,17 @@ themselves.
 from __future__ import annotations
 
 import difflib
+import errno
 import os
 import zoneinfo
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from importlib import import_module, resources
 from typing import NamedTuple
 
+from onthedot.errors import NoRoom
 from onthedot.model.duration import DAY, SECOND
 
 __all__ = [
@@ -36,6 +40,7 @@ __all__ = [
     "zone_data",
 ]
 
+_LACKS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 _PROBE = 3 * DAY
@@ -58,6 +63,22 @@ class Stretch(NamedTuple):
 
 @cache
 def zone(name: str) -> zoneinfo.ZoneInfo:
+    with _room_for(f"the rules of {name}"):
+        return _read(name)
+
+
+@contextmanager
+def _room_for(what: str) -> Iterator[None]:
+    """NoRoom where there is no descriptor left to read it: that says nothing about a schedule that names a zone."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _LACKS:
+            raise NoRoom(f"{what} can't be read now: {error.strerror}") from None
+        raise
+
+
+def _read(name: str) -> zoneinfo.ZoneInfo:
     if _operators():
         return zoneinfo.ZoneInfo(name)
     with resources.files("tzdata.zoneinfo").joinpath(*name.split("/")).open("rb") as file:
@@ -71,9 +92,10 @@ def zone_data() -> str:
 
 @cache
 def _names() -> frozenset[str]:
-    if _operators():
-        return frozenset(zoneinfo.available_timezones() - _NOT_NAMES)
-    return frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split()) - _NOT_NAMES
+    with _room_for("the names of time zones"):
+        if _operators():
+            return frozenset(zoneinfo.available_timezones() - _NOT_NAMES)
+        return frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split()) - _NOT_NAMES
 
 
 def _operators() -> bool:
