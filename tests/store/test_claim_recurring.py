@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from onthedot import plan, telemetry
+from onthedot.errors import Conflict
 from onthedot.model.duration import Duration
 from onthedot.model.instant import NEVER, format_instant
 from onthedot.model.schedule import Schedule
@@ -214,6 +215,15 @@ class TestQuarantine:
         await times.advance(MINUTE)
         assert (await hands.one()).slot == START + 2 * MINUTE
         await hands.check()
+
+    async def test_its_next_run_is_not_cancelled(self, hands: Hands, times: Times):
+        """The slot after it can't be computed; where it could, the job fired on though it was quarantined."""
+        job = await hands.job(every(MINUTE))
+        (row,) = await hands.live(job)
+        await hands.sql(f"UPDATE jobs SET state = 'quarantined', reason = 'broken' WHERE id = {job}")
+        with pytest.raises(Conflict, match=r"quarantined \(broken\): change it first"):
+            await hands.store.cancel_run(1, row["id"])
+        assert await hands.live(job) == [row]
 
     async def test_a_slot_that_is_there_already_is_an_alarm_not_a_stop(self, hands: Hands, times: Times, said):
         """It can't happen. If it does, the other jobs of the batch go on."""

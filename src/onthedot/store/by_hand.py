@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from onthedot.errors import Conflict, Invalid
+from onthedot.errors import Invalid
 from onthedot.model.decoding import encode_json
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobRecord
 from onthedot.model.run import RunView, run_id
 from onthedot.plan import timetable_of
-from onthedot.store.changing import Locked, lock, refuse_other_version
+from onthedot.store.changing import Locked, lock, refuse_other_version, refuse_quarantined
 from onthedot.store.driver import Rows, Transaction
 from onthedot.store.idempotency import Idempotency, once
 from onthedot.store.numbers import take_run_numbers
@@ -102,8 +102,7 @@ async def _locked(tx: Transaction, tenant: int, job_id: int, if_match: int | Non
     if job is None:
         raise no_job(job_id)
     refuse_other_version(job, if_match)
-    if job.record.state == "quarantined":
-        raise Conflict(f"job {job_id} is quarantined ({job.record.reason}): change it first")
+    refuse_quarantined(job)
     return job
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from onthedot.errors import Conflict, VersionMismatch
 from onthedot.model.run import RunView, run_id
 from onthedot.plan import on_cancel
-from onthedot.store.changing import Locked, lock, refuse_other_version
+from onthedot.store.changing import Locked, lock, refuse_other_version, refuse_quarantined
 from onthedot.store.driver import Driver, Row, Rows, Transaction
 from onthedot.store.driving import drive_again
 from onthedot.store.endings import Ending, end_runs
@@ -45,6 +45,8 @@ class RunVerbs(Topic):
                 await tx.execute("order_cancel", run_id)
             else:
                 now = await tx.now() if job is None else job.now
+                if row["cursor"] and job is not None:
+                    refuse_quarantined(job)
                 await end_runs(tx, [Ending(id=run_id, status="cancelled", reason="cancelled")], now)
                 if row["cursor"] and job is not None:
                     await _go_on(tx, job, row["slot"])

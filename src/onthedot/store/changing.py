@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from onthedot.errors import VersionMismatch
+from onthedot.errors import Conflict, VersionMismatch
 from onthedot.model.job import JobRecord, JobSpec
 from onthedot.model.level import level_of
 from onthedot.model.run import run_id
@@ -70,6 +70,12 @@ async def _with_taken(tx: Transaction, job: Locked) -> Locked:
     if not job.record.spec.schedule.one_off and not may_be_taken(job.record, after):
         return job
     return msgspec.structs.replace(job, taken=await taken_after(tx, job.record.id, after))
+
+
+def refuse_quarantined(job: Locked) -> None:
+    """Its schedule can't be computed: nothing is made of it, and nothing follows a slot of it, before it is changed."""
+    if job.record.state == "quarantined":
+        raise Conflict(f"job {job.record.id} is quarantined ({job.record.reason}): change it first")
 
 
 def refuse_other_version(job: Locked, if_match: int | None) -> None:
