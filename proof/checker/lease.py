@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from proof.checker.events import Received
+from proof.checker.events import Received, Recorded
 from proof.checker.story import LEASE, Story
 
 __all__ = ["ended_with_its_lease", "lease_ended", "stopped_with_its_lease"]
 
-SILENT = ("cut", "outage", "flaky", "slow", "late", "hang", "freeze", "freeze_at", "suspend")
-"""What keeps beats from coming through."""
+SILENT = (
+    *("cut", "outage", "flaky", "slow", "late", "hang", "freeze", "freeze_at", "suspend"),
+    *("silence", "delay", "refuse", "short_outage", "db_restart", "disk_full", "failover"),
+)
+"""What keeps beats from coming through: in the simulation, and beside it in chaos."""
 NO_BEAT = LEASE - 1000 - 1000 - 1500
 """ms of it at least: the lease ends a second before its time, the last good beat may have been sent a second before the
 trouble, and one that hangs is given up after 1.5 s."""
@@ -25,14 +28,20 @@ def lease_ended(story: Story, node: str | None, begin: int, end: int) -> bool:
 
 def stopped_with_its_lease(story: Story, send: Received, end: int) -> bool:
     """Whether the ledger says that this attempt was stopped, and its lease can have been the reason."""
-    stopped = any((r.run, r.token, r.outcome) == (send.run, send.token, "interrupted") for r in story.records)
+    stopped = any((r.run, r.token) == (send.run, send.token) and _may_be_stopped(r) for r in story.records)
     return stopped and lease_ended(story, send.node, send.at, end)
+
+
+def _may_be_stopped(record: Recorded) -> bool:
+    """Of chaos it is not known how an attempt ended, only that somebody recorded it."""
+    return record.outcome in ("interrupted", None)
 
 
 def ended_with_its_lease(story: Story, run: str, token: int, node: str, claimed: int) -> bool:
     """Whether an attempt claimed then is recorded as stopped, sent or not, and its node's lease had run out."""
     return any(
-        (record.run, record.token, record.outcome) == (run, token, "interrupted")
+        (record.run, record.token) == (run, token)
+        and _may_be_stopped(record)
         and lease_ended(story, node, claimed, record.at)
         for record in story.records
     )
