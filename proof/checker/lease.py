@@ -29,7 +29,7 @@ def lease_ended(story: Story, node: str | None, begin: int, end: int) -> bool:
 def stopped_with_its_lease(story: Story, send: Received, end: int) -> bool:
     """Whether the ledger says that this attempt was stopped, and its lease can have been the reason."""
     stopped = any((r.run, r.token) == (send.run, send.token) and _may_be_stopped(r) for r in story.records)
-    return stopped and lease_ended(story, send.node, send.at, end)
+    return stopped and _laned(story, send.run) and lease_ended(story, send.node, send.at, end) and _counted(story)
 
 
 def _may_be_stopped(record: Recorded) -> bool:
@@ -39,9 +39,23 @@ def _may_be_stopped(record: Recorded) -> bool:
 
 def ended_with_its_lease(story: Story, run: str, token: int, node: str, claimed: int) -> bool:
     """Whether an attempt claimed then is recorded as stopped, sent or not, and its node's lease had run out."""
-    return any(
+    return _laned(story, run) and any(
         (record.run, record.token) == (run, token)
         and _may_be_stopped(record)
         and lease_ended(story, node, claimed, record.at)
+        and _counted(story)
         for record in story.records
     )
+
+
+def _laned(story: Story, run: str) -> bool:
+    """Only what may not overlap is stopped with the lease; the policy may have been another one before an edit."""
+    job = story.jobs.get(int(run.partition("-")[0]))
+    if job is None:
+        return False
+    specs = [job.made.spec, *(version.spec for version in story.lives.versions.get(job.id, ()))]
+    return any(spec.get("policy", {}).get("overlap", "allow") != "allow" for spec in specs)
+
+
+def _counted(story: Story) -> bool:
+    return story.excuse("what may not overlap was stopped with the lease of its node")

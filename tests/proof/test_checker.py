@@ -121,13 +121,14 @@ class TestDeliveries:
     def test_unknown_may_be_the_end_of_a_lease(self):
         """What may not overlap is stopped with it; that takes seconds without a beat."""
 
-        def stopped(until: int) -> set[str]:
-            tale = after_ten(delivery="at_most_once").claimed(10_000).sent(10_000)
+        def stopped(until: int, overlap: str = "skip") -> set[str]:
+            tale = after_ten(delivery="at_most_once", overlap=overlap).claimed(10_000).sent(10_000)
             tale.recorded(10_000, at=15_900, outcome="interrupted").entry(10_000, "failed", reason="unknown")
             return tale.fault("cut", 10_100, until, "a").kinds()
 
         assert "unknown" not in stopped(15_500)
         assert "unknown" in stopped(11_500)
+        assert "unknown" in stopped(15_500, "allow"), "nobody stops what may overlap"
 
     def test_unknown_is_for_at_most_once_alone(self):
         tale = after_ten().claimed(10_000).sent(10_000).recorded(10_000).entry(10_000, "failed", reason="unknown")
@@ -168,9 +169,11 @@ class TestRepeats:
 
     def test_after_its_lease_ended(self):
         """It was stopped, not to run twice at once; that takes seconds without a beat."""
-        cut = self.twice(after_ten()).recorded(10_000, at=15_900, outcome="interrupted")
+        cut = self.twice(after_ten(overlap="skip")).recorded(10_000, at=15_900, outcome="interrupted")
         assert "repeated" not in cut.fault("cut", 10_100, 15_500, "a").kinds()
-        briefly = self.twice(after_ten()).recorded(10_000, at=15_900, outcome="interrupted")
+        allowed = self.twice(after_ten()).recorded(10_000, at=15_900, outcome="interrupted")
+        assert "repeated" in allowed.fault("cut", 10_100, 15_500, "a").kinds()
+        briefly = self.twice(after_ten(overlap="skip")).recorded(10_000, at=15_900, outcome="interrupted")
         assert "repeated" in briefly.fault("cut", 10_100, 11_500, "a").kinds()
         assert "repeated" in self.twice(after_ten()).fault("cut", 10_100, 15_500, "a").kinds()
 
