@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from onthedot.engine.backoff import Backoff
+from onthedot.engine.membership.backoff import Backoff
 from onthedot.launcher.patience import SAID_EVERY
 from onthedot.launcher.supervisor import GIVE_UP
 from onthedot.settings.values import PARSERS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onthedot.engine.agenda import Agenda
+from onthedot.engine.claiming.due_heap import Agenda
 from tests.engine.making import claimed
 
 

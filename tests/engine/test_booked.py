@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from onthedot.clock import FakeClock
+from onthedot.engine.claiming.scheduler import BOOK_BY_MS, BOOK_FROM_MS
 from onthedot.engine.messages import TICK, Orders, Return
-from onthedot.engine.scheduler import BOOK_BY_MS, BOOK_FROM_MS
 from onthedot.model.duration import Duration
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget

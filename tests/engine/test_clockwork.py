@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from onthedot import telemetry
 from onthedot.clock import FakeClock
-from onthedot.engine.clockwork import DatabaseClock
+from onthedot.engine.membership.db_clock import DatabaseClock
 
 EPOCH = 1_700_000_000_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 
-from onthedot.engine.deadlines import Deadlines
+from onthedot.engine.running.deadlines import Deadlines
 
 
 async def test_expires_in_order_and_not_before(fake_clock):

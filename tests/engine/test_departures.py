@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from onthedot.engine.departures import AT_ONCE, Departures
-from onthedot.engine.monitor import Monitor
+from onthedot.engine.claiming.start_queue import AT_ONCE, Departures
+from onthedot.engine.running.monitor import Monitor
 from tests.engine.making import FakeSender, claimed
 from tests.engine.test_monitor import Bench
 

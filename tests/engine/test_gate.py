@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from onthedot.clock import FakeClock
-from onthedot.engine.backoff import Backoff
-from onthedot.engine.gate import FRESH, Gate
-from onthedot.engine.health import Health
+from onthedot.engine.membership.backoff import Backoff
+from onthedot.engine.membership.health import Health
 from onthedot.engine.messages import Return
-from onthedot.engine.monitor import Monitor
+from onthedot.engine.running.begin_gate import FRESH, Gate
+from onthedot.engine.running.monitor import Monitor
 from tests.engine.making import claimed
 from tests.engine.scripted import AWAY, ScriptedStore
 from tests.engine.test_monitor import Bench as MonitorBench

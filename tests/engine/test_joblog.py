@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from onthedot.engine.joblog import TAIL, RunLog, log_path
-from onthedot.engine.logfiles import MOST_WAITING, LogFiles, remove_older
+from onthedot.engine.running.run_log import TAIL, RunLog, log_path
+from onthedot.engine.running.run_log_files import MOST_WAITING, LogFiles, remove_older
 from onthedot.telemetry import Event, subscribe
 from tests.engine.making import FAILED, FUNCTION, OK, claimed
 

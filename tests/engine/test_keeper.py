@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from onthedot.clock import FakeClock
-from onthedot.engine.backoff import Backoff
-from onthedot.engine.clockwork import DatabaseClock
-from onthedot.engine.duties import FLOORS_EVERY, UPKEEP_EVERY, Duties
-from onthedot.engine.health import Health
-from onthedot.engine.heart import Heart
-from onthedot.engine.holdings import Holdings
-from onthedot.engine.keeper import NEWS, NewsReader, Watchman
-from onthedot.engine.lease import Lease
-from onthedot.engine.logfiles import LogFiles
 from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.membership.backoff import Backoff
+from onthedot.engine.membership.db_clock import DatabaseClock
+from onthedot.engine.membership.duties import FLOORS_EVERY, UPKEEP_EVERY, Duties
+from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.heartbeat import Heart
+from onthedot.engine.membership.keeper import NEWS, NewsReader, Watchman
+from onthedot.engine.membership.lease import Lease
+from onthedot.engine.membership.peer_beats import Watch
 from onthedot.engine.messages import Orders, SchedulerMessage
-from onthedot.engine.watch import Watch
+from onthedot.engine.recording.owned_runs import Holdings
+from onthedot.engine.running.run_log_files import LogFiles
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeLoad
 from onthedot.store import Beat, News, Order

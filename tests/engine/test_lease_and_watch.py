@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from onthedot.engine.lease import Lease, fresh_for
-from onthedot.engine.watch import Watch
+from onthedot.engine.membership.lease import Lease, fresh_for
+from onthedot.engine.membership.peer_beats import Watch
 
 
 async def test_nothing_starts_before_the_first_beat(fake_clock):

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from onthedot.clock import FakeClock
-from onthedot.engine.health import Health
-from onthedot.engine.joblog import RunLog
-from onthedot.engine.live_logs import EVERY, PORTION, LiveLogs
+from onthedot.engine.membership.health import Health
+from onthedot.engine.running.live_logs import EVERY, PORTION, LiveLogs
+from onthedot.engine.running.run_log import RunLog
 from onthedot.errors import StoreUnavailable
 from onthedot.store import LiveLog
 from tests.engine.making import claimed

@@ -9,18 +9,18 @@ from collections.abc import Callable
 import pytest
 
 from onthedot.clock import FakeClock
-from onthedot.engine.clockwork import DatabaseClock
-from onthedot.engine.deadlines import Deadlines
-from onthedot.engine.health import Health
-from onthedot.engine.holdings import Holdings
-from onthedot.engine.lease import Lease
-from onthedot.engine.live_logs import LiveLogs
+from onthedot.engine.claiming.capacity import Slots
 from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.membership.db_clock import DatabaseClock
+from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.lateness import Lateness
+from onthedot.engine.membership.lease import Lease
 from onthedot.engine.messages import Return
-from onthedot.engine.monitor import Monitor
-from onthedot.engine.slots import Slots
-from onthedot.engine.statistics import Lateness
-from onthedot.engine.surroundings import Surroundings
+from onthedot.engine.recording.owned_runs import Holdings
+from onthedot.engine.running.deadlines import Deadlines
+from onthedot.engine.running.live_logs import LiveLogs
+from onthedot.engine.running.monitor import Monitor
+from onthedot.engine.running.run_context import Surroundings
 from onthedot.model.duration import Duration
 from onthedot.model.run import Attempt, ClaimedRun, Outcome
 from onthedot.store import Finished

@@ -8,13 +8,13 @@ import random
 import pytest
 
 from onthedot.clock import FakeClock
-from onthedot.engine.backoff import Backoff
-from onthedot.engine.gathering import INSIDE, OUTSIDE, TOGETHER, Gathering
-from onthedot.engine.health import Health
-from onthedot.engine.holdings import Holdings
 from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.membership.backoff import Backoff
+from onthedot.engine.membership.health import Health
 from onthedot.engine.messages import Return
-from onthedot.engine.recorder import APART, BATCH, MANY, Recorder
+from onthedot.engine.recording.batch_window import INSIDE, OUTSIDE, TOGETHER, Gathering
+from onthedot.engine.recording.owned_runs import Holdings
+from onthedot.engine.recording.recorder import APART, BATCH, MANY, Recorder
 from onthedot.model.run import Outcome
 from onthedot.plan import Dead, Done, Retry, on_outcome
 from onthedot.store import Finished, FinishReport

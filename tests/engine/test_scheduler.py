@@ -8,13 +8,13 @@ import random
 import pytest
 
 from onthedot.clock import FakeClock
-from onthedot.engine.chain import Chain
-from onthedot.engine.health import Health
+from onthedot.engine.claiming.capacity import Slots
+from onthedot.engine.claiming.scheduler import NO_SLOT_MS, RECONCILE
+from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.messages import LOOK, TICK, Claimed, Missed, Orders, Return, Rows
-from onthedot.engine.scheduler import NO_SLOT_MS, RECONCILE
 from onthedot.engine.settings import EngineSettings
-from onthedot.engine.slots import Slots
-from onthedot.engine.statistics import Lateness
+from onthedot.engine.wiring import Chain
 from onthedot.model.duration import Duration
 from onthedot.model.node import NodeLoad
 from onthedot.model.run import Attempt, ClaimedRun

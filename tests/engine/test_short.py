@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from onthedot.clock import FakeClock
+from onthedot.engine.claiming.capacity import RECOVER, Pool
 from onthedot.engine.messages import Return
-from onthedot.engine.slots import RECOVER, Pool
 from onthedot.model.run import Outcome
 from onthedot.targets import Call
 from onthedot.targets.call import Lacking

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onthedot.engine.slots import Pool, Slots, pool_of
+from onthedot.engine.claiming.capacity import Pool, Slots, pool_of
 
 
 def slots(*offers: str, **capacities: int) -> Slots:

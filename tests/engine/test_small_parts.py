@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from onthedot.engine.backoff import Backoff
-from onthedot.engine.health import Health
-from onthedot.engine.holdings import Holdings
+from onthedot.engine.membership.backoff import Backoff
+from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.lateness import Lateness
+from onthedot.engine.recording.owned_runs import Holdings
 from onthedot.engine.settings import EngineSettings
-from onthedot.engine.statistics import Lateness
 from onthedot.errors import StoreUnavailable
 from onthedot.settings import Settings
 from onthedot.telemetry import Event, subscribe

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onthedot.engine.standby import Standby
+from onthedot.engine.claiming.slot_waiters import Standby
 from tests.engine.making import claimed
 
 

@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from onthedot.clock import FakeClock
-from onthedot.engine.agenda import Agenda
-from onthedot.engine.clockwork import DatabaseClock
-from onthedot.engine.lease import Lease
+from onthedot.engine.claiming.due_heap import Agenda
+from onthedot.engine.claiming.timer import MIN_GAP, Timer
 from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.membership.db_clock import DatabaseClock
+from onthedot.engine.membership.lease import Lease
 from onthedot.engine.messages import LOOK, TICK, SchedulerMessage
-from onthedot.engine.timer import MIN_GAP, Timer
 from onthedot.model.run import ClaimedRun
 from tests.engine.making import claimed
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from onthedot.engine.lease import Lease
+from onthedot.engine.membership.lease import Lease
 from onthedot.plan import outcome
 from onthedot.plan.shares import on_time_share
 from onthedot.store.queries import Queries
@@ -96,7 +96,7 @@ def test_a_statement_is_another_while_the_bug_is_in():
     "edit",
     [
         Swap("onthedot.plan.outcome:NOTHING_LIKE_IT", 1),
-        Swap("onthedot.engine.lease:NoLease.may_start", 1),
+        Swap("onthedot.engine.membership.lease:NoLease.may_start", 1),
         Code("onthedot.plan.outcome:POISON", "3", "4"),
         Code("onthedot.plan.outcome:on_lost", "it says nothing like this", ""),
         Code("onthedot.plan.outcome:on_lost", "run.tries", "0"),

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from onthedot.engine.clockwork import DatabaseClock
-from onthedot.engine.holdings import Holdings
-from onthedot.engine.incarnation import Incarnation
-from onthedot.engine.lease import Lease
-from onthedot.engine.watch import Watch
+from onthedot.engine.lifetime import Incarnation
+from onthedot.engine.membership.db_clock import DatabaseClock
+from onthedot.engine.membership.lease import Lease
+from onthedot.engine.membership.peer_beats import Watch
+from onthedot.engine.recording.owned_runs import Holdings
 from onthedot.model.run import Outcome
 from onthedot.store import NewJob, Store, orders
 from onthedot.store.claim_batch import ClaimBatch
@@ -119,7 +119,7 @@ BUGS = (
         name="node clock used for due",
         what="a node fires by its own wall clock",
         shows=("early",),
-        edits=(Swap("onthedot.engine.clockwork:DatabaseClock.at_us", _at_us_by_wall),),
+        edits=(Swap("onthedot.engine.membership.db_clock:DatabaseClock.at_us", _at_us_by_wall),),
     ),
     Bug(
         name="lease by wall clock",
@@ -127,8 +127,8 @@ BUGS = (
         faults=("suspend",),
         shows=("zombie", "repeated"),
         edits=(
-            Swap("onthedot.engine.lease:Lease.renew", _renew_by_wall),
-            Swap("onthedot.engine.lease:Lease.may_start", _may_start_by_wall),
+            Swap("onthedot.engine.membership.lease:Lease.renew", _renew_by_wall),
+            Swap("onthedot.engine.membership.lease:Lease.may_start", _may_start_by_wall),
         ),
     ),
     Bug(
@@ -136,21 +136,21 @@ BUGS = (
         what="a node that was frozen or cut off goes on as if nothing had been",
         faults=("freeze", "cut"),
         shows=("zombie", "repeated", "at_most_once"),
-        edits=(Swap("onthedot.engine.lease:Lease.may_start", lambda self, now=None: True),),
+        edits=(Swap("onthedot.engine.membership.lease:Lease.may_start", lambda self, now=None: True),),
     ),
     Bug(
         name="robbery after an outage",
         what="a watcher counts the time in which the database was away as silence of the others",
         faults=("outage",),
         shows=("robbed",),
-        edits=(Swap("onthedot.engine.watch:Watch._check_gap", _no_gap),),
+        edits=(Swap("onthedot.engine.membership.peer_beats:Watch._check_gap", _no_gap),),
     ),
     Bug(
         name="record before send",
         what="a run is recorded as done while it is still on its way",
         faults=("kill_at",),
         shows=("unsent",),
-        edits=(Swap("onthedot.engine.monitor:perform", _record_before_send),),
+        edits=(Swap("onthedot.engine.running.monitor:perform", _record_before_send),),
     ),
     Bug(
         name="blind retry of an insert",
@@ -209,7 +209,7 @@ BUGS = (
         name="booked for an instant too early",
         what="a target that keeps time itself is told a time before the run is due",
         shows=("early",),
-        edits=(Swap("onthedot.engine.clockwork:DatabaseClock.monotonic_at", _a_little_early),),
+        edits=(Swap("onthedot.engine.membership.db_clock:DatabaseClock.monotonic_at", _a_little_early),),
     ),
     Bug(
         name="at-most-once not recorded",
@@ -230,14 +230,14 @@ BUGS = (
         what="a node never asks what else carries its name",
         faults=("flaky", "hang"),
         shows=("stuck", "late"),
-        edits=(Swap("onthedot.engine.holdings:Holdings.strays", _no_strays),),
+        edits=(Swap("onthedot.engine.recording.owned_runs:Holdings.strays", _no_strays),),
     ),
     Bug(
         name="stop told once",
         what="a loop that takes its cancellation for trouble of the database is waited for, for ever",
         faults=("stop_cut",),
         shows=("crashed",),
-        edits=(Swap("onthedot.engine.incarnation:Incarnation._end", _end_told_once),),
+        edits=(Swap("onthedot.engine.lifetime:Incarnation._end", _end_told_once),),
     ),
     Bug(
         name="retry that never comes",

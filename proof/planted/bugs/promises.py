@@ -7,7 +7,7 @@ from proof.planted.plant import Bug, Code, Sql, Swap, code
 
 __all__ = ["BUGS"]
 
-_MONITOR = "onthedot.engine.monitor:Monitor"
+_MONITOR = "onthedot.engine.running.monitor:Monitor"
 
 BUGS = (
     code(
@@ -33,7 +33,7 @@ BUGS = (
         edits=(
             Code(f"{_MONITOR}._is_too_late", "self.run.spec.policy.expires_in is not None and (", "False and ("),
             Code(
-                "onthedot.engine.surroundings:Surroundings.too_late",
+                "onthedot.engine.running.run_context:Surroundings.too_late",
                 "if policy.expires_in is None or",
                 "if True or policy.expires_in is None or",
             ),
@@ -56,7 +56,7 @@ BUGS = (
     Bug(
         name="promise: an old answer allows the send",
         what="a node frozen with the answer to begin in its socket sends after a pause was acknowledged",
-        edits=(Swap("onthedot.engine.gate:FRESH", 1e9),),
+        edits=(Swap("onthedot.engine.running.begin_gate:FRESH", 1e9),),
         tests=("tests/engine/test_gate.py", "tests/engine/test_small_parts.py", "tests/engine/test_node_faults.py"),
         unseen="orders are read before anything starts after a freeze: both would have to fail",
     ),
@@ -80,7 +80,7 @@ BUGS = (
     code(
         "promise: the lease ends, runs go on",
         "a run that may not overlap goes on at a node that was cut off, and at the one that took over",
-        "onthedot.engine.lease_end:LeaseEnd.step",
+        "onthedot.engine.membership.lease_end:LeaseEnd.step",
         "self._stop()",
         "pass",
         times=2,

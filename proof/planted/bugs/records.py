@@ -8,7 +8,7 @@ __all__ = ["BUGS"]
 
 _KILLS = ("kill", "kill_at")
 _BATCH = "onthedot.store.finish_batch"
-_AROUND = "onthedot.engine.surroundings:Surroundings"
+_AROUND = "onthedot.engine.running.run_context:Surroundings"
 
 BUGS = (
     code(
@@ -80,21 +80,21 @@ BUGS = (
     code(
         "recorded: duration in seconds",
         "1.5 s are recorded as 2 ms",
-        "onthedot.engine.monitor:Monitor._finished",
+        "onthedot.engine.running.monitor:Monitor._finished",
         "duration = round(self.seconds * 1000)",
         "duration = round(self.seconds)",
     ),
     code(
         "recorded: duration of another",
         "durations count from the slot",
-        "onthedot.engine.monitor:Monitor._finished",
+        "onthedot.engine.running.monitor:Monitor._finished",
         "duration = round(self.seconds * 1000)",
         "duration = finished_at - self.run.slot",
     ),
     code(
         "recorded: ends when it began",
         "finished_at is the start",
-        "onthedot.engine.monitor:Monitor._finished",
+        "onthedot.engine.running.monitor:Monitor._finished",
         "finished_at = around.time.at_us(now) // 1000",
         "finished_at = started or around.time.at_us(now) // 1000",
     ),

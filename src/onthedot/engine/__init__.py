@@ -14,7 +14,7 @@ targets come from outside, so that all of it runs under a fake clock or a virtua
 from __future__ import annotations
 
 from onthedot.engine.node import Node
+from onthedot.engine.running.task import Sender
 from onthedot.engine.settings import EngineSettings
-from onthedot.engine.task import Sender
 
 __all__ = ["EngineSettings", "Node", "Sender"]

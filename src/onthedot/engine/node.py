@@ -13,15 +13,15 @@ from collections.abc import Callable
 from typing import Self
 
 from onthedot.clock import Clock
-from onthedot.engine.backoff import Backoff
-from onthedot.engine.health import Health
-from onthedot.engine.incarnation import Incarnation
-from onthedot.engine.joblog import Offload
+from onthedot.engine.claiming.capacity import Slots
+from onthedot.engine.lifetime import Incarnation
+from onthedot.engine.membership.backoff import Backoff
+from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.lateness import Lateness
+from onthedot.engine.ports import EngineStore
+from onthedot.engine.running.run_log import Offload
+from onthedot.engine.running.task import Sender
 from onthedot.engine.settings import EngineSettings
-from onthedot.engine.slots import Slots
-from onthedot.engine.statistics import Lateness
-from onthedot.engine.storage import EngineStore
-from onthedot.engine.task import Sender
 from onthedot.engine.waiting import at_most
 from onthedot.model.level import LEVEL
 from onthedot.model.node import NodeInfo, NodeLoad

@@ -17,7 +17,7 @@ import msgspec
 import structlog
 
 from onthedot.clock import Clock, SystemClock
-from onthedot.engine.backoff import Backoff
+from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.waiting import at_most
 from onthedot.errors import StoreUnavailable
 from onthedot.jobsfile import JobsFile

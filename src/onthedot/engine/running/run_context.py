@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from onthedot.clock import Clock
-from onthedot.engine.clockwork import DatabaseClock
-from onthedot.engine.deadlines import Deadlines
-from onthedot.engine.holdings import Holdings
-from onthedot.engine.lease import Lease
-from onthedot.engine.live_logs import LiveLogs
-from onthedot.engine.logfiles import LogFiles
+from onthedot.engine.claiming.capacity import Pool
 from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.membership.db_clock import DatabaseClock
+from onthedot.engine.membership.lateness import Lateness
+from onthedot.engine.membership.lease import Lease
 from onthedot.engine.messages import Return
-from onthedot.engine.slots import Pool
-from onthedot.engine.statistics import Lateness
-from onthedot.engine.task import Sender
+from onthedot.engine.recording.owned_runs import Holdings
+from onthedot.engine.running.deadlines import Deadlines
+from onthedot.engine.running.live_logs import LiveLogs
+from onthedot.engine.running.run_log_files import LogFiles
+from onthedot.engine.running.task import Sender
 from onthedot.model.job import JobSpec
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import WebhookTarget

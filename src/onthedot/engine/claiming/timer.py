@@ -7,10 +7,10 @@ import random
 from collections.abc import Callable
 
 from onthedot.clock import Alarm, Clock
-from onthedot.engine.agenda import Agenda
-from onthedot.engine.clockwork import DatabaseClock
-from onthedot.engine.lease import Lease
+from onthedot.engine.claiming.due_heap import Agenda
 from onthedot.engine.mailbox import Mailbox, Signal
+from onthedot.engine.membership.db_clock import DatabaseClock
+from onthedot.engine.membership.lease import Lease
 from onthedot.engine.messages import LOOK, SchedulerMessage
 
 __all__ = ["MIN_GAP", "Timer"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from onthedot.engine.claimer import ClaimStore
-from onthedot.engine.duties import DutyStore
-from onthedot.engine.gate import BeginStore
-from onthedot.engine.heart import BeatStore
-from onthedot.engine.keeper import NewsStore, WatchStore
-from onthedot.engine.live_logs import LiveLogStore
-from onthedot.engine.recorder import RecordStore
+from onthedot.engine.claiming.claimer import ClaimStore
+from onthedot.engine.membership.duties import DutyStore
+from onthedot.engine.membership.heartbeat import BeatStore
+from onthedot.engine.membership.keeper import NewsStore, WatchStore
+from onthedot.engine.recording.recorder import RecordStore
+from onthedot.engine.running.begin_gate import BeginStore
+from onthedot.engine.running.live_logs import LiveLogStore
 from onthedot.model.node import NodeInfo
 
 __all__ = ["EngineStore"]

@@ -9,16 +9,16 @@ from collections.abc import Callable
 from typing import Literal
 
 from onthedot.clock import Clock
-from onthedot.engine.chain import Actor, Chain
-from onthedot.engine.health import Health
-from onthedot.engine.joblog import Offload
-from onthedot.engine.monitor import Monitor
+from onthedot.engine.claiming.capacity import Slots
+from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.lateness import Lateness
+from onthedot.engine.ports import EngineStore
+from onthedot.engine.running.monitor import Monitor
+from onthedot.engine.running.run_log import Offload
+from onthedot.engine.running.task import Sender
 from onthedot.engine.settings import EngineSettings
-from onthedot.engine.slots import Slots
-from onthedot.engine.statistics import Lateness
-from onthedot.engine.storage import EngineStore
-from onthedot.engine.task import Sender
 from onthedot.engine.waiting import at_most, first_of
+from onthedot.engine.wiring import Actor, Chain
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeInfo, NodeLoad
 from onthedot.store import Beat

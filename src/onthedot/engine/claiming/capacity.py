@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from onthedot.engine.backlog import Backlog
+from onthedot.engine.claiming.backlog_share import Backlog
 
 __all__ = ["QUICK", "RECOVER", "Pool", "Slots", "pool_of"]
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from onthedot.engine.logfiles import LogFiles
+from onthedot.engine.running.run_log_files import LogFiles
 from onthedot.model.instant import format_instant
 from onthedot.model.job import KEY_PATTERN
 from onthedot.model.run import ClaimedRun, Outcome

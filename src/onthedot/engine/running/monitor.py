@@ -14,12 +14,12 @@ from typing import Literal
 
 import msgspec
 
-from onthedot.engine.deadlines import Entry
-from onthedot.engine.joblog import RunLog
+from onthedot.engine.claiming.capacity import Pool
 from onthedot.engine.messages import Return
-from onthedot.engine.slots import Pool
-from onthedot.engine.surroundings import Surroundings
-from onthedot.engine.task import call_of, failed, perform
+from onthedot.engine.running.deadlines import Entry
+from onthedot.engine.running.run_context import Surroundings
+from onthedot.engine.running.run_log import RunLog
+from onthedot.engine.running.task import call_of, failed, perform
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import target_type
 from onthedot.plan import stopped_by

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from onthedot.clock import Clock
-from onthedot.engine.clockwork import DatabaseClock
-from onthedot.engine.health import Health
-from onthedot.engine.lease import Lease
-from onthedot.engine.watch import Watch
+from onthedot.engine.membership.db_clock import DatabaseClock
+from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.lease import Lease
+from onthedot.engine.membership.peer_beats import Watch
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeLoad
 from onthedot.store import Beat

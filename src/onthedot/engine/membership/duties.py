@@ -7,10 +7,10 @@ import random
 from typing import Protocol
 
 from onthedot.clock import Clock
-from onthedot.engine.clockwork import DatabaseClock
-from onthedot.engine.health import Health
-from onthedot.engine.joblog import Offload
-from onthedot.engine.logfiles import LogFiles, remove_older
+from onthedot.engine.membership.db_clock import DatabaseClock
+from onthedot.engine.membership.health import Health
+from onthedot.engine.running.run_log import Offload
+from onthedot.engine.running.run_log_files import LogFiles, remove_older
 from onthedot.errors import StoreUnavailable
 from onthedot.model.duration import SECOND
 

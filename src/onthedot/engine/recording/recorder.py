@@ -13,13 +13,13 @@ from typing import Protocol
 import msgspec
 
 from onthedot.clock import Clock
-from onthedot.engine.backoff import Backoff
-from onthedot.engine.gathering import Gathering
-from onthedot.engine.health import Health
-from onthedot.engine.holdings import Holdings
 from onthedot.engine.mailbox import Mailbox, Signal
+from onthedot.engine.membership.backoff import Backoff
+from onthedot.engine.membership.health import Health
 from onthedot.engine.messages import Fence, Return
-from onthedot.engine.reports import report
+from onthedot.engine.recording.batch_window import Gathering
+from onthedot.engine.recording.owned_runs import Holdings
+from onthedot.engine.recording.run_events import report
 from onthedot.errors import StoreUnavailable
 from onthedot.model.run import Outcome
 from onthedot.plan import Retry

@@ -10,35 +10,35 @@ from collections.abc import Callable
 from typing import Protocol
 
 from onthedot.clock import Clock
-from onthedot.engine.agenda import Agenda
-from onthedot.engine.backoff import Backoff
-from onthedot.engine.claimer import Claimer
-from onthedot.engine.clockwork import DatabaseClock
-from onthedot.engine.deadlines import Deadlines
-from onthedot.engine.duties import Duties
-from onthedot.engine.gate import Gate
-from onthedot.engine.gathering import Gathering
-from onthedot.engine.health import Health
-from onthedot.engine.heart import BEAT, Heart
-from onthedot.engine.holdings import Holdings
-from onthedot.engine.joblog import Offload
-from onthedot.engine.keeper import NewsReader, Watchman
-from onthedot.engine.lease import Lease, fresh_for
-from onthedot.engine.lease_end import LeaseEnd
-from onthedot.engine.live_logs import LiveLogs
-from onthedot.engine.logfiles import LogFiles
+from onthedot.engine.claiming.capacity import Slots
+from onthedot.engine.claiming.claimer import Claimer
+from onthedot.engine.claiming.due_heap import Agenda
+from onthedot.engine.claiming.scheduler import Scheduler
+from onthedot.engine.claiming.timer import Timer
 from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.membership.backoff import Backoff
+from onthedot.engine.membership.db_clock import DatabaseClock
+from onthedot.engine.membership.duties import Duties
+from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.heartbeat import BEAT, Heart
+from onthedot.engine.membership.keeper import NewsReader, Watchman
+from onthedot.engine.membership.lateness import Lateness
+from onthedot.engine.membership.lease import Lease, fresh_for
+from onthedot.engine.membership.lease_end import LeaseEnd
+from onthedot.engine.membership.peer_beats import Watch
 from onthedot.engine.messages import TICK, Return, SchedulerMessage
-from onthedot.engine.recorder import Recorder
-from onthedot.engine.scheduler import Scheduler
+from onthedot.engine.ports import EngineStore
+from onthedot.engine.recording.batch_window import Gathering
+from onthedot.engine.recording.owned_runs import Holdings
+from onthedot.engine.recording.recorder import Recorder
+from onthedot.engine.running.begin_gate import Gate
+from onthedot.engine.running.deadlines import Deadlines
+from onthedot.engine.running.live_logs import LiveLogs
+from onthedot.engine.running.run_context import Surroundings
+from onthedot.engine.running.run_log import Offload
+from onthedot.engine.running.run_log_files import LogFiles
+from onthedot.engine.running.task import Sender
 from onthedot.engine.settings import EngineSettings
-from onthedot.engine.slots import Slots
-from onthedot.engine.statistics import Lateness
-from onthedot.engine.storage import EngineStore
-from onthedot.engine.surroundings import Surroundings
-from onthedot.engine.task import Sender
-from onthedot.engine.timer import Timer
-from onthedot.engine.watch import Watch
 from onthedot.model.node import NodeLoad
 from onthedot.store import Beat, Finished
 

@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from onthedot.engine.monitor import Monitor
+from onthedot.engine.running.monitor import Monitor
 
 __all__ = ["AT_ONCE", "Departures"]
 

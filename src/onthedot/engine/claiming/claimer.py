@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from onthedot.clock import Clock
-from onthedot.engine.clockwork import DatabaseClock
-from onthedot.engine.holdings import Holdings
+from onthedot.engine.claiming.capacity import Pool
+from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.messages import Claimed, Fence, Missed, Rows
-from onthedot.engine.slots import Pool
+from onthedot.engine.recording.owned_runs import Holdings
 from onthedot.errors import StoreUnavailable
 from onthedot.model.level import LEVEL
 from onthedot.plan import on_time_share

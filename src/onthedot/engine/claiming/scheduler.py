@@ -11,20 +11,20 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from onthedot.clock import Clock
-from onthedot.engine.agenda import Agenda
-from onthedot.engine.appetite import Appetite
-from onthedot.engine.backoff import Backoff
-from onthedot.engine.claimer import Claimer
-from onthedot.engine.departures import AT_ONCE, Departures
-from onthedot.engine.gate import Gate
-from onthedot.engine.health import Health
+from onthedot.engine.claiming.capacity import Pool, Slots
+from onthedot.engine.claiming.claim_policy import Appetite
+from onthedot.engine.claiming.claimer import Claimer
+from onthedot.engine.claiming.due_heap import Agenda
+from onthedot.engine.claiming.slot_waiters import Standby
+from onthedot.engine.claiming.start_queue import AT_ONCE, Departures
+from onthedot.engine.claiming.timer import Timer
 from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.membership.backoff import Backoff
+from onthedot.engine.membership.health import Health
 from onthedot.engine.messages import Claimed, Fence, Look, Missed, Orders, Return, Rows, SchedulerMessage, Tick
-from onthedot.engine.monitor import Monitor
-from onthedot.engine.slots import Pool, Slots
-from onthedot.engine.standby import Standby
-from onthedot.engine.surroundings import Surroundings
-from onthedot.engine.timer import Timer
+from onthedot.engine.running.begin_gate import Gate
+from onthedot.engine.running.monitor import Monitor
+from onthedot.engine.running.run_context import Surroundings
 from onthedot.engine.waiting import at_most
 from onthedot.model.run import ClaimedRun
 from onthedot.model.target import target_type

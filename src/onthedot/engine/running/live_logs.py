@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from onthedot.clock import Clock
-from onthedot.engine.health import Health
-from onthedot.engine.joblog import RunLog
 from onthedot.engine.mailbox import Signal
+from onthedot.engine.membership.health import Health
+from onthedot.engine.running.run_log import RunLog
 from onthedot.errors import StoreUnavailable
 from onthedot.store import LiveLog
 

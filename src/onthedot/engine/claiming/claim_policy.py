@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from onthedot.engine.slots import Pool, Slots
-from onthedot.engine.timer import Timer
+from onthedot.engine.claiming.capacity import Pool, Slots
+from onthedot.engine.claiming.timer import Timer
 from onthedot.store import Claim
 
 __all__ = ["CALM", "HUNGRY", "PORTION", "Appetite"]

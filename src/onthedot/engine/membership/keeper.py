@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 from onthedot.clock import Clock
-from onthedot.engine.backoff import Backoff
-from onthedot.engine.clockwork import DatabaseClock
-from onthedot.engine.health import Health
-from onthedot.engine.holdings import Holdings
 from onthedot.engine.mailbox import Mailbox, Signal
+from onthedot.engine.membership.backoff import Backoff
+from onthedot.engine.membership.db_clock import DatabaseClock
+from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.peer_beats import Watch
 from onthedot.engine.messages import Orders, SchedulerMessage
-from onthedot.engine.watch import Watch
+from onthedot.engine.recording.owned_runs import Holdings
 from onthedot.errors import StoreUnavailable
 from onthedot.store import News
 from onthedot.telemetry import emit

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from onthedot.clock import Clock
-from onthedot.engine.lease import MARGIN, Lease
+from onthedot.engine.membership.lease import MARGIN, Lease
 
 __all__ = ["HASTE", "LeaseEnd"]
 

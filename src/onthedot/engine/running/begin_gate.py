@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from onthedot.clock import Clock
-from onthedot.engine.backoff import Backoff
-from onthedot.engine.health import Health
 from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.membership.backoff import Backoff
+from onthedot.engine.membership.health import Health
 from onthedot.engine.messages import Fence
-from onthedot.engine.monitor import Monitor
+from onthedot.engine.running.monitor import Monitor
 from onthedot.errors import StoreUnavailable
 
 __all__ = ["FRESH", "BeginStore", "Gate"]

@@ -1,0 +1,1 @@
+"""From the store to the instant: when to claim, how much, and what waits for its time."""

@@ -1,0 +1,1 @@
+"""Being one node among others: heartbeat, lease, lost nodes, orders, duties."""

@@ -1,0 +1,1 @@
+"""Writing results: batches, and what this node still owns."""
