@@ -14,7 +14,7 @@ from bench.ours.seeding import analyze, pending_jobs, runs_of
 from bench.ours.sizes import Sizes
 from onthedot.model.target import FunctionTarget, WebhookTarget
 from onthedot.targets import Call, EgressRule, Targets
-from onthedot.targets.webhook import Webhooks
+from onthedot.targets.webhook.kind import Webhooks
 
 __all__ = ["bare_webhooks", "drain", "drain_and_claim", "drain_runs", "drain_webhooks", "drain_workers"]
 

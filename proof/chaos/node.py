@@ -32,7 +32,7 @@ from onthedot.model.run import Outcome
 from onthedot.model.target import WebhookTarget
 from onthedot.store import Claim, Finished, FinishReport, Store
 from onthedot.targets import Targets
-from onthedot.targets.call import Call, HandOver
+from onthedot.targets.contract import Call, HandOver
 
 __all__ = ["LISTENS", "POINTS", "serve"]
 

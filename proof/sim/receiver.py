@@ -17,7 +17,7 @@ import msgspec
 from onthedot.clock import Clock
 from onthedot.model.decoding import to_builtins
 from onthedot.model.run import Outcome
-from onthedot.targets.call import Booking, Call, HandOver, NotBegun, Timekeeper
+from onthedot.targets.contract import Booking, Call, HandOver, NotBegun, Timekeeper
 from proof.checker.events import History, Received
 from proof.sim.clocks import DatabaseTime
 from proof.sim.loop import Place, VirtualLoop

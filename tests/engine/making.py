@@ -13,7 +13,7 @@ from onthedot.model.run import Attempt, ClaimedRun, Outcome
 from onthedot.model.schedule import Schedule
 from onthedot.model.target import CommandTarget, FunctionTarget, Target, WebhookTarget
 from onthedot.targets import Call
-from onthedot.targets.call import HandOver, Timekeeper
+from onthedot.targets.contract import HandOver, Timekeeper
 
 OK = Outcome(kind="ok")
 FAILED = Outcome(kind="error", retryable=True, error="HTTP 500")

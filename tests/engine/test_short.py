@@ -12,7 +12,7 @@ from onthedot.engine.claiming.capacity import RECOVER, Pool
 from onthedot.engine.messages import Return
 from onthedot.model.run import Outcome
 from onthedot.targets import Call
-from onthedot.targets.call import Lacking
+from onthedot.targets.contract import Lacking
 from onthedot.telemetry import Event, subscribe
 from tests.engine.cluster import Cluster
 from tests.engine.making import COMMAND, HOOK, FakeSender, claimed, spec

@@ -8,7 +8,7 @@ import pytest
 
 from onthedot.api import guarded
 from onthedot.store import paging
-from onthedot.targets import url
+from onthedot.targets.webhook.kind import url
 from proof.fuzz.mutate import inputs
 from proof.fuzz.readers import READERS
 from proof.fuzz.run import play, replay

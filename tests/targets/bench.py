@@ -9,7 +9,7 @@ from typing import Any
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
 from onthedot.targets import Call
-from onthedot.targets.function import Functions
+from onthedot.targets.function.kind import Functions
 
 WARM = 60  # calls after which a short function is known to be short
 

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from onthedot.targets.connection import Connection, Unanswered
-from onthedot.targets.reading import Answer
+from onthedot.targets.webhook.http1.connection import Connection, Unanswered
+from onthedot.targets.webhook.http1.response import Answer
 
 Respond = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 CERTIFICATES = Path(__file__).parent / "certificates"

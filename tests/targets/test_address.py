@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from onthedot.targets.address import Zone, bare, literal, zone
+from onthedot.targets.webhook.addresses import Zone, bare, literal, zone
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onthedot.model.duration import DAY
-from onthedot.targets.answer import SNIPPET, judge, retry_after_ms, snippet
+from onthedot.targets.webhook.verdict import SNIPPET, judge, retry_after_ms, snippet
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NOW_MS = int(NOW.timestamp() * 1000)

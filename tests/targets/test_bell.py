@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from onthedot.targets.bell import Bell
+from onthedot.targets.inprocess.loop_wakeup import Bell
 from tests.services.waiting import until
 
 FILES = Path("/proc/self/fd")

@@ -14,8 +14,8 @@ from onthedot.clock import SystemClock
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
 from onthedot.targets import Callables
-from onthedot.targets.call import Booking, Timekeeper
-from onthedot.targets.other_loop import GATHER, GATHER_SECONDS
+from onthedot.targets.contract import Booking, Timekeeper
+from onthedot.targets.inprocess.loop_thread import GATHER, GATHER_SECONDS
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall, WaitsForEver
 from tests.targets.test_timetable import HandClock

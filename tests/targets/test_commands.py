@@ -16,7 +16,7 @@ from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import CommandTarget
 from onthedot.settings import CommandSetting
-from onthedot.targets.command import Commands
+from onthedot.targets.command.kind import Commands
 from tests.services.waiting import until
 from tests.targets.conftest import Log, MakeCall
 from tests.targets.processes import gone

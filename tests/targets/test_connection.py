@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from onthedot.model.run import Outcome
 from onthedot.model.target import WebhookTarget
-from onthedot.targets.call import Call
-from onthedot.targets.connection import Unanswered
-from onthedot.targets.egress import EgressRule
-from onthedot.targets.webhook import Webhooks
+from onthedot.targets.contract import Call
+from onthedot.targets.webhook.egress import EgressRule
+from onthedot.targets.webhook.http1.connection import Unanswered
+from onthedot.targets.webhook.kind import Webhooks
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
 from tests.targets.receivers import answer_of, server, written
@@ -214,7 +214,7 @@ async def test_cancelled_at_any_instant_nothing_stays_open(webhooks: Webhooks, m
 async def test_giving_up_closes_the_connection_wherever_it_strikes(
     webhooks: Webhooks, make_call: MakeCall, monkeypatch: pytest.MonkeyPatch, said: bytes
 ):
-    monkeypatch.setattr("onthedot.targets.connection.BODY_WAIT", 60.0)
+    monkeypatch.setattr("onthedot.targets.webhook.http1.connection.BODY_WAIT", 60.0)
     arrived, closed = asyncio.Event(), asyncio.Event()
 
     async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

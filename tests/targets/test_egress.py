@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onthedot.errors import SettingsError
-from onthedot.targets.address import Zone, zone
-from onthedot.targets.doors import doors_of_store, read_doors
-from onthedot.targets.egress import EgressRule
+from onthedot.targets.webhook.addresses import Zone, zone
+from onthedot.targets.webhook.egress import EgressRule
+from onthedot.targets.webhook.own_ports import doors_of_store, read_doors
 
 CLOSED, LOOPBACK = EgressRule(), EgressRule(allow_private=True)
 addresses = st.ip_addresses()

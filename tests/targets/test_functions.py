@@ -14,8 +14,8 @@ import pytest
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
-from onthedot.targets.function import Functions
-from onthedot.targets.workers import Workers
+from onthedot.targets.function.kind import Functions
+from onthedot.targets.function.pool import Workers
 from tests.services.waiting import until
 from tests.targets.bench import Bench
 from tests.targets.conftest import Log, MakeCall

@@ -16,10 +16,10 @@ import pytest
 from onthedot.echo import EchoServer
 from onthedot.errors import Invalid
 from onthedot.model.target import WebhookTarget
-from onthedot.targets.doors import read_doors
-from onthedot.targets.egress import EgressRule
-from onthedot.targets.gate import EgressRefused, Gate, _close_late
-from onthedot.targets.webhook import Webhooks
+from onthedot.targets.webhook.egress import EgressRule
+from onthedot.targets.webhook.http1.connector import EgressRefused, Gate, _close_late
+from onthedot.targets.webhook.kind import Webhooks
+from onthedot.targets.webhook.own_ports import read_doors
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
 
@@ -244,13 +244,13 @@ async def test_a_failed_look_up_is_asked_again(echo: EchoServer, resolve: Resolv
 async def test_the_memory_of_names_is_bounded_and_ends(
     echo: EchoServer, resolve: Resolve, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("onthedot.targets.gate._REMEMBERED", 3)
+    monkeypatch.setattr("onthedot.targets.webhook.http1.connector._REMEMBERED", 3)
     gate = Gate(EgressRule(allow_private=True))
     for n in range(10):
         resolve(f"{n}.example", ["127.0.0.1"])
         (await gate.connect(f"{n}.example", echo.port, is_address=False)).close()
         assert 1 <= len(gate._names) <= 3
-    monkeypatch.setattr("onthedot.targets.gate.TTL", 0.0)
+    monkeypatch.setattr("onthedot.targets.webhook.http1.connector.TTL", 0.0)
     resolve("short.example", ["127.0.0.1"], ["127.0.0.1"])
     for _ in range(2):
         (await gate.connect("short.example", echo.port, is_address=False)).close()
@@ -344,7 +344,7 @@ async def test_giving_up_while_connecting_leaves_nothing_open(monkeypatch: pytes
         return opened[-1]
 
     with nobody_answers() as port:
-        monkeypatch.setattr("onthedot.targets.gate.socket.socket", remembered)
+        monkeypatch.setattr("onthedot.targets.webhook.http1.connector.socket.socket", remembered)
         gate = Gate(EgressRule(allow_private=True))
         connecting = asyncio.ensure_future(gate.connect("127.0.0.1", port, is_address=True))
         await until(lambda: opened)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from onthedot.targets.other_loop import OtherLoop
+from onthedot.targets.inprocess.loop_thread import OtherLoop
 from tests.services.waiting import until
 
 

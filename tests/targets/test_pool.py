@@ -12,11 +12,11 @@ import pytest
 
 from onthedot.echo import EchoServer
 from onthedot.model.target import WebhookTarget
-from onthedot.targets.connection import Unanswered
-from onthedot.targets.egress import EgressRule
-from onthedot.targets.gate import Gate
-from onthedot.targets.pool import Pool
-from onthedot.targets.webhook import Webhooks
+from onthedot.targets.webhook.egress import EgressRule
+from onthedot.targets.webhook.http1.connection import Unanswered
+from onthedot.targets.webhook.http1.connections import Pool
+from onthedot.targets.webhook.http1.connector import Gate
+from onthedot.targets.webhook.kind import Webhooks
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
 from tests.targets.receivers import answer_of, server, trusting, written
@@ -71,7 +71,7 @@ async def test_each_origin_has_its_own(echo: EchoServer):
 
 
 async def test_what_is_idle_for_too_long_is_closed(echo: EchoServer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("onthedot.targets.pool.IDLE", 0.05)
+    monkeypatch.setattr("onthedot.targets.webhook.http1.connections.IDLE", 0.05)
     async with pooled() as pool:
         for _ in range(3):
             await asked(pool, echo, fresh=True)
@@ -122,7 +122,7 @@ async def test_a_second_less_than_the_receiver_says(echo: EchoServer, hint: str,
 
 
 async def test_of_too_many_idle_ones_the_oldest_goes(echo: EchoServer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("onthedot.targets.pool.KEPT", 2)
+    monkeypatch.setattr("onthedot.targets.webhook.http1.connections.KEPT", 2)
     async with pooled() as pool:
         await asked(pool, echo, fresh=True)
         (oldest,) = pool._idle
@@ -163,7 +163,7 @@ async def test_a_busy_connection_is_cut_when_the_node_stops():
 async def test_nobody_waits_long_for_a_receiver_that_does_not_say_goodbye(
     echo: EchoServer, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("onthedot.targets.pool.FAREWELL", 0.01)
+    monkeypatch.setattr("onthedot.targets.webhook.http1.connections.FAREWELL", 0.01)
     async with asyncio.timeout(5), pooled() as pool:
         await asked(pool, echo)
         (connection,) = pool.open

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onthedot.targets.reading import ANSWER_LIMIT, BODY_LIMIT, HEAD_LIMIT, Answer, NotHttp, Reading
+from onthedot.targets.webhook.http1.response import ANSWER_LIMIT, BODY_LIMIT, HEAD_LIMIT, Answer, NotHttp, Reading
 
 ANSWERS = {
     "length": (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", 200, b"abc", True),

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from onthedot.model.target import WebhookTarget
-from onthedot.targets.call import Call
-from onthedot.targets.request import _lines, body_of, request_of
-from onthedot.targets.route import place_of, split_url
-from onthedot.targets.signature import read_secret, sign, traceparent
+from onthedot.targets.contract import Call
+from onthedot.targets.webhook.destination import place_of, split_url
+from onthedot.targets.webhook.request import _lines, body_of, request_of
+from onthedot.targets.webhook.signature import read_secret, sign, traceparent
 from tests.targets.conftest import SLOT, MakeCall
 
 SECRET = "whsec_" + base64.b64encode(b"a secret of 24 bytes !!!").decode()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from onthedot.targets.route import _PLAIN, place_of, split_url
-from onthedot.targets.url import read_url
+from onthedot.targets.webhook.destination import _PLAIN, place_of, split_url
+from onthedot.targets.webhook.url import read_url
 
 pieces = st.lists(
     st.sampled_from(

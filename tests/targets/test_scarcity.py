@@ -20,10 +20,10 @@ from onthedot.model.run import Outcome
 from onthedot.model.target import CommandTarget, FunctionTarget, WebhookTarget
 from onthedot.settings import CommandSetting
 from onthedot.targets import Callables, EgressRule, NotBegun
-from onthedot.targets.command import Commands
-from onthedot.targets.function import Functions
-from onthedot.targets.scarcity import lack_of, ports_are_gone
-from onthedot.targets.webhook import Webhooks
+from onthedot.targets.command.kind import Commands
+from onthedot.targets.exhaustion import lack_of, ports_are_gone
+from onthedot.targets.function.kind import Functions
+from onthedot.targets.webhook.kind import Webhooks
 from tests.services.ports import free_port
 from tests.targets.conftest import MakeCall
 

@@ -12,8 +12,8 @@ from onthedot.echo import EchoServer
 from onthedot.model.run import Outcome
 from onthedot.model.target import WebhookTarget
 from onthedot.targets import NotBegun, build_targets
-from onthedot.targets.egress import EgressRule
-from onthedot.targets.webhook import Webhooks
+from onthedot.targets.webhook.egress import EgressRule
+from onthedot.targets.webhook.kind import Webhooks
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
 from tests.targets.receivers import server

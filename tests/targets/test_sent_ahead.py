@@ -16,8 +16,8 @@ import pytest
 
 from onthedot.model.run import Outcome
 from onthedot.targets import NotBegun
-from onthedot.targets.pace import Flow
-from onthedot.targets.workers import Workers
+from onthedot.targets.function.estimates import Flow
+from onthedot.targets.function.pool import Workers
 from tests.services.waiting import until
 from tests.targets.bench import Bench
 from tests.targets.conftest import Log
@@ -357,7 +357,7 @@ async def test_a_deep_queue_is_not_given_up_while_it_moves(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Only what stands still is given up: many short calls may wait for longer than one that finds no process."""
-    monkeypatch.setattr("onthedot.targets.workers._TOO_LONG", 60.0)
+    monkeypatch.setattr("onthedot.targets.function.pool._TOO_LONG", 60.0)
     book = tmp_path / "book"
     note = f"{bench.define(NOTE)}:note"
     told: list[float] = []
@@ -370,7 +370,7 @@ async def test_a_deep_queue_is_not_given_up_while_it_moves(
 async def test_what_waits_for_too_long_may_go_elsewhere_although_others_end(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("onthedot.targets.workers._TOO_LONG", 0.05)
+    monkeypatch.setattr("onthedot.targets.function.pool._TOO_LONG", 0.05)
     book = tmp_path / "book"
     note = f"{bench.define(NOTE)}:note"
     await bench.call(note, number=0, path=str(book))

@@ -14,7 +14,7 @@ import uvloop
 from onthedot.model.target import CommandTarget, FunctionTarget, Target
 from onthedot.settings import CommandSetting
 from onthedot.targets import Call, build_targets
-from onthedot.targets.spawning import signal_group, spawn
+from onthedot.targets.process.spawning import signal_group, spawn
 from tests.targets.processes import gone
 
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}

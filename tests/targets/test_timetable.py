@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import inf
 
 from onthedot.clock import SystemClock
-from onthedot.targets.timetable import Timetable
+from onthedot.targets.inprocess.timer_queue import Timetable
 from tests.services.waiting import until_blocking
 
 

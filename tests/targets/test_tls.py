@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from onthedot.model.target import WebhookTarget
-from onthedot.targets.egress import EgressRule
-from onthedot.targets.webhook import Webhooks
+from onthedot.targets.webhook.egress import EgressRule
+from onthedot.targets.webhook.kind import Webhooks
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
 from tests.targets.receivers import certified, server, trusting, written

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from yarl import URL
 
-from onthedot.targets.url import read_url
+from onthedot.targets.webhook.url import read_url
 
 
 @pytest.mark.parametrize(

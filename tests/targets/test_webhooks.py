@@ -14,9 +14,9 @@ from onthedot.echo import Arrival, EchoServer
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import WebhookTarget
-from onthedot.targets.egress import EgressRule
-from onthedot.targets.signature import sign
-from onthedot.targets.webhook import Webhooks
+from onthedot.targets.webhook.egress import EgressRule
+from onthedot.targets.webhook.kind import Webhooks
+from onthedot.targets.webhook.signature import sign
 from tests.services.ports import free_port
 from tests.services.waiting import until
 from tests.targets.conftest import SLOT, MakeCall
@@ -213,7 +213,7 @@ async def test_an_endless_answer_is_cut_off(webhooks: Webhooks, make_call: MakeC
 async def test_the_status_stands_when_the_body_does_not_come(
     webhooks: Webhooks, make_call: MakeCall, monkeypatch: pytest.MonkeyPatch, ending: str
 ):
-    monkeypatch.setattr("onthedot.targets.connection.BODY_WAIT", 0.05)
+    monkeypatch.setattr("onthedot.targets.webhook.http1.connection.BODY_WAIT", 0.05)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 201 Created\r\ncontent-length: 100\r\n\r\nhalf")

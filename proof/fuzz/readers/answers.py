@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from onthedot.targets.answer import SNIPPET
-from onthedot.targets.reading import NotHttp, Reading
+from onthedot.targets.webhook.http1.response import NotHttp, Reading
+from onthedot.targets.webhook.verdict import SNIPPET
 from proof.fuzz.reader import Reader, Wrong
 
 __all__ = ["ANSWERS"]

@@ -7,8 +7,8 @@ import socket
 from ipaddress import ip_address
 
 from onthedot.model.checks import url_problem
-from onthedot.targets.address import literal, zone
-from onthedot.targets.route import place_of, split_url
+from onthedot.targets.webhook.addresses import literal, zone
+from onthedot.targets.webhook.destination import place_of, split_url
 from proof.fuzz.reader import Reader, Wrong
 
 __all__ = ["URLS"]

@@ -91,7 +91,7 @@ BUGS = (
     Bug(
         name="promise: no descriptors is a try",
         what="a node without descriptors uses up the tries of what it can't send",
-        edits=(Swap("onthedot.targets.scarcity:_LACKS", {}),),
+        edits=(Swap("onthedot.targets.exhaustion:_LACKS", {}),),
         tests=("tests/targets/test_scarcity.py", "tests/engine/test_short.py"),
         unseen="the simulated receiver needs no descriptor",
     ),

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from onthedot.descriptors import for_sending, limit
 from onthedot.settings import CommandSetting
-from onthedot.targets.call import Call, Kind, NotBegun
-from onthedot.targets.callables import Callables
-from onthedot.targets.command import Commands
-from onthedot.targets.doors import Door, doors_of_store, read_doors
-from onthedot.targets.egress import EgressRule
-from onthedot.targets.function import Functions
+from onthedot.targets.command.kind import Commands
+from onthedot.targets.contract import Call, Kind, NotBegun
+from onthedot.targets.function.kind import Functions
+from onthedot.targets.inprocess.kind import Callables
 from onthedot.targets.registry import Targets
-from onthedot.targets.webhook import Webhooks
+from onthedot.targets.webhook.egress import EgressRule
+from onthedot.targets.webhook.kind import Webhooks
+from onthedot.targets.webhook.own_ports import Door, doors_of_store, read_doors
 
 __all__ = [
     "Call",

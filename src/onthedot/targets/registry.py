@@ -11,8 +11,8 @@ from onthedot.errors import Invalid
 from onthedot.model.checks import target_problems
 from onthedot.model.run import Outcome
 from onthedot.model.target import Target, target_type
-from onthedot.targets.call import Call, HandOver, Kind, NotBegun, Timekeeper
-from onthedot.targets.doors import Door
+from onthedot.targets.contract import Call, HandOver, Kind, NotBegun, Timekeeper
+from onthedot.targets.webhook.own_ports import Door
 
 __all__ = ["Targets"]
 

@@ -25,7 +25,7 @@ from onthedot.model.target import target_type
 from onthedot.plan import stopped_by
 from onthedot.store import Finished
 from onthedot.targets import Call, NotBegun
-from onthedot.targets.call import Booking, HandOver, Lacking
+from onthedot.targets.contract import Booking, HandOver, Lacking
 from onthedot.telemetry import emit, telemetry
 
 __all__ = ["Cause", "Monitor"]

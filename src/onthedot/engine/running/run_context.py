@@ -24,7 +24,7 @@ from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import WebhookTarget
 from onthedot.plan import expired, on_outcome
 from onthedot.store import Finished
-from onthedot.targets.call import HandOver, Timekeeper
+from onthedot.targets.contract import HandOver, Timekeeper
 
 __all__ = ["Surroundings"]
 

@@ -11,14 +11,14 @@ import asyncio
 from collections.abc import Callable
 
 from onthedot.model.run import Outcome
-from onthedot.targets.answer import judge, snippet
-from onthedot.targets.call import Call, Lacking
-from onthedot.targets.connection import Connection, Unanswered
-from onthedot.targets.gate import EgressRefused
-from onthedot.targets.pool import Pool
-from onthedot.targets.reading import Answer
-from onthedot.targets.route import Place
-from onthedot.targets.scarcity import lack_of
+from onthedot.targets.contract import Call, Lacking
+from onthedot.targets.exhaustion import lack_of
+from onthedot.targets.webhook.destination import Place
+from onthedot.targets.webhook.http1.connection import Connection, Unanswered
+from onthedot.targets.webhook.http1.connections import Pool
+from onthedot.targets.webhook.http1.connector import EgressRefused
+from onthedot.targets.webhook.http1.response import Answer
+from onthedot.targets.webhook.verdict import judge, snippet
 
 __all__ = ["Sending", "failed", "refused"]
 

@@ -22,10 +22,10 @@ from onthedot.clock import Clock
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget, requires
-from onthedot.targets.call import Booking, Call, NotBegun
-from onthedot.targets.other_loop import OtherLoop
+from onthedot.targets.contract import Booking, Call, NotBegun
+from onthedot.targets.inprocess.loop_thread import OtherLoop
+from onthedot.targets.inprocess.thread_pool import Threads
 from onthedot.targets.registry import names
-from onthedot.targets.threads import Threads
 
 __all__ = ["Callables"]
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-from onthedot.targets.reading import Answer, NotHttp, Reading
+from onthedot.targets.webhook.http1.response import Answer, NotHttp, Reading
 
 __all__ = ["Connection", "Unanswered"]
 

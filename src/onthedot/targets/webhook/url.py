@@ -6,7 +6,7 @@ import re
 
 from yarl import URL
 
-from onthedot.targets.address import Address, literal
+from onthedot.targets.webhook.addresses import Address, literal
 
 __all__ = ["is_localhost", "read_url"]
 

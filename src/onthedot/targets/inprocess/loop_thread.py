@@ -19,8 +19,8 @@ from contextvars import Context, copy_context
 from typing import Protocol, Self
 
 from onthedot.clock import Clock, SystemClock
-from onthedot.targets.bell import Bell
-from onthedot.targets.timetable import Timetable
+from onthedot.targets.inprocess.loop_wakeup import Bell
+from onthedot.targets.inprocess.timer_queue import Timetable
 
 __all__ = ["Errand", "OtherLoop"]
 

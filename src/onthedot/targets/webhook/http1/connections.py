@@ -15,10 +15,10 @@ import asyncio
 import contextlib
 import ssl
 
-from onthedot.targets.call import Lacking
-from onthedot.targets.connection import Connection, Origin, Unanswered
-from onthedot.targets.gate import Gate
-from onthedot.targets.scarcity import lack_of
+from onthedot.targets.contract import Lacking
+from onthedot.targets.exhaustion import lack_of
+from onthedot.targets.webhook.http1.connection import Connection, Origin, Unanswered
+from onthedot.targets.webhook.http1.connector import Gate
 
 __all__ = ["Pool"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from onthedot.targets.answers import Answer
+from onthedot.targets.function.protocol import Answer
 
 if TYPE_CHECKING:
-    from onthedot.targets.worker import Worker
+    from onthedot.targets.function.worker import Worker
 
 __all__ = ["Asked", "WorkerDied"]
 

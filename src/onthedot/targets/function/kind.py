@@ -19,12 +19,12 @@ from onthedot.errors import Invalid
 from onthedot.model.instant import format_instant
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
-from onthedot.targets.answers import Answer
-from onthedot.targets.asked import Asked
-from onthedot.targets.call import Call, Lacking, NotBegun
+from onthedot.targets.contract import Call, Lacking, NotBegun
+from onthedot.targets.function.pending_call import Asked
+from onthedot.targets.function.pool import Workers
+from onthedot.targets.function.protocol import Answer
 from onthedot.targets.presence import function_problem
 from onthedot.targets.registry import names
-from onthedot.targets.workers import Workers
 
 __all__ = ["Functions"]
 

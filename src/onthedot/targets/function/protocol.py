@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from onthedot.targets.worker_main import HEAD, NEW_OUTPUT, OK, REPLACE, RESULT, RETRYABLE
+from onthedot.targets.function.worker_process import HEAD, NEW_OUTPUT, OK, REPLACE, RESULT, RETRYABLE
 
 __all__ = ["Answer", "Answers", "Nonsense"]
 

@@ -13,9 +13,9 @@ from functools import lru_cache
 
 import msgspec
 
-from onthedot.targets.address import Address
-from onthedot.targets.connection import Origin
-from onthedot.targets.url import read_url
+from onthedot.targets.webhook.addresses import Address
+from onthedot.targets.webhook.http1.connection import Origin
+from onthedot.targets.webhook.url import read_url
 
 __all__ = ["Place", "place_of", "split_url"]
 

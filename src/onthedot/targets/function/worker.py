@@ -20,11 +20,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
-from onthedot.targets.answers import Answer, Answers, Nonsense
-from onthedot.targets.asked import Asked, WorkerDied
-from onthedot.targets.output import Listener
-from onthedot.targets.spawning import Process, signal_group, spawn
-from onthedot.targets.worker_main import MESSAGE_LIMIT
+from onthedot.targets.function.pending_call import Asked, WorkerDied
+from onthedot.targets.function.protocol import Answer, Answers, Nonsense
+from onthedot.targets.function.worker_process import MESSAGE_LIMIT
+from onthedot.targets.process.output import Listener
+from onthedot.targets.process.spawning import Process, signal_group, spawn
 
 __all__ = ["Worker"]
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import unquote, urlsplit
 
-from onthedot.targets.address import Address, bare
+from onthedot.targets.webhook.addresses import Address, bare
 
 __all__ = ["EVERYWHERE", "Door", "doors_of_store", "is_here", "read_door", "read_doors"]
 

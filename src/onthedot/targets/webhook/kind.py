@@ -25,15 +25,15 @@ from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.secrets import masked_url
 from onthedot.model.target import WebhookTarget
-from onthedot.targets.call import Call, NotBegun
-from onthedot.targets.doors import Door
-from onthedot.targets.egress import EgressRule
-from onthedot.targets.gate import Gate
-from onthedot.targets.pool import Pool
-from onthedot.targets.request import request_of
-from onthedot.targets.route import Place, place_of, split_url
-from onthedot.targets.sending import Sending, failed, refused
-from onthedot.targets.url import ACCEPTED, is_localhost
+from onthedot.targets.contract import Call, NotBegun
+from onthedot.targets.webhook.destination import Place, place_of, split_url
+from onthedot.targets.webhook.egress import EgressRule
+from onthedot.targets.webhook.http1.connections import Pool
+from onthedot.targets.webhook.http1.connector import Gate
+from onthedot.targets.webhook.http1.exchange import Sending, failed, refused
+from onthedot.targets.webhook.own_ports import Door
+from onthedot.targets.webhook.request import request_of
+from onthedot.targets.webhook.url import ACCEPTED, is_localhost
 
 __all__ = ["Webhooks"]
 

@@ -18,9 +18,9 @@ import msgspec
 
 from onthedot.model.instant import format_instant
 from onthedot.model.target import WebhookTarget
-from onthedot.targets.call import Call
-from onthedot.targets.route import Place
-from onthedot.targets.signature import sign, traceparent
+from onthedot.targets.contract import Call
+from onthedot.targets.webhook.destination import Place
+from onthedot.targets.webhook.signature import sign, traceparent
 
 __all__ = ["body_of", "request_of"]
 

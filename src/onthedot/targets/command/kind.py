@@ -20,12 +20,12 @@ from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import CommandTarget
 from onthedot.settings import CommandSetting
-from onthedot.targets.call import Call, Lacking, run_environment
-from onthedot.targets.output import Output
+from onthedot.targets.contract import Call, Lacking, run_environment
+from onthedot.targets.exhaustion import lack_of
 from onthedot.targets.presence import program_problem
+from onthedot.targets.process.output import Output
+from onthedot.targets.process.spawning import Process, signal_group, spawn
 from onthedot.targets.registry import names
-from onthedot.targets.scarcity import lack_of
-from onthedot.targets.spawning import Process, signal_group, spawn
 
 __all__ = ["Commands"]
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import httptools
 import msgspec
 
-from onthedot.targets.answer import SNIPPET
+from onthedot.targets.webhook.verdict import SNIPPET
 
 __all__ = ["ANSWER_LIMIT", "BODY_LIMIT", "HEAD_LIMIT", "Answer", "NotHttp", "Reading"]
 

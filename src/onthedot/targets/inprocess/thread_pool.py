@@ -14,7 +14,7 @@ from collections import deque
 from queue import SimpleQueue
 from typing import Protocol
 
-from onthedot.targets.scarcity import lack_of
+from onthedot.targets.exhaustion import lack_of
 
 __all__ = ["Threads", "Work"]
 

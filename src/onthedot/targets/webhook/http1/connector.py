@@ -15,12 +15,12 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
-from onthedot.targets.call import Lacking
-from onthedot.targets.connection import Unanswered
-from onthedot.targets.egress import EgressRule
-from onthedot.targets.lookups import Lookups, NoAnswer
-from onthedot.targets.scarcity import NO_PORTS, lack_of, ports_are_gone
-from onthedot.targets.url import is_localhost
+from onthedot.targets.contract import Lacking
+from onthedot.targets.exhaustion import NO_PORTS, lack_of, ports_are_gone
+from onthedot.targets.webhook.egress import EgressRule
+from onthedot.targets.webhook.http1.connection import Unanswered
+from onthedot.targets.webhook.lookups import Lookups, NoAnswer
+from onthedot.targets.webhook.url import is_localhost
 
 __all__ = ["EgressRefused", "Gate"]
 

@@ -19,8 +19,8 @@ from ipaddress import ip_address, ip_network
 from typing import Self
 
 from onthedot.errors import SettingsError
-from onthedot.targets.address import Address, Network, Zone, bare, zone
-from onthedot.targets.doors import EVERYWHERE, Door, is_here
+from onthedot.targets.webhook.addresses import Address, Network, Zone, bare, zone
+from onthedot.targets.webhook.own_ports import EVERYWHERE, Door, is_here
 
 __all__ = ["EgressRule"]
 

@@ -14,12 +14,12 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from onthedot.targets.answers import Answer
-from onthedot.targets.asked import Asked, WorkerDied
-from onthedot.targets.call import Lacking, NotBegun
-from onthedot.targets.pace import AHEAD, PATIENCE, SHORT, Flow, Pace
-from onthedot.targets.scarcity import lack_of
-from onthedot.targets.worker import Worker
+from onthedot.targets.contract import Lacking, NotBegun
+from onthedot.targets.exhaustion import lack_of
+from onthedot.targets.function.estimates import AHEAD, PATIENCE, SHORT, Flow, Pace
+from onthedot.targets.function.pending_call import Asked, WorkerDied
+from onthedot.targets.function.protocol import Answer
+from onthedot.targets.function.worker import Worker
 
 __all__ = ["Workers"]
 

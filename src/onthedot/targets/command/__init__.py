@@ -1,0 +1,1 @@
+"""The kind `command`: programs that the operator registered."""

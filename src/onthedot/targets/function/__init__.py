@@ -1,0 +1,1 @@
+"""The kind `function`: registered Python functions in worker processes."""

@@ -1,0 +1,1 @@
+"""The kind `function` of an embedded Scheduler: callables of the program itself."""
