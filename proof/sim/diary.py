@@ -12,7 +12,7 @@ from typing import Any
 from onthedot.model.decoding import to_builtins
 from onthedot.model.job import JobSpec, JobView
 from onthedot.store import NewJob
-from onthedot.store.asking import ASKER
+from onthedot.store.abandoned_requests import ASKER
 from onthedot.store.driver import Driver, Transaction
 from proof.checker.events import Begun, Changed, Claimed, History, Lost, Made, Recorded, Wrote
 from proof.sim.clocks import DatabaseTime

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from onthedot.errors import Abandoned, OnTheDotError, StoreUnavailable
 from onthedot.model.duration import SECOND
-from onthedot.store.asking import ASKER, PATIENCE, too_late
+from onthedot.store.abandoned_requests import ASKER, PATIENCE, too_late
 from proof.sim.loop import Place, VirtualLoop
 
 __all__ = ["Client", "Door", "Front"]

@@ -9,7 +9,7 @@ from onthedot.model.node import NodeInfo
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.plan import on_outcome
 from onthedot.store import Store
-from onthedot.store.finishes import Finished
+from onthedot.store.runs.finish import Finished
 
 __all__ = ["FAILED", "OK", "TinyNode"]
 

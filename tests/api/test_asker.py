@@ -10,7 +10,7 @@ import pytest
 from onthedot.api.asker import Connected, hung_up
 from onthedot.clock import SystemClock
 from onthedot.errors import Abandoned
-from onthedot.store.asking import PATIENCE
+from onthedot.store.abandoned_requests import PATIENCE
 from tests.services.waiting import until
 
 

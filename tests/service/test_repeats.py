@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onthedot.service.repeats import Repeat, canonical, idempotency
-from onthedot.store.idempotency import is_same
+from onthedot.store.jobs.idempotency import is_same
 
 JOB = b'{"key": "a", "schedule": {"every": "1m"}, "target": {"type": "webhook", "url": "https://example.com/"}}'
 

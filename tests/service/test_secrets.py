@@ -13,7 +13,7 @@ from onthedot.model.target import MASK, WebhookTarget
 from onthedot.service import Service
 from onthedot.settings import Settings
 from onthedot.store import JobFilter, open_store
-from onthedot.store.records import decode_spec
+from onthedot.store.jobs.rows import decode_spec
 from tests.service.conftest import TENANT, Agreeable, spec
 
 SECRETS = ("hunter2", "grandma", "AAAAAAAA")

@@ -19,8 +19,8 @@ from onthedot.model.schedule import Schedule
 from onthedot.model.target import WebhookTarget
 from onthedot.plan import Decision, on_outcome
 from onthedot.store import Claim, Finished, FinishReport, NewJob, RunFilter, Store
-from onthedot.store.claims import Seen
 from onthedot.store.driver import Row, Transaction
+from onthedot.store.runs.claim import Seen
 
 OK = Outcome(kind="ok")
 FAILED = Outcome(kind="error", retryable=True, error="boom")

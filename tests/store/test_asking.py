@@ -12,7 +12,7 @@ from onthedot.errors import Abandoned
 from onthedot.model.job import JobView
 from onthedot.model.key import ApiKeySpec
 from onthedot.store import NewJob, Store
-from onthedot.store.asking import ASKER
+from onthedot.store.abandoned_requests import ASKER
 from tests.store.conftest import START
 from tests.store.given import HOURLY, create, fetch, spec
 

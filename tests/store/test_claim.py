@@ -15,8 +15,8 @@ from onthedot.model.node import NodeLoad
 from onthedot.model.schedule import Schedule
 from onthedot.model.target import CommandTarget, FunctionTarget, requires
 from onthedot.store import Claim, Store, Want
-from onthedot.store.claims import Floor, Seen
-from onthedot.store.specs import SpecCache
+from onthedot.store.runs.claim import Floor, Seen
+from onthedot.store.runs.spec_cache import SpecCache
 from tests.store.conftest import START, Times
 from tests.store.hands import Hands, at, every, node_info, spec
 

@@ -12,7 +12,8 @@ from onthedot.errors import Conflict
 from onthedot.model.duration import Duration
 from onthedot.model.instant import NEVER, format_instant
 from onthedot.model.schedule import Schedule
-from onthedot.store import Store, claim_batch, claims
+from onthedot.store import Store
+from onthedot.store.runs import claim, claim_batch
 from tests.store.conftest import START, Times
 from tests.store.hands import FAILED, Hands, every, spec
 
@@ -59,13 +60,13 @@ async def test_others_have_their_turn_while_many_jobs_go_on(hands: Hands, times:
         return plan.on_claim(*given)
 
     monkeypatch.setattr(claim_batch, "on_claim", follow)
-    for _ in range(3 * claims.BREATH):
+    for _ in range(3 * claim.BREATH):
         await hands.job(every(MINUTE))
     await times.advance(MINUTE)
     beside = asyncio.ensure_future(others())
     claim = await hands.claim(limit=1000)
     beside.cancel()
-    assert len(claim.runs) == len(seen) == 3 * claims.BREATH
+    assert len(claim.runs) == len(seen) == 3 * claim.BREATH
     if hands.store.driver.dialect == "postgres":  # SQLite's is planned in the writer's thread
         assert len(set(seen)) == 3
     await hands.check()

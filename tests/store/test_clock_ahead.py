@@ -264,8 +264,8 @@ class TestWhatIsLeftAlone:
         assert (await node.hands.store.get_job(1, job.id)).state == "ended"
 
     async def test_many_jobs_are_looked_at_in_portions(self, node: Fired, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("onthedot.store.floor_watch.LOOKED_AT", 10)
-        monkeypatch.setattr("onthedot.store.floor_watch.AT_ONCE", 3)
+        monkeypatch.setattr("onthedot.store.jobs.floor_watch.LOOKED_AT", 10)
+        monkeypatch.setattr("onthedot.store.jobs.floor_watch.AT_ONCE", 3)
         for _ in range(25):
             await node.hands.create(spec(schedule=EACH_TEN))
         await node.until(BEGIN + 10 * SECOND, 10 * SECOND)

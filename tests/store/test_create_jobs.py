@@ -13,7 +13,7 @@ from onthedot.model.job import JobView
 from onthedot.model.target import MASK, WebhookTarget
 from onthedot.plan import due_at
 from onthedot.store import Idempotency, Store
-from onthedot.store.one_statement import MOST, all_simple
+from onthedot.store.jobs.create_fast import MOST, all_simple
 from tests.store.conftest import START, Times
 from tests.store.given import DAY, HOUR, create, cursor_of, execute, fetch, new, runs_of
 

@@ -68,7 +68,7 @@ async def test_readers_do_not_see_what_is_not_committed(store: Store) -> None:
 
 
 async def test_numbers_are_given_once(store: Store) -> None:
-    from onthedot.store.numbers import take_run_numbers
+    from onthedot.store.jobs.sequences import take_run_numbers
 
     first = await store.driver.write(lambda tx: take_run_numbers(tx, 3))
     second = await store.driver.write(lambda tx: take_run_numbers(tx, 2))

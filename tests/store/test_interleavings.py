@@ -117,7 +117,7 @@ def check_lanes(live: Sequence[Row]) -> None:
 async def scene(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Scene, Stage]]:
     """A transaction stands still here until the other one has done its steps. On a busy machine that was longer than
     the product waits for a silent connection (1.5 s) or the server for a silent client (3 s), and one was hung up."""
-    monkeypatch.setattr("onthedot.store.postgres.lending.PATIENCE", DEADLINE)
+    monkeypatch.setattr("onthedot.store.postgres.connections.PATIENCE", DEADLINE)
     monkeypatch.setitem(SESSION, "idle_in_transaction_session_timeout", str(int(DEADLINE * 1000)))
     address = f"{postgres_url}?timeout={DEADLINE:g}&hints=off"  # a hint would be stepped like the verb that it follows
     watcher = await asyncpg.connect(postgres_url)

@@ -11,7 +11,8 @@ import pytest
 from onthedot.errors import Invalid
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
-from onthedot.store import JobFilter, Store, job_lists
+from onthedot.store import JobFilter, Store
+from onthedot.store.jobs.jobs import lists
 from onthedot.store.paging import seal_cursor
 from tests.store.conftest import START, Times
 from tests.store.given import HOUR, create, execute, fetch, new
@@ -126,7 +127,7 @@ class TestNextRun:
         self, store: Store, times: Times, monkeypatch: pytest.MonkeyPatch, few: int
     ) -> None:
         """The filters mean the next run as it is shown, whichever index finds it."""
-        monkeypatch.setattr(job_lists, "FEW", few)
+        monkeypatch.setattr(lists, "FEW", few)
         jitters = [{}, {"jitter": "20m"}]
         await store.create_jobs(
             [new(schedule={"in": f"{n}m"}, policy=jitters[n % 2], tags=["t"]) for n in range(1, 21)]
@@ -150,7 +151,7 @@ async def test_all_filters_at_once_in_any_set(
     store: Store, times: Times, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     """The statement is put together from parts; every set of them must be a statement, and mean all of them."""
-    monkeypatch.setattr(job_lists, "FEW", few)
+    monkeypatch.setattr(lists, "FEW", few)
     wanted = await create(store, key="good", tags=["t"], schedule={"in": "1m"})
     others = [
         await create(store, key="bad", tags=["t"], schedule={"in": "1m"}),

@@ -10,7 +10,7 @@ from onthedot.errors import Invalid
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
 from onthedot.store import Idempotency, NewJob, Store
-from onthedot.store.idempotency import claim_keys
+from onthedot.store.jobs.idempotency import claim_keys
 from tests.services.waiting import until
 from tests.store.conftest import START
 from tests.store.given import create, fetch, new, spec

@@ -12,7 +12,7 @@ from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeLoad
 from onthedot.store import Store, open_store
 from onthedot.store.driver import Transaction
-from onthedot.store.postgres.lending import PATIENCE
+from onthedot.store.postgres.connections import PATIENCE
 from proof.chaos.proxy import Door
 from tests.services.postgres import PostgresServer
 

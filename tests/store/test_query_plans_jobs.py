@@ -16,11 +16,11 @@ import asyncpg
 import pytest
 
 from onthedot.store import JobFilter
-from onthedot.store.job_lists import _asked, statement_for
+from onthedot.store.jobs.lists import _asked, statement_for
+from onthedot.store.jobs.reads import VIEW
 from onthedot.store.paging import seal_cursor
 from onthedot.store.postgres.driver import NOW, SESSION
 from onthedot.store.queries import Queries
-from onthedot.store.reading import VIEW
 from tests.store.many_jobs import START
 
 pytestmark = pytest.mark.timeout(300)

@@ -7,7 +7,7 @@ import pytest
 
 from onthedot.errors import StoreError
 from onthedot.model.decoding import to_builtins
-from onthedot.store.records import SEARCHED, decode_spec, search_text, spec_columns
+from onthedot.store.jobs.rows import SEARCHED, decode_spec, search_text, spec_columns
 from tests.store.given import spec
 
 

@@ -62,7 +62,7 @@ class TestReading:
 
     async def test_the_active_are_never_among_too_many_to_settle(self, hands: Hands, monkeypatch: pytest.MonkeyPatch):
         """However many have just ended: what is over is not listed as active."""
-        monkeypatch.setattr("onthedot.store.job_lists.settle", _nothing)
+        monkeypatch.setattr("onthedot.store.jobs.lists.settle", _nothing)
         await fired(hands)
         assert await listed(hands, status="active") == []
         assert await listed(hands, status="paused") == []
@@ -112,7 +112,7 @@ class TestSettling:
         await hands.check()
 
     async def test_a_busy_node_settles_little(self, hands: Hands, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr("onthedot.store.settling.AT_ONCE", 2)
+        monkeypatch.setattr("onthedot.store.jobs.close_one_offs.AT_ONCE", 2)
         await hands.create(*(spec(at(START + 1000)) for _ in range(5)))
         for run in (await hands.claim(limit=5)).runs:
             await hands.finish(run)

@@ -9,7 +9,7 @@ import pytest
 from onthedot import telemetry
 from onthedot.model.target import CommandTarget
 from onthedot.store import Store
-from onthedot.store.partitions import partition_name
+from onthedot.store.cluster.partitions import partition_name
 from tests.store.conftest import START, Times
 from tests.store.hands import REFUSED, Hands, every, node_info, spec
 
@@ -175,7 +175,7 @@ class TestWatch:
         assert said == ["job.silent"]
 
     async def test_each_look_goes_on_where_the_last_one_ended(self, hands: Hands, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr("onthedot.store.upkeep.WATCHED", 2)
+        monkeypatch.setattr("onthedot.store.cluster.maintenance.WATCHED", 2)
         jobs = await hands.create(*(spec(every(MINUTE)) for _ in range(5)))
         first, _, third, _, fifth = (job.id for job in jobs)
         await hands.sql(f"DELETE FROM runs WHERE job_id IN ({first}, {third}, {fifth})")

@@ -14,9 +14,10 @@ from onthedot.engine.membership.lease import Lease
 from onthedot.engine.membership.peer_beats import Watch
 from onthedot.engine.recording.owned_runs import Holdings
 from onthedot.model.run import Outcome
-from onthedot.store import NewJob, Store, orders
-from onthedot.store.claim_batch import ClaimBatch
-from onthedot.store.jobs import Jobs
+from onthedot.store import NewJob, Store
+from onthedot.store.jobs.jobs import Jobs
+from onthedot.store.runs import orders
+from onthedot.store.runs.claim_batch import ClaimBatch
 from proof.planted.focus import Focus
 from proof.planted.plant import Bug, Code, Sql, Swap
 
@@ -157,7 +158,7 @@ BUGS = (
         what="a create that is asked for again makes a second job",
         faults=("flaky",),
         shows=("doubled",),
-        edits=(Swap("onthedot.store.jobs:Jobs.create_jobs", _blind_create),),
+        edits=(Swap("onthedot.store.jobs.jobs:Jobs.create_jobs", _blind_create),),
     ),
     Bug(
         name="forgotten reclaim",
@@ -178,14 +179,14 @@ BUGS = (
         name="successor not inserted",
         what="now and then a claim forgets the next slot",
         shows=("silent", "lost"),
-        edits=(Swap("onthedot.store.claim_batch:ClaimBatch.follow", _no_successor),),
+        edits=(Swap("onthedot.store.runs.claim_batch:ClaimBatch.follow", _no_successor),),
     ),
     Bug(
         name="coalesced range not written",
         what="slots that catch-up gives up leave no row",
         faults=("outage", "power_cut"),
         shows=("lost",),
-        edits=(Swap("onthedot.store.claim_batch:ClaimBatch.skip", _skipped_unwritten),),
+        edits=(Swap("onthedot.store.runs.claim_batch:ClaimBatch.skip", _skipped_unwritten),),
     ),
     Bug(
         name="pause leaves a retry claimable",
@@ -223,7 +224,7 @@ BUGS = (
         what="a run that was never sent loses one of its tries",
         faults=("stop",),
         shows=("tries",),
-        edits=(Swap("onthedot.store.orders:_back", _back_counts_a_try),),
+        edits=(Swap("onthedot.store.runs.orders:_back", _back_counts_a_try),),
     ),
     Bug(
         name="lost answer to a claim",

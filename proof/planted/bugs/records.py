@@ -7,7 +7,7 @@ from proof.planted.plant import code
 __all__ = ["BUGS"]
 
 _KILLS = ("kill", "kill_at")
-_BATCH = "onthedot.store.finish_batch"
+_BATCH = "onthedot.store.runs.finish_batch"
 _AROUND = "onthedot.engine.running.run_context:Surroundings"
 
 BUGS = (
@@ -108,28 +108,28 @@ BUGS = (
     code(
         "statistics: failures not counted",
         "a job's failures stay 0",
-        "onthedot.store.job_stats:stats_rows",
+        "onthedot.store.jobs.stats:stats_rows",
         'row[2] += item.status == "failed"',
         "row[2] += 0",
     ),
     code(
         "statistics: runs counted twice",
         "a job's runs are twice as many",
-        "onthedot.store.job_stats:stats_rows",
+        "onthedot.store.jobs.stats:stats_rows",
         "row[1] += 1",
         "row[1] += 2",
     ),
     code(
         "statistics: wrong last status",
         "a job's last status is always done",
-        "onthedot.store.job_stats:stats_rows",
+        "onthedot.store.jobs.stats:stats_rows",
         "row[7:10] = item.status, item.id",
         'row[7:10] = "done", item.id',
     ),
     code(
         "statistics: durations not summed",
         "a job's mean duration is wrong",
-        "onthedot.store.job_stats:stats_rows",
+        "onthedot.store.jobs.stats:stats_rows",
         "row[4] += item.duration_ms",
         "row[4] = item.duration_ms * 2",
     ),

@@ -15,7 +15,7 @@ from onthedot.api.context import Connection, context_of
 from onthedot.clock import Clock
 from onthedot.errors import Abandoned
 from onthedot.model.duration import SECOND
-from onthedot.store.asking import ASKER, PATIENCE, too_late
+from onthedot.store.abandoned_requests import ASKER, PATIENCE, too_late
 
 __all__ = ["TRANSPORT", "Connected", "ask", "asked_again", "asked_by", "hung_up"]
 

@@ -23,9 +23,9 @@ from onthedot.service.merge_patch import patched
 from onthedot.service.repeats import IdempotencyKey, idempotency
 from onthedot.service.wired import Wired
 from onthedot.store import Idempotency, JobFilter, NewJob, Page, SyncReport
-from onthedot.store.asking import ASKER, PATIENCE, Asker
-from onthedot.store.records import keep_secrets, owned
-from onthedot.store.sync import Others
+from onthedot.store.abandoned_requests import ASKER, PATIENCE, Asker
+from onthedot.store.jobs.rows import keep_secrets, owned
+from onthedot.store.jobs.sync import Others
 from onthedot.telemetry import emit
 from onthedot.timing import plain_delay
 

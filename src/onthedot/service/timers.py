@@ -16,7 +16,7 @@ from onthedot.model.timer import TimerSpec, TimerView
 from onthedot.service.checking import check_job
 from onthedot.service.jobs import JobVerbs
 from onthedot.service.repeats import IdempotencyKey, idempotency
-from onthedot.store.asking import Asker
+from onthedot.store.abandoned_requests import Asker
 
 __all__ = ["TimerVerbs", "job_of_timer"]
 

@@ -6,24 +6,24 @@ from onthedot.clock import Clock, SystemClock
 from onthedot.errors import SettingsError, StoreError
 from onthedot.model.sync import SyncReport
 from onthedot.plan import LOOKAHEAD_MS
-from onthedot.store.claims import Claim, Want
-from onthedot.store.creating import NewJob
+from onthedot.store.cluster.keys import FoundKey
+from onthedot.store.cluster.maintenance import Backlog, StoreStats
+from onthedot.store.cluster.nodes import Beat
+from onthedot.store.cluster.sessions import SESSION_IDLE, SESSION_LONGEST
 from onthedot.store.driver import Driver
-from onthedot.store.finishes import Finished, FinishReport
-from onthedot.store.idempotency import Idempotency
-from onthedot.store.job_lists import JobFilter
-from onthedot.store.keys import FoundKey
-from onthedot.store.live_logs import LiveLog
+from onthedot.store.jobs.create import NewJob
+from onthedot.store.jobs.idempotency import Idempotency
+from onthedot.store.jobs.lists import JobFilter
 from onthedot.store.migrate import check_version, migrate
-from onthedot.store.nodes import Beat
-from onthedot.store.orders import News, Order
 from onthedot.store.paging import Page
 from onthedot.store.postgres.driver import PostgresDriver
-from onthedot.store.run_lists import RunFilter
-from onthedot.store.sessions import SESSION_IDLE, SESSION_LONGEST
+from onthedot.store.runs.claim import Claim, Want
+from onthedot.store.runs.finish import Finished, FinishReport
+from onthedot.store.runs.lists import RunFilter
+from onthedot.store.runs.live_logs import LiveLog
+from onthedot.store.runs.orders import News, Order
 from onthedot.store.sqlite.driver import SqliteDriver
 from onthedot.store.store import Store
-from onthedot.store.upkeep import Backlog, StoreStats
 
 __all__ = [
     "SESSION_IDLE",

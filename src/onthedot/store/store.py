@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from onthedot.store.by_hand import RunsByHand
-from onthedot.store.cancels import RunVerbs
-from onthedot.store.claims import Claims
-from onthedot.store.finishes import Finishes
-from onthedot.store.floor_watch import FloorWatch
-from onthedot.store.job_lists import JobLists
-from onthedot.store.jobs import Jobs
-from onthedot.store.keys import Keys
-from onthedot.store.live_logs import LiveLogs
-from onthedot.store.nodes import Nodes
-from onthedot.store.orders import Orders
-from onthedot.store.pauses import Pauses
-from onthedot.store.run_lists import RunLists
-from onthedot.store.sessions import Sessions
-from onthedot.store.settling import Settling
-from onthedot.store.sync import JobSync
-from onthedot.store.upkeep import Upkeep
-from onthedot.store.verbs import JobVerbs
+from onthedot.store.cluster.keys import Keys
+from onthedot.store.cluster.maintenance import Upkeep
+from onthedot.store.cluster.nodes import Nodes
+from onthedot.store.cluster.sessions import Sessions
+from onthedot.store.jobs.close_one_offs import Settling
+from onthedot.store.jobs.floor_watch import FloorWatch
+from onthedot.store.jobs.jobs import Jobs
+from onthedot.store.jobs.lists import JobLists
+from onthedot.store.jobs.pauses import Pauses
+from onthedot.store.jobs.sync import JobSync
+from onthedot.store.jobs.verbs import JobVerbs
+from onthedot.store.runs.claim import Claims
+from onthedot.store.runs.finish import Finishes
+from onthedot.store.runs.lists import RunLists
+from onthedot.store.runs.live_logs import LiveLogs
+from onthedot.store.runs.manual import RunsByHand
+from onthedot.store.runs.orders import Orders
+from onthedot.store.runs.verbs import RunVerbs
 
 __all__ = ["Store"]
 

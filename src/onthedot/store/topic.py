@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from onthedot.store.asking import ASKER
+from onthedot.store.abandoned_requests import ASKER
 from onthedot.store.driver import Driver, Transaction
 
 __all__ = ["Topic"]

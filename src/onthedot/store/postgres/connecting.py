@@ -13,7 +13,7 @@ from typing import Any
 import asyncpg
 
 from onthedot.store.postgres.address import Address, Route
-from onthedot.store.postgres.trouble import final, in_words, refused
+from onthedot.store.postgres.errors import final, in_words, refused
 
 __all__ = ["SILENT", "Connector"]
 

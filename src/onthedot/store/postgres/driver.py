@@ -18,11 +18,11 @@ from onthedot.store.driver import Collision, Row, Rows, Transaction
 from onthedot.store.postgres.address import Address, parse_address
 from onthedot.store.postgres.arrays import tell_arrays
 from onthedot.store.postgres.connecting import Connector
+from onthedot.store.postgres.connections import Lender
+from onthedot.store.postgres.errors import AWAY, is_again, unavailable
 from onthedot.store.postgres.hints import CHANNEL, Listener, Notifier
-from onthedot.store.postgres.lending import Lender
 from onthedot.store.postgres.lineage import Lineage
-from onthedot.store.postgres.room import FORBIDDEN, Room
-from onthedot.store.postgres.trouble import AWAY, is_again, unavailable
+from onthedot.store.postgres.schema import FORBIDDEN, Room
 from onthedot.store.queries import Queries
 
 __all__ = ["NOW", "PostgresDriver"]

@@ -1,0 +1,1 @@
+"""What nodes share: their rows, maintenance, API keys and sessions."""

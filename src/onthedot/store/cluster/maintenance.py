@@ -1,0 +1,156 @@
+"""What one node does for all now and then, and the numbers an operator looks at."""
+
+from __future__ import annotations
+
+import msgspec
+
+from onthedot import telemetry
+from onthedot.model.duration import DAY, HOUR, MINUTE
+from onthedot.model.instant import NEVER
+from onthedot.store.cluster.partitions import drop_old, make_ahead
+from onthedot.store.driver import Transaction
+from onthedot.store.jobs.close_one_offs import settle
+from onthedot.store.topic import Topic
+
+__all__ = ["Backlog", "StoreStats", "Upkeep"]
+
+BATCH = 1000
+"""Rows that a prune deletes in one transaction: nobody waits for long."""
+
+WATCHED = 50_000
+"""Jobs that one look at the ledger goes through, about 20 ms of the database: a look at all of ten million took the
+database from a drain of 20,000 runs for five times what the drain itself cost it."""
+
+_OFFERS = msgspec.json.Decoder(list[str])
+
+
+class Backlog(msgspec.Struct, frozen=True, kw_only=True):
+    """What is due and not claimed. Counts of a kind end at 10,000. `unoffered`: due runs that no live node can run."""
+
+    due: int
+    running: int
+    oldest_ms: int | None
+    unoffered: dict[str, int]
+
+
+class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
+    """Totals of one tenant. `last_hour`: ended runs by status, of the newest 100,000."""
+
+    jobs: dict[str, int]
+    pending: int
+    running: int
+    dead: int
+    last_hour: dict[str, int]
+
+
+class Upkeep(Topic):
+    _watched = 0  # up to which job the ledger was looked at; the next look goes on there
+
+    async def ensure_partitions(self) -> list[str]:
+        """The ledger's days to come have their partition. Nothing to do on SQLite. The names of those made now."""
+        if self.driver.dialect != "postgres":
+            return []
+
+        async def body(tx: Transaction) -> list[str]:
+            return await make_ahead(tx, await tx.now())
+
+        return await self.driver.write(body)
+
+    async def prune(self, before: int) -> int:
+        """What is older than `before` goes: whole partitions, and row by row by index the rest. How much it was."""
+        gone = 0
+        await settle(self.driver, BATCH)  # a little: `settle_in_passing` knows when there is time for more
+        if self.driver.dialect == "postgres":
+            gone += len(await self.driver.write(lambda tx: drop_old(tx, before)))
+        for statement in ("prune_history", "prune_logs", "prune_dead", "prune_run_params"):
+            gone += await self._in_batches(statement, before)
+        gone += await self._prune_jobs(before)
+        now = await self.driver.read(lambda tx: tx.now())
+        gone += await self._in_batches("prune_idempotency", now - DAY)
+        gone += await self._in_batches("prune_live_logs", now - MINUTE)  # of nodes that died
+        await self.driver.write(lambda tx: tx.execute("prune_nodes", now - DAY))
+        return gone
+
+    async def _in_batches(self, statement: str, before: int) -> int:
+        total = 0
+        while True:
+            count = await self.driver.write(lambda tx: tx.execute(statement, before, BATCH))
+            total += count
+            if count < BATCH:
+                return total
+
+    async def _prune_jobs(self, before: int) -> int:
+        async def body(tx: Transaction) -> int:
+            gone = [row["id"] for row in await tx.rows("prune_jobs", before, BATCH)]
+            if gone:
+                await tx.execute("prune_tags", gone)
+            return len(gone)
+
+        total = 0
+        while True:
+            count = await self.driver.write(body)
+            total += count
+            if count < BATCH:
+                return total
+
+    async def watch_ledger(self) -> list[int]:
+        """Look for what must not be: lanes that wait for nobody are let go, active jobs without a next run are named
+        loudly. The ids of those jobs. Each call looks at so many jobs, and the next one goes on with those after."""
+
+        async def let_go(tx: Transaction) -> None:
+            stuck = [row["lane"] for row in await tx.rows("stuck_lanes")]
+            if stuck:
+                await tx.execute("release_lanes", stuck)
+
+        async def look(tx: Transaction) -> tuple[list[int], int]:
+            there = await tx.row("job_after", self._watched, WATCHED)
+            until = NEVER if there is None else there["id"]
+            silent = [row["id"] for row in await tx.rows("silent_jobs", self._watched, until)]
+            return silent, 0 if there is None else until
+
+        await self.driver.write(let_go)
+        silent, self._watched = await self.driver.read(look)
+        for job_id in silent:
+            telemetry.emit("job.silent", job_id=job_id)
+        return silent
+
+    async def backlog(self) -> Backlog:
+        """What is due, and whether there is anybody to run it."""
+
+        async def body(tx: Transaction) -> Backlog:
+            now = await tx.now()
+            due: dict[str, int] = {}
+            oldest: list[int] = []
+            for index in ("free", "cursor", "lane"):
+                for row in await tx.rows(f"backlog+where.{index}_runs", now):
+                    due[row["requires"]] = due.get(row["requires"], 0) + row["due"]
+                    oldest.append(row["oldest"])
+            offered = {offer for row in await tx.rows("offers") for offer in _OFFERS.decode(row["offers"])}
+            running = await tx.row("count_running")
+            assert running is not None
+            return Backlog(
+                due=sum(due.values()),
+                running=running["n"],
+                oldest_ms=now - min(oldest) if oldest else None,
+                unoffered={kind: count for kind, count in sorted(due.items()) if kind not in offered},
+            )
+
+        return await self.driver.read(body)
+
+    async def stats(self, tenant: int) -> StoreStats:
+        await settle(self.driver)
+
+        async def body(tx: Transaction) -> StoreStats:
+            live = {row["state"]: row["n"] for row in await tx.rows("count_live", tenant)}
+            dead = await tx.row("count_dead", tenant)
+            ended = await tx.rows("count_ended", tenant, await tx.now() - HOUR)
+            assert dead is not None
+            return StoreStats(
+                jobs={row["state"]: row["n"] for row in await tx.rows("count_jobs", tenant)},
+                pending=live.get("pending", 0),
+                running=live.get("running", 0),
+                dead=dead["n"],
+                last_hour={row["status"].upper(): row["n"] for row in ended},
+            )
+
+        return await self.driver.read(body)

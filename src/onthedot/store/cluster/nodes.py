@@ -1,0 +1,197 @@
+"""Nodes: who is there, who is lost, and what becomes of a lost one's runs.
+
+A node proves that it lives by a beat that rises; others decide by watching it, on their own monotonic clocks. No time
+of one machine is ever compared with that of another.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from onthedot import telemetry
+from onthedot.model.instant import format_instant
+from onthedot.model.node import NodeInfo, NodeLoad, NodeView
+from onthedot.model.run import Outcome, may_have_begun
+from onthedot.plan import Dead, Lost, on_lost, recorded_first
+from onthedot.store.driver import Row, Transaction
+from onthedot.store.jobs.rows import decode_spec
+from onthedot.store.runs.finish import write_finishes
+from onthedot.store.runs.finish_batch import Item
+from onthedot.store.runs.rows import decode_attempts
+from onthedot.store.topic import Topic
+
+__all__ = ["Beat", "Nodes"]
+
+_LIST = msgspec.json.Decoder(list[str])
+RECLAIMED = 1000
+
+
+class Beat(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a beat. alive False: this node was declared lost; it drops everything and starts anew."""
+
+    now: int
+    alive: bool
+    peers: list[tuple[str, int]]  # (node, its beat) of all others that are not lost
+    orders: bool = False  # somebody wants something of runs that this node has
+    orphans: bool = False  # there are running rows of lost or unknown nodes
+    open: bool = False  # no key was ever made, and no live node's API is reached by others: see `is_open`
+    doors: list[str] = msgspec.field(default_factory=list)  # where the API listens on this node's machine, "host:port"
+
+
+class Nodes(Topic):
+    async def register(self, info: NodeInfo) -> int:
+        """A new incarnation is there. Answers the database's time."""
+        texts = [msgspec.json.encode(part).decode() for part in (info.roles, info.offers)]
+        about = (
+            info.id,
+            info.name,
+            info.host,
+            info.pid,
+            info.version,
+            info.level,
+            *texts,
+            info.capacity,
+            info.binding,
+            info.exposed,
+        )
+
+        async def body(tx: Transaction) -> int:
+            row = await tx.row("register_node", *about)
+            assert row is not None
+            return int(row["started_at"])
+
+        return await self.driver.write(body)
+
+    async def beat(self, node: str, load: NodeLoad) -> Beat:
+        """I am here. Answers the time, whether I still count as alive, and how the others' beats stand."""
+
+        offers = None if load.offers is None else msgspec.json.encode(load.offers).decode()
+        said = (load.held, load.running, load.lateness_ms, load.draining, offers, load.capacity)
+        if self.driver.dialect == "postgres":
+            (row,) = await self.driver.alone("beat_at_once", node, *said, repeatable=True)
+            peers = list(zip(row["peers"], row["beats"], strict=True))
+            return Beat(
+                now=row["now"],
+                alive=row["alive"],
+                peers=peers,
+                orders=row["ordered"],
+                orphans=row["orphaned"],
+                open=row["open"],
+                doors=row["doors"],
+            )
+
+        async def body(tx: Transaction) -> Beat:
+            row = await tx.row("beat", node, *said)
+            peers = [(peer["id"], peer["beat"]) for peer in await tx.rows("peers", node)]
+            if row is None:
+                return Beat(now=await tx.now(), alive=False, peers=peers)
+            ordered = any(row["id"] for row in await tx.rows("news_of", node))
+            doors = [door["binding"] for door in await tx.rows("doors", node)]
+            is_open = await _is_open(tx)
+            return Beat(now=row["now"], alive=True, peers=peers, orders=ordered, open=is_open, doors=doors)
+
+        answer = await self.driver.write(body)
+        orphans = await self.driver.read(lambda tx: tx.rows("orphans", 1), watched=True)  # nobody waits for the writer
+        return msgspec.structs.replace(answer, orphans=bool(orphans))
+
+    async def is_open(self) -> bool:
+        """Whether this is still one person's installation: no key was ever made, and only this machine reaches it."""
+        return await self.driver.read(_is_open)
+
+    async def declare_lost(self, node: str, beat_seen: int) -> bool:
+        """Lost, if its beat still is the one that was watched standing still. True for the one who said it first."""
+        return await self.driver.write(lambda tx: tx.execute("declare_lost", node, beat_seen)) > 0
+
+    async def reclaim(self) -> int:
+        """Runs of lost and unknown nodes are pending again at once, or end, as `plan` says. How many it were."""
+        rows = await self.driver.read(lambda tx: tx.rows("orphans", RECLAIMED), watched=True)
+        if not rows:
+            return 0
+        batch = await write_finishes(self, [_lost(row) for row in rows])
+        for item in batch.written():
+            names = {"tenant": item.tenant, "job_id": item.job_id, "run_id": item.id}
+            telemetry.emit("run.lost", **names, node=item.node)
+            if isinstance(item.decision, Dead):
+                telemetry.emit("dead.letter", **names, reason=item.decision.reason)
+        return batch.report().recorded
+
+    async def leave(self, node: str) -> None:
+        """A node that stops in order takes its row with it; its duties are free at once."""
+
+        async def body(tx: Transaction) -> None:
+            await tx.execute("drop_duties", node)
+            await tx.execute("leave", node)
+
+        await self.driver.write(body)
+
+    async def list_nodes(self) -> list[NodeView]:
+        """Nodes that are there, or were lost of late."""
+        return [_view(row) for row in await self.driver.read(lambda tx: tx.rows("list_nodes"))]
+
+    async def take_duty(self, name: str, node: str) -> bool:
+        """Whether this node does that duty from now on, or still. No firing depends on it."""
+        return await self.driver.write(lambda tx: tx.row("take_duty", name, node)) is not None
+
+
+async def _is_open(tx: Transaction) -> bool:
+    row = await tx.row("is_open")
+    return row is not None and bool(row["open"])
+
+
+def _lost(row: Row) -> Item:
+    """What the lost node would have had to say: nothing is known of the attempt but that it has no end. Of a job that
+    was changed since the claim it is not even known by which policy it was sent: its runs have been recalled."""
+    at_most_once, begun = bool(row["at_most_once"]), row["begun_at"] is not None
+    attempts = decode_attempts(row["attempts"])
+    certain = row["spec"] is not None and row["orders"] != "recall"
+    again = may_have_begun(row["tries"], row["losses"], attempts)
+    known = Lost(
+        due_at=row["due_at"],
+        tries=row["tries"],
+        losses=row["losses"],
+        at_most_once=at_most_once,
+        begun=begun,
+        recorded_first=certain and recorded_first(decode_spec(row["spec"]).policy, again=again),
+    )
+    unknown = at_most_once and begun
+    error = "its node was lost after it was sent" if unknown else "its node was lost"
+    return Item(
+        id=row["id"],
+        token=row["token"],
+        node=row["node"],
+        tenant=row["tenant"],
+        job_id=row["job_id"],
+        version=-1 if row["version"] is None else row["version"],
+        slot=row["slot"],
+        kind=row["kind"],
+        recurring=bool(row["recurring"]),
+        attempts=attempts,
+        outcome=Outcome(kind="unknown" if unknown else "lost", error=error),
+        decision=on_lost(known, row["now"]),
+        started_at=row["begun_at"],
+        finished_at=row["now"],
+        lateness_ms=None,
+        duration_ms=None,
+        log=None,
+    )
+
+
+def _view(row: Row) -> NodeView:
+    state = "lost" if row["lost_at"] is not None else "draining" if row["draining"] else "alive"
+    return NodeView(
+        id=row["id"],
+        name=row["name"],
+        host=row["host"],
+        pid=row["pid"],
+        version=row["version"],
+        roles=_LIST.decode(row["roles"]),
+        offers=_LIST.decode(row["offers"]),
+        started_at=format_instant(row["started_at"]),
+        beat_at=format_instant(row["beat_at"]),
+        state=state,
+        leader=bool(row["leader"]) and state != "lost",
+        held=row["held"],
+        running=row["running"],
+        capacity=row["capacity"],
+        lateness_ms=row["lateness_ms"],
+    )

@@ -1,0 +1,1 @@
+"""Jobs in the store: creating, reading, listing, changing."""

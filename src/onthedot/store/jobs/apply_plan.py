@@ -1,0 +1,191 @@
+"""Carrying out what `plan` decided for a job: its row, its cursor, its waiting runs, what nodes hold ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from onthedot.errors import Conflict, VersionMismatch
+from onthedot.model.job import JobRecord, JobSpec
+from onthedot.model.level import level_of
+from onthedot.model.run import run_id
+from onthedot.model.target import requires
+from onthedot.plan import NOTHING_TAKEN, Change, Skipped, Taken, floor_ahead, on_delete, timetable_of
+from onthedot.store.driver import Row, Rows, Transaction
+from onthedot.store.jobs.close_one_offs import FIRINGS, is_over, note_endings
+from onthedot.store.jobs.floors import correct, find_correction
+from onthedot.store.jobs.rows import job_record, spec_columns
+from onthedot.store.jobs.taken_slots import may_be_taken, taken_after
+from onthedot.store.runs.runs_of_verbs import cursor_row, lane_of
+
+__all__ = ["Locked", "apply_change", "lock", "refuse_other_version", "remove"]
+
+
+class Locked(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that nobody else can change or claim for now, with its pending runs."""
+
+    record: JobRecord
+    pending: Sequence[Row]
+    now: int
+    taken: Taken = NOTHING_TAKEN  # slots after the cursor that have a row already
+    set_back: bool = False  # it stood in a future that has not come
+
+    @property
+    def cursor_slot(self) -> int | None:
+        return next((row["slot"] for row in self.pending if row["cursor"]), None)
+
+
+async def lock(tx: Transaction, tenant: int, job_id: int) -> Locked | None:
+    """Whatever becomes of a job begins here. One that a clock which was ahead carried into the future goes on now."""
+    job = await _locked(tx, tenant, job_id)
+    if job is None or not floor_ahead(job.record, job.now, tx.lookahead):
+        return job
+    correction = await find_correction(tx, job.record, job.cursor_slot, job.now)
+    if correction is None:
+        return job
+    await correct(tx, job.record, correction, job.now)
+    after = await _locked(tx, tenant, job_id)
+    return None if after is None else msgspec.structs.replace(after, set_back=True)
+
+
+async def _locked(tx: Transaction, tenant: int, job_id: int) -> Locked | None:
+    """The job's row, then its runs, then the time: waiting for a lock must not make `now` old."""
+    row = await tx.row("lock_job", tenant, job_id)
+    if row is None:
+        return None
+    runs = await tx.rows("lock_runs", tenant, job_id)
+    record = job_record(row)
+    if is_over(record, scheduled=any(run["kind"] in FIRINGS for run in runs)):
+        record = msgspec.structs.replace(record, state="ended")
+    pending = [run for run in runs if run["state"] == "pending"]
+    return await _with_taken(tx, Locked(record=record, pending=pending, now=await tx.now()))
+
+
+async def _with_taken(tx: Transaction, job: Locked) -> Locked:
+    """A one-off's claim does not touch its job: whether its slot has a row is always looked up."""
+    cursor, after = job.cursor_slot, job.now
+    if cursor is not None:
+        after = min(after, cursor)
+    if not job.record.spec.schedule.one_off and not may_be_taken(job.record, after):
+        return job
+    return msgspec.structs.replace(job, taken=await taken_after(tx, job.record.id, after))
+
+
+def refuse_quarantined(job: Locked) -> None:
+    """Its schedule can't be computed: nothing is made of it, and nothing follows a slot of it, before it is changed."""
+    if job.record.state == "quarantined":
+        raise Conflict(f"job {job.record.id} is quarantined ({job.record.reason}): change it first")
+
+
+def refuse_other_version(job: Locked, if_match: int | None) -> None:
+    if if_match is not None and job.record.version != if_match:
+        version = job.record.version
+        raise VersionMismatch(f"job {job.record.id} is at version {version}, not {if_match}: read it again")
+
+
+async def apply_change(
+    tx: Transaction, job: Locked, spec: JobSpec, change: Change, pause: tuple[str | None, int | None] | None = None
+) -> None:
+    """`pause`: why and until when, if that is said anew."""
+    await _write_job(tx, job, spec, change, pause)
+    await _write_skipped(tx, job, change.skipped)
+    await _cancel_strays(tx, job, spec, change)
+    await _set_cursor(tx, job, spec, change)
+    await _refit_runs(tx, job, spec)
+    if change.parked:
+        await tx.execute("park_runs", job.record.id)
+    elif change.state in ("active", "ended"):  # ended: what was begun before still goes to its end
+        await tx.execute("release_runs", job.record.id, job.now)
+    await tx.execute("recall_runs", job.record.id)
+
+
+async def remove(tx: Transaction, job: Locked) -> None:
+    """The job goes, its ledger stays. A run that executes finds its end without the job."""
+    tenant, job_id = job.record.tenant, job.record.id
+    await _cancel(tx, job, [row["id"] for row in job.pending], "deleted")
+    await _write_skipped(tx, job, on_delete(job.record, job.cursor_slot, job.now, job.taken))
+    await tx.execute("recall_runs", job_id)
+    await tx.execute("delete_tags", job_id)
+    await tx.execute("delete_job_stats", job_id)
+    await tx.execute("delete_job_dead_letters", job_id)
+    await tx.execute("delete_job", tenant, job_id)
+
+
+async def _write_job(
+    tx: Transaction, job: Locked, spec: JobSpec, change: Change, pause: tuple[str | None, int | None] | None
+) -> None:
+    record, paused_at, note, until = job.record, None, None, None
+    if change.state == "paused":
+        was = record.state == "paused"
+        paused_at = record.paused_at if was else job.now
+        note, until = pause or ((record.pause_note, record.pause_until) if was else (None, None))
+    await tx.execute(
+        "update_job",
+        record.tenant,
+        record.id,
+        *spec_columns(spec),
+        change.state,
+        change.anchor_at,
+        change.claimed_slot,
+        change.slots_used,
+        paused_at,
+        job.now,
+        record.reason if change.state == "quarantined" else None,
+        note,
+        until,
+    )
+    if spec.tags != record.spec.tags:
+        await tx.execute("delete_tags", record.id)
+        if spec.tags:
+            await tx.execute("insert_tags", Rows([(record.tenant, tag, record.id) for tag in dict.fromkeys(spec.tags)]))
+
+
+async def _write_skipped(tx: Transaction, job: Locked, gaps: Sequence[Skipped]) -> None:
+    record = job.record
+    for gap in gaps:
+        name = run_id(record.id, gap.first)
+        await tx.execute(
+            "insert_skipped", name, record.tenant, record.id, gap.first, gap.last, gap.slots, gap.reason, job.now
+        )
+
+
+async def _cancel_strays(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:
+    """Runs that a node held ahead and gave back are no cursor; what the new schedule lacks never fires."""
+    untried = [row for row in job.pending if not row["cursor"] and row["kind"] == "scheduled" and not row["tries"]]
+    if untried and spec.schedule != job.record.spec.schedule:
+        times = timetable_of(spec, change.anchor_at)
+        await _cancel(tx, job, [row["id"] for row in untried if not times.is_slot(row["slot"])], "rescheduled")
+
+
+async def _cancel(tx: Transaction, job: Locked, ids: Sequence[str], reason: str) -> None:
+    if ids:
+        await tx.execute("cancel_pending", job.record.id, list(ids), reason, job.now)
+        await tx.execute("drop_pending", job.record.id, list(ids))
+
+
+async def _set_cursor(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:
+    """Where it stays, it still may be due at another instant: jitter and overlap decide that."""
+    record = job.record
+    if change.moved:
+        await tx.execute("drop_cursor", record.id)
+    if change.cursor_slot is None:
+        if spec.schedule.one_off and change.state != "ended":  # its only slot was fired before it became one
+            await note_endings(tx, [record.id], job.now)
+        return
+    row = cursor_row(record.tenant, record.id, spec, change.cursor_slot, lookahead=tx.lookahead, parked=change.parked)
+    if change.moved or job.cursor_slot is None:
+        await tx.execute("add_runs", job.now, Rows([row]))
+    else:
+        due, ready, parked, resume = row[4:8]
+        await tx.execute("move_cursor", record.id, due, max(ready, job.now), parked, resume)
+
+
+async def _refit_runs(tx: Transaction, job: Locked, spec: JobSpec) -> None:
+    """Each attempt uses the job's present target, so waiting runs need a node that offers that."""
+    old = job.record.spec
+    if (old.target, old.policy, old.schedule) == (spec.target, spec.policy, spec.schedule):
+        return
+    job_id, once = job.record.id, spec.policy.delivery == "at_most_once"
+    await tx.execute("refit_runs", job_id, requires(spec.target), level_of(spec), once, not spec.schedule.one_off)
+    await tx.execute("relane_runs", job_id, lane_of(job_id, spec), job.now)

@@ -1,0 +1,74 @@
+"""Jobs that a clock which was ahead carried into the future go on now (`plan.ahead` decides).
+
+Found by every verb on such a job, by one node after the database's clock was set back, and after a start. What was
+fired stays fired; rows of slots that were only given up end at now; the cursor goes back. Spec and version stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from onthedot.errors import NoRoom
+from onthedot.model.job import JobRecord
+from onthedot.plan import Back, Cut, Taken, cut_off, on_clock_back, timetable_of
+from onthedot.store.driver import Rows, Transaction
+from onthedot.store.runs.rows import decode_attempts
+from onthedot.store.runs.runs_of_verbs import cursor_row
+
+__all__ = ["Correction", "correct", "find_correction"]
+
+
+class Correction(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows of slots given up ahead of their time (id, slot, what is left), and where the job goes on."""
+
+    cuts: Sequence[tuple[str, int, Cut]]
+    back: Back
+
+
+async def find_correction(tx: Transaction, job: JobRecord, cursor_slot: int | None, now: int) -> Correction | None:
+    """What is to be put right about a job whose newest slot lies in the future; None: it is a run that was cancelled
+    long before its time, or was fired, and the cursor is where it belongs."""
+    try:
+        times = timetable_of(job.spec, job.anchor_at)
+        given_up = await tx.rows("given_up_ahead", job.id, now)
+        cuts = [
+            (row["id"], row["slot"], cut_off(times, row["slot"], row["until_slot"] or row["slot"], now))
+            for row in given_up
+        ]
+        due_again = {slot for _, slot, _ in cuts}
+        rows = await tx.rows("slots_with_rows", job.id, now, 2**62)
+        taken = Taken.of((row["slot"], row["until_slot"]) for row in rows if row["slot"] not in due_again)
+        back = on_clock_back(job, cursor_slot, now, taken, sum(cut.given_back for _, _, cut in cuts))
+    except NoRoom:  # not the schedule's fault
+        raise
+    except Exception:  # its schedule can't be computed: the claim will meet that and quarantine the job
+        return None
+    return None if back is None else Correction(cuts=cuts, back=back)
+
+
+async def correct(tx: Transaction, job: JobRecord, correction: Correction, now: int) -> None:
+    """Under the job's lock."""
+    for run_id, slot, cut in correction.cuts:
+        if cut.last is None:
+            await tx.execute("drop_given_up", job.tenant, slot, run_id)
+        else:
+            until = None if cut.last == slot else cut.last
+            await tx.execute("cut_given_up", job.tenant, slot, run_id, until, cut.slots)
+    back = correction.back
+    await tx.execute("set_back_job", job.id, back.state, back.slots_used)
+    await tx.execute("drop_cursor", job.id)
+    parked = back.state == "paused"
+    row = cursor_row(job.tenant, job.id, job.spec, back.cursor_slot, lookahead=tx.lookahead, parked=parked)
+    await tx.execute("add_runs", now, Rows([row]))
+    await tx.execute("set_back_runs", job.id, now, tx.lookahead)
+    await _set_back_retries(tx, job.id, now)
+
+
+async def _set_back_retries(tx: Transaction, job_id: int, now: int) -> None:
+    """An attempt that ended in the future: its retry comes as long after now as it was to come after that."""
+    for row in await tx.rows("retries_ahead", job_id, now):
+        ended = decode_attempts(row["attempts"])[-1].finished_at
+        if ended > now:
+            await tx.execute("set_back_retry", row["id"], now + max(0, row["ready_at"] - ended))

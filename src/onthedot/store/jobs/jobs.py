@@ -1,0 +1,98 @@
+"""Jobs: create, read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from onthedot.errors import NotFound, OnTheDotError
+from onthedot.model.job import JobRecord, JobView
+from onthedot.store.driver import Rows, Transaction
+from onthedot.store.jobs.close_one_offs import is_over
+from onthedot.store.jobs.create import NewJob
+from onthedot.store.jobs.create_fast import add_simple, all_simple
+from onthedot.store.jobs.create_group import create_group
+from onthedot.store.jobs.idempotency import KEPT, Idempotency, is_same, mismatch
+from onthedot.store.jobs.reads import VIEW, no_job, read_view, read_views
+from onthedot.store.jobs.rows import job_record, job_view
+from onthedot.store.topic import Topic
+
+__all__ = ["Jobs"]
+
+
+class Jobs(Topic):
+    async def create_jobs(self, items: Sequence[NewJob]) -> list[JobView | OnTheDotError]:
+        """Create a group of jobs in one transaction; one answer per item, in order.
+
+        An item that can't be gets its own error (its key is taken: Conflict) and the others are written. A repeat of an
+        earlier request (same idempotency) is answered with the job that one made.
+
+        A few simple ones are one statement; else it is three for jobs without a key, however many items, and each
+        further concern (keys, tags, idempotency) adds its own (ADR 0007 has the figures).
+        """
+        if items and self.driver.dialect == "postgres" and all_simple(items):
+            return await add_simple(self.driver, items)
+        return await self.driver.at_once(lambda tx: create_group(tx, items))
+
+    async def earlier_jobs(self, tenant: int, repeats: Sequence[Idempotency]) -> dict[str, JobView]:
+        """The jobs that the very same requests made before, by their idempotency keys. Writes nothing."""
+        asked = {repeat.key: repeat.fingerprint for repeat in repeats}
+
+        async def body(tx: Transaction) -> dict[str, JobView]:
+            rows = await tx.rows("read_idempotency", Rows([(tenant, key) for key in asked]))
+            jobs = {
+                row["key"]: int(row["result"])
+                for row in rows
+                if is_same(row["fingerprint"], asked[row["key"]]) and row["result"].isdecimal()
+            }
+            views = await read_views(tx, tenant, list(jobs.values()))
+            return {key: views[job_id] for key, job_id in jobs.items() if job_id in views}
+
+        return await self.driver.read(body) if asked else {}
+
+    async def refuse_other_bodies(self, tenant: int, repeats: Sequence[Idempotency]) -> None:
+        """IdempotencyMismatch if one of these keys was used with another request. Writes nothing."""
+        asked = {repeat.key: repeat.fingerprint for repeat in repeats}
+
+        async def body(tx: Transaction) -> None:
+            kept_since = await tx.now() - KEPT
+            for row in await tx.rows("read_idempotency", Rows([(tenant, key) for key in asked])):
+                if not is_same(row["fingerprint"], asked[row["key"]]) and row["created_at"] > kept_since:
+                    raise mismatch(row["key"].rpartition("#")[0] or row["key"])
+
+        if asked:
+            await self.driver.read(body)
+
+    async def get_job(self, tenant: int, job_id: int) -> JobView:
+        return await self.driver.read(lambda tx: read_view(tx, tenant, job_id))
+
+    async def get_job_by_key(self, tenant: int, key: str) -> JobView:
+        row = await self.driver.read(lambda tx: tx.row("get_job_by_key" + VIEW, tenant, key))
+        if row is None:
+            raise NotFound(f"there is no job with the key {key!r}")
+        return job_view(row)
+
+    async def get_record(self, tenant: int, job_id: int) -> JobRecord:
+        async def body(tx: Transaction) -> JobRecord:
+            row = await tx.row("find_job", tenant, job_id)
+            if row is None:
+                raise no_job(job_id)
+            record = job_record(row)
+            if is_over(record, scheduled=False) and await tx.row("scheduled_run", job_id) is None:
+                return msgspec.structs.replace(record, state="ended")
+            return record
+
+        return await self.driver.read(body)
+
+    async def cursor_slot(self, tenant: int, job_id: int) -> int | None:
+        """The slot that a job fires next, whatever its state."""
+        row = await self.driver.read(lambda tx: tx.row("cursor_slot", tenant, job_id))
+        return None if row is None else int(row["slot"])
+
+    async def timer_left(self, tenant: int, job_id: int) -> int:
+        """Milliseconds until it is due; 0 from then on, whether it has fired yet or not."""
+        row = await self.driver.read(lambda tx: tx.row("timer_left", tenant, job_id))
+        if row is None:
+            raise NotFound(f"there is no timer {job_id}")
+        return max(0, row["left_ms"] or 0)

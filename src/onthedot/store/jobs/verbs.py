@@ -1,0 +1,168 @@
+"""Verbs on one job: change, pause, resume, delete.
+
+Each first takes the job's row (FOR UPDATE on PostgreSQL), then its pending runs, and only then looks at the clock and
+decides. A claim that holds the job makes the verb wait; while the verb holds it, claims pass it by. So no claim can put
+a successor beside the cursor that an edit sets (without this: two cursors, and a paused job that kept firing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from types import NoneType
+
+import msgspec
+
+from onthedot.errors import Conflict, Invalid, OnTheDotError, VersionMismatch
+from onthedot.model.instant import format_instant
+from onthedot.model.job import JobSpec, JobView
+from onthedot.plan import on_edit, on_pause, on_resume
+from onthedot.store.driver import Collision, Transaction
+from onthedot.store.jobs.apply_plan import Locked, apply_change, lock, refuse_other_version, remove
+from onthedot.store.jobs.create import Fresh, NewJob, insert_fresh, past, prepare
+from onthedot.store.jobs.idempotency import Idempotency, once
+from onthedot.store.jobs.reads import no_job, read_view
+from onthedot.store.jobs.rows import keep_owner, keep_secrets
+from onthedot.store.runs.redrive import dead_firing, drive_again
+from onthedot.store.topic import Topic
+from onthedot.timing import check_schedule
+
+__all__ = ["JobVerbs", "edit"]
+
+
+class JobVerbs(Topic):
+    async def update_job(
+        self, tenant: int, job_id: int, change: Callable[[JobSpec], JobSpec], *, if_match: int | None = None
+    ) -> JobView:
+        """Replace the spec by `change(spec)`. An equal spec changes nothing, not even the version."""
+
+        async def body(tx: Transaction) -> JobView:
+            job = await self._locked(tx, tenant, job_id, if_match)
+            await edit(tx, job, change(job.record.spec))
+            return await read_view(tx, tenant, job_id)
+
+        try:
+            return await self.as_asked(body)
+        except Collision:  # between our look and our write somebody took the key
+            raise Conflict("the key is taken") from None
+
+    async def put_job(
+        self,
+        tenant: int,
+        key: str,
+        change: Callable[[JobSpec | None], JobSpec],
+        *,
+        if_match: int | None = None,
+        run_now: bool = False,
+    ) -> tuple[JobView, bool]:
+        """Create or replace the job with this key; True if it was created. `run_now`: and run, if it was."""
+
+        async def body(tx: Transaction) -> tuple[JobView, bool] | None:
+            row = await tx.row("lock_job_by_key", tenant, key)
+            if row is None:
+                return await _create_one(tx, NewJob(tenant=tenant, spec=change(None), run_now=run_now), if_match)
+            job = await self._locked(tx, tenant, row["id"], if_match)
+            await edit(tx, job, change(job.record.spec))
+            return await read_view(tx, tenant, job.record.id), False
+
+        for _ in range(10):  # who loses the race to create finds the winner's job the next time
+            if (answer := await self.as_asked(body)) is not None:
+                return answer
+        raise Conflict(f"the job with the key {key!r} comes and goes too fast")
+
+    async def pause_job(
+        self,
+        tenant: int,
+        job_id: int,
+        *,
+        note: str | None = None,
+        until: int | None = None,
+        if_match: int | None = None,
+        idempotency: Idempotency | None = None,
+    ) -> JobView:
+        """Nothing starts any more but what is run by hand; waiting retries are parked. `until`: then it goes on by
+        itself. To pause it again says anew why and until when, if it says either."""
+
+        async def pause(tx: Transaction) -> None:
+            job = await self._locked(tx, tenant, job_id, if_match)
+            if until is not None and until <= job.now:
+                after = f"an instant after {format_instant(job.now)}"
+                raise Invalid.one("until", "is in the past", given=format_instant(until), accepted=after)
+            change, said = on_pause(job.record, job.cursor_slot), (note, until)
+            anew = said not in ((None, None), (job.record.pause_note, job.record.pause_until))
+            if change.state != job.record.state or (change.state == "paused" and anew):
+                await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=True), change, said)
+
+        return await self._once(tenant, job_id, idempotency, pause)
+
+    async def resume_job(
+        self, tenant: int, job_id: int, *, if_match: int | None = None, idempotency: Idempotency | None = None
+    ) -> JobView:
+        """Go on with the next slot; those that passed become one row in the ledger."""
+
+        async def resume(tx: Transaction) -> None:
+            job = await self._locked(tx, tenant, job_id, if_match)
+            if job.record.state == "paused":
+                change = on_resume(job.record, job.cursor_slot, job.now, job.taken)
+                await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=False), change)
+
+        return await self._once(tenant, job_id, idempotency, resume)
+
+    async def _once(
+        self, tenant: int, job_id: int, repeat: Idempotency | None, act: Callable[[Transaction], Awaitable[None]]
+    ) -> JobView:
+        """The job as it is now. A repeat does nothing more, whatever was done to the job since."""
+
+        async def body(tx: Transaction) -> JobView:
+            await once(tx, tenant, repeat, NoneType, lambda: act(tx))
+            return await read_view(tx, tenant, job_id)
+
+        return await self.as_asked(body)
+
+    async def delete_job(self, tenant: int, job_id: int, *, if_match: int | None = None) -> None:
+        """What waits is cancelled, what executes goes on to its end; the history stays."""
+
+        async def body(tx: Transaction) -> None:
+            await remove(tx, await self._locked(tx, tenant, job_id, if_match))
+
+        await self.as_asked(body)
+
+    async def _locked(self, tx: Transaction, tenant: int, job_id: int, if_match: int | None = None) -> Locked:
+        job = await lock(tx, tenant, job_id)
+        if job is None:
+            raise no_job(job_id)
+        refuse_other_version(job, if_match)
+        return job
+
+
+async def edit(tx: Transaction, job: Locked, spec: JobSpec) -> bool:
+    """Give the job this spec; False if it has it already. An update revives ended and quarantined jobs."""
+    spec = keep_owner(keep_secrets(spec, job.record.spec), job.record.spec)
+    if spec == job.record.spec:
+        return False
+    if spec.schedule != job.record.spec.schedule:
+        check_schedule(spec.schedule, now=job.now)
+    if spec.key is not None and spec.key != job.record.spec.key:
+        holder = await tx.row("lock_job_by_key", job.record.tenant, spec.key)
+        if holder is not None:
+            raise Conflict(f"the key {spec.key!r} is taken by job {holder['id']}")
+    letter = await dead_firing(tx, job.record) if job.record.state == "ended" else None
+    change = on_edit(job.record, job.cursor_slot, spec, job.now, job.taken, dead=letter is not None)
+    await apply_change(tx, job, spec, change)
+    if letter is not None and change.driven:
+        revived = msgspec.structs.replace(job.record, spec=spec, state=change.state)
+        await drive_again(tx, [(letter, revived)], job.now, backlog=False)
+    return True
+
+
+async def _create_one(tx: Transaction, new: NewJob, if_match: int | None) -> tuple[JobView, bool] | None:
+    """None: somebody else just created it."""
+    if if_match is not None:
+        raise VersionMismatch(f"there is no job with the key {new.spec.key!r}, so it has no version {if_match}")
+    now = await tx.now()
+    (planned,) = await prepare(tx, [new], now)
+    if isinstance(planned, OnTheDotError):
+        raise planned
+    assert isinstance(planned, Fresh)
+    if (refusal := past(planned, now)) is not None:
+        raise refusal
+    return None if await insert_fresh(tx, [planned], now) else (planned.view(now), True)

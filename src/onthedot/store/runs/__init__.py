@@ -1,0 +1,1 @@
+"""Runs in the store: claim, begin, finish, cancel, and the lists of them."""

@@ -1,0 +1,46 @@
+"""begin and finish: what is sent is recorded first, what has ended is recorded last. Fenced by (id, node, token)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onthedot.store.driver import Rows
+from onthedot.store.runs.finish_batch import FinishBatch, FinishReport, Item
+from onthedot.store.runs.finish_fast import Finished, item_of, record_done, went_well
+from onthedot.store.topic import Topic
+
+__all__ = ["FinishReport", "Finished", "Finishes", "write_finishes"]
+
+
+class Finishes(Topic):
+    async def begin(self, node: str, fences: Sequence[tuple[str, int]]) -> set[str]:
+        """Which of these at-most-once runs may be sent: they are recorded as sent, before they are."""
+        if not fences:
+            return set()
+        rows = await self.driver.alone("begin_runs", node, Rows(sorted(fences)), repeatable=True)
+        return {row["id"] for row in rows}
+
+    async def finish(self, node: str, results: Sequence[Finished]) -> FinishReport:
+        """Ended attempts enter the ledger or wait for their next try; what is no longer ours is refused.
+
+        What went well is written first, in one statement. What is left of it (not ours, recorded before) and all the
+        rest goes the long way, in a transaction after: asked again because the answer was lost, the first are repeats.
+        """
+        good = [result for result in results if went_well(result)]
+        rest = await record_done(self.driver, node, good) if good else []
+        recorded = len(good) - len(rest)
+        if len(good) < len(results):
+            rest = [*rest, *(result for result in results if not went_well(result))]
+        if not rest:
+            return FinishReport(recorded=recorded, refused=[], repeated=[])
+        batch = await write_finishes(self, [item_of(node, result) for result in rest])
+        report = batch.report()
+        return FinishReport(recorded=recorded + report.recorded, refused=report.refused, repeated=report.repeated)
+
+
+async def write_finishes(topic: Topic, items: Sequence[Item]) -> FinishBatch:
+    """Write a batch in one transaction, in the order of ids, which is the one in which verbs lock runs."""
+    batch = FinishBatch(sorted(items, key=lambda item: item.id), dialect=topic.driver.dialect)
+    await topic.driver.at_once(batch.attempt, repeatable=True)
+    batch.announce()
+    return batch

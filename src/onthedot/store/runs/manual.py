@@ -1,0 +1,159 @@
+"""Runs that a person asks for beside the schedule: one now, or the slots that were missed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onthedot.errors import Invalid
+from onthedot.model.decoding import encode_json
+from onthedot.model.instant import format_instant
+from onthedot.model.job import JobRecord
+from onthedot.model.run import RunView, run_id
+from onthedot.plan import timetable_of
+from onthedot.store.driver import Rows, Transaction
+from onthedot.store.jobs.apply_plan import Locked, lock, refuse_other_version, refuse_quarantined
+from onthedot.store.jobs.idempotency import Idempotency, once
+from onthedot.store.jobs.reads import no_job
+from onthedot.store.jobs.sequences import take_run_numbers
+from onthedot.store.runs.runs_of_verbs import run_row
+from onthedot.store.topic import Topic
+
+__all__ = ["RunsByHand"]
+
+
+class RunsByHand(Topic):
+    async def run_job(
+        self,
+        tenant: int,
+        job_id: int,
+        *,
+        params: dict[str, Any] | None = None,
+        if_match: int | None = None,
+        idempotency: Idempotency | None = None,
+    ) -> RunView:
+        """One run now, beside the schedule: also of a paused or ended job. `params`: its own, over those of the job."""
+
+        async def run(tx: Transaction) -> RunView:
+            job = await _locked(tx, tenant, job_id, if_match)
+            (n,) = await take_run_numbers(tx, 1)
+            now, own = job.now, params is not None
+            row = run_row(tenant, job_id, job.record.spec, now, "manual", due=now, ready=now, n=n, own_params=own)
+            await tx.execute("add_runs", now, Rows([row]))
+            if own:
+                await tx.execute("add_params", row[0], tenant, encode_json(params).decode(), now)
+            return _view(job.record, n, now, params)
+
+        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, RunView, lambda: run(tx)))
+
+    async def backfill_job(
+        self,
+        tenant: int,
+        job_id: int,
+        *,
+        start: int,
+        end: int,
+        force: bool = False,
+        limit: int = 1000,
+        if_match: int | None = None,
+        idempotency: Idempotency | None = None,
+    ) -> list[str]:
+        """Run the slots from `start` to `end` that lie before the next one; those already done only with `force`.
+        They go into the backlog lane: what is on time is never delayed by them. The ids of the new runs."""
+
+        async def fill(tx: Transaction) -> list[str]:
+            job = await _locked(tx, tenant, job_id, if_match)
+            slots = await _to_fill(tx, job, start, end, limit, force=force)
+            numbers = await take_run_numbers(tx, len(slots))
+            parked = job.record.state == "paused"
+            rows = [
+                run_row(
+                    tenant,
+                    job_id,
+                    job.record.spec,
+                    slot,
+                    "backfill",
+                    due=job.now,
+                    ready=job.now + place,  # a millisecond apart, so that they run in their order
+                    n=n,
+                    parked=parked,
+                    backlog=True,
+                )
+                for place, (slot, n) in enumerate(zip(slots, numbers, strict=True))
+            ]
+            if rows:
+                await tx.execute("add_runs", job.now, Rows(rows))
+            return [row[0] for row in rows]
+
+        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, list[str], lambda: fill(tx)))
+
+    async def slots_to_backfill(
+        self, tenant: int, job_id: int, *, start: int, end: int, force: bool = False, limit: int = 1000
+    ) -> list[int]:
+        """The slots that `backfill_job` would run. Changes nothing."""
+
+        async def look(tx: Transaction) -> list[int]:
+            return await _to_fill(tx, await _locked(tx, tenant, job_id), start, end, limit, force=force)
+
+        return await self.driver.write(look)
+
+
+async def _locked(tx: Transaction, tenant: int, job_id: int, if_match: int | None = None) -> Locked:
+    job = await lock(tx, tenant, job_id)
+    if job is None:
+        raise no_job(job_id)
+    refuse_other_version(job, if_match)
+    refuse_quarantined(job)
+    return job
+
+
+async def _to_fill(tx: Transaction, job: Locked, start: int, end: int, limit: int, *, force: bool) -> list[int]:
+    slots = _slots(job, start, end, limit)
+    if force or not slots:
+        return slots
+    taken = await tx.rows("slots_taken", job.record.tenant, job.record.id, slots[0], slots[-1])
+    return sorted(set(slots) - {row["slot"] for row in taken})
+
+
+def _slots(job: Locked, start: int, end: int, limit: int) -> list[int]:
+    """Slots in [start, end] before the cursor; the cursor and what comes after it will fire by themselves."""
+    last = min(end, job.now)
+    if job.cursor_slot is not None:
+        last = min(last, job.cursor_slot - 1)
+    times, slots = timetable_of(job.record.spec, job.record.anchor_at), []
+    slot = times.next_after(start - 1)
+    while slot is not None and slot <= last:
+        slots.append(slot)
+        if len(slots) > limit:
+            raise Invalid.one(
+                "end",
+                f"the range holds more than {limit} slots",
+                given=format_instant(end),
+                accepted=f"at most {format_instant(slots[-2])} with this start",
+            )
+        slot = times.next_after(slot)
+    return slots
+
+
+def _view(job: JobRecord, n: int, now: int, params: dict[str, Any] | None) -> RunView:
+    return RunView(
+        id=run_id(job.id, now, "manual", n),
+        job_id=job.id,
+        key=job.spec.key,
+        kind="manual",
+        scheduled_for=format_instant(now),
+        due_at=format_instant(now),
+        status="PENDING",
+        reason=None,
+        attempt=0,
+        tries=0,
+        losses=0,
+        node=None,
+        started_at=None,
+        finished_at=None,
+        lateness_ms=None,
+        duration_ms=None,
+        outcome=None,
+        error=None,
+        attempts=[],
+        params=params,
+    )

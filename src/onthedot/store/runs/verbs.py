@@ -1,0 +1,133 @@
+"""Verbs on single runs: cancel, try again, drive dead letters again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import NoneType
+from typing import Any
+
+from onthedot.errors import Conflict, VersionMismatch
+from onthedot.model.run import RunView, run_id
+from onthedot.plan import on_cancel
+from onthedot.store.driver import Driver, Row, Rows, Transaction
+from onthedot.store.jobs.apply_plan import Locked, lock, refuse_other_version, refuse_quarantined
+from onthedot.store.jobs.idempotency import Idempotency, once
+from onthedot.store.runs.lists import no_run, read_run
+from onthedot.store.runs.new_runs import new_run
+from onthedot.store.runs.redrive import drive_again
+from onthedot.store.runs.run_ids import parse_run_id
+from onthedot.store.runs.spec_cache import SpecCache
+from onthedot.store.runs.terminate import Ending, end_runs
+from onthedot.store.topic import Topic
+
+__all__ = ["RunVerbs"]
+
+
+class RunVerbs(Topic):
+    def __init__(self, driver: Driver) -> None:
+        super().__init__(driver)
+        self._driven = SpecCache()
+
+    async def cancel_run(
+        self, tenant: int, run_id: str, *, if_match: int | None = None, idempotency: Idempotency | None = None
+    ) -> RunView:
+        """A run that waits is cancelled at once; one that a node has, by an order to that node."""
+        job_id, _ = parse_run_id(run_id)
+
+        async def cancel(tx: Transaction) -> None:
+            job = await lock(tx, tenant, job_id)  # like every verb: the job before its runs
+            _refuse_other_version(job, job_id, if_match)
+            row = await tx.row("lock_run", run_id, tenant)
+            if row is None:
+                ended = await read_run(tx, tenant, run_id)
+                raise Conflict(f"the run {run_id} has ended already: {ended.status}")
+            if row["state"] == "running":
+                await tx.execute("order_cancel", run_id)
+            else:
+                now = await tx.now() if job is None else job.now
+                if row["cursor"] and job is not None:
+                    refuse_quarantined(job)
+                await end_runs(tx, [Ending(id=run_id, status="cancelled", reason="cancelled")], now)
+                if row["cursor"] and job is not None:
+                    await _go_on(tx, job, row["slot"])
+
+        async def body(tx: Transaction) -> RunView:
+            await once(tx, tenant, idempotency, NoneType, lambda: cancel(tx))
+            return await read_run(tx, tenant, run_id)
+
+        return await self.as_asked(body)
+
+    async def retry_run(
+        self, tenant: int, run_id: str, *, if_match: int | None = None, idempotency: Idempotency | None = None
+    ) -> RunView:
+        """A new run of the same slot; a terminal run never changes."""
+        job_id, slot = parse_run_id(run_id)
+
+        async def retry(tx: Transaction) -> RunView:
+            if if_match is not None:
+                _refuse_other_version(await lock(tx, tenant, job_id), job_id, if_match)
+            ended = await tx.rows("ended_runs", tenant, Rows([(run_id, slot)]))
+            if not ended:
+                live = await read_run(tx, tenant, run_id)
+                raise Conflict(f"the run {run_id} has not ended: {live.status}")
+            new = await self._drive(tx, ended)
+            if not new:
+                raise no_run(run_id, "its job is gone")
+            return await read_run(tx, tenant, new[0])
+
+        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, RunView, lambda: retry(tx)))
+
+    async def redrive(
+        self,
+        tenant: int,
+        *,
+        ids: Sequence[str] | None = None,
+        job_id: int | None = None,
+        limit: int = 1000,
+        idempotency: Idempotency | None = None,
+    ) -> list[str]:
+        """New runs for these dead letters, those of a job, or all; newest first, at most `limit`. Their ids."""
+
+        async def drive(tx: Transaction) -> list[str]:
+            name, args = "take_dead", list[Any]()
+            if ids is not None:
+                name, args = f"{name}+where.dead_ids", [*args, list(ids)]
+            if job_id is not None:
+                name, args = f"{name}+where.dead_job", [*args, job_id]
+            if name == "take_dead":
+                name = "take_dead+where.any_dead"
+            return await self._drive(tx, await tx.rows(name, tenant, limit, *args))
+
+        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, list[str], lambda: drive(tx)))
+
+    async def _drive(self, tx: Transaction, ended: Sequence[Row]) -> list[str]:
+        """Into the backlog lane: a thousand runs that failed must not delay those that are on time."""
+        if not ended:
+            return []
+        job_ids = sorted({row["job_id"] for row in ended})
+        await tx.rows("lock_jobs", job_ids)
+        jobs = await self._driven.read(tx, job_ids)
+        alive = [(row, jobs[row["job_id"]]) for row in ended if row["job_id"] in jobs]
+        return await drive_again(tx, alive, await tx.now(), backlog=True)
+
+
+def _refuse_other_version(job: Locked | None, job_id: int, if_match: int | None) -> None:
+    """Of a run it is the job's version that is named."""
+    if job is not None:
+        refuse_other_version(job, if_match)
+    elif if_match is not None:
+        raise VersionMismatch(f"job {job_id} is gone, so it has no version {if_match}")
+
+
+async def _go_on(tx: Transaction, job: Locked, slot: int) -> None:
+    """The cursor was cancelled: the job's next slot gets a run, or the job has ended."""
+    record = job.record
+    change = on_cancel(record, slot, job.taken)
+    ended_at = job.now if change.state == "ended" else None
+    await tx.execute("advance_jobs", Rows([(record.id, change.claimed_slot, change.slots_used, ended_at)]))
+    if change.cursor_slot is not None:
+        row = new_run(record, change.cursor_slot, job.now, lookahead=tx.lookahead, cursor=True, not_before=job.now)
+        assert row[0] == run_id(record.id, change.cursor_slot)
+        await tx.rows("insert_runs", Rows([row]))
+    else:
+        await tx.execute("release_runs", record.id, job.now)  # nobody can resume it any more: waiting retries go on
