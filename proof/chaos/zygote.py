@@ -27,7 +27,7 @@ __all__: list[str] = []
 
 
 LATE = (
-    "onthedot.api.server",
+    "onthedot.api.server.server",
     "onthedot.cli.app",
     "onthedot.launcher.serving",
     "uvicorn.lifespan.off",

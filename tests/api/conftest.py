@@ -17,8 +17,8 @@ import msgspec
 import pytest
 
 from onthedot.api.app import App, create_app
-from onthedot.api.server import make_server
-from onthedot.api.streams import EventStreams
+from onthedot.api.http.sse import EventStreams
+from onthedot.api.server.server import make_server
 from onthedot.clock import Clock, FakeClock, SystemClock
 from onthedot.model.key import SCOPES, ApiKeySpec
 from onthedot.service import Service

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from onthedot.api.asker import Connected, hung_up
+from onthedot.api.http.client_connection import Connected, hung_up
 from onthedot.clock import SystemClock
 from onthedot.errors import Abandoned
 from onthedot.store.abandoned_requests import PATIENCE

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from onthedot.api.app import App
-from onthedot.api.connection import ApiProtocol
-from onthedot.api.express import Express
+from onthedot.api.fastpath.creates import Express
+from onthedot.api.fastpath.protocol import ApiProtocol
 from onthedot.clock import FakeClock
 from onthedot.errors import StoreUnavailable
 from onthedot.model.key import ApiKeySpec

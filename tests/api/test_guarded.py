@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from onthedot.api import guarded, load
-from onthedot.api.guarded import GuardedProtocol
-from onthedot.api.load import Bodies, Limits, Load
+from onthedot.api.server.limits import Bodies, Limits, Load
+from onthedot.api.server.protocol import GuardedProtocol
+from onthedot.api.server.server import limits, protocol
 from onthedot.clock import SystemClock
 from onthedot.model.key import ApiKeySpec
 from tests.api.abuse import CHUNKED, GET, Attack, victim
@@ -50,8 +50,8 @@ async def test_more_headers_than_anybody_needs_are_431(server: tuple[str, int]) 
         lines = b"".join(b"x-%d: y\r\n" % n for n in range(number))
         return b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n" + lines + b"\r\n"
 
-    assert status(await talk(server, asked(guarded.HEADERS_MOST - 2))) == 200
-    assert status(await talk(server, asked(guarded.HEADERS_MOST))) == 431
+    assert status(await talk(server, asked(protocol.HEADERS_MOST - 2))) == 200
+    assert status(await talk(server, asked(protocol.HEADERS_MOST))) == 431
     assert await alive(server)
 
 
@@ -78,7 +78,7 @@ async def test_requests_with_bodies_in_a_row_keep_their_bodies(server: tuple[str
 
 
 async def test_who_does_not_take_the_answer_is_left(server: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guarded, "WRITE_SECONDS", 0.5)
+    monkeypatch.setattr(protocol, "WRITE_SECONDS", 0.5)
     left = asyncio.Event()
     lost = GuardedProtocol.connection_lost
 
@@ -98,14 +98,14 @@ async def test_who_does_not_take_the_answer_is_left(server: tuple[str, int], mon
 async def test_the_rest_of_an_unwanted_body_is_not_waited_for(
     server: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guarded, "UNWANTED_SECONDS", 0.2)
+    monkeypatch.setattr(protocol, "UNWANTED_SECONDS", 0.2)
     answer = await talk(server, CHUNKED % b"/nowhere" + b"5\r\nhello\r\n")  # and never the end of it
     assert status(answer) == 404
 
 
 async def test_idle_connections_make_room(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load, "MOST_CONNECTIONS", 32)
-    monkeypatch.setattr(load, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(limits, "MOST_CONNECTIONS", 32)
+    monkeypatch.setattr(limits, "IDLE_SECONDS", 0.0)
     async with serving(sqlite_url, SystemClock()) as app, listening(app) as address:
         opened = [await asyncio.open_connection(*address) for _ in range(40)]
         assert await alive(address)
@@ -116,7 +116,7 @@ async def test_idle_connections_make_room(sqlite_url: str, monkeypatch: pytest.M
 async def test_a_newcomer_is_served_although_others_hold_half_heads(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load, "MOST_CONNECTIONS", 32)
+    monkeypatch.setattr(limits, "MOST_CONNECTIONS", 32)
     async with serving(sqlite_url, SystemClock()) as app, listening(app) as address:
         hoard = [await asyncio.open_connection(*address, local_addr=(f"127.0.0.{2 + n % 2}", 0)) for n in range(32)]
         for _, writer in hoard:
@@ -129,7 +129,7 @@ async def test_a_newcomer_is_served_although_others_hold_half_heads(
 async def test_beyond_the_limit_it_says_so_and_others_are_served(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load, "MOST_CONNECTIONS", 32)
+    monkeypatch.setattr(limits, "MOST_CONNECTIONS", 32)
     async with serving(sqlite_url, SystemClock()) as app, listening(app) as address:
         busy = [await asyncio.open_connection(*address, local_addr=("127.0.0.2", 0)) for _ in range(16)]
         for _, writer in busy:
@@ -158,8 +158,8 @@ def test_what_waits_is_counted_for_all_together() -> None:
 
 
 def test_large_bodies_of_one_tenant_leave_room_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load, "BODY_BYTES", 100)
-    monkeypatch.setattr(load, "TENANT_BODY_BYTES", 60)
+    monkeypatch.setattr(limits, "BODY_BYTES", 100)
+    monkeypatch.setattr(limits, "TENANT_BODY_BYTES", 60)
     bodies = Bodies()
     assert bodies.more(1, 60)
     assert not bodies.more(1, 1)
@@ -174,9 +174,9 @@ async def test_large_bodies_are_taken_as_long_as_there_is_room(
 ) -> None:
     async with httpx.AsyncClient(base_url="http://{}:{}".format(*server), timeout=30) as client:
         body = b"[" + b" " * 3_000_000 + b"]"
-        monkeypatch.setattr(load, "BODY_BYTES", 2_000_000)
+        monkeypatch.setattr(limits, "BODY_BYTES", 2_000_000)
         assert (await client.post("/v1/jobs/batch", content=body)).status_code == 503
-        monkeypatch.setattr(load, "BODY_BYTES", 4_000_000)
+        monkeypatch.setattr(limits, "BODY_BYTES", 4_000_000)
         for _ in range(3):  # the room is given back each time
             assert (await client.post("/v1/jobs/batch", content=body)).status_code == 200
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from onthedot.api.app import App
-from onthedot.api.connection import ApiProtocol
-from onthedot.api.express import Express
-from onthedot.api.heads import KEPT, LONGEST, Head, KnownHeads
-from onthedot.api.server import make_server
+from onthedot.api.fastpath.creates import Express
+from onthedot.api.fastpath.head_cache import KEPT, LONGEST, Head, KnownHeads
+from onthedot.api.fastpath.protocol import ApiProtocol
+from onthedot.api.server.server import make_server
 from onthedot.clock import FakeClock
 from onthedot.errors import StoreUnavailable
 from onthedot.model.key import ApiKeySpec

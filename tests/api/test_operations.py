@@ -198,7 +198,7 @@ async def test_docs_are_one_page_of_ours_with_everything_on_it(api, app):
 
 
 async def test_the_docs_escape_what_they_show(app):
-    from onthedot.api.docs import render
+    from onthedot.api.routes.docs import render
 
     document = msgspec.json.decode(msgspec.json.encode(app.openapi))
     document["info"]["description"] = "<b>`<i>`"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from onthedot.api.bodies import media_of
-from onthedot.api.conditions import parse_if_match
+from onthedot.api.http.bodies import media_of
+from onthedot.api.http.if_match import parse_if_match
+from onthedot.api.http.query_params import choice, flag, instant, read_query, text, whole
 from onthedot.api.origin import from_elsewhere, host_is_loopback
-from onthedot.api.queries import choice, flag, instant, read_query, text, whole
 from onthedot.errors import Invalid
 from tests.api.conftest import problem
 

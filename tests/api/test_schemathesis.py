@@ -28,7 +28,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from onthedot.api.app import ROUTES
-from onthedot.api.openapi import openapi_document
+from onthedot.api.openapi.document import openapi_document
 from onthedot.api.operations import operation_of
 from onthedot.clock import SystemClock
 from onthedot.model.key import ApiKeySpec

@@ -8,7 +8,7 @@ import json
 import httpx
 import pytest
 
-from onthedot.api import guarded
+from onthedot.api.server.server import protocol
 from onthedot.clock import SystemClock
 from tests.api.conftest import JOB, listening, serving
 from tests.services.waiting import until
@@ -111,14 +111,14 @@ async def test_headers_without_end_are_cut_off(server):
 
 
 async def test_headers_that_do_not_come_end_the_connection(server, monkeypatch):
-    monkeypatch.setattr(guarded, "HEADER_SECONDS", 0.1)
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.1)
     assert await talk(server, b"") == b""
     assert await talk(server, b"GET /healthz HTTP/1.1\r\nhost: loc") == b""
     assert await alive(server)
 
 
 async def test_headers_that_come_drop_by_drop_end_the_connection_too(server, monkeypatch):
-    monkeypatch.setattr(guarded, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.2)
     reader, writer = await asyncio.open_connection(*server)
     writer.write(b"GET /healthz HTTP/1.1\r\n")
     closed = asyncio.create_task(reader.read())

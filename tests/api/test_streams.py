@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from onthedot.api.streams import ASK_AGAIN, BEHIND_MOST, EventStreams
+from onthedot.api.http.sse import ASK_AGAIN, BEHIND_MOST, EventStreams
 from onthedot.clock import FakeClock
 from onthedot.telemetry import Telemetry
 

@@ -13,8 +13,8 @@ import pytest
 
 from bench.ours.listing import filters as listed_filters
 from bench.services import receiver as running_receiver
-from onthedot.api.jobs import FILTERS
-from onthedot.api.paging import PAGING
+from onthedot.api.http.paging import PAGING
+from onthedot.api.routes.jobs import FILTERS
 from tests.services.postgres import in_own_loop
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from onthedot.api.app import create_app
-from onthedot.api.server import make_server
+from onthedot.api.server.server import make_server
 from onthedot.clock import SystemClock
 from onthedot.launcher.serving import listening
 from onthedot.service import Service

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from onthedot.api import guarded
+from onthedot.api.server.server import protocol
 from onthedot.store import paging
 from onthedot.targets.webhook.kind import url
 from proof.fuzz.mutate import inputs
@@ -39,12 +39,12 @@ def test_a_cursor_that_can_not_be_stored_would_be_found(monkeypatch: pytest.Monk
 
 
 def test_a_trailer_among_the_headers_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def with_trailers(self: guarded.GuardedProtocol, name: bytes, value: bytes) -> None:
+    def with_trailers(self: protocol.GuardedProtocol, name: bytes, value: bytes) -> None:
         self.headers.append((name.lower(), value))
         if self.requests:  # type: ignore[attr-defined]
             self.requests[-1][2] = tuple(self.headers)  # type: ignore[attr-defined]
 
-    monkeypatch.setattr(guarded.GuardedProtocol, "on_header", with_trailers)
+    monkeypatch.setattr(protocol.GuardedProtocol, "on_header", with_trailers)
     assert any("trailer" in why for why in _finds("heads"))
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import uvicorn
 
-from onthedot.api.guarded import HEADERS_MOST, Counted, GuardedProtocol
-from onthedot.api.heads import Head, KnownHeads
+from onthedot.api.fastpath.head_cache import Head, KnownHeads
+from onthedot.api.server.protocol import HEADERS_MOST, Counted, GuardedProtocol
 from proof.fuzz.reader import Reader, Wrong
 
 __all__ = ["HEADS"]

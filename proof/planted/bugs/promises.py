@@ -107,7 +107,7 @@ BUGS = (
     code(
         "promise: a request whose client has gone",
         "a verb is carried out though nobody waits for its answer",
-        "onthedot.api.asker:hung_up",
+        "onthedot.api.http.client_connection:hung_up",
         "if transport.is_closing():",
         "return False\n    if transport.is_closing():",
         tests=("tests/api/test_asker.py",),

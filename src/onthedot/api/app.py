@@ -31,12 +31,12 @@ from onthedot.api import (
 )
 from onthedot.api.auth import guard
 from onthedot.api.context import Context
-from onthedot.api.edge import Edge
-from onthedot.api.express import Express
-from onthedot.api.openapi import openapi_document
+from onthedot.api.fastpath.creates import Express
+from onthedot.api.http.middleware import Edge
+from onthedot.api.http.problems import PROBLEM_MEDIA, problem_of
+from onthedot.api.http.sse import EventStreams
+from onthedot.api.openapi.document import openapi_document
 from onthedot.api.operations import Operation, Req, operation_of
-from onthedot.api.problems import PROBLEM_MEDIA, problem_of
-from onthedot.api.streams import EventStreams
 from onthedot.clock import Clock, SystemClock
 from onthedot.model.decoding import encode_json
 from onthedot.service import Service

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from onthedot.api.asker import ask, asked_by
 from onthedot.api.context import Connection, service_of
+from onthedot.api.http.client_connection import ask, asked_by
+from onthedot.api.http.problems import HttpProblem
+from onthedot.api.http.query_params import read_query
 from onthedot.api.operations import Access, Req, operation_of
 from onthedot.api.origin import from_elsewhere, host_is_loopback
-from onthedot.api.problems import HttpProblem
-from onthedot.api.queries import read_query
 from onthedot.errors import Forbidden, StoreUnavailable, Unauthorized
 from onthedot.model.key import SCOPES
 from onthedot.service import Principal, Session

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from litestar.connection import ASGIConnection
 
-from onthedot.api.load import Bodies
-from onthedot.api.streams import EventStreams
+from onthedot.api.http.sse import EventStreams
+from onthedot.api.server.limits import Bodies
 from onthedot.clock import Clock
 from onthedot.service import Principal, Service
 from onthedot.telemetry.metrics import Metrics

@@ -14,8 +14,8 @@ from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from onthedot.api.problems import Problem
-from onthedot.api.queries import Param
+from onthedot.api.http.problems import Problem
+from onthedot.api.http.query_params import Param
 from onthedot.model.key import Scope
 
 __all__ = ["KIB", "MIB", "Access", "Handler", "Method", "Operation", "Req", "operation", "operation_of"]

@@ -75,7 +75,7 @@ async def _unless(stop: asyncio.Event, settings: Settings, jobs: JobsFile | None
 @asynccontextmanager
 async def answering(listener: socket.socket) -> AsyncIterator[None]:
     """A server of its own on the same socket; who connects while it hands over waits in the socket's queue."""
-    from onthedot.api.server import make_server
+    from onthedot.api.server.server import make_server
 
     server = make_server(waiting_app, grace_seconds=1, lifespan="off")
     server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]  # signals are ours
@@ -90,8 +90,8 @@ async def answering(listener: socket.socket) -> AsyncIterator[None]:
 
 async def waiting_app(scope: Any, receive: Callable[..., Any], send: Callable[..., Any]) -> None:
     """healthz: alive. readyz: no. A browser gets a page that looks again, everybody else 503, try again."""
-    from onthedot.api.health import Alive, Ready
-    from onthedot.api.problems import PROBLEM_MEDIA, problem_of
+    from onthedot.api.http.problems import PROBLEM_MEDIA, problem_of
+    from onthedot.api.routes.health import Alive, Ready
     from onthedot.web.problem_page import problem_page
     from onthedot.web.static import MEDIA, read_static
 

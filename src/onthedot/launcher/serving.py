@@ -176,7 +176,7 @@ async def _api(
     if running.app is None or listener is None:
         yield None
         return
-    from onthedot.api.server import make_server
+    from onthedot.api.server.server import make_server
 
     server = make_server(running.app, settings.host, settings.port)
     server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]  # signals are ours

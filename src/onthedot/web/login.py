@@ -12,10 +12,10 @@ from urllib.parse import parse_qs
 
 from litestar.response.base import ASGIResponse
 
-from onthedot.api import answers
 from onthedot.api.auth import COOKIE, session_of
-from onthedot.api.bodies import read_body
 from onthedot.api.context import address_of, base_of, scheme_of, service_of
+from onthedot.api.http import responses
+from onthedot.api.http.bodies import read_body
 from onthedot.api.operations import KIB, Req, operation
 from onthedot.errors import Unauthorized
 from onthedot.model.duration import SECOND
@@ -33,8 +33,8 @@ FORM = ("application/x-www-form-urlencoded",)
 async def login_page(request: Req) -> ASGIResponse:
     """Ask for a key."""
     if await service_of(request).is_open():
-        return answers.redirect("/")
-    return answers.html(_page(request, None))
+        return responses.redirect("/")
+    return responses.html(_page(request, None))
 
 
 @operation("POST", "/login", "public", answers={303: None}, media=FORM, limit=4 * KIB, listed=False)
@@ -44,14 +44,14 @@ async def login(request: Req) -> ASGIResponse:
     key = form.get("key", [""])[0].strip()
     if not re.fullmatch(r"otd_[A-Za-z0-9_-]{1,200}", key):
         emit("login.refused", address=address_of(request), key=None)
-        return answers.html(_page(request, "that is no API key: they begin with otd_"), 401)
+        return responses.html(_page(request, "that is no API key: they begin with otd_"), 401)
     try:
         session, principal = await service_of(request).log_in(key)
     except Unauthorized as error:
         emit("login.refused", address=address_of(request), key=f"{key[:8]}…")
-        return answers.html(_page(request, str(error)), 401)
+        return responses.html(_page(request, str(error)), 401)
     emit("login.done", address=address_of(request), key_id=principal.key_id)
-    return answers.redirect("/", {"set-cookie": cookie(session.token, SESSION_SECONDS, scheme_of(request))})
+    return responses.redirect("/", {"set-cookie": cookie(session.token, SESSION_SECONDS, scheme_of(request))})
 
 
 @operation("POST", "/logout", "public", answers={303: None}, listed=False)
@@ -60,7 +60,7 @@ async def logout(request: Req) -> ASGIResponse:
     session = session_of(request)
     if session is not None and await service_of(request).log_out(session):
         emit("logout", address=address_of(request))
-    return answers.redirect("/login", {"set-cookie": cookie("", 0, scheme_of(request))})
+    return responses.redirect("/login", {"set-cookie": cookie("", 0, scheme_of(request))})
 
 
 def _page(request: Req, wrong: str | None) -> str:

@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 import msgspec
 from litestar.response.base import ASGIResponse
 
-from onthedot.api import answers
 from onthedot.api.context import base_of, principal_of, service_of
+from onthedot.api.http import responses
+from onthedot.api.http.query_params import choice, flag, read_query, text
 from onthedot.api.operations import Req, operation
-from onthedot.api.queries import choice, flag, read_query, text
 from onthedot.errors import Invalid
 from onthedot.model.job import JobState, JobView
 from onthedot.model.node import NodeView
@@ -71,10 +71,10 @@ async def overview(request: Req) -> ASGIResponse:
         asked = read_query(_without_blanks(request.scope["query_string"]), ASKED)
         values = await gather(service_of(request), principal_of(request).tenant, asked)
     except Invalid:  # an old bookmark, a slip in the address bar: show all there is
-        return answers.redirect("/")
+        return responses.redirect("/")
     values["signed_in"] = principal_of(request).key_id is not None
     values["base"] = base_of(request)
-    return answers.html(render("jobs.html" if asked["part"] else "overview.html", **values))
+    return responses.html(render("jobs.html" if asked["part"] else "overview.html", **values))
 
 
 async def gather(service: Service, tenant: int, asked: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onthedot.api.problems import Problem
+from onthedot.api.http.problems import Problem
 from onthedot.web.templating import render
 
 __all__ = ["problem_page"]

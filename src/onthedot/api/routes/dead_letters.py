@@ -7,16 +7,16 @@ from typing import Annotated
 import msgspec
 from litestar.response.base import ASGIResponse
 
-from onthedot.api import answers
-from onthedot.api.bodies import read_optional_json
 from onthedot.api.context import service_of, tenant_of
-from onthedot.api.idempotency import idempotency_key
-from onthedot.api.identifiers import RUN_ID_PATTERN
-from onthedot.api.job_verbs import NewRuns
+from onthedot.api.http import responses
+from onthedot.api.http.bodies import read_optional_json
+from onthedot.api.http.idempotency import idempotency_key
+from onthedot.api.http.paging import PAGING, RunList, page_answer
+from onthedot.api.http.path_ids import RUN_ID_PATTERN
+from onthedot.api.http.query_params import read_query
 from onthedot.api.operations import Req, operation
-from onthedot.api.paging import PAGING, RunList, page_answer
-from onthedot.api.queries import read_query
-from onthedot.api.runs import JOB_ID
+from onthedot.api.routes.job_verbs import NewRuns
+from onthedot.api.routes.runs import JOB_ID
 from onthedot.model.struct import Strict
 
 __all__ = ["routes"]
@@ -61,7 +61,7 @@ async def redrive(request: Req) -> ASGIResponse:
     made = await service_of(request).redrive(
         tenant_of(request), asked.ids, asked.job_id, asked.limit, await idempotency_key(request)
     )
-    return answers.json(NewRuns(made), 201)
+    return responses.json(NewRuns(made), 201)
 
 
 routes = [list_dead, redrive]

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import msgspec
 from litestar.response.base import ASGIResponse
 
-from onthedot.api import answers
-from onthedot.api.bodies import read_body
 from onthedot.api.context import service_of, tenant_of
-from onthedot.api.idempotency import idempotency_key
+from onthedot.api.http import responses
+from onthedot.api.http.bodies import read_body
+from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.operations import MIB, Req, operation
 from onthedot.errors import FieldProblem, Invalid, TooLarge, Unreadable
 from onthedot.model.decoding import convert, decode_json, decode_loose
@@ -100,7 +100,7 @@ async def sync_jobs(request: Req) -> ASGIResponse:
         others="adopt" if asked.adopt else "refuse",
         former=asked.former,
     )
-    return answers.json(report)
+    return responses.json(report)
 
 
 async def _taken_apart(raw: bytes, aside: Aside) -> tuple[_Envelope, list[bytes]]:

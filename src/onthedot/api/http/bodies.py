@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from onthedot.api.asker import asked_again
 from onthedot.api.context import context_of, service_of
+from onthedot.api.fastpath.buffered_request import Whole
+from onthedot.api.http.client_connection import asked_again
+from onthedot.api.http.problems import HttpProblem
 from onthedot.api.operations import Operation, Req, operation_of
-from onthedot.api.problems import HttpProblem
-from onthedot.api.whole import Whole
 from onthedot.errors import Invalid, TooLarge, Unreadable
 from onthedot.model.decoding import decode_json
 from onthedot.model.portions import check_values

@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl, urlencode
 import msgspec
 from litestar.response.base import ASGIResponse
 
-from onthedot.api import answers
+from onthedot.api.http import responses
+from onthedot.api.http.query_params import Param, text, whole
 from onthedot.api.operations import Req
-from onthedot.api.queries import Param, text, whole
 from onthedot.model.job import JobView
 from onthedot.model.run import RunView
 from onthedot.store import Page
@@ -44,4 +44,4 @@ def page_answer(request: Req, page: Page[Any]) -> ASGIResponse:
         asked = [(name, value) for name, value in parse_qsl(request.scope["query_string"].decode()) if name != "cursor"]
         following = f"{request.scope['path']}?{urlencode([*asked, ('cursor', page.next)])}"
     headers = None if following is None else {"link": f'<{following}>; rel="next"'}
-    return answers.json({"items": page.items, "next": following}, headers=headers)
+    return responses.json({"items": page.items, "next": following}, headers=headers)

@@ -12,8 +12,8 @@ import jinja2
 from litestar.response.base import ASGIResponse
 from markupsafe import Markup, escape
 
-from onthedot.api import answers
 from onthedot.api.context import service_of
+from onthedot.api.http import responses
 from onthedot.api.operations import Req, operation
 from onthedot.model.decoding import encode_json
 
@@ -28,7 +28,7 @@ async def openapi_json(request: Req) -> ASGIResponse:
     state = request.app.state
     if "openapi_text" not in state:
         state["openapi_text"] = await service_of(request).aside.run(lambda: encode_json(state["openapi"]()))
-    return answers.Json(state["openapi_text"], 200, None)
+    return responses.Json(state["openapi_text"], 200, None)
 
 
 @operation("GET", "/docs", "public", answers={200: "text/html"}, listed=False)
@@ -38,13 +38,13 @@ async def docs(request: Req) -> ASGIResponse:
     if "docs" not in state:
         made = await service_of(request).aside.run(lambda: render(state["openapi"]()))
         state["docs"] = made.encode()  # one text for all who read it, however slowly
-    return answers.html(state["docs"])
+    return responses.html(state["docs"])
 
 
 @operation("GET", "/docs/style.css", "public", answers={200: "text/css"}, listed=False)
 async def docs_style(request: Req) -> ASGIResponse:
     """How it looks."""
-    return answers.plain(_style(), "text/css")
+    return responses.plain(_style(), "text/css")
 
 
 @lru_cache(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 
-from onthedot.api.bodies import sent_with
+from onthedot.api.http.bodies import sent_with
 from onthedot.api.operations import KIB, Req
 from onthedot.errors import Invalid
 from onthedot.service import Repeat

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from litestar.response.base import ASGIResponse
 
-from onthedot.api import answers
 from onthedot.api.context import context_of, service_of
+from onthedot.api.http import responses
 from onthedot.api.operations import Req, operation
 
 __all__ = ["routes"]
@@ -37,7 +37,7 @@ async def healthz(request: Req) -> ASGIResponse:
 
     Looks at nothing else: a database that is away is no reason to kill the node.
     """
-    return answers.json(Alive(status="ok", version=context_of(request).version))
+    return responses.json(Alive(status="ok", version=context_of(request).version))
 
 
 @operation("GET", "/readyz", "public", group="Operations", answers={200: Ready, 503: Ready})
@@ -58,7 +58,7 @@ async def readyz(request: Req) -> ASGIResponse:
     ready = store == engine == "ok"
     status = "ready" if ready else "not ready"
     body = Ready(status=status, store=store, engine=engine, lacking=context.lacking(), clock=clock)
-    return answers.json(body, 200 if ready else 503, None if ready else {"retry-after": "1"})
+    return responses.json(body, 200 if ready else 503, None if ready else {"retry-after": "1"})
 
 
 routes = [healthz, readyz]

@@ -7,9 +7,9 @@ from typing import Annotated
 import msgspec
 from litestar.response.base import ASGIResponse
 
-from onthedot.api import answers
-from onthedot.api.bodies import read_json
 from onthedot.api.context import service_of
+from onthedot.api.http import responses
+from onthedot.api.http.bodies import read_json
 from onthedot.api.operations import Req, operation
 from onthedot.errors import FieldProblem, NotAvailable
 from onthedot.model.preview import Preview
@@ -47,7 +47,7 @@ async def preview(request: Req) -> ASGIResponse:
     Its next fire times, what it means in words, and notes on daylight saving.
     """
     asked = await read_json(request, PreviewRequest)
-    return answers.json(await service_of(request).preview(asked.schedule, asked.after, asked.count))
+    return responses.json(await service_of(request).preview(asked.schedule, asked.after, asked.count))
 
 
 @operation("POST", "/v1/plan", "read", answers={}, listed=False)

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 from litestar.response.base import ASGIResponse
 
-from onthedot.api import answers
-from onthedot.api.bodies import NDJSON_MEDIA, decode_large, media_of, read_body
 from onthedot.api.context import service_of, tenant_of
-from onthedot.api.idempotency import idempotency_key
+from onthedot.api.http import responses
+from onthedot.api.http.bodies import NDJSON_MEDIA, decode_large, media_of, read_body
+from onthedot.api.http.idempotency import idempotency_key
+from onthedot.api.http.problems import fields_of
 from onthedot.api.operations import MIB, Req, operation
-from onthedot.api.problems import fields_of
 from onthedot.errors import FieldProblem, Invalid, OnTheDotError, TooLarge, Unreadable
 from onthedot.model.decoding import decode_json
 from onthedot.model.job import JobSpec, JobView
@@ -63,8 +63,8 @@ async def create_jobs(request: Req) -> ASGIResponse:
     del raw
     done = await service_of(request).create_many(tenant_of(request), specs, await idempotency_key(request))
     if len(done) <= FEW:
-        return answers.json([_answer(item) for item in done])
-    return answers.json(await aside.collect(_answer(item) for item in done))
+        return responses.json([_answer(item) for item in done])
+    return responses.json(await aside.collect(_answer(item) for item in done))
 
 
 def _specs(raw: bytes, media: str) -> Iterator[JobSpec | OnTheDotError]:

@@ -11,9 +11,9 @@ import asyncio
 from functools import partial
 from typing import Any
 
-from onthedot.api.edge import header_lines
-from onthedot.api.express import Express, Stop
-from onthedot.api.guarded import GuardedProtocol
+from onthedot.api.fastpath.creates import Express, Stop
+from onthedot.api.http.middleware import header_lines
+from onthedot.api.server.protocol import GuardedProtocol
 from onthedot.service.aside import SMALL_BYTES
 
 __all__ = ["ApiProtocol"]

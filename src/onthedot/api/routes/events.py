@@ -7,8 +7,8 @@ from litestar.response.streaming import ASGIStreamingResponse
 
 from onthedot.api.auth import still_may_listen
 from onthedot.api.context import context_of, tenant_of
+from onthedot.api.http.problems import HttpProblem
 from onthedot.api.operations import Req, operation
-from onthedot.api.problems import HttpProblem
 
 __all__ = ["routes"]
 

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 import msgspec
 from litestar.response.base import ASGIResponse
 
-from onthedot.api import answers
-from onthedot.api.bodies import Nothing, read_json, read_optional_json
-from onthedot.api.conditions import version_named
 from onthedot.api.context import context_of, service_of, tenant_of
-from onthedot.api.idempotency import idempotency_key
-from onthedot.api.on_job import on_job
+from onthedot.api.http import responses
+from onthedot.api.http.bodies import Nothing, read_json, read_optional_json
+from onthedot.api.http.idempotency import idempotency_key
+from onthedot.api.http.if_match import version_named
+from onthedot.api.http.query_params import instant, read_query
 from onthedot.api.operations import Req
-from onthedot.api.queries import instant, read_query
+from onthedot.api.routes.job_routes import on_job
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobStatus, JobView
 from onthedot.model.preview import Explanation
@@ -76,7 +76,7 @@ async def run_job(request: Req, job_id: int) -> ASGIResponse:
     asked = await read_optional_json(request, RunNow)
     key, version = await idempotency_key(request), await version_named(request, job_id)
     run = await service_of(request).run_job(tenant_of(request), job_id, key, version, asked.params)
-    return answers.json(run, 201, {"location": f"/v1/runs/{run.id}"})
+    return responses.json(run, 201, {"location": f"/v1/runs/{run.id}"})
 
 
 @on_job(
@@ -100,7 +100,7 @@ async def pause_job(request: Req, job_id: int) -> ASGIResponse:
     asked = await read_optional_json(request, PauseNote)
     key, version = await idempotency_key(request), await version_named(request, job_id)
     job = await service_of(request).pause_job(tenant_of(request), job_id, version, key, asked.note, asked.until)
-    return answers.job_answer(job)
+    return responses.job_answer(job)
 
 
 @on_job(
@@ -124,7 +124,7 @@ async def resume_job(request: Req, job_id: int) -> ASGIResponse:
     job = await service_of(request).resume_job(
         tenant_of(request), job_id, await version_named(request, job_id), await idempotency_key(request)
     )
-    return answers.job_answer(job)
+    return responses.job_answer(job)
 
 
 @on_job(
@@ -149,7 +149,7 @@ async def backfill_job(request: Req, job_id: int) -> ASGIResponse:
         slots = await service_of(request).slots_to_backfill(
             tenant_of(request), job_id, asked.start, asked.end, asked.force, asked.limit
         )
-        return answers.json(NewRuns([], slots))
+        return responses.json(NewRuns([], slots))
     made = await service_of(request).backfill_job(
         tenant_of(request),
         job_id,
@@ -160,7 +160,7 @@ async def backfill_job(request: Req, job_id: int) -> ASGIResponse:
         await idempotency_key(request),
         await version_named(request, job_id),
     )
-    return answers.json(NewRuns(made), 201)
+    return responses.json(NewRuns(made), 201)
 
 
 @on_job("GET", "status", "read", answers={200: JobStatus})
@@ -169,7 +169,7 @@ async def job_status(request: Req, job_id: int) -> ASGIResponse:
 
     Of the run that executes, else the next, else the last.
     """
-    return answers.json(await service_of(request).job_status(tenant_of(request), job_id))
+    return responses.json(await service_of(request).job_status(tenant_of(request), job_id))
 
 
 @on_job("GET", "explain", "read", query=AT, answers={200: Explanation})
@@ -180,7 +180,7 @@ async def explain_job(request: Req, job_id: int) -> ASGIResponse:
     """
     at = read_query(request.scope["query_string"], AT)["at"]
     moment = format_instant(context_of(request).clock.now_ms() if at is None else at)
-    return answers.json(await service_of(request).explain(tenant_of(request), job_id, moment))
+    return responses.json(await service_of(request).explain(tenant_of(request), job_id, moment))
 
 
 routes = [*run_job, *pause_job, *resume_job, *backfill_job, *job_status, *explain_job]

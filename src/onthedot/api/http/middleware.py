@@ -11,8 +11,8 @@ from typing import Any
 
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from onthedot.api.load import Bodies
-from onthedot.api.problems import answer_problem
+from onthedot.api.http.problems import answer_problem
+from onthedot.api.server.limits import Bodies
 from onthedot.clock import Clock
 from onthedot.telemetry.metrics import Metrics
 

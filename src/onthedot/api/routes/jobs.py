@@ -7,16 +7,16 @@ from typing import Any, get_args
 import msgspec
 from litestar.response.base import ASGIResponse
 
-from onthedot.api import answers
-from onthedot.api.bodies import read_json, required_object
-from onthedot.api.conditions import version_named, version_wanted
 from onthedot.api.context import service_of, tenant_of
-from onthedot.api.idempotency import idempotency_key
-from onthedot.api.identifiers import job_id_of, job_key_of
-from onthedot.api.on_job import on_job
+from onthedot.api.http import responses
+from onthedot.api.http.bodies import read_json, required_object
+from onthedot.api.http.idempotency import idempotency_key
+from onthedot.api.http.if_match import version_named, version_wanted
+from onthedot.api.http.paging import PAGING, JobList, page_answer
+from onthedot.api.http.path_ids import job_id_of, job_key_of
+from onthedot.api.http.query_params import choice, instant, read_query, text
 from onthedot.api.operations import Req, operation
-from onthedot.api.paging import PAGING, JobList, page_answer
-from onthedot.api.queries import choice, instant, read_query, text
+from onthedot.api.routes.job_routes import on_job
 from onthedot.model.job import JobSpec, JobState, JobView
 from onthedot.model.schedule import SCHEDULE_KINDS
 from onthedot.model.target import TARGET_TYPES
@@ -66,7 +66,7 @@ async def create_job(request: Req) -> ASGIResponse:
 
 
 def job_created(job: JobView) -> ASGIResponse:
-    return answers.job_answer(job, 201, {"location": f"/v1/jobs/{job.id}"})
+    return responses.job_answer(job, 201, {"location": f"/v1/jobs/{job.id}"})
 
 
 @operation("GET", "/v1/jobs", "read", group="Jobs", query=FILTERS, answers={200: JobList})
@@ -82,13 +82,13 @@ async def get_job(request: Req) -> ASGIResponse:
 
     With its next and last run and its numbers.
     """
-    return answers.job_answer(await service_of(request).get_job(tenant_of(request), job_id_of(request)))
+    return responses.job_answer(await service_of(request).get_job(tenant_of(request), job_id_of(request)))
 
 
 @operation("GET", "/v1/jobs/by-key/{key}", "read", group="Jobs", answers={200: JobView}, etag=True)
 async def get_job_by_key(request: Req) -> ASGIResponse:
     """Read a job by its key."""
-    return answers.job_answer(await service_of(request).get_job_by_key(tenant_of(request), job_key_of(request)))
+    return responses.job_answer(await service_of(request).get_job_by_key(tenant_of(request), job_key_of(request)))
 
 
 @operation(
@@ -111,7 +111,7 @@ async def replace_job(request: Req) -> ASGIResponse:
     service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
     spec = await read_json(request, JobSpec)
     if_match = await version_wanted(request.headers.get("if-match"), lambda: service.get_job(tenant, job_id))
-    return answers.job_answer(await service.replace_job(tenant, job_id, spec, if_match))
+    return responses.job_answer(await service.replace_job(tenant, job_id, spec, if_match))
 
 
 @operation(
@@ -132,7 +132,7 @@ async def put_job_by_key(request: Req) -> ASGIResponse:
     spec = await read_json(request, JobSpec)
     if_match = await version_wanted(request.headers.get("if-match"), lambda: service.get_job_by_key(tenant, key))
     job, created = await service.put_job_by_key(tenant, key, spec, if_match)
-    return answers.job_answer(job, 201 if created else 200, {"location": f"/v1/jobs/{job.id}"} if created else None)
+    return responses.job_answer(job, 201 if created else 200, {"location": f"/v1/jobs/{job.id}"} if created else None)
 
 
 class JobPatch(msgspec.Struct, frozen=True):
@@ -159,7 +159,7 @@ async def patch_job(request: Req, job_id: int) -> ASGIResponse:
     service, tenant = service_of(request), tenant_of(request)
     patch = required_object(await read_json(request, Any))
     if_match = await version_named(request, job_id)
-    return answers.job_answer(await service.patch_job(tenant, job_id, patch, if_match))
+    return responses.job_answer(await service.patch_job(tenant, job_id, patch, if_match))
 
 
 @on_job("DELETE", "", "write", answers={204: None}, conditional=True)
@@ -171,7 +171,7 @@ async def delete_job(request: Req, job_id: int) -> ASGIResponse:
     service, tenant = service_of(request), tenant_of(request)
     if_match = await version_named(request, job_id)
     await service.delete_job(tenant, job_id, if_match)
-    return answers.no_content()
+    return responses.no_content()
 
 
 routes = [create_job, list_jobs, get_job, get_job_by_key, replace_job, put_job_by_key, *patch_job, *delete_job]

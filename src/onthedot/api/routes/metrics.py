@@ -6,8 +6,8 @@ from collections import Counter
 
 from litestar.response.base import ASGIResponse
 
-from onthedot.api import answers
 from onthedot.api.context import Context, context_of
+from onthedot.api.http import responses
 from onthedot.api.operations import Req, operation
 from onthedot.errors import OnTheDotError
 from onthedot.telemetry.metrics import CONTENT_TYPE
@@ -30,7 +30,7 @@ async def metrics(request: Req) -> ASGIResponse:
         context.metrics.store_up.set(1)
     except (OnTheDotError, TimeoutError):  # an alarm must get through when the store does not
         context.metrics.store_up.set(0)
-    return answers.plain(context.metrics.text(), CONTENT_TYPE)
+    return responses.plain(context.metrics.text(), CONTENT_TYPE)
 
 
 async def _look(context: Context) -> None:

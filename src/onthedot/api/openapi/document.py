@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
-from onthedot.api.bodies import NDJSON_MEDIA
-from onthedot.api.idempotency import LONGEST_KEY
-from onthedot.api.identifiers import RUN_ID_PATTERN
+from onthedot.api.http.bodies import NDJSON_MEDIA
+from onthedot.api.http.idempotency import LONGEST_KEY
+from onthedot.api.http.path_ids import RUN_ID_PATTERN
+from onthedot.api.http.problems import PROBLEM_MEDIA, Problem
+from onthedot.api.openapi.schemas import Schemas
 from onthedot.api.operations import Operation
-from onthedot.api.problems import PROBLEM_MEDIA, Problem
-from onthedot.api.schemas import Schemas
 from onthedot.model.job import KEY_PATTERN
 
 __all__ = ["openapi_document"]

@@ -18,17 +18,17 @@ from litestar import Litestar
 from litestar.response.base import ASGIResponse
 from litestar.routes import HTTPRoute
 
-from onthedot.api.answers import Json
-from onthedot.api.asker import Connected
 from onthedot.api.auth import bearer_of, guard, may
 from onthedot.api.context import Context
-from onthedot.api.edge import UNCACHED_LINES, Edge, secured_lines
-from onthedot.api.heads import Head, KnownHeads
-from onthedot.api.jobs import job_created
+from onthedot.api.fastpath.buffered_request import Whole
+from onthedot.api.fastpath.head_cache import Head, KnownHeads
+from onthedot.api.http.client_connection import Connected
+from onthedot.api.http.middleware import UNCACHED_LINES, Edge, secured_lines
+from onthedot.api.http.problems import answer_problem
+from onthedot.api.http.responses import Json
 from onthedot.api.operations import operation_of
-from onthedot.api.problems import answer_problem
-from onthedot.api.timers import timer_created
-from onthedot.api.whole import Whole
+from onthedot.api.routes.jobs import job_created
+from onthedot.api.routes.timers import timer_created
 from onthedot.errors import OnTheDotError
 from onthedot.model.decoding import decode_json
 from onthedot.service import Service

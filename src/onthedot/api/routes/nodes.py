@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from litestar.response.base import ASGIResponse
 
-from onthedot.api import answers
 from onthedot.api.context import service_of, tenant_of
+from onthedot.api.http import responses
 from onthedot.api.operations import Req, operation
 from onthedot.model.node import NodeView
 from onthedot.store import StoreStats
@@ -24,13 +24,13 @@ async def list_nodes(request: Req) -> ASGIResponse:
 
     One entry per process that runs now, or was lost of late.
     """
-    return answers.json(NodeList(await service_of(request).list_nodes()))
+    return responses.json(NodeList(await service_of(request).list_nodes()))
 
 
 @operation("GET", "/v1/stats", "read", group="Cluster", answers={200: StoreStats})
 async def stats(request: Req) -> ASGIResponse:
     """Read the totals."""
-    return answers.json(await service_of(request).stats(tenant_of(request)))
+    return responses.json(await service_of(request).stats(tenant_of(request)))
 
 
 routes = [list_nodes, stats]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onthedot.api.asker import TRANSPORT
+from onthedot.api.http.client_connection import TRANSPORT
 
 __all__ = ["Whole"]
 

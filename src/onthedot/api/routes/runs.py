@@ -7,19 +7,19 @@ from typing import get_args
 from litestar.response.base import ASGIResponse
 from litestar.response.streaming import ASGIStreamingResponse
 
-from onthedot.api import answers
 from onthedot.api.auth import still_may_listen
-from onthedot.api.bodies import Nothing, read_optional_json
-from onthedot.api.conditions import version_named
 from onthedot.api.context import context_of, service_of, tenant_of
-from onthedot.api.idempotency import idempotency_key
-from onthedot.api.identifiers import job_of_run, run_id_of
-from onthedot.api.log_stream import LogStream
-from onthedot.api.on_job import on_job
+from onthedot.api.http import responses
+from onthedot.api.http.bodies import Nothing, read_optional_json
+from onthedot.api.http.idempotency import idempotency_key
+from onthedot.api.http.if_match import version_named
+from onthedot.api.http.paging import PAGING, RunList, page_answer
+from onthedot.api.http.path_ids import job_of_run, run_id_of
+from onthedot.api.http.problems import HttpProblem
+from onthedot.api.http.query_params import choice, flag, instant, read_query, whole
 from onthedot.api.operations import Req, operation
-from onthedot.api.paging import PAGING, RunList, page_answer
-from onthedot.api.problems import HttpProblem
-from onthedot.api.queries import choice, flag, instant, read_query, whole
+from onthedot.api.routes.job_routes import on_job
+from onthedot.api.routes.log_stream import LogStream
 from onthedot.model.run import RunStatus, RunView
 from onthedot.store import RunFilter
 
@@ -64,7 +64,7 @@ async def get_run(request: Req) -> ASGIResponse:
 
     With its last 20 attempts.
     """
-    return answers.json(await service_of(request).get_run(tenant_of(request), run_id_of(request)))
+    return responses.json(await service_of(request).get_run(tenant_of(request), run_id_of(request)))
 
 
 @operation(
@@ -79,7 +79,7 @@ async def run_logs(request: Req) -> ASGIResponse:
     service, tenant, run_id = service_of(request), tenant_of(request), run_id_of(request)
     text = await service.run_logs(tenant, run_id) or ""
     if not read_query(request.scope["query_string"], FOLLOW).get("follow"):
-        return answers.plain(text)
+        return responses.plain(text)
     context = context_of(request)
     if context.streams.full:
         raise HttpProblem(429, "too many listeners on this node", {"retry-after": "5"})
@@ -109,7 +109,7 @@ async def cancel_run(request: Req) -> ASGIResponse:
     run = await service_of(request).cancel_run(
         tenant_of(request), run_id, await idempotency_key(request), await version_named(request, job_of_run(run_id))
     )
-    return answers.json(run, 202)
+    return responses.json(run, 202)
 
 
 @operation(
@@ -133,7 +133,7 @@ async def retry_run(request: Req) -> ASGIResponse:
     run = await service_of(request).retry_run(
         tenant_of(request), run_id, await idempotency_key(request), await version_named(request, job_of_run(run_id))
     )
-    return answers.json(run, 201, {"location": f"/v1/runs/{run.id}"})
+    return responses.json(run, 201, {"location": f"/v1/runs/{run.id}"})
 
 
 routes = [list_runs, *list_job_runs, get_run, run_logs, cancel_run, retry_run]

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import uvicorn
 
-from onthedot.api.connection import ApiProtocol
-from onthedot.api.guarded import Counted, GuardedProtocol
+from onthedot.api.fastpath.protocol import ApiProtocol
+from onthedot.api.server.protocol import Counted, GuardedProtocol
 
 __all__ = ["Server", "make_server"]
 

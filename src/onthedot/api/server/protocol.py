@@ -17,9 +17,9 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from onthedot.api.asker import TRANSPORT
-from onthedot.api.load import Load
-from onthedot.api.refusals import CROWDED, FULL, HEAD_TOO_LARGE, NOT_HTTP, TRAILERS_TOO_LARGE
+from onthedot.api.http.client_connection import TRANSPORT
+from onthedot.api.server.limits import Load
+from onthedot.api.server.refusals import CROWDED, FULL, HEAD_TOO_LARGE, NOT_HTTP, TRAILERS_TOO_LARGE
 
 __all__ = ["Counted", "GuardedProtocol"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from litestar.response.base import ASGIResponse
 
-from onthedot.api import answers
-from onthedot.api.bodies import read_json
 from onthedot.api.context import service_of, tenant_of
-from onthedot.api.idempotency import idempotency_key
-from onthedot.api.identifiers import whole_id
+from onthedot.api.http import responses
+from onthedot.api.http.bodies import read_json
+from onthedot.api.http.idempotency import idempotency_key
+from onthedot.api.http.path_ids import whole_id
 from onthedot.api.operations import Req, operation
 from onthedot.model.timer import TimerSpec, TimerView
 
@@ -37,7 +37,7 @@ async def create_timer(request: Req) -> ASGIResponse:
 
 
 def timer_created(timer: TimerView) -> ASGIResponse:
-    return answers.json(timer, 201, {"location": f"/timers/{timer.id}"})
+    return responses.json(timer, 201, {"location": f"/timers/{timer.id}"})
 
 
 @operation("GET", "/timers/{timer_id}", "read", group="Timers", answers={200: TimerView})
@@ -47,7 +47,7 @@ async def get_timer(request: Req) -> ASGIResponse:
     `time_left` is in whole seconds, rounded up; 0 once it is due.
     """
     timer_id = whole_id(request, "timer_id", "timer")
-    return answers.json(await service_of(request).get_timer(tenant_of(request), timer_id))
+    return responses.json(await service_of(request).get_timer(tenant_of(request), timer_id))
 
 
 routes = [create_timer, get_timer]

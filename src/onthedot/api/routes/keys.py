@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 from litestar.response.base import ASGIResponse
 
-from onthedot.api import answers
-from onthedot.api.bodies import read_json
 from onthedot.api.context import address_of, principal_of, service_of, tenant_of
-from onthedot.api.identifiers import whole_id
+from onthedot.api.http import responses
+from onthedot.api.http.bodies import read_json
+from onthedot.api.http.path_ids import whole_id
+from onthedot.api.http.query_params import read_query, text
 from onthedot.api.operations import Req, operation
-from onthedot.api.queries import read_query, text
 from onthedot.errors import Forbidden
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.service import DEFAULT_TENANT
@@ -46,7 +46,7 @@ async def create_key(request: Req) -> ASGIResponse:
     spec = await _own_tenant(request, await read_json(request, ApiKeySpec))
     created = await service_of(request).create_key(spec)
     _tell("key.created", request, key_id=created.info.id, name=spec.name, scope=spec.scope, of=spec.tenant)
-    return answers.json(created, 201, {"location": f"/v1/keys/{created.info.id}"})
+    return responses.json(created, 201, {"location": f"/v1/keys/{created.info.id}"})
 
 
 async def _own_tenant(request: Req, spec: ApiKeySpec) -> ApiKeySpec:
@@ -80,7 +80,7 @@ async def list_keys(request: Req) -> ASGIResponse:
 
     Of each only its first characters.
     """
-    return answers.json(KeyList(await service_of(request).list_keys(await _whose(request))))
+    return responses.json(KeyList(await service_of(request).list_keys(await _whose(request))))
 
 
 @operation("DELETE", "/v1/keys/{key_id}", "admin", group="Keys", query=TENANT, answers={204: None})
@@ -92,7 +92,7 @@ async def revoke_key(request: Req) -> ASGIResponse:
     key_id = whole_id(request, "key_id", "key")
     await service_of(request).revoke_key(await _whose(request), key_id)
     _tell("key.revoked", request, key_id=key_id)
-    return answers.no_content()
+    return responses.no_content()
 
 
 def _tell(event: str, request: Req, **fields: object) -> None:

@@ -9,7 +9,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from onthedot.api.context import service_of, tenant_of
-from onthedot.api.identifiers import job_id_of, job_key_of
+from onthedot.api.http.path_ids import job_id_of, job_key_of
 from onthedot.api.operations import Access, Method, Req, operation
 
 __all__ = ["on_job"]

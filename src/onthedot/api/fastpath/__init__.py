@@ -1,0 +1,1 @@
+"""Creates that arrive complete are answered without the framework."""

@@ -1,0 +1,1 @@
+"""The API's description of itself."""

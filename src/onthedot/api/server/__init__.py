@@ -1,0 +1,1 @@
+"""uvicorn, bounded against clients that mean harm."""
