@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from onthedot.errors import StoreError, StoreUnavailable
-from onthedot.launcher.patience import prepared_when_there
+from onthedot.launcher.wait_for_store import prepared_when_there
 from onthedot.model.level import LEVEL
 from onthedot.settings import Settings
 from tests.cluster.nodes import alive, lateness, post, runs_heard

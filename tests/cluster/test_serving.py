@@ -13,7 +13,7 @@ import pytest
 from onthedot.engine import Node
 from onthedot.errors import StoreUnavailable
 from onthedot.jobsfile import read_jobs_file
-from onthedot.launcher import patience, serving
+from onthedot.launcher import serving, wait_for_store
 from onthedot.launcher.serving import Stopping, serve
 from onthedot.model.duration import Duration
 from onthedot.settings import Settings
@@ -73,7 +73,7 @@ async def test_it_serves_until_it_is_asked_to_stop(settings, capsys):
 
 async def test_a_database_that_goes_away_as_soon_as_it_was_opened_does_not_end_the_start(settings, capsys, monkeypatch):
     """A node asked once more, only for its banner, and a connection cut at that moment was the end of it."""
-    opened = patience.prepared_when_there
+    opened = wait_for_store.prepared_when_there
 
     async def then_away(*args: Any, **kwargs: Any) -> Any:
         prepared = await opened(*args, **kwargs)

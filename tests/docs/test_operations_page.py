@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from onthedot.engine.membership.backoff import Backoff
-from onthedot.launcher.patience import SAID_EVERY
 from onthedot.launcher.supervisor import GIVE_UP
+from onthedot.launcher.wait_for_store import SAID_EVERY
 from onthedot.settings.values import PARSERS
 from onthedot.store.postgres.address import parse_address
 from onthedot.telemetry.metrics import Metrics

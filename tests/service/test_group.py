@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from onthedot.errors import Conflict, Invalid, OnTheDotError, StoreUnavailable
-from onthedot.service.group import CreateGroup
+from onthedot.service.create_batcher import CreateGroup
 from onthedot.store import Idempotency, NewJob
 from onthedot.telemetry import Event, subscribe
 from tests.service.conftest import spec

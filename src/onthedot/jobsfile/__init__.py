@@ -23,9 +23,9 @@ from onthedot.jobsfile.reading import loose
 from onthedot.jobsfile.short_form import WRITTEN_AS, from_short_form, is_short_form
 from onthedot.model.checks import check_spec
 from onthedot.model.decoding import convert
-from onthedot.model.hazards import MOST_PROBLEMS
 from onthedot.model.job import JobSpec
 from onthedot.model.target import FunctionTarget
+from onthedot.model.unstorable import MOST_PROBLEMS
 from onthedot.settings import EXTENSIONS, CommandSetting, read_commands
 from onthedot.timing import check_schedule
 

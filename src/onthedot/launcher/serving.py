@@ -23,8 +23,8 @@ from onthedot.errors import SettingsError
 from onthedot.jobsfile import JobsFile
 from onthedot.launcher.banner import banner
 from onthedot.launcher.jobs_watch import JobsWatch
-from onthedot.launcher.patience import prepared_when_there
 from onthedot.launcher.remarks import all_remarks
+from onthedot.launcher.wait_for_store import prepared_when_there
 from onthedot.main import JobsFileInUse, Prepared, Running, assembled
 from onthedot.settings import Settings
 from onthedot.telemetry import telemetry

@@ -16,8 +16,8 @@ import msgspec
 
 from onthedot.errors import FieldProblem, Invalid, NotAvailable, Unreadable
 from onthedot.model.duration import ACCEPTED_DURATIONS, Duration
-from onthedot.model.hazards import MAX_DEPTH, hazards
-from onthedot.model.mistakes import dec_hook, mistakes
+from onthedot.model.field_errors import dec_hook, mistakes
+from onthedot.model.unstorable import MAX_DEPTH, hazards
 
 __all__ = [
     "convert",

@@ -10,7 +10,7 @@ import msgspec
 from onthedot.errors import OnTheDotError, StoreMoved
 from onthedot.model.job import JobView
 from onthedot.model.node import NodeView
-from onthedot.service.wired import Wired
+from onthedot.service.base import Wired
 from onthedot.store import Backlog, StoreStats
 
 __all__ = ["ClusterVerbs", "Health"]

@@ -13,15 +13,15 @@ import msgspec
 from onthedot.errors import FieldProblem, Invalid, OnTheDotError, TooLarge
 from onthedot.model.decoding import convert, to_builtins
 from onthedot.model.duration import SECOND, Duration
-from onthedot.model.hazards import MOST_PROBLEMS
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.policy import Policy
 from onthedot.model.target import WebhookTarget
+from onthedot.model.unstorable import MOST_PROBLEMS
+from onthedot.service.base import Wired
 from onthedot.service.checking import check_job, check_new, gather
-from onthedot.service.group import GROUP_LIMIT
+from onthedot.service.create_batcher import GROUP_LIMIT
 from onthedot.service.merge_patch import patched
 from onthedot.service.repeats import IdempotencyKey, idempotency
-from onthedot.service.wired import Wired
 from onthedot.store import Idempotency, JobFilter, NewJob, Page, SyncReport
 from onthedot.store.abandoned_requests import ASKER, PATIENCE, Asker
 from onthedot.store.jobs.rows import keep_secrets, owned

@@ -11,8 +11,8 @@ import msgspec
 from onthedot.clock import Clock
 from onthedot.errors import Unauthorized
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec, Scope
+from onthedot.service.base import Wired
 from onthedot.service.checking import TargetRules
-from onthedot.service.wired import Wired
 from onthedot.settings import Settings
 from onthedot.store import Store
 

@@ -10,7 +10,7 @@ from onthedot.model.run import RunView
 from onthedot.model.schedule import Schedule
 from onthedot.plan import timetable_of
 from onthedot.plan.times import seed_of
-from onthedot.service.wired import Wired
+from onthedot.service.base import Wired
 from onthedot.store import RunFilter
 from onthedot.timing import check_schedule, compile_schedule, describe, remarks
 

@@ -10,8 +10,8 @@ from onthedot.model.duration import SECOND
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.job import JobStatus, JobView
 from onthedot.model.run import RunView
+from onthedot.service.base import Wired
 from onthedot.service.repeats import IdempotencyKey, idempotency
-from onthedot.service.wired import Wired
 from onthedot.store import Page, RunFilter
 from onthedot.telemetry import emit
 

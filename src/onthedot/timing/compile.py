@@ -6,8 +6,8 @@ from datetime import timedelta
 from functools import lru_cache
 
 from onthedot.errors import FieldProblem, Invalid, NotAvailable
+from onthedot.model.field_errors import brief
 from onthedot.model.instant import parse_local, parse_rfc3339
-from onthedot.model.mistakes import brief
 from onthedot.model.schedule import SCHEDULE_KINDS, Schedule
 from onthedot.timing.cron import cron_timetable
 from onthedot.timing.timetable import Bounded, Every, Once, Timetable

@@ -11,8 +11,8 @@ import structlog
 
 from onthedot.clock import FakeClock
 from onthedot.errors import StoreError, StoreUnavailable
-from onthedot.launcher import patience
-from onthedot.launcher.patience import SAID_EVERY, prepared_when_there, waiting_app
+from onthedot.launcher import wait_for_store
+from onthedot.launcher.wait_for_store import SAID_EVERY, prepared_when_there, waiting_app
 from onthedot.settings import Settings
 
 
@@ -40,7 +40,7 @@ class Opening:
 @pytest.fixture
 def opening(monkeypatch) -> Opening:
     opening = Opening()
-    monkeypatch.setattr(patience, "prepare", opening)
+    monkeypatch.setattr(wait_for_store, "prepare", opening)
     return opening
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onthedot.model.hazards import MAX_DEPTH, _harmless, _walk, hazards
+from onthedot.model.unstorable import MAX_DEPTH, _harmless, _walk, hazards
 
 NASTY = st.sampled_from(
     ["\x00", "\ud800", "a\udfffb", 2**63, -(2**63) - 1, float("nan"), float("inf"), b"x", (1,), 10**400]

@@ -14,10 +14,10 @@ from typing import Literal
 import msgspec
 
 from onthedot.errors import Conflict, FieldProblem, Invalid, OnTheDotError
-from onthedot.model.hazards import MOST_PROBLEMS
 from onthedot.model.job import JobSpec
 from onthedot.model.secrets import mask_problems
 from onthedot.model.sync import SyncReport
+from onthedot.model.unstorable import MOST_PROBLEMS
 from onthedot.store.driver import Collision, Row, Rows, Transaction
 from onthedot.store.jobs.apply_plan import Locked, lock, remove
 from onthedot.store.jobs.create import Fresh, NewJob, insert_fresh, prepare

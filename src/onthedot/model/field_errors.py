@@ -12,8 +12,8 @@ import msgspec
 from onthedot.errors import FieldProblem
 from onthedot.model.accepted import accepted, basic, known_names, members
 from onthedot.model.duration import Duration
-from onthedot.model.hazards import MOST_PROBLEMS, child
 from onthedot.model.target import NOT_BUILT, TARGET_TYPES
+from onthedot.model.unstorable import MOST_PROBLEMS, child
 
 __all__ = ["brief", "dec_hook", "mistakes"]
 

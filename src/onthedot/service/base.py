@@ -7,8 +7,8 @@ from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
 from onthedot.service.aside import Aside
 from onthedot.service.checking import TargetRules
+from onthedot.service.create_batcher import CreateGroup
 from onthedot.service.database_time import DatabaseTime
-from onthedot.service.group import CreateGroup
 from onthedot.settings import Settings
 from onthedot.store import Store
 
