@@ -8,7 +8,7 @@ import json
 import httpx
 import pytest
 
-from onthedot.api.server.server import protocol
+from onthedot.api.server import protocol
 from onthedot.clock import SystemClock
 from tests.api.conftest import JOB, listening, serving
 from tests.services.waiting import until

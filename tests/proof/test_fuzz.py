@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from onthedot.api.server.server import protocol
+from onthedot.api.server import protocol
 from onthedot.store import paging
-from onthedot.targets.webhook.kind import url
+from onthedot.targets.webhook import url
 from proof.fuzz.mutate import inputs
 from proof.fuzz.readers import READERS
 from proof.fuzz.run import play, replay

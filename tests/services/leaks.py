@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from tests.services import last_will
+from tests.services import orphan_reaper
 from tests.services.postgres import PORTS, SERVER_PREFIX, PostgresServer
 from tests.services.waiting import looks, until
 
@@ -22,7 +22,7 @@ __all__ = ["children", "outlived", "sessions_left", "sockets", "sockets_left", "
 PATIENCE = 2.0
 # multiprocessing starts its two once and keeps them for the life of the interpreter; so is the last will of the tests;
 # the server is the session's.
-KEPT = ("multiprocessing.resource_tracker", "multiprocessing.forkserver", last_will.NAME, SERVER_PREFIX)
+KEPT = ("multiprocessing.resource_tracker", "multiprocessing.forkserver", orphan_reaper.NAME, SERVER_PREFIX)
 
 
 def children() -> set[int]:

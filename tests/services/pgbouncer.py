@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.services.last_will import last_will
+from tests.services.orphan_reaper import orphan_reaper
 from tests.services.ports import free_port
 from tests.services.postgres import NOBODY, other_user
 from tests.services.waiting import until_blocking
@@ -66,8 +66,8 @@ def running_pgbouncer(postgres_port: int, *, pool: int = 4) -> Iterator[int]:
     process = subprocess.Popen(
         [program, home / "pgbouncer.ini"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, **other_user()
     )
-    last_will.runs(process.pid, signal.SIGTERM)
-    last_will.made(home)
+    orphan_reaper.runs(process.pid, signal.SIGTERM)
+    orphan_reaper.made(home)
     try:
         until_blocking(lambda: _listens(port) or process.poll() is not None, "pgbouncer listens", START_SECONDS)
         if process.poll() is not None:
@@ -76,10 +76,10 @@ def running_pgbouncer(postgres_port: int, *, pool: int = 4) -> Iterator[int]:
     finally:
         process.terminate()
         process.wait(timeout=10)
-        last_will.ended(process.pid)
+        orphan_reaper.ended(process.pid)
         log.close()
         shutil.rmtree(home, ignore_errors=True)
-        last_will.removed(home)
+        orphan_reaper.removed(home)
 
 
 def _listens(port: int) -> bool:

@@ -25,8 +25,8 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from tests.services.last_will import last_will
 from tests.services.memory import roomy_directory
+from tests.services.orphan_reaper import orphan_reaper
 from tests.services.ports import free_port
 from tests.services.waiting import looks
 
@@ -153,7 +153,7 @@ class PostgresServer:
                 start_new_session=True,  # not ended by the tests' Ctrl-C before they have put away what they have
                 **other_user(),
             )
-        last_will.runs(process.pid, signal.SIGQUIT)
+        orphan_reaper.runs(process.pid, signal.SIGQUIT)
         for _ in looks(START_SECONDS):
             if process.poll() is not None:
                 break
@@ -183,7 +183,7 @@ class PostgresServer:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        last_will.ended(self.process.pid)
+        orphan_reaper.ended(self.process.pid)
         self.process = None
 
     def restart(self, *, immediate: bool = False) -> None:
@@ -268,7 +268,7 @@ def running_postgres(place: Path | None = None, settings: dict[str, str] | None 
     """
     binaries = find_binaries()
     home = Path(tempfile.mkdtemp(prefix=SERVER_PREFIX, dir=place or roomy_directory()))
-    last_will.made(home)
+    orphan_reaper.made(home)
     try:
         if os.geteuid() == 0:
             os.chown(home, NOBODY, NOBODY)
@@ -300,7 +300,7 @@ def running_postgres(place: Path | None = None, settings: dict[str, str] | None 
             server.stop(immediate=True)
     finally:
         shutil.rmtree(home, ignore_errors=True)
-        last_will.removed(home)
+        orphan_reaper.removed(home)
 
 
 def other_user() -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from tests.services.last_will import last_will
+from tests.services.orphan_reaper import orphan_reaper
 from tests.services.waiting import until
 
 __all__ = ["COMMAND", "NodeProcess"]
@@ -48,7 +48,7 @@ class NodeProcess:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        last_will.runs(-self.pid, signal.SIGKILL)
+        orphan_reaper.runs(-self.pid, signal.SIGKILL)
 
     @classmethod
     async def serve(
@@ -111,7 +111,7 @@ class NodeProcess:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        last_will.ended(-self.pid)
+        orphan_reaper.ended(-self.pid)
 
     def _answers(self) -> bool:
         try:

@@ -13,7 +13,8 @@ from onthedot.model.duration import Duration
 from onthedot.model.instant import NEVER, format_instant
 from onthedot.model.schedule import Schedule
 from onthedot.store import Store
-from onthedot.store.runs import claim, claim_batch
+from onthedot.store.runs import claim as claiming
+from onthedot.store.runs import claim_batch
 from tests.store.conftest import START, Times
 from tests.store.hands import FAILED, Hands, every, spec
 
@@ -60,13 +61,13 @@ async def test_others_have_their_turn_while_many_jobs_go_on(hands: Hands, times:
         return plan.on_claim(*given)
 
     monkeypatch.setattr(claim_batch, "on_claim", follow)
-    for _ in range(3 * claim.BREATH):
+    for _ in range(3 * claiming.BREATH):
         await hands.job(every(MINUTE))
     await times.advance(MINUTE)
     beside = asyncio.ensure_future(others())
     claim = await hands.claim(limit=1000)
     beside.cancel()
-    assert len(claim.runs) == len(seen) == 3 * claim.BREATH
+    assert len(claim.runs) == len(seen) == 3 * claiming.BREATH
     if hands.store.driver.dialect == "postgres":  # SQLite's is planned in the writer's thread
         assert len(set(seen)) == 3
     await hands.check()

@@ -12,7 +12,7 @@ from onthedot.errors import Invalid
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
 from onthedot.store import JobFilter, Store
-from onthedot.store.jobs.jobs import lists
+from onthedot.store.jobs import lists
 from onthedot.store.paging import seal_cursor
 from tests.store.conftest import START, Times
 from tests.store.given import HOUR, create, execute, fetch, new

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from onthedot.targets.webhook.kind import lookups
+from onthedot.targets.webhook import lookups
 from onthedot.targets.webhook.lookups import AT_ONCE, SHARE, Lookups, NoAnswer
 from onthedot.telemetry import Event, telemetry
 from tests.services.waiting import until

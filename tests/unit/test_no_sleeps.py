@@ -10,7 +10,7 @@ import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
 # The helper itself; the executor, which runs when the tests are over; and time that is only played (proof.sim.loop).
-MAY = {"services/waiting.py", "services/last_will.py", "proof/test_loop.py"}
+MAY = {"services/waiting.py", "services/orphan_reaper.py", "proof/test_loop.py"}
 
 
 def sleeps(source: str) -> Iterator[int]:

@@ -57,7 +57,11 @@ BUGS = (
         name="promise: an old answer allows the send",
         what="a node frozen with the answer to begin in its socket sends after a pause was acknowledged",
         edits=(Swap("onthedot.engine.running.begin_gate:FRESH", 1e9),),
-        tests=("tests/engine/test_gate.py", "tests/engine/test_small_parts.py", "tests/engine/test_node_faults.py"),
+        tests=(
+            "tests/engine/test_begin_gate.py",
+            "tests/engine/test_small_parts.py",
+            "tests/engine/test_node_faults.py",
+        ),
         unseen="orders are read before anything starts after a freeze: both would have to fail",
     ),
     code(
@@ -92,7 +96,7 @@ BUGS = (
         name="promise: no descriptors is a try",
         what="a node without descriptors uses up the tries of what it can't send",
         edits=(Swap("onthedot.targets.exhaustion:_LACKS", {}),),
-        tests=("tests/targets/test_scarcity.py", "tests/engine/test_short.py"),
+        tests=("tests/targets/test_exhaustion.py", "tests/engine/test_short.py"),
         unseen="the simulated receiver needs no descriptor",
     ),
     code(
@@ -110,7 +114,7 @@ BUGS = (
         "onthedot.api.http.client_connection:hung_up",
         "if transport.is_closing():",
         "return False\n    if transport.is_closing():",
-        tests=("tests/api/test_asker.py",),
+        tests=("tests/api/test_client_connection.py",),
         unseen="the simulation has no HTTP; chaos does (`unasked`)",
     ),
 )

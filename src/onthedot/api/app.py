@@ -13,9 +13,17 @@ from litestar.routes import HTTPRoute
 from litestar.types import Receive, Scope, Send
 
 import onthedot
-from onthedot.api import (
+from onthedot.api.auth import guard
+from onthedot.api.context import Context
+from onthedot.api.fastpath.creates import Express
+from onthedot.api.http.middleware import Edge
+from onthedot.api.http.problems import PROBLEM_MEDIA, problem_of
+from onthedot.api.http.sse import EventStreams
+from onthedot.api.openapi.document import openapi_document
+from onthedot.api.operations import Operation, Req, operation_of
+from onthedot.api.routes import (
     batch,
-    dead,
+    dead_letters,
     docs,
     events,
     health,
@@ -29,14 +37,6 @@ from onthedot.api import (
     sync,
     timers,
 )
-from onthedot.api.auth import guard
-from onthedot.api.context import Context
-from onthedot.api.fastpath.creates import Express
-from onthedot.api.http.middleware import Edge
-from onthedot.api.http.problems import PROBLEM_MEDIA, problem_of
-from onthedot.api.http.sse import EventStreams
-from onthedot.api.openapi.document import openapi_document
-from onthedot.api.operations import Operation, Req, operation_of
 from onthedot.clock import Clock, SystemClock
 from onthedot.model.decoding import encode_json
 from onthedot.service import Service
@@ -52,7 +52,7 @@ ROUTES: tuple[HTTPRouteHandler, ...] = (
     *batch.routes,
     *sync.routes,
     *runs.routes,
-    *dead.routes,
+    *dead_letters.routes,
     *preview.routes,
     *nodes.routes,
     *events.routes,

@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.services import last_will
-from tests.services.last_will import execute
+from tests.services import orphan_reaper
+from tests.services.orphan_reaper import execute
 from tests.services.waiting import until_blocking
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +34,7 @@ with running_postgres() as server:
 @pytest.fixture
 def sleeper(monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(["sleep", "600"], start_new_session=True)
-    monkeypatch.setattr(last_will, "PATIENCE", 0.05)  # who has not been waited for is still there, as a zombie
+    monkeypatch.setattr(orphan_reaper, "PATIENCE", 0.05)  # who has not been waited for is still there, as a zombie
     yield process
     process.kill()
     process.wait()

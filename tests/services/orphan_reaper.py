@@ -16,13 +16,13 @@ import time
 from pathlib import Path
 from typing import IO
 
-__all__ = ["NAME", "LastWill", "execute", "last_will"]
+__all__ = ["NAME", "OrphanReaper", "execute", "orphan_reaper"]
 
-NAME = "tests/services/last_will.py"
+NAME = "tests/services/orphan_reaper.py"
 PATIENCE = 5.0
 
 
-class LastWill:
+class OrphanReaper:
     """The side of the tests: what there is from now on, and what is gone."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class LastWill:
         self._executor.stdin.flush()
 
 
-last_will = LastWill()
+orphan_reaper = OrphanReaper()
 
 
 def execute(lines: IO[str]) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from onthedot.api.server import limits, protocol
 from onthedot.api.server.limits import Bodies, Limits, Load
 from onthedot.api.server.protocol import GuardedProtocol
-from onthedot.api.server.server import limits, protocol
 from onthedot.clock import SystemClock
 from onthedot.model.key import ApiKeySpec
 from tests.api.abuse import CHUNKED, GET, Attack, victim
