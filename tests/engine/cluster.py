@@ -14,7 +14,7 @@ from onthedot.model.job import JobSpec, JobView
 from onthedot.model.run import RunView
 from onthedot.store import NewJob, RunFilter, Store, open_store
 from tests.engine.making import FakeSender
-from tests.engine.test_joblog import inline
+from tests.engine.test_run_log import inline
 
 T = TypeVar("T")
 

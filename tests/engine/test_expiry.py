@@ -13,7 +13,7 @@ from onthedot.plan import Done
 from tests.engine.cluster import Cluster
 from tests.engine.making import FAILED, FUNCTION, HOOK, claimed, spec
 from tests.engine.scripted import AWAY
-from tests.engine.test_gate import Bench as GateBench
+from tests.engine.test_begin_gate import Bench as GateBench
 from tests.engine.test_monitor import Bench
 from tests.engine.test_node_firing import due_in
 from tests.engine.test_not_begun import Queue

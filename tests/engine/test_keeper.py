@@ -25,7 +25,7 @@ from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeLoad
 from onthedot.store import Beat, News, Order
 from tests.engine.scripted import AWAY, ScriptedStore
-from tests.engine.test_joblog import inline
+from tests.engine.test_run_log import inline
 
 
 class Bench:

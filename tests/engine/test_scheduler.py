@@ -21,7 +21,7 @@ from onthedot.model.run import Attempt, ClaimedRun
 from onthedot.store import Claim, Finished, Order
 from tests.engine.making import FUNCTION, FakeSender, claimed
 from tests.engine.scripted import AWAY, ScriptedStore
-from tests.engine.test_joblog import inline
+from tests.engine.test_run_log import inline
 
 INTERRUPTED = Attempt(attempt=1, node="n", started_at=1, finished_at=2, outcome="interrupted")
 

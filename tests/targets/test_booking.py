@@ -18,7 +18,7 @@ from onthedot.targets.contract import Booking, Timekeeper
 from onthedot.targets.inprocess.loop_thread import GATHER, GATHER_SECONDS
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall, WaitsForEver
-from tests.targets.test_timetable import HandClock
+from tests.targets.test_timer_queue import HandClock
 
 IT = FunctionTarget(function="it")
 NEVER = 1e9

@@ -21,7 +21,7 @@ from onthedot.targets.webhook.kind import Webhooks
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
 from tests.targets.receivers import answer_of, server, written
-from tests.targets.test_reading import ANSWERS
+from tests.targets.test_response import ANSWERS
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 

@@ -113,7 +113,7 @@ async def test_an_exception_is_an_error_with_its_traceback_in_the_log(bench: Ben
     """)
     assert outcome == Outcome(kind="error", retryable=True, error="KeyError: 'missing'")
     assert 'raise KeyError("missing")' in log.text
-    assert "worker_main" not in log.text
+    assert "worker_process" not in log.text
 
 
 @pytest.mark.parametrize("params", [{}, {"a": 1, "c": 2}])
@@ -443,7 +443,7 @@ async def test_functions_may_use_multiprocessing(bench: Bench):
 
 
 async def test_the_folder_of_the_worker_program_is_not_importable(bench: Bench):
-    outcome = await bench.run("def work():\n    import worker_main\n    return worker_main.__file__")
+    outcome = await bench.run("def work():\n    import worker_process\n    return worker_process.__file__")
     assert (outcome.error or "").startswith("ModuleNotFoundError")
 
 

@@ -133,7 +133,7 @@ class Functions:
         return partial(self._withdraw, asked)
 
     def _called(self, tenant: int, function: str) -> str | None:
-        """Module and name as `worker_main` wants them; None: it may not be called. Looked at once for each function."""
+        """Module and name as `worker_process` wants them; None: it may not be called. Looked at once for each function."""
         called = self._calls.get((tenant, function))
         if called is None:
             match = _SHAPE.fullmatch(function)
@@ -157,7 +157,7 @@ class Functions:
 
 
 def _message(name: str, call: Call) -> bytes:
-    """What `worker_main` takes apart. There is no NUL in any of these but perhaps in the last."""
+    """What `worker_process` takes apart. There is no NUL in any of these but perhaps in the last."""
     params = msgspec.json.encode(call.params).decode() if call.params else "{}"
     parts = (name, call.run_id, str(call.job_id), format_instant(call.slot), str(call.attempt), params)
     return "\0".join((*parts, call.key or "")).encode()

@@ -1,4 +1,4 @@
-"""What a worker process says, taken apart. The other side is `worker_main`, which can't import this."""
+"""What a worker process says, taken apart. The other side is `worker_process`, which can't import this."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from onthedot.targets.process.spawning import Process, signal_group, spawn
 
 __all__ = ["Worker"]
 
-_PROGRAM = Path(__file__).with_name("worker_main.py")
+_PROGRAM = Path(__file__).with_name("worker_process.py")
 # Elsewhere there are no such sockets; datagrams between two connected ends are neither lost nor reordered.
 _APART = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
 _INLINE = min(16 * 1024, MESSAGE_LIMIT - 32)  # longer calls travel as a file

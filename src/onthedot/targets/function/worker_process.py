@@ -1,6 +1,6 @@
 """The inside of a worker process: import what is asked for, call it, say how it went. Standard library only.
 
-Started as `python -P worker_main.py <calls fd> <answers fd> <import paths, one a line>`. It is one file because it is
+Started as `python -P worker_process.py <calls fd> <answers fd> <import paths, one a line>`. It is one file because it is
 started by its path: a second one of ours would have to stand on the import path of the functions.
 
 Calls come on a socket that keeps messages apart, and each is taken out only when the one before has been answered: a
