@@ -113,7 +113,7 @@ async def assembled(
         executes = "executor" in settings.roles
         if executes:
             await stack.enter_async_context(targets)
-        sender = targets if executes else Nothing()
+        sender = targets if executes else IdleEngine()
         node = Node(
             store=store,
             targets=sender,
@@ -139,7 +139,7 @@ async def assembled(
         yield Running(prepared, service=service, app=app, node=node, synced=prepared.synced)
 
 
-class Nothing:
+class IdleEngine:
     """What a node offers that only serves the API: it is registered, watches the others, and claims no run."""
 
     offers: Sequence[str] = ()

@@ -14,7 +14,7 @@ from onthedot.clock import SystemClock
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeView
 from onthedot.settings import Settings
-from onthedot.store import Backlog
+from onthedot.store import BacklogCount
 
 
 class Usage(NamedTuple):
@@ -44,15 +44,15 @@ def node(name: str, state: str = "alive", roles: tuple[str, ...] = ("api", "exec
 
 
 class FakeStore:
-    def __init__(self, nodes: list[NodeView], backlog: Backlog | None = None, apart: int = 0) -> None:
+    def __init__(self, nodes: list[NodeView], backlog: BacklogCount | None = None, apart: int = 0) -> None:
         self._nodes = nodes
-        self._backlog = backlog or Backlog(due=0, running=0, oldest_ms=None, unoffered={})
+        self._backlog = backlog or BacklogCount(due=0, running=0, oldest_ms=None, unoffered={})
         self._apart = apart
 
     async def list_nodes(self) -> list[NodeView]:
         return self._nodes
 
-    async def backlog(self) -> Backlog:
+    async def backlog(self) -> BacklogCount:
         return self._backlog
 
     async def now(self) -> int:
@@ -60,7 +60,7 @@ class FakeStore:
 
 
 async def cluster(*nodes: NodeView, **backlog: Any) -> dict[str, Finding]:
-    waiting = Backlog(**{"due": 0, "running": 0, "oldest_ms": None, "unoffered": {}, **backlog})
+    waiting = BacklogCount(**{"due": 0, "running": 0, "oldest_ms": None, "unoffered": {}, **backlog})
     store: Any = FakeStore(list(nodes), waiting)
     return {finding.subject: finding async for finding in diagnosis._cluster(store, Settings())}
 

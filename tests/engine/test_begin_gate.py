@@ -10,9 +10,9 @@ import pytest
 
 from onthedot.clock import FakeClock
 from onthedot.engine.membership.backoff import Backoff
-from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.messages import Return
-from onthedot.engine.running.begin_gate import FRESH, Gate
+from onthedot.engine.running.begin_gate import FRESH, BeginGate
 from onthedot.engine.running.monitor import Monitor
 from tests.engine.making import claimed
 from tests.engine.scripted import AWAY, ScriptedStore
@@ -23,13 +23,13 @@ class Bench(MonitorBench):
     def __init__(self, clock: FakeClock) -> None:
         super().__init__(clock)
         self.store = ScriptedStore()
-        self.gate = Gate(
-            "me", store=self.store, clock=clock, health=Health(), backoff=Backoff(random.Random(1)), size=10
+        self.gate = BeginGate(
+            "me", store=self.store, clock=clock, health=StoreHealth(), backoff=Backoff(random.Random(1)), size=10
         )
 
     def arrive(self, run_id: str, **policy: Any) -> Monitor:
         run = claimed(run_id, due_at=self.now, delivery="at_most_once", **policy)
-        self.holdings.add(run.id, run.token)
+        self.owned.add(run.id, run.token)
         monitor = Monitor(run, self.pool, self.around, self.ended.append)
         self.gate.mailbox.put_over(monitor)
         return monitor

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from onthedot.clock import FakeClock
-from onthedot.engine.claiming.scheduler import BOOK_BY_MS, BOOK_FROM_MS
-from onthedot.engine.messages import TICK, Orders, Return
+from onthedot.engine.claiming.dispatcher import BOOK_BY_MS, BOOK_FROM_MS
+from onthedot.engine.messages import TICK, OrdersRead, Return
 from onthedot.model.duration import Duration
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
 from onthedot.store import Finished, Order
 from onthedot.targets import Call
-from tests.engine import test_monitor, test_scheduler
+from tests.engine import test_dispatcher, test_monitor
 from tests.engine.making import FUNCTION, OK, FakeSender, claimed
 
 SYNC = FunctionTarget(function="reports:sync")
@@ -89,18 +89,18 @@ class Desk:
 
 
 @pytest.fixture
-def bench(fake_clock: FakeClock) -> test_scheduler.Bench:
-    bench = test_scheduler.Bench(fake_clock, function_processes=100, next_job_count=1000)
+def bench(fake_clock: FakeClock) -> test_dispatcher.Bench:
+    bench = test_dispatcher.Bench(fake_clock, function_processes=100, next_job_count=1000)
     bench.store.script("claim", *[bench.claim() for _ in range(20)])
     return bench
 
 
 @pytest.fixture
-def desk(bench: test_scheduler.Bench) -> Desk:
+def desk(bench: test_dispatcher.Bench) -> Desk:
     return Desk(bench.sender)
 
 
-async def tick(bench: test_scheduler.Bench, ms: int) -> None:
+async def tick(bench: test_dispatcher.Bench, ms: int) -> None:
     """So late after the beginning, and the Timer says so."""
     await bench.clock.advance((bench.now + ms - bench.clock.now_ms()) / 1000)
     bench.scheduler.handle(TICK)
@@ -109,7 +109,7 @@ async def tick(bench: test_scheduler.Bench, ms: int) -> None:
 
 async def test_it_is_booked_shortly_before_its_instant(bench, desk):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
-    assert bench.scheduler.agenda.head == bench.now + 1000 - BOOK_BY_MS  # for that the Timer wakes, at the latest
+    assert bench.scheduler.due_heap.head == bench.now + 1000 - BOOK_BY_MS  # for that the Timer wakes, at the latest
     await tick(bench, 1000 - BOOK_FROM_MS - 1)
     assert desk.names == []
     await tick(bench, 1000 - BOOK_BY_MS)
@@ -123,7 +123,7 @@ async def test_with_it_those_that_come_soon_after_it(bench, desk):
     bench.take(*(bench.run(f"{n}-1", due_in=due, target=FUNCTION) for n, due in enumerate(dues, 1)))
     await tick(bench, 1000 - BOOK_BY_MS)
     assert desk.names == ["1-1", "2-1", "3-1"]
-    assert bench.scheduler.agenda.head == bench.now + dues[-1] - BOOK_BY_MS
+    assert bench.scheduler.due_heap.head == bench.now + dues[-1] - BOOK_BY_MS
 
 
 async def test_another_kind_of_target_between_them_fires_at_its_own_instant(bench, desk):
@@ -151,12 +151,12 @@ async def test_another_kind_of_target_between_them_fires_at_its_own_instant(benc
 )
 async def test_these_are_not_booked(bench, desk, options):
     bench.take(bench.run("1-1", due_in=1000, **{"target": FUNCTION, **options}))
-    assert bench.scheduler.agenda.head == bench.now + 1000
+    assert bench.scheduler.due_heap.head == bench.now + 1000
     await tick(bench, 999)
     assert desk.names == []
     await tick(bench, 1000)
     assert desk.names == []
-    await bench.chain.gate.step() if options.keys() & {"delivery", "expires_in"} else None
+    await bench.wiring.gate.step() if options.keys() & {"delivery", "expires_in"} else None
     await bench.clock.settle()
     assert desk.handed_over == ["1-1"]
 
@@ -179,12 +179,12 @@ async def test_one_that_the_desk_does_not_take_begins_at_its_instant(bench, desk
 
 
 async def test_slots_are_taken_early_only_while_there_are_plenty(fake_clock):
-    bench = test_scheduler.Bench(fake_clock, function_processes=4, next_job_count=100)
+    bench = test_dispatcher.Bench(fake_clock, function_processes=4, next_job_count=100)
     desk = Desk(bench.sender)
     bench.take(*(bench.run(f"{n}-1", due_in=1000, target=FUNCTION) for n in range(4)))
     await tick(bench, 1000 - BOOK_BY_MS)
     assert desk.names == ["0-1", "1-1"]
-    assert bench.scheduler.agenda.head == bench.now + 1000
+    assert bench.scheduler.due_heap.head == bench.now + 1000
     await tick(bench, 1000)
     assert desk.handed_over == ["2-1", "3-1"]
 
@@ -201,7 +201,7 @@ async def test_without_a_lease_nothing_is_booked(bench, desk):
 async def test_what_is_recalled_before_its_instant_goes_back(bench, desk):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
     await tick(bench, 1000 - BOOK_BY_MS)
-    bench.scheduler.handle(Orders([Order(run_id="1-1", token=1, what="recall")]))
+    bench.scheduler.handle(OrdersRead([Order(run_id="1-1", token=1, what="recall")]))
     assert desk.booked[0].taken_back
     assert bench.written == [Return("1-1", 1)]
     assert bench.scheduler.running == {}
@@ -212,7 +212,7 @@ async def test_what_has_begun_is_not_recalled(bench, desk):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
     await tick(bench, 1000 - BOOK_BY_MS)
     desk.booked[0].begin()
-    bench.scheduler.handle(Orders([Order(run_id="1-1", token=1, what="recall")]))
+    bench.scheduler.handle(OrdersRead([Order(run_id="1-1", token=1, what="recall")]))
     assert bench.written == []
     desk.booked[0].end(1.2)
     desk.booked[0].tell()
@@ -223,7 +223,7 @@ async def test_what_has_begun_is_not_recalled(bench, desk):
 async def test_an_order_for_another_claim_of_it_takes_nothing_back(bench, desk):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION, token=2))
     await tick(bench, 1000 - BOOK_BY_MS)
-    bench.scheduler.handle(Orders([Order(run_id="1-1", token=1, what="recall")]))
+    bench.scheduler.handle(OrdersRead([Order(run_id="1-1", token=1, what="recall")]))
     assert not desk.booked[0].taken_back
 
 
@@ -234,7 +234,7 @@ async def test_a_cancel_reaches_it_before_and_after(bench, desk, begun):
     if begun:
         await tick(bench, 1000)
         desk.booked[0].begin()
-    bench.scheduler.handle(Orders([Order(run_id="1-1", token=1, what="cancel")]))
+    bench.scheduler.handle(OrdersRead([Order(run_id="1-1", token=1, what="cancel")]))
     (result,) = bench.written
     assert result.outcome.kind == "cancelled"
     assert result.started_at == (bench.now + 1000 if begun else None)
@@ -244,10 +244,10 @@ async def test_a_cancel_reaches_it_before_and_after(bench, desk, begun):
 async def test_what_became_another_nodes_is_dropped(bench, desk):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
     await tick(bench, 1000 - BOOK_BY_MS)
-    bench.scheduler.handle(Orders([Order(run_id="1-1", token=1, what="gone")]))
+    bench.scheduler.handle(OrdersRead([Order(run_id="1-1", token=1, what="gone")]))
     assert desk.booked[0].taken_back
     assert bench.written == []
-    assert not bench.chain.holdings.has("1-1", 1)
+    assert not bench.wiring.owned.has("1-1", 1)
 
 
 async def test_closing_gives_back_what_has_not_begun(bench, desk):

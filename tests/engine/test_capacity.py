@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from onthedot.engine.claiming.capacity import Pool, Slots, pool_of
+from onthedot.engine.claiming.capacity import Capacity, SlotPool, pool_of
 
 
-def slots(*offers: str, **capacities: int) -> Slots:
-    return Slots(offers or ("webhook",), capacities=capacities, default=7, hold_most=5)
+def slots(*offers: str, **capacities: int) -> Capacity:
+    return Capacity(offers or ("webhook",), capacities=capacities, default=7, hold_most=5)
 
 
 def test_kinds_have_rooms_of_their_own():
@@ -63,7 +63,7 @@ def test_a_start_without_a_free_slot_is_refused():
 
 def test_rings_once_when_enough_came_free():
     rung: list[int] = []
-    pool = Slots(["webhook"], capacities={"webhook": 8}, default=1, hold_most=8, freed=lambda: rung.append(1)).pools[
+    pool = Capacity(["webhook"], capacities={"webhook": 8}, default=1, hold_most=8, freed=lambda: rung.append(1)).pools[
         "webhook"
     ]
     for _ in range(8):
@@ -86,13 +86,13 @@ def test_a_kind_nobody_offers_is_counted_somewhere():
 
 
 def test_a_node_that_only_serves_the_api_has_no_room():
-    none = Slots([], capacities={}, default=7, hold_most=5)
+    none = Capacity([], capacities={}, default=7, hold_most=5)
     assert (none.capacity, none.held, none.running) == (0, 0, 0)
 
 
 def test_offers_may_change_while_it_runs():
     rung: list[int] = []
-    slots = Slots(["webhook"], capacities={"function": 3}, default=7, hold_most=5)
+    slots = Capacity(["webhook"], capacities={"function": 3}, default=7, hold_most=5)
     slots.on_freed(lambda: rung.append(1))
     assert not slots.offer(["webhook"])
     assert slots.offer(["webhook", "function:a"])
@@ -108,7 +108,7 @@ def test_offers_may_change_while_it_runs():
 
 
 def test_a_pool_without_offers_counts_what_it_still_has():
-    slots = Slots(["webhook", "command:x"], capacities={}, default=7, hold_most=5)
+    slots = Capacity(["webhook", "command:x"], capacities={}, default=7, hold_most=5)
     pool = slots.pools["command"]
     pool.hold()
     assert pool.start()
@@ -121,7 +121,7 @@ def test_a_pool_without_offers_counts_what_it_still_has():
 
 def test_what_will_find_a_slot_in_a_moment_may_be_claimed_too():
     """Two slots, 10 ms a run: ten runs in 50 ms."""
-    slots = Slots(["function:a"], capacities={"function": 2}, default=1, hold_most=1000)
+    slots = Capacity(["function:a"], capacities={"function": 2}, default=1, hold_most=1000)
     pool = slots.of("function")
     assert (pool.soon, pool.room) == (0, 2)
     for _ in range(2):
@@ -136,7 +136,7 @@ def test_what_will_find_a_slot_in_a_moment_may_be_claimed_too():
 
 
 def test_slow_ones_are_not_claimed_ahead_of_a_slot():
-    slots = Slots(["function:a"], capacities={"function": 2}, default=1, hold_most=1000)
+    slots = Capacity(["function:a"], capacities={"function": 2}, default=1, hold_most=1000)
     pool = slots.of("function")
     pool.hold()
     pool.start()
@@ -145,7 +145,7 @@ def test_slow_ones_are_not_claimed_ahead_of_a_slot():
 
 
 def test_a_run_that_waited_in_vain_ends_it():
-    slots = Slots(["function:a"], capacities={"function": 2}, default=1, hold_most=1000)
+    slots = Capacity(["function:a"], capacities={"function": 2}, default=1, hold_most=1000)
     pool = slots.of("function")
     pool.hold()
     pool.start()
@@ -156,7 +156,7 @@ def test_a_run_that_waited_in_vain_ends_it():
 
 
 def test_never_more_than_may_be_held():
-    slots = Slots(["webhook"], capacities={"webhook": 1000}, default=1, hold_most=50)
+    slots = Capacity(["webhook"], capacities={"webhook": 1000}, default=1, hold_most=50)
     pool = slots.of("webhook")
     pool.hold()
     pool.start()
@@ -166,7 +166,7 @@ def test_never_more_than_may_be_held():
 
 def test_a_kind_that_sends_ahead_takes_more_while_it_says_so():
     ahead = {"function": 3}
-    many = Slots(
+    many = Capacity(
         ["function:reports", "webhook"],
         capacities={"function": 2},
         default=7,
@@ -194,7 +194,7 @@ def test_a_kind_that_sends_ahead_takes_more_while_it_says_so():
 def test_what_a_target_takes_ahead_is_not_claimed_twice():
     """It has counted what it gets through in a moment: as much again would wait for a slot until it is given back."""
     ahead = {"function": 100}
-    slots = Slots(
+    slots = Capacity(
         ["function:a"],
         capacities={"function": 2},
         default=1,
@@ -212,7 +212,7 @@ def test_what_a_target_takes_ahead_is_not_claimed_twice():
 
 def test_a_quarter_of_the_slots_is_never_the_backlogs():
     rung: list[str] = []
-    pool = Pool("webhook", ["webhook"], 8, 100, lambda: rung.append("freed"))
+    pool = SlotPool("webhook", ["webhook"], 8, 100, lambda: rung.append("freed"))
     assert pool.backlog.room(4) == 4
     for n in range(5):
         pool.hold()
@@ -235,11 +235,11 @@ def test_a_quarter_of_the_slots_is_never_the_backlogs():
 
 @pytest.mark.parametrize(("slots", "most"), [(1, 1), (2, 1), (3, 2), (4, 3), (1000, 750)])
 def test_a_backlog_moves_on_with_one_slot_and_leaves_one_of_two(slots, most):
-    assert Pool("webhook", ["webhook"], slots, 2000, lambda: None).backlog.room(5000) == most
+    assert SlotPool("webhook", ["webhook"], slots, 2000, lambda: None).backlog.room(5000) == most
 
 
 def test_who_holds_a_run_of_the_backlog_and_gives_it_back_has_room_again():
-    pool = Pool("webhook", ["webhook"], 2, 100, lambda: None)
+    pool = SlotPool("webhook", ["webhook"], 2, 100, lambda: None)
     pool.hold()
     pool.backlog.add("1-1")
     assert pool.backlog.room(1) == 0

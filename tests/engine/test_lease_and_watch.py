@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onthedot.engine.membership.lease import Lease, fresh_for
-from onthedot.engine.membership.peer_beats import Watch
+from onthedot.engine.membership.peer_beats import PeerBeats
 
 
 async def test_nothing_starts_before_the_first_beat(fake_clock):
@@ -63,8 +63,8 @@ def test_as_long_as_runs_are_held_ahead():
     assert fresh_for(10.0) == 10.25
 
 
-def watched(*beats: tuple[float, int]) -> Watch:
-    watch = Watch(5.0)
+def watched(*beats: tuple[float, int]) -> PeerBeats:
+    watch = PeerBeats(5.0)
     for at, beat in beats:
         watch.observe(at, [("peer", beat)])
     return watch
@@ -94,7 +94,7 @@ def test_a_gap_in_our_own_beats_restarts_the_watch():
 
 
 def test_a_short_lease_has_a_shorter_gap():
-    watch = Watch(2.0)
+    watch = PeerBeats(2.0)
     watch.observe(0.0, [("peer", 7)])
     watch.observe(1.0, [("peer", 7)])  # a gap of 1 s is half of this lease
     assert watch.suspects(1.0) == []

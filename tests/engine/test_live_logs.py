@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from onthedot.clock import FakeClock
-from onthedot.engine.membership.health import Health
-from onthedot.engine.running.live_logs import EVERY, PORTION, LiveLogs
+from onthedot.engine.membership.health import StoreHealth
+from onthedot.engine.running.live_logs import EVERY, PORTION, LiveLogWriter
 from onthedot.engine.running.run_log import RunLog
 from onthedot.errors import StoreUnavailable
 from onthedot.store import LiveLog
@@ -40,7 +40,7 @@ def shelf() -> Shelf:
 
 @pytest.fixture
 async def clerk(shelf: Shelf, fake_clock: FakeClock):
-    clerk = LiveLogs(store=shelf, clock=fake_clock, health=Health())
+    clerk = LiveLogWriter(store=shelf, clock=fake_clock, health=StoreHealth())
 
     async def work() -> None:
         while True:
@@ -55,7 +55,7 @@ def printing(slot: int = 1000) -> RunLog:
     return RunLog(claimed(f"1-{slot}"), None)
 
 
-def say(clerk: LiveLogs, log: RunLog, text: str) -> None:
+def say(clerk: LiveLogWriter, log: RunLog, text: str) -> None:
     log.write(text)
     clerk.wrote(log)
 

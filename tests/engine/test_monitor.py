@@ -9,18 +9,18 @@ from collections.abc import Callable
 import pytest
 
 from onthedot.clock import FakeClock
-from onthedot.engine.claiming.capacity import Slots
+from onthedot.engine.claiming.capacity import Capacity
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.db_clock import DatabaseClock
-from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.membership.lease import Lease
 from onthedot.engine.messages import Return
-from onthedot.engine.recording.owned_runs import Holdings
+from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.running.deadlines import Deadlines
-from onthedot.engine.running.live_logs import LiveLogs
+from onthedot.engine.running.live_logs import LiveLogWriter
 from onthedot.engine.running.monitor import Monitor
-from onthedot.engine.running.run_context import Surroundings
+from onthedot.engine.running.run_context import RunContext
 from onthedot.model.duration import Duration
 from onthedot.model.run import Attempt, ClaimedRun, Outcome
 from onthedot.store import Finished
@@ -35,7 +35,7 @@ class Bench:
         self.now = clock.now_ms()
         self.sender = FakeSender(now=clock.now_ms)
         self.recorder: Mailbox[Finished | Return] = Mailbox(mailbox)
-        self.holdings = Holdings()
+        self.owned = OwnedRuns()
         self.lease = Lease(clock, 5.0)
         self.lease.renew(clock.monotonic())
         self.lateness = Lateness(clock)
@@ -45,7 +45,7 @@ class Bench:
         self.lacked: list[str] = []
         time = DatabaseClock(clock)
         time.observe(clock.now_ms(), clock.monotonic(), clock.monotonic())
-        self.around = Surroundings(
+        self.around = RunContext(
             clock=clock,
             time=time,
             lease=self.lease,
@@ -54,20 +54,20 @@ class Bench:
             direct=self.sender.direct,
             timekeepers=self.sender.timekeepers,
             recorder=self.recorder,
-            holdings=self.holdings,
+            owned=self.owned,
             lateness=self.lateness,
             logs=None,
-            live_logs=LiveLogs(store=ScriptedStore(), clock=clock, health=Health()),
+            live_logs=LiveLogWriter(store=ScriptedStore(), clock=clock, health=StoreHealth()),
             webhook_timeout=3.0,
             crashed=self.crashes.append,
             lacks=lambda pool, what: self.lacked.append(what),
             now_ms=time.now_ms,
             rng=random.Random(1),
         )
-        self.pool = Slots(["webhook"], capacities={}, default=10, hold_most=10).pools["webhook"]
+        self.pool = Capacity(["webhook"], capacities={}, default=10, hold_most=10).pools["webhook"]
 
     async def start(self, run: ClaimedRun) -> Monitor:
-        self.holdings.add(run.id, run.token)
+        self.owned.add(run.id, run.token)
         monitor = Monitor(run, self.pool, self.around, self.ended.append)
         monitor.start()
         await self.clock.settle()
@@ -92,7 +92,7 @@ async def test_a_run_is_sent_and_its_outcome_reported(bench):
     result = bench.result()
     assert (result.run, result.outcome, result.started_at) == (run, OK, bench.now)
     assert bench.ended == [monitor]
-    assert bench.holdings.has("1-1", 4)  # until it is written
+    assert bench.owned.has("1-1", 4)  # until it is written
 
 
 async def test_execution_time_and_lateness_are_measured(bench, fake_clock):
@@ -283,7 +283,7 @@ async def test_what_is_gone_is_dropped_without_a_word(bench, fake_clock):
     monitor.stop("gone")
     await fake_clock.settle()
     assert bench.recorder.take_all() == []
-    assert not bench.holdings.has("1-1", 1)
+    assert not bench.owned.has("1-1", 1)
     assert bench.ended == [monitor]
     assert bench.sender.cancelled == ["1-1"]
 
@@ -371,7 +371,7 @@ async def test_what_was_handed_over_and_is_gone_is_dropped_without_a_word(bench)
     monitor = await bench.start(claimed("1-1", due_at=bench.now))
     monitor.stop("gone")
     assert bench.recorder.take_all() == []
-    assert not bench.holdings.has("1-1", 1)
+    assert not bench.owned.has("1-1", 1)
     assert (door.withdrawn, bench.ended) == (["1-1"], [monitor])
 
 

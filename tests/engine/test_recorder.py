@@ -10,13 +10,13 @@ import pytest
 from onthedot.clock import FakeClock
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
-from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.messages import Return
-from onthedot.engine.recording.batch_window import INSIDE, OUTSIDE, TOGETHER, Gathering
-from onthedot.engine.recording.owned_runs import Holdings
+from onthedot.engine.recording.batch_window import INSIDE, OUTSIDE, TOGETHER, BatchWindow
+from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.recording.recorder import APART, BATCH, MANY, Recorder
 from onthedot.model.run import Outcome
-from onthedot.plan import Dead, Done, Retry, on_outcome
+from onthedot.plan import Dead, Done, RetryLater, on_outcome
 from onthedot.store import Finished, FinishReport
 from onthedot.telemetry import Event, subscribe
 from tests.engine.making import FAILED, FUNCTION, OK, claimed
@@ -32,8 +32,8 @@ class Bench:
         self.clock = clock
         self.store = ScriptedStore()
         self.mailbox: Mailbox[Finished | Return] = Mailbox(5000)
-        self.holdings = Holdings()
-        self.health = Health()
+        self.owned = OwnedRuns()
+        self.health = StoreHealth()
         self.expected: list[int] = []
         self.next_fires_in: float | None = None
         self.recorder = Recorder(
@@ -41,16 +41,16 @@ class Bench:
             mailbox=self.mailbox,
             store=self.store,
             clock=clock,
-            holdings=self.holdings,
+            owned=self.owned,
             health=self.health,
             backoff=Backoff(random.Random(1)),
-            gathering=Gathering(frozenset({"function"}), lambda: self.next_fires_in),
+            batch_window=BatchWindow(frozenset({"function"}), lambda: self.next_fires_in),
             expect=self.expected.append,
         )
 
     def ended(self, run_id: str = "1-1", outcome: Outcome = OK, **run) -> None:
         item = claimed(run_id, due_at=self.clock.now_ms(), **run)
-        self.holdings.add(item.id, item.token)
+        self.owned.add(item.id, item.token)
         now = self.clock.now_ms()
         self.mailbox.put_over(
             Finished(
@@ -66,7 +66,7 @@ class Bench:
         )
 
     def given_back(self, run_id: str, token: int = 1) -> None:
-        self.holdings.add(run_id, token)
+        self.owned.add(run_id, token)
         self.mailbox.put_over(Return(run_id, token))
 
 
@@ -92,7 +92,7 @@ async def test_what_waits_is_written_in_one_batch(bench):
     assert batch[0].decision == Done(status="done", tries=1, losses=0)
     assert (batch[0].log, batch[0].duration_ms, batch[0].lateness_ms) == ("said", 5, 0)
     assert bench.recorder.idle
-    assert len(bench.holdings) == 0
+    assert len(bench.owned) == 0
 
 
 async def test_a_batch_has_a_bound(bench, fake_clock):
@@ -223,7 +223,7 @@ async def test_a_failed_try_comes_back_later_and_the_timer_expects_it(bench, fak
     bench.ended(outcome=FAILED)
     await bench.recorder.step()
     decision = bench.store.asked_for("finish")[0][0].decision
-    assert isinstance(decision, Retry)
+    assert isinstance(decision, RetryLater)
     assert 750 <= decision.ready_at - fake_clock.now_ms() <= 1250
     assert bench.expected == [decision.ready_at]
 
@@ -243,7 +243,7 @@ async def test_returns_are_given_back_not_finished(bench):
     await bench.recorder.step()
     assert bench.store.asked_for("give_back") == [[("3-1", 2), ("4-1", 1)]]
     assert bench.store.asked_for("finish") == []
-    assert len(bench.holdings) == 0
+    assert len(bench.owned) == 0
 
 
 async def test_an_absent_database_is_waited_for_with_the_same_batch(bench, fake_clock):
@@ -254,7 +254,7 @@ async def test_an_absent_database_is_waited_for_with_the_same_batch(bench, fake_
     assert not step.done()
     assert not bench.health.ok
     assert not bench.recorder.idle
-    assert bench.holdings.has("1-1", 1)
+    assert bench.owned.has("1-1", 1)
     await fake_clock.advance(1.0)
     assert step.done()
     batches = bench.store.asked_for("finish")
@@ -280,7 +280,7 @@ async def test_what_the_store_refuses_is_let_go(bench, events):
     bench.ended("2-1", FAILED)
     await bench.recorder.step()
     assert [(event.name, event.fields["run_id"]) for event in events] == [("run.finished", "1-1")]
-    assert len(bench.holdings) == 0
+    assert len(bench.owned) == 0
 
 
 async def test_retries_and_skips_are_said(bench, events):

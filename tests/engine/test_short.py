@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from onthedot.clock import FakeClock
-from onthedot.engine.claiming.capacity import RECOVER, Pool
+from onthedot.engine.claiming.capacity import RECOVER, SlotPool
 from onthedot.engine.messages import Return
 from onthedot.model.run import Outcome
 from onthedot.targets import Call
@@ -121,8 +121,8 @@ async def test_what_finds_no_room_at_all_does_not_ask_again_and_again(cluster, f
     assert len(sender.calls) == 1
 
 
-def pool(capacity: int, running: int) -> Pool:
-    made = Pool("webhook", ["webhook"], capacity, 1000, lambda: None)
+def pool(capacity: int, running: int) -> SlotPool:
+    made = SlotPool("webhook", ["webhook"], capacity, 1000, lambda: None)
     for _ in range(running):
         made.hold()
         made.start()

@@ -1,4 +1,4 @@
-"""Backoff, health, holdings, lateness: what the actors share."""
+"""Backoff, health, owned, lateness: what the actors share."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import random
 import pytest
 
 from onthedot.engine.membership.backoff import Backoff
-from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lateness import Lateness
-from onthedot.engine.recording.owned_runs import Holdings
+from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.settings import EngineSettings
 from onthedot.errors import StoreUnavailable
 from onthedot.settings import Settings
@@ -33,7 +33,7 @@ def test_two_nodes_do_not_knock_in_step():
 def test_health_says_each_change_once():
     events: list[Event] = []
     unsubscribe = subscribe(events.append)
-    health = Health()
+    health = StoreHealth()
     try:
         health.worked()
         health.failed(StoreUnavailable("away"))
@@ -50,23 +50,23 @@ def test_health_says_each_change_once():
 
 
 def test_only_the_very_claim_is_released():
-    holdings = Holdings()
-    holdings.add("1-1", 1)
-    holdings.add("1-1", 2)  # retried and claimed again before the finish was answered
-    holdings.release("1-1", 1)
-    assert holdings.has("1-1", 2)
-    holdings.release("1-1", 2)
-    assert len(holdings) == 0
+    owned = OwnedRuns()
+    owned.add("1-1", 1)
+    owned.add("1-1", 2)  # retried and claimed again before the finish was answered
+    owned.release("1-1", 1)
+    assert owned.has("1-1", 2)
+    owned.release("1-1", 2)
+    assert len(owned) == 0
 
 
 def test_strays_are_rows_that_nobody_here_knew():
-    holdings = Holdings()
-    holdings.add("known", 1)
-    holdings.add("finished meanwhile", 1)
-    before = holdings.snapshot()
-    holdings.release("finished meanwhile", 1)
+    owned = OwnedRuns()
+    owned.add("known", 1)
+    owned.add("finished meanwhile", 1)
+    before = owned.snapshot()
+    owned.release("finished meanwhile", 1)
     rows = [("known", 1), ("finished meanwhile", 1), ("unknown", 3), ("known", 2)]
-    assert holdings.strays(rows, before) == [("unknown", 3), ("known", 2)]
+    assert owned.strays(rows, before) == [("unknown", 3), ("known", 2)]
 
 
 async def test_lateness_of_the_last_minute(fake_clock):

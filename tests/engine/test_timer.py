@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from onthedot.clock import FakeClock
-from onthedot.engine.claiming.due_heap import Agenda
+from onthedot.engine.claiming.due_heap import DueHeap
 from onthedot.engine.claiming.timer import MIN_GAP, Timer
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.lease import Lease
-from onthedot.engine.messages import LOOK, TICK, SchedulerMessage
+from onthedot.engine.messages import LOOK, TICK, DispatcherMessage
 from onthedot.model.run import ClaimedRun
 from tests.engine.making import claimed
 
@@ -28,12 +28,12 @@ class Bench:
         self.time.observe(clock.now_ms(), clock.monotonic(), clock.monotonic())
         self.lease = Lease(clock, 5.0, renewed=lambda: self.timer.wake())
         self.lease.renew(clock.monotonic())
-        self.agenda = Agenda(earlier=lambda: self.timer.wake())
-        self.mailbox: Mailbox[SchedulerMessage] = Mailbox(10)
+        self.due_heap = DueHeap(earlier=lambda: self.timer.wake())
+        self.mailbox: Mailbox[DispatcherMessage] = Mailbox(10)
         self.timer = Timer(
             clock=clock,
             time=self.time,
-            agenda=self.agenda,
+            due_heap=self.due_heap,
             lease=self.lease,
             scheduler=self.mailbox,
             tick=lambda: self.mailbox.merge(TICK),
@@ -44,7 +44,7 @@ class Bench:
 
     def due_in(self, ms: int) -> None:
         at = self.clock.now_ms() + ms
-        self.agenda.push(claimed(f"1-{at}", due_at=at), at)
+        self.due_heap.push(claimed(f"1-{at}", due_at=at), at)
 
     async def first_look(self) -> None:
         """A timer looks as soon as it starts."""
@@ -247,7 +247,7 @@ async def test_a_stream_of_hints_is_bundled(bench, fake_clock):
 async def test_one_instant_after_the_other_without_a_step_in_between(bench, fake_clock):
     for ms in (100, 110, 120):
         bench.due_in(ms)
-    bench.timer._tick = lambda: bench.ticked.append((fake_clock.monotonic(), bench.agenda.pop(bench.time.now_us())))
+    bench.timer._tick = lambda: bench.ticked.append((fake_clock.monotonic(), bench.due_heap.pop(bench.time.now_us())))
     await bench.timer.step()
     step = await bench.stepping()
     began = fake_clock.monotonic()

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from onthedot.targets.webhook.http1.connection import Connection, Unanswered
-from onthedot.targets.webhook.http1.response import Answer
+from onthedot.targets.webhook.http1.connection import ReceiverConnection, Unanswered
+from onthedot.targets.webhook.http1.response import WebhookResponse
 
 Respond = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 CERTIFICATES = Path(__file__).parent / "certificates"
@@ -59,8 +59,8 @@ def written(*portions: bytes, close: bool = False) -> Respond:
     return respond
 
 
-async def answer_of(connection: Connection, request: bytes) -> Answer:
-    answer: asyncio.Future[Answer | Unanswered] = asyncio.get_running_loop().create_future()
+async def answer_of(connection: ReceiverConnection, request: bytes) -> WebhookResponse:
+    answer: asyncio.Future[WebhookResponse | Unanswered] = asyncio.get_running_loop().create_future()
     connection.ask(request, answer.set_result)
     told = await answer
     if isinstance(told, Unanswered):

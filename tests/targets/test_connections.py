@@ -14,8 +14,8 @@ from onthedot.echo import EchoServer
 from onthedot.model.target import WebhookTarget
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.http1.connection import Unanswered
-from onthedot.targets.webhook.http1.connections import Pool
-from onthedot.targets.webhook.http1.connector import Gate
+from onthedot.targets.webhook.http1.connections import ConnectionPool
+from onthedot.targets.webhook.http1.connector import Connector
 from onthedot.targets.webhook.kind import Webhooks
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
@@ -25,9 +25,9 @@ OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 
 @asynccontextmanager
-async def pooled() -> AsyncIterator[Pool]:
-    gate = Gate(EgressRule(allow_private=True))
-    pool = Pool(gate, trusting())
+async def pooled() -> AsyncIterator[ConnectionPool]:
+    gate = Connector(EgressRule(allow_private=True))
+    pool = ConnectionPool(gate, trusting())
     try:
         yield pool
     finally:
@@ -36,7 +36,7 @@ async def pooled() -> AsyncIterator[Pool]:
     assert (len(pool.open), pool.idle, pool._by_origin, pool._sweeper) == (0, 0, {}, None)
 
 
-async def asked(pool: Pool, echo: EchoServer, *, fresh: bool = False) -> None:
+async def asked(pool: ConnectionPool, echo: EchoServer, *, fresh: bool = False) -> None:
     """One request, as a webhook makes it."""
     origin = (False, echo.host, echo.port)
     connection = None if fresh else pool.take(origin)

@@ -17,7 +17,7 @@ from onthedot.echo import EchoServer
 from onthedot.errors import Invalid
 from onthedot.model.target import WebhookTarget
 from onthedot.targets.webhook.egress import EgressRule
-from onthedot.targets.webhook.http1.connector import EgressRefused, Gate, _close_late
+from onthedot.targets.webhook.http1.connector import Connector, EgressRefused, _close_late
 from onthedot.targets.webhook.kind import Webhooks
 from onthedot.targets.webhook.own_ports import read_doors
 from tests.services.waiting import until
@@ -166,7 +166,7 @@ async def test_a_listed_name_opens_itself_but_not_its_address(echo: EchoServer, 
 @pytest.mark.parametrize("address", ["127.0.0.1", "169.254.169.254", "::1", "fe80::1%2"])
 async def test_the_last_gate_judges_the_very_address_that_is_connected_to(address: str):
     """Even one that slipped past the look-up."""
-    gate = Gate(EgressRule())
+    gate = Connector(EgressRule())
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with pytest.raises(EgressRefused):
         await gate._open("public.example", 80, (family, (address, 0)))
@@ -185,7 +185,7 @@ async def test_joining_looks_nothing_up_but_the_name(echo: EchoServer, monkeypat
         return real("127.0.0.1", *args, **kwargs)
 
     monkeypatch.setattr(socket, "getaddrinfo", lookup)
-    gate = Gate(EgressRule(allow_private=True))
+    gate = Connector(EgressRule(allow_private=True))
     transport = await gate.join(asyncio.Protocol, "once.example", echo.port, is_address=False)
     assert transport.get_extra_info("peername") == ("127.0.0.1", echo.port)
     assert asked == ["once.example"]
@@ -212,7 +212,7 @@ def trying() -> int:
 
 
 async def test_giving_up_while_joining_leaves_nothing_open():
-    gate = Gate(EgressRule(allow_private=True))
+    gate = Connector(EgressRule(allow_private=True))
     with nobody_answers() as port:
         before = trying()
         joining = asyncio.ensure_future(gate.join(asyncio.Protocol, "127.0.0.1", port, is_address=True))
@@ -226,7 +226,7 @@ async def test_giving_up_while_joining_leaves_nothing_open():
 
 async def test_a_resolver_that_finds_nothing_is_a_refusal_in_words(resolve: Resolve):
     resolve("empty.example", [])
-    gate = Gate(EgressRule())
+    gate = Connector(EgressRule())
     with pytest.raises(EgressRefused, match="has no address"):
         await gate.connect("empty.example", 80, is_address=False)
     gate.close()
@@ -234,7 +234,7 @@ async def test_a_resolver_that_finds_nothing_is_a_refusal_in_words(resolve: Reso
 
 async def test_a_failed_look_up_is_asked_again(echo: EchoServer, resolve: Resolve):
     resolve("late.example", [], ["127.0.0.1"])
-    gate = Gate(EgressRule(allow_private=True))
+    gate = Connector(EgressRule(allow_private=True))
     with pytest.raises(EgressRefused):
         await gate.connect("late.example", echo.port, is_address=False)
     (await gate.connect("late.example", echo.port, is_address=False)).close()
@@ -245,7 +245,7 @@ async def test_the_memory_of_names_is_bounded_and_ends(
     echo: EchoServer, resolve: Resolve, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("onthedot.targets.webhook.http1.connector._REMEMBERED", 3)
-    gate = Gate(EgressRule(allow_private=True))
+    gate = Connector(EgressRule(allow_private=True))
     for n in range(10):
         resolve(f"{n}.example", ["127.0.0.1"])
         (await gate.connect(f"{n}.example", echo.port, is_address=False)).close()
@@ -273,7 +273,7 @@ async def test_who_gives_up_waiting_for_a_look_up_does_not_stop_the_others(
         return real("127.0.0.1", *args, **kwargs)
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
-    gate = Gate(EgressRule(allow_private=True))
+    gate = Connector(EgressRule(allow_private=True))
     one, other = (asyncio.ensure_future(gate.connect("slow.example", echo.port, is_address=False)) for _ in range(2))
     await asyncio.to_thread(asked.wait, 10)
     one.cancel()
@@ -296,7 +296,7 @@ async def test_the_next_address_is_tried_when_one_refuses(echo: EchoServer, make
 
 async def test_and_beside_one_that_does_not_answer(echo: EchoServer, resolve: Resolve, monkeypatch: pytest.MonkeyPatch):
     """The first address swallows the connection, the second has it within the stagger."""
-    gate = Gate(EgressRule(allow_private=True))
+    gate = Connector(EgressRule(allow_private=True))
     given_up = asyncio.Event()
     real = gate._open
 
@@ -345,7 +345,7 @@ async def test_giving_up_while_connecting_leaves_nothing_open(monkeypatch: pytes
 
     with nobody_answers() as port:
         monkeypatch.setattr("onthedot.targets.webhook.http1.connector.socket.socket", remembered)
-        gate = Gate(EgressRule(allow_private=True))
+        gate = Connector(EgressRule(allow_private=True))
         connecting = asyncio.ensure_future(gate.connect("127.0.0.1", port, is_address=True))
         await until(lambda: opened)
         connecting.cancel()

@@ -15,7 +15,7 @@ from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
 from onthedot.targets.function.kind import Functions
-from onthedot.targets.function.pool import Workers
+from onthedot.targets.function.pool import WorkerPool
 from tests.services.waiting import until
 from tests.targets.bench import Bench
 from tests.targets.conftest import Log, MakeCall
@@ -378,7 +378,7 @@ async def test_reload_imports_afresh(bench: Bench, tmp_path: Path):
 
 
 async def test_a_worker_is_replaced_after_its_share_of_calls(bench: Bench, tmp_path: Path):
-    bench.functions._workers = Workers(1, [str(tmp_path)], calls=2)
+    bench.functions._workers = WorkerPool(1, [str(tmp_path)], calls=2)
     name = bench.define("import os\ndef work(): return os.getpid()")
     seen = [(await bench.call(f"{name}:work")).detail["result"] for _ in range(4)]
     assert seen[0] == seen[1] != seen[2] == seen[3]

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from onthedot.targets.inprocess.loop_thread import OtherLoop
+from onthedot.targets.inprocess.loop_thread import LoopThread
 from tests.services.waiting import until
 
 
@@ -46,7 +46,7 @@ class Work:
         return True
 
 
-def send(other: OtherLoop, work: Callable[[], Awaitable[object]]) -> Work:
+def send(other: LoopThread, work: Callable[[], Awaitable[object]]) -> Work:
     errand = Work(work)
     other.send(errand)
     return errand
@@ -62,13 +62,13 @@ async def nothing() -> None:
 
 
 @pytest.fixture
-async def other() -> AsyncIterator[OtherLoop]:
-    async with OtherLoop("other") as other:
+async def other() -> AsyncIterator[LoopThread]:
+    async with LoopThread("other") as other:
         yield other
 
 
 @pytest.fixture
-async def blocked(other: OtherLoop) -> AsyncIterator[Callable[[], None]]:
+async def blocked(other: LoopThread) -> AsyncIterator[Callable[[], None]]:
     """The other loop does nothing else until the test calls this."""
     began, let_go = threading.Event(), threading.Event()
 
@@ -83,7 +83,7 @@ async def blocked(other: OtherLoop) -> AsyncIterator[Callable[[], None]]:
     assert await answer(blocker)
 
 
-async def test_it_runs_there_and_answers_here(other: OtherLoop):
+async def test_it_runs_there_and_answers_here(other: LoopThread):
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def work() -> str:
@@ -97,7 +97,7 @@ async def test_it_runs_there_and_answers_here(other: OtherLoop):
     assert errand.brought_by is threading.current_thread()
 
 
-async def test_many_at_once_each_get_their_own_answer(other: OtherLoop):
+async def test_many_at_once_each_get_their_own_answer(other: LoopThread):
     """Some end at once and share a task, some wait."""
 
     def numbered(number: int) -> Callable[[], Awaitable[object]]:
@@ -112,7 +112,9 @@ async def test_many_at_once_each_get_their_own_answer(other: OtherLoop):
     assert [await answer(errand) for errand in errands] == list(range(500))
 
 
-async def test_many_senders_while_the_other_loop_is_blocked_lose_nothing(other: OtherLoop, blocked: Callable[[], None]):
+async def test_many_senders_while_the_other_loop_is_blocked_lose_nothing(
+    other: LoopThread, blocked: Callable[[], None]
+):
     """Those of this loop, in several passes of it, and threads."""
 
     def numbered(number: int) -> Callable[[], Awaitable[object]]:
@@ -142,7 +144,7 @@ async def test_many_senders_while_the_other_loop_is_blocked_lose_nothing(other: 
     assert [await answer(errand) for errand in errands] == list(range(120))
 
 
-async def test_an_error_comes_back(other: OtherLoop):
+async def test_an_error_comes_back(other: LoopThread):
     async def work() -> None:
         raise ValueError("over there")
 
@@ -151,7 +153,7 @@ async def test_an_error_comes_back(other: OtherLoop):
     await answer(send(other, nothing))
 
 
-async def test_withdrawn_here_is_cancelled_there(other: OtherLoop):
+async def test_withdrawn_here_is_cancelled_there(other: LoopThread):
     began, cancelled = threading.Event(), threading.Event()
 
     async def work() -> None:
@@ -170,7 +172,7 @@ async def test_withdrawn_here_is_cancelled_there(other: OtherLoop):
     assert not errand.home.done()
 
 
-async def test_one_that_ends_all_the_same_is_not_brought_home(other: OtherLoop):
+async def test_one_that_ends_all_the_same_is_not_brought_home(other: LoopThread):
     began = threading.Event()
 
     async def work() -> str:
@@ -189,7 +191,7 @@ async def test_one_that_ends_all_the_same_is_not_brought_home(other: OtherLoop):
 
 @pytest.mark.parametrize("on_its_way", [True, False])
 async def test_withdrawn_before_it_began_does_not_begin(
-    other: OtherLoop, blocked: Callable[[], None], on_its_way: bool
+    other: LoopThread, blocked: Callable[[], None], on_its_way: bool
 ):
     """It waits over there, or has not even left."""
     began = threading.Event()
@@ -208,7 +210,7 @@ async def test_withdrawn_before_it_began_does_not_begin(
     assert unwanted.brought_by is None
 
 
-async def test_one_that_is_cancelled_over_there_says_so_here(other: OtherLoop):
+async def test_one_that_is_cancelled_over_there_says_so_here(other: LoopThread):
     """By somebody else than us: that is a result as any other, and harms none that shares its task."""
 
     async def work() -> None:
@@ -229,7 +231,7 @@ async def test_leaving_ends_the_thread_and_what_runs_there():
         finally:
             ended.set()
 
-    async with OtherLoop("leaving") as other:
+    async with LoopThread("leaving") as other:
         errand = send(other, work)
         await answer(send(other, nothing))
     assert ended.is_set()
@@ -238,7 +240,7 @@ async def test_leaving_ends_the_thread_and_what_runs_there():
     assert not any(thread.name == "leaving" for thread in threading.enumerate())
 
 
-async def test_what_is_said_meanwhile_comes_home_before_the_answer(other: OtherLoop):
+async def test_what_is_said_meanwhile_comes_home_before_the_answer(other: LoopThread):
     """A run's log must be there when its result is: also what a thread says that the call waits for."""
     heard: list[str] = []
 
@@ -262,14 +264,14 @@ async def test_what_is_said_meanwhile_comes_home_before_the_answer(other: OtherL
 
 
 async def test_what_is_said_when_it_is_over_is_no_error():
-    async with OtherLoop("other") as other:
+    async with LoopThread("other") as other:
         pass
     said = threading.Event()
     await asyncio.to_thread(other.say, said.set)
     await until(said.is_set)
 
 
-async def test_one_that_fails_at_home_keeps_no_other_waiting(other: OtherLoop):
+async def test_one_that_fails_at_home_keeps_no_other_waiting(other: LoopThread):
     def fail() -> None:
         raise ZeroDivisionError
 

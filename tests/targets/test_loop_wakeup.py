@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from onthedot.targets.inprocess.loop_wakeup import Bell
+from onthedot.targets.inprocess.loop_wakeup import LoopWakeup
 from tests.services.waiting import until
 
 FILES = Path("/proc/self/fd")
@@ -19,7 +19,7 @@ def open_files() -> int:
     return len(list(FILES.iterdir()))
 
 
-def rung_elsewhere(bell: Bell, times: int = 1) -> threading.Thread:
+def rung_elsewhere(bell: LoopWakeup, times: int = 1) -> threading.Thread:
     def ring() -> None:
         for _ in range(times):
             bell.ring()
@@ -39,7 +39,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 async def test_it_is_heard_on_the_loop_s_own_thread(kind: str):
     heard: list[threading.Thread] = []
-    bell = Bell(asyncio.get_running_loop(), lambda: heard.append(threading.current_thread()))
+    bell = LoopWakeup(asyncio.get_running_loop(), lambda: heard.append(threading.current_thread()))
     for count in (1, 2, 3):
         rung_elsewhere(bell).join()
         await until(lambda: len(heard) == count)  # noqa: B023
@@ -55,7 +55,7 @@ async def test_no_ring_is_lost_between_hearing_and_looking(kind: str):
         while waiting:
             found.append(waiting.pop())
 
-    bell = Bell(loop, take)
+    bell = LoopWakeup(loop, take)
 
     def put(first: int) -> None:
         for number in range(first, first + 500):
@@ -74,7 +74,7 @@ async def test_no_ring_is_lost_between_hearing_and_looking(kind: str):
 
 async def test_many_rings_may_be_heard_once_but_not_never(kind: str):
     heard: list[int] = []
-    bell = Bell(asyncio.get_running_loop(), lambda: heard.append(1))
+    bell = LoopWakeup(asyncio.get_running_loop(), lambda: heard.append(1))
     rung_elsewhere(bell, 1000).join()
     await until(lambda: bool(heard))
     await asyncio.sleep(0)
@@ -85,9 +85,9 @@ async def test_many_rings_may_be_heard_once_but_not_never(kind: str):
 @pytest.mark.skipif(not FILES.exists(), reason="counts open files")
 async def test_closing_leaves_no_file_behind():
     loop = asyncio.get_running_loop()
-    Bell(loop, lambda: None).close()  # whatever the loop itself opens for its first reader
+    LoopWakeup(loop, lambda: None).close()  # whatever the loop itself opens for its first reader
     before = open_files()
-    bells = [Bell(loop, lambda: None) for _ in range(10)]
+    bells = [LoopWakeup(loop, lambda: None) for _ in range(10)]
     assert open_files() == before + 10
     for bell in bells:
         bell.close()
@@ -103,7 +103,7 @@ async def test_a_loop_without_files_is_woken_its_own_way(monkeypatch: pytest.Mon
 
     with monkeypatch.context() as patched:
         patched.setattr(loop, "add_reader", refuse, raising=False)
-        bell = Bell(loop, lambda: heard.append(1))
+        bell = LoopWakeup(loop, lambda: heard.append(1))
     rung_elsewhere(bell).join()
     await until(lambda: bool(heard))
     bell.close()

@@ -64,10 +64,10 @@ async def test_workers_die_with_their_node(tmp_path: Path, how: signal.Signals):
 
 async def test_a_worker_whose_node_hangs_up_ends_by_itself(tmp_path: Path):
     """Where no signal tells of the node's death, the closed socket does."""
-    from onthedot.targets.function.pool import Workers
-    from onthedot.targets.function.worker import Worker
+    from onthedot.targets.function.pool import WorkerPool
+    from onthedot.targets.function.worker import WorkerProcess
 
-    worker = await Worker.start([str(tmp_path)], Workers(1, []))
+    worker = await WorkerProcess.start([str(tmp_path)], WorkerPool(1, []))
     worker._calls.close()
     await asyncio.wait_for(worker.gone(), 10)
     assert not psutil.pid_exists(worker.pid)

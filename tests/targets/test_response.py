@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onthedot.targets.webhook.http1.response import ANSWER_LIMIT, BODY_LIMIT, HEAD_LIMIT, Answer, NotHttp, Reading
+from onthedot.targets.webhook.http1.response import (
+    ANSWER_LIMIT,
+    BODY_LIMIT,
+    HEAD_LIMIT,
+    NotHttp,
+    Reading,
+    WebhookResponse,
+)
 
 ANSWERS = {
     "length": (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", 200, b"abc", True),
@@ -62,7 +69,7 @@ def test_answers(name: str):
     raw, status, body, reusable = ANSWERS[name]
     reading = read(raw)
     assert (reading.status, reading.complete, reading.reusable) == (status, True, reusable)
-    assert reading.answer() == Answer(status, body, None, None)
+    assert reading.answer() == WebhookResponse(status, body, None, None)
 
 
 @given(name=st.sampled_from(sorted(ANSWERS)), data=st.data())
@@ -71,7 +78,7 @@ def test_the_same_in_whatever_portions(name: str, data: st.DataObject):
     cuts = sorted(data.draw(st.sets(st.integers(1, len(raw) - 1))))
     reading = read(*(raw[a:b] for a, b in zip([0, *cuts], [*cuts, len(raw)], strict=True)))
     assert (reading.status, reading.complete, reading.reusable) == (status, True, reusable)
-    assert reading.answer() == Answer(status, body, None, None)
+    assert reading.answer() == WebhookResponse(status, body, None, None)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -193,7 +200,7 @@ def test_the_headers_that_count():
     reading = read(
         b"HTTP/1.1 307 -\r\nRETRY-AFTER: 7\r\nretry-after: 8\r\nLocation:  /\xff\x00x \r\ncontent-length: 0\r\n\r\n"
     )
-    assert reading.answer() == Answer(307, b"", "7", "/��x")
+    assert reading.answer() == WebhookResponse(307, b"", "7", "/��x")
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ import pytest
 
 from onthedot.model.run import Outcome
 from onthedot.targets import NotBegun
-from onthedot.targets.function.estimates import Flow
-from onthedot.targets.function.pool import Workers
+from onthedot.targets.function.estimates import Throughput
+from onthedot.targets.function.pool import WorkerPool
 from tests.services.waiting import until
 from tests.targets.bench import Bench
 from tests.targets.conftest import Log
@@ -62,7 +62,7 @@ async def test_what_became_another_nodes_while_it_waited_is_not_run(bench: Bench
 async def test_killed_at_random_each_call_is_run_once_at_most_and_answered_once(bench: Bench, tmp_path: Path):
     """kill -9 of workers under load. A call fails only if it was the one that ran: one a kill, and no more."""
     name, book, dice = bench.define(NOTE), tmp_path / "book", random.Random(7)
-    bench.functions._workers = Workers(3, [str(tmp_path)])
+    bench.functions._workers = WorkerPool(3, [str(tmp_path)])
     await bench.warm(f"{name}:note", number=-1, path=str(book))
     os.truncate(book, 0)
     total, kills = 3000, 0
@@ -286,14 +286,14 @@ async def test_what_does_not_fit_a_message_arrives_whole_and_can_be_taken_back(b
 
 async def test_a_worker_that_grows_is_replaced(bench: Bench):
     name = bench.define("import os\nkept = []\ndef work():\n    kept.append(b'x' * 40_000)\n    return os.getpid()")
-    bench.functions._workers = Workers(1, bench.functions._workers._import_paths)
+    bench.functions._workers = WorkerPool(1, bench.functions._workers._import_paths)
     pids = [(await bench.call(f"{name}:work")).detail["result"] for _ in range(2100)]
     assert len(set(pids)) == 2  # looked at after 1,000 calls, and after 2,000: 80 MB later
 
 
 async def test_a_worker_that_does_not_grow_stays(bench: Bench):
     name = bench.define("import os\ndef work(): return os.getpid()")
-    bench.functions._workers = Workers(1, bench.functions._workers._import_paths)
+    bench.functions._workers = WorkerPool(1, bench.functions._workers._import_paths)
     pids = [(await bench.call(f"{name}:work")).detail["result"] for _ in range(2100)]
     assert len(set(pids)) == 1
 
@@ -303,7 +303,7 @@ async def test_after_a_reload_nothing_begins_in_an_old_worker(bench: Bench, tmp_
     os.mkfifo(fifo)
     name = bench.define("def work(path):\n    return open(path).read() if path else 'old'\n")
     work = f"{name}:work"
-    bench.functions._workers = Workers(1, [str(tmp_path)])
+    bench.functions._workers = WorkerPool(1, [str(tmp_path)])
     await bench.warm(work, path=None)
     long = asyncio.ensure_future(bench.call(work, path=str(fifo)))
     await until(lambda: bench.functions._workers._all[0].settled)
@@ -384,7 +384,7 @@ async def test_what_waits_for_too_long_may_go_elsewhere_although_others_end(
 
 def test_how_many_are_welcome_follows_what_ended():
     """A quarter of a second of work; less when they get slower, never for want of calls."""
-    flow = Flow()
+    flow = Throughput()
     flow.look(1.0, busy=True)
     assert flow.soon == 0
     now = 1.0

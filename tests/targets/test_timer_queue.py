@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import inf
 
 from onthedot.clock import SystemClock
-from onthedot.targets.inprocess.timer_queue import Timetable
+from onthedot.targets.inprocess.timer_queue import TimerQueue
 from tests.services.waiting import until_blocking
 
 
@@ -43,9 +43,9 @@ class WithoutAlarm(SystemClock):
         return HandClock()
 
 
-def table(clock: HandClock) -> tuple[Timetable[str], list[list[str]]]:
+def table(clock: HandClock) -> tuple[TimerQueue[str], list[list[str]]]:
     rung: list[list[str]] = []
-    made: Timetable[str] = Timetable(clock, lambda: rung.append(made.due()))
+    made: TimerQueue[str] = TimerQueue(clock, lambda: rung.append(made.due()))
     return made, rung
 
 
@@ -116,7 +116,7 @@ def test_two_threads_never_both_have_one_and_none_is_forgotten():
     """One adds and takes back at random, the other begins what is due. Whoever is told to wake the other does so; the
     other sleeps as long as it said."""
     clock, rng, n = WithoutAlarm(), random.Random(7), 20_000
-    timetable: Timetable[int] = Timetable(clock, lambda: None)
+    timetable: TimerQueue[int] = TimerQueue(clock, lambda: None)
     wake, over, begun = threading.Event(), threading.Event(), Counter[int]()
 
     def over_there() -> None:

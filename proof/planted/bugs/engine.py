@@ -11,8 +11,8 @@ import msgspec
 from onthedot.engine.lifetime import Incarnation
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.lease import Lease
-from onthedot.engine.membership.peer_beats import Watch
-from onthedot.engine.recording.owned_runs import Holdings
+from onthedot.engine.membership.peer_beats import PeerBeats
+from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.model.run import Outcome
 from onthedot.store import NewJob, Store
 from onthedot.store.jobs.jobs import Jobs
@@ -79,11 +79,11 @@ def _back_counts_a_try(row: Any, job: Any, now: int, lookahead: int) -> Any:
     return run_id, ready, tries + 1, *rest
 
 
-def _no_strays(self: Holdings, rows: Any, before: Any) -> list[Any]:
+def _no_strays(self: OwnedRuns, rows: Any, before: Any) -> list[Any]:
     return []
 
 
-def _no_gap(self: Watch, now: float) -> None:
+def _no_gap(self: PeerBeats, now: float) -> None:
     """An outage is taken for everybody else's death."""
 
 
@@ -144,7 +144,7 @@ BUGS = (
         what="a watcher counts the time in which the database was away as silence of the others",
         faults=("outage",),
         shows=("robbed",),
-        edits=(Swap("onthedot.engine.membership.peer_beats:Watch._check_gap", _no_gap),),
+        edits=(Swap("onthedot.engine.membership.peer_beats:PeerBeats._check_gap", _no_gap),),
     ),
     Bug(
         name="record before send",
@@ -231,7 +231,7 @@ BUGS = (
         what="a node never asks what else carries its name",
         faults=("flaky", "hang"),
         shows=("stuck", "late"),
-        edits=(Swap("onthedot.engine.recording.owned_runs:Holdings.strays", _no_strays),),
+        edits=(Swap("onthedot.engine.recording.owned_runs:OwnedRuns.strays", _no_strays),),
     ),
     Bug(
         name="stop told once",

@@ -12,7 +12,7 @@ _FAILED = f"{_OUTCOME}:_failed"
 _ON = f"{_OUTCOME}:on_outcome"
 _LOST = f"{_OUTCOME}:on_lost"
 _KILLS = ("kill", "kill_at")
-_AROUND = "onthedot.engine.running.run_context:Surroundings"
+_AROUND = "onthedot.engine.running.run_context:RunContext"
 
 BUGS = (
     code("retry: never ends", "attempts is ignored", _FAILED, "tries >= policy.retry.attempts", "False"),
@@ -248,7 +248,7 @@ BUGS = (
         what="at-most-once runs are sent without asking the store",
         edits=(
             Code(
-                "onthedot.engine.claiming.scheduler:Scheduler._launch",
+                "onthedot.engine.claiming.dispatcher:Dispatcher._launch",
                 'policy.delivery == "at_most_once" or (',
                 "False or (",
             ),

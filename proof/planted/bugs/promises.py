@@ -33,7 +33,7 @@ BUGS = (
         edits=(
             Code(f"{_MONITOR}._is_too_late", "self.run.spec.policy.expires_in is not None and (", "False and ("),
             Code(
-                "onthedot.engine.running.run_context:Surroundings.too_late",
+                "onthedot.engine.running.run_context:RunContext.too_late",
                 "if policy.expires_in is None or",
                 "if True or policy.expires_in is None or",
             ),

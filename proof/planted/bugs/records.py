@@ -8,7 +8,7 @@ __all__ = ["BUGS"]
 
 _KILLS = ("kill", "kill_at")
 _BATCH = "onthedot.store.runs.finish_batch"
-_AROUND = "onthedot.engine.running.run_context:Surroundings"
+_AROUND = "onthedot.engine.running.run_context:RunContext"
 
 BUGS = (
     code(

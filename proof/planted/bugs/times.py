@@ -181,7 +181,7 @@ BUGS = (
                 "onthedot.plan.shares:in_backlog", 'kind in ("backfill", "redrive") or due <= now - BACKLOG_MS', "False"
             ),
         ),
-        tests=("tests/engine/test_scheduler.py", "tests/unit/plan/test_times.py"),
+        tests=("tests/engine/test_dispatcher.py", "tests/unit/plan/test_times.py"),
         unseen="a share of slots shows only on nodes that are full for minutes",
     ),
     Bug(

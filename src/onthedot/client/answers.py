@@ -8,19 +8,19 @@ import msgspec
 
 from onthedot.errors import FieldProblem
 
-__all__ = ["BatchAnswer", "Page"]
+__all__ = ["BatchResult", "ResultPage"]
 
 T = TypeVar("T")
 
 
-class Page(msgspec.Struct, Generic[T], frozen=True):
+class ResultPage(msgspec.Struct, Generic[T], frozen=True):
     """Some items, and the address of the next page; None on the last one."""
 
     items: list[T]
     next: str | None = None
 
 
-class BatchAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class BatchResult(msgspec.Struct, frozen=True, kw_only=True):
     """One job of a batch: `status` 201 with its id, or what is wrong with it."""
 
     status: int

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from onthedot.client.answers import BatchAnswer, Page
+from onthedot.client.answers import BatchResult, ResultPage
 from onthedot.client.transport import Transport
 from onthedot.clock import Clock
 from onthedot.model.job import JobSpec, JobStatus, JobView
@@ -72,10 +72,10 @@ class AsyncClient:
     async def create_job(self, spec: JobSpec, *, idempotency_key: str | None = None) -> JobView:
         return await self._http.call("POST", "/v1/jobs", JobView, body=spec, headers=_once(idempotency_key))
 
-    async def create_many(self, specs: Sequence[JobSpec], *, idempotency_key: str | None = None) -> list[BatchAnswer]:
+    async def create_many(self, specs: Sequence[JobSpec], *, idempotency_key: str | None = None) -> list[BatchResult]:
         """One answer per job, in order; a wrong one does not stop the others. At most 5,000 at a time."""
         return await self._http.call(
-            "POST", "/v1/jobs/batch", list[BatchAnswer], body=list(specs), headers=_once(idempotency_key)
+            "POST", "/v1/jobs/batch", list[BatchResult], body=list(specs), headers=_once(idempotency_key)
         )
 
     async def get_job(self, job_id: int) -> JobView:
@@ -84,13 +84,13 @@ class AsyncClient:
     async def get_job_by_key(self, key: str) -> JobView:
         return await self._http.call("GET", f"/v1/jobs/by-key/{quote(key, safe='')}", JobView)
 
-    async def list_jobs(self, **filters: Any) -> Page[JobView]:
+    async def list_jobs(self, **filters: Any) -> ResultPage[JobView]:
         """One page. Filters: q, tag, status, target, schedule, owner, next_before, next_after, limit, cursor."""
-        return await self._http.call("GET", "/v1/jobs", Page[JobView], query=filters)
+        return await self._http.call("GET", "/v1/jobs", ResultPage[JobView], query=filters)
 
     def iter_jobs(self, **filters: Any) -> AsyncIterator[JobView]:
         """All of them, page by page as they are used."""
-        return self._pages("/v1/jobs", Page[JobView], filters)
+        return self._pages("/v1/jobs", ResultPage[JobView], filters)
 
     async def replace_job(self, job_id: int, spec: JobSpec, *, if_match: int | None = None) -> JobView:
         return await self._http.call("PUT", f"/v1/jobs/{job_id}", JobView, body=spec, headers=_match(if_match))
@@ -191,12 +191,12 @@ class AsyncClient:
 
     # runs and dead letters
 
-    async def list_runs(self, **filters: Any) -> Page[RunView]:
+    async def list_runs(self, **filters: Any) -> ResultPage[RunView]:
         """One page, newest first. Filters: job_id, status, since, until, limit, cursor."""
-        return await self._http.call("GET", "/v1/runs", Page[RunView], query=filters)
+        return await self._http.call("GET", "/v1/runs", ResultPage[RunView], query=filters)
 
     def iter_runs(self, **filters: Any) -> AsyncIterator[RunView]:
-        return self._pages("/v1/runs", Page[RunView], filters)
+        return self._pages("/v1/runs", ResultPage[RunView], filters)
 
     async def get_run(self, run_id: str) -> RunView:
         return await self._http.call("GET", f"/v1/runs/{quote(run_id, safe='')}", RunView)
@@ -213,12 +213,12 @@ class AsyncClient:
         path = f"/v1/runs/{quote(run_id, safe='')}/retry"
         return await self._http.call("POST", path, RunView, headers=_once(idempotency_key))
 
-    async def list_dead(self, **filters: Any) -> Page[RunView]:
+    async def list_dead(self, **filters: Any) -> ResultPage[RunView]:
         """One page. Filters: job_id, limit, cursor."""
-        return await self._http.call("GET", "/v1/dead", Page[RunView], query=filters)
+        return await self._http.call("GET", "/v1/dead", ResultPage[RunView], query=filters)
 
     def iter_dead(self, **filters: Any) -> AsyncIterator[RunView]:
-        return self._pages("/v1/dead", Page[RunView], filters)
+        return self._pages("/v1/dead", ResultPage[RunView], filters)
 
     async def redrive(
         self,
@@ -250,7 +250,7 @@ class AsyncClient:
     # the cluster
 
     async def list_nodes(self) -> list[NodeView]:
-        return (await self._http.call("GET", "/v1/nodes", Page[NodeView])).items
+        return (await self._http.call("GET", "/v1/nodes", ResultPage[NodeView])).items
 
     async def stats(self) -> dict[str, Any]:
         return await self._http.call("GET", "/v1/stats", dict[str, Any])
@@ -268,12 +268,12 @@ class AsyncClient:
 
     async def list_keys(self, tenant: str | None = None) -> list[ApiKey]:
         """Of your own tenant, unless you run the place and name another."""
-        return (await self._http.call("GET", "/v1/keys", Page[ApiKey], query=_of(tenant))).items
+        return (await self._http.call("GET", "/v1/keys", ResultPage[ApiKey], query=_of(tenant))).items
 
     async def revoke_key(self, key_id: int, tenant: str | None = None) -> None:
         await self._http.call("DELETE", f"/v1/keys/{key_id}", NOTHING, query=_of(tenant))
 
-    async def _pages(self, path: str, kind: type[Page[T]], filters: dict[str, Any]) -> AsyncIterator[T]:
+    async def _pages(self, path: str, kind: type[ResultPage[T]], filters: dict[str, Any]) -> AsyncIterator[T]:
         following: str | None = path
         query: dict[str, Any] | None = {"limit": PAGE, **filters}
         while following is not None:

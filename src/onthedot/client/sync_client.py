@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
-from onthedot.client.answers import BatchAnswer, Page
+from onthedot.client.answers import BatchResult, ResultPage
 from onthedot.client.async_client import AsyncClient
 from onthedot.clock import Clock
 from onthedot.model.job import JobSpec, JobStatus, JobView
@@ -75,7 +75,7 @@ class Client:
     def create_job(self, spec: JobSpec, *, idempotency_key: str | None = None) -> JobView:
         return self._run(self._async.create_job(spec, idempotency_key=idempotency_key))
 
-    def create_many(self, specs: Sequence[JobSpec], *, idempotency_key: str | None = None) -> list[BatchAnswer]:
+    def create_many(self, specs: Sequence[JobSpec], *, idempotency_key: str | None = None) -> list[BatchResult]:
         return self._run(self._async.create_many(specs, idempotency_key=idempotency_key))
 
     def get_job(self, job_id: int) -> JobView:
@@ -84,7 +84,7 @@ class Client:
     def get_job_by_key(self, key: str) -> JobView:
         return self._run(self._async.get_job_by_key(key))
 
-    def list_jobs(self, **filters: Any) -> Page[JobView]:
+    def list_jobs(self, **filters: Any) -> ResultPage[JobView]:
         return self._run(self._async.list_jobs(**filters))
 
     def iter_jobs(self, **filters: Any) -> Iterator[JobView]:
@@ -160,7 +160,7 @@ class Client:
 
     # runs and dead letters
 
-    def list_runs(self, **filters: Any) -> Page[RunView]:
+    def list_runs(self, **filters: Any) -> ResultPage[RunView]:
         return self._run(self._async.list_runs(**filters))
 
     def iter_runs(self, **filters: Any) -> Iterator[RunView]:
@@ -178,7 +178,7 @@ class Client:
     def retry_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
         return self._run(self._async.retry_run(run_id, idempotency_key=idempotency_key))
 
-    def list_dead(self, **filters: Any) -> Page[RunView]:
+    def list_dead(self, **filters: Any) -> ResultPage[RunView]:
         return self._run(self._async.list_dead(**filters))
 
     def iter_dead(self, **filters: Any) -> Iterator[RunView]:

@@ -1,4 +1,4 @@
-"""One life of a node: an id, a row in the store, and the chain of actors. It ends by a stop, by being declared lost, or
+"""One life of a node: an id, a row in the store, and its actors. It ends by a stop, by being declared lost, or
 by an error that nobody expected; in each case in order."""
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Literal
 
 from onthedot.clock import Clock
-from onthedot.engine.claiming.capacity import Slots
-from onthedot.engine.membership.health import Health
+from onthedot.engine.claiming.capacity import Capacity
+from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.ports import EngineStore
 from onthedot.engine.running.monitor import Monitor
@@ -18,7 +18,7 @@ from onthedot.engine.running.run_log import Offload
 from onthedot.engine.running.task import Sender
 from onthedot.engine.settings import EngineSettings
 from onthedot.engine.waiting import at_most, first_of
-from onthedot.engine.wiring import Actor, Chain
+from onthedot.engine.wiring import Actor, Wiring
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeInfo, NodeLoad
 from onthedot.store import Beat
@@ -39,13 +39,13 @@ class Incarnation:
         *,
         store: EngineStore,
         sender: Sender,
-        slots: Slots,
+        slots: Capacity,
         clock: Clock,
         rng: random.Random,
         settings: EngineSettings,
         offload: Offload,
         lateness: Lateness,
-        health: Health,
+        health: StoreHealth,
         heard: Callable[[Beat], None],
     ) -> None:
         self.info = info
@@ -62,7 +62,7 @@ class Incarnation:
         self._lost = asyncio.Event()
         self._failed = asyncio.Event()
         self._error: BaseException | None = None
-        self.chain = Chain(
+        self.wiring = Wiring(
             info.id,
             store=store,
             sender=sender,
@@ -88,7 +88,7 @@ class Incarnation:
             return "not registered yet"
         if not self._health.ok:
             return "the store does not answer"
-        return None if self.chain.lease.may_start() else "its lease ran out before the store answered"
+        return None if self.wiring.lease.may_start() else "its lease ran out before the store answered"
 
     def load(self) -> NodeLoad:
         self._slots.offer(self._sender.offers)
@@ -96,7 +96,7 @@ class Incarnation:
             offers=list(self._sender.offers),
             capacity=self._slots.capacity,
             held=self._slots.held,
-            running=len(self.chain.scheduler.running),
+            running=len(self.wiring.scheduler.running),
             lateness_ms=self._lateness.percentile(0.99),
             draining=self.draining,
         )
@@ -105,7 +105,7 @@ class Incarnation:
         """From the registration to the last row written. Raises what an actor raised, after stopping in order."""
         if not await self._register():
             return "unregistered"
-        unlisten = self._store.listen(self.chain.hint)
+        unlisten = self._store.listen(self.wiring.hint)
         self._start_loops()
         try:
             await first_of(stop.wait(), self._lost.wait(), self._failed.wait())
@@ -116,7 +116,7 @@ class Incarnation:
         finally:
             unlisten()
             await self._end(*self._loops)
-            self.chain.timer.close()
+            self.wiring.timer.close()
             await self._abandon()
         if self._error is not None:
             raise self._error
@@ -129,8 +129,8 @@ class Incarnation:
         sent = self._clock.monotonic()
         try:
             now = await self._store.register(self.info)
-            self.chain.time.observe(now, sent, self._clock.monotonic())
-            self.chain.lease.renew(sent)
+            self.wiring.time.observe(now, sent, self._clock.monotonic())
+            self.wiring.lease.renew(sent)
             if self._settings.alone:
                 await self._bury_all_others()
         except StoreUnavailable as error:
@@ -151,7 +151,7 @@ class Incarnation:
 
     def _start_loops(self) -> None:
         loop = asyncio.get_running_loop()
-        for name, actor in self.chain.actors.items():
+        for name, actor in self.wiring.actors.items():
             self._loops[name] = loop.create_task(self._loop(actor), name=f"onthedot-{name}")
 
     async def _loop(self, actor: Actor) -> None:
@@ -168,8 +168,8 @@ class Incarnation:
     async def _stop(self, at_once: asyncio.Event) -> None:
         """No more claims → grace for tasks → the rest is given back → Recorder drained → node row removed."""
         self.draining = True
-        await self._end("timer", "watchman", "duties")
-        await self.chain.scheduler.close(self._settings.lease / 1000)
+        await self._end("timer", "failure_detector", "duties")
+        await self.wiring.scheduler.close(self._settings.lease / 1000)
         await self._grace(at_once)
         await self._interrupt(lambda monitor: monitor.stop("interrupted"))
         await self._drain()
@@ -184,40 +184,40 @@ class Incarnation:
         """Declared lost: others have our runs or will have them. What ended already is offered once more; the store
         takes it only where the row is still ours."""
         emit("node.lost", node=self.info.id, by=self.info.id)
-        await self._end("timer", "watchman", "duties", "heart")
-        await self.chain.scheduler.close(self._settings.lease / 1000)
+        await self._end("timer", "failure_detector", "duties", "heart")
+        await self.wiring.scheduler.close(self._settings.lease / 1000)
         await self._interrupt(lambda monitor: monitor.stop("gone"))
         await self._end("recorder")
-        self.chain.recorder.collect()
-        await self.chain.recorder.write()
+        self.wiring.recorder.collect()
+        await self.wiring.recorder.write()
 
     async def _grace(self, at_once: asyncio.Event) -> None:
         """After an error the beat may be what failed: then only as long as the lease lasts."""
         most = self._settings.grace if self._error is None else min(self._settings.grace, self._settings.lease - 1000)
-        self.chain.scheduler.quiet.clear()
-        if self.chain.scheduler.running:
-            await first_of(at_most(self._clock, most / 1000, self.chain.scheduler.quiet.wait()), at_once.wait())
+        self.wiring.scheduler.quiet.clear()
+        if self.wiring.scheduler.running:
+            await first_of(at_most(self._clock, most / 1000, self.wiring.scheduler.quiet.wait()), at_once.wait())
 
     async def _interrupt(self, reason: Callable[[Monitor], None]) -> None:
         """Tell all that runs; a target has as long as a lease to kill what it started."""
-        self.chain.scheduler.quiet.clear()
-        self.chain.scheduler.interrupt(reason)
-        if self.chain.scheduler.running:
-            await at_most(self._clock, self._settings.lease / 1000, self.chain.scheduler.quiet.wait())
+        self.wiring.scheduler.quiet.clear()
+        self.wiring.scheduler.interrupt(reason)
+        if self.wiring.scheduler.running:
+            await at_most(self._clock, self._settings.lease / 1000, self.wiring.scheduler.quiet.wait())
 
     async def _drain(self) -> None:
         """Until everything is written; a database that stays away for a lease has to wait for the next node.
 
         The loop itself is only watched here: told to end once, in the middle of trouble, it was waited for for ever."""
-        written = at_most(self._clock, self._settings.lease / 1000, self.chain.recorder.rest())
+        written = at_most(self._clock, self._settings.lease / 1000, self.wiring.recorder.rest())
         await first_of(written, asyncio.wait([self._loops["recorder"]]))
-        if self.chain.logs is not None:
+        if self.wiring.logs is not None:
             await self._end("logs")
-            await self.chain.logs.flush()
+            await self.wiring.logs.flush()
 
     async def _abandon(self) -> None:
         """Whatever still runs when this returns early (an error while stopping, a cancelled program) ends with it."""
-        tasks = self.chain.scheduler.interrupt(lambda monitor: monitor.stop("gone"))
+        tasks = self.wiring.scheduler.interrupt(lambda monitor: monitor.stop("gone"))
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _crashed(self, error: BaseException) -> None:

@@ -12,13 +12,13 @@ __all__ = [
     "LOOK",
     "TICK",
     "Claimed",
+    "DispatcherMessage",
     "Fence",
     "Look",
     "Missed",
-    "Orders",
+    "OrdersRead",
+    "OwnRows",
     "Return",
-    "Rows",
-    "SchedulerMessage",
     "Tick",
 ]
 
@@ -54,21 +54,21 @@ class Missed(msgspec.Struct, frozen=True):
     error: Exception
 
 
-class Rows(msgspec.Struct, frozen=True):
+class OwnRows(msgspec.Struct, frozen=True):
     """What the store says this node holds, and what the node thought so when it asked."""
 
     rows: Sequence[Fence]
     before: dict[str, int]
 
 
-class Orders(msgspec.Struct, frozen=True):
+class OrdersRead(msgspec.Struct, frozen=True):
     """Keeper → Scheduler: cancel, recall, no longer yours. `asked`: the monotonic instant of the question."""
 
     orders: Sequence[Order]
     asked: float = 0.0
 
 
-SchedulerMessage = Tick | Look | Claimed | Missed | Rows | Orders
+DispatcherMessage = Tick | Look | Claimed | Missed | OwnRows | OrdersRead
 
 
 class Return(msgspec.Struct, frozen=True):

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Self
 
 from onthedot.clock import Clock
-from onthedot.engine.claiming.capacity import Slots
+from onthedot.engine.claiming.capacity import Capacity
 from onthedot.engine.lifetime import Incarnation
 from onthedot.engine.membership.backoff import Backoff
-from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.ports import EngineStore
 from onthedot.engine.running.run_log import Offload
@@ -57,12 +57,12 @@ class Node:
         self._rng = rng
         self._offload = offload
         self._heard = heard
-        self._health = Health()
+        self._health = StoreHealth()
         self._lateness = Lateness(clock)
         capacities = {**self.settings.capacities, **getattr(targets, "capacity", {})}
         for name, most in getattr(targets, "most", {}).items():
             capacities[name] = min(capacities.get(name, self.settings.concurrency), most)
-        self._slots = Slots(
+        self._slots = Capacity(
             targets.offers,
             capacities=capacities,
             default=self.settings.concurrency,

@@ -7,8 +7,9 @@ from typing import Protocol
 
 from onthedot.engine.claiming.claimer import ClaimStore
 from onthedot.engine.membership.duties import DutyStore
+from onthedot.engine.membership.failure_detector import WatchStore
 from onthedot.engine.membership.heartbeat import BeatStore
-from onthedot.engine.membership.keeper import NewsStore, WatchStore
+from onthedot.engine.membership.order_poller import NewsStore
 from onthedot.engine.recording.recorder import RecordStore
 from onthedot.engine.running.begin_gate import BeginStore
 from onthedot.engine.running.live_logs import LiveLogStore

@@ -1,4 +1,4 @@
-"""The chain of actors of one incarnation, built from right to left: each knows only what is to its right.
+"""The actors of one incarnation, built from right to left: each knows only what is to its right.
 
 What they share is few and small: the database's time, the lease, and what the node owns.
 """
@@ -10,31 +10,32 @@ from collections.abc import Callable
 from typing import Protocol
 
 from onthedot.clock import Clock
-from onthedot.engine.claiming.capacity import Slots
+from onthedot.engine.claiming.capacity import Capacity
 from onthedot.engine.claiming.claimer import Claimer
-from onthedot.engine.claiming.due_heap import Agenda
-from onthedot.engine.claiming.scheduler import Scheduler
+from onthedot.engine.claiming.dispatcher import Dispatcher
+from onthedot.engine.claiming.due_heap import DueHeap
 from onthedot.engine.claiming.timer import Timer
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.duties import Duties
-from onthedot.engine.membership.health import Health
-from onthedot.engine.membership.heartbeat import BEAT, Heart
-from onthedot.engine.membership.keeper import NewsReader, Watchman
+from onthedot.engine.membership.failure_detector import FailureDetector
+from onthedot.engine.membership.health import StoreHealth
+from onthedot.engine.membership.heartbeat import BEAT, Heartbeat
 from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.membership.lease import Lease, fresh_for
 from onthedot.engine.membership.lease_end import LeaseEnd
-from onthedot.engine.membership.peer_beats import Watch
-from onthedot.engine.messages import TICK, Return, SchedulerMessage
+from onthedot.engine.membership.order_poller import OrderPoller
+from onthedot.engine.membership.peer_beats import PeerBeats
+from onthedot.engine.messages import TICK, DispatcherMessage, Return
 from onthedot.engine.ports import EngineStore
-from onthedot.engine.recording.batch_window import Gathering
-from onthedot.engine.recording.owned_runs import Holdings
+from onthedot.engine.recording.batch_window import BatchWindow
+from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.recording.recorder import Recorder
-from onthedot.engine.running.begin_gate import Gate
+from onthedot.engine.running.begin_gate import BeginGate
 from onthedot.engine.running.deadlines import Deadlines
-from onthedot.engine.running.live_logs import LiveLogs
-from onthedot.engine.running.run_context import Surroundings
+from onthedot.engine.running.live_logs import LiveLogWriter
+from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.run_log import Offload
 from onthedot.engine.running.run_log_files import LogFiles
 from onthedot.engine.running.task import Sender
@@ -42,7 +43,7 @@ from onthedot.engine.settings import EngineSettings
 from onthedot.model.node import NodeLoad
 from onthedot.store import Beat, Finished
 
-__all__ = ["Actor", "Chain"]
+__all__ = ["Actor", "Wiring"]
 
 SCHEDULER_MAILBOX = 64
 
@@ -51,20 +52,20 @@ class Actor(Protocol):
     async def step(self) -> None: ...
 
 
-class Chain:
+class Wiring:
     def __init__(
         self,
         node_id: str,
         *,
         store: EngineStore,
         sender: Sender,
-        slots: Slots,
+        slots: Capacity,
         clock: Clock,
         rng: random.Random,
         settings: EngineSettings,
         offload: Offload,
         lateness: Lateness,
-        health: Health,
+        health: StoreHealth,
         load: Callable[[], NodeLoad],
         lost: Callable[[], None],
         crashed: Callable[[BaseException], None],
@@ -73,7 +74,7 @@ class Chain:
         self._heard = heard
         lease_seconds = settings.lease / 1000
         directory = settings.logs_base_directory
-        to_scheduler: Mailbox[SchedulerMessage] = Mailbox(SCHEDULER_MAILBOX)
+        to_scheduler: Mailbox[DispatcherMessage] = Mailbox(SCHEDULER_MAILBOX)
         to_recorder: Mailbox[Finished | Return] = Mailbox(max(settings.next_job_count, 100))
         slots.on_freed(lambda: to_scheduler.merge(TICK))
 
@@ -81,21 +82,21 @@ class Chain:
             return Backoff(rng)
 
         self.time = time = DatabaseClock(clock)
-        self.holdings = holdings = Holdings()
+        self.owned = owned = OwnedRuns()
         self.lease = Lease(
             clock, lease_seconds, renewed=lambda: self.timer.wake(), fresh=fresh_for(settings.lookahead / 1000)
         )
-        self.watch = Watch(lease_seconds)
-        self.agenda = Agenda(earlier=lambda: self.timer.wake())
+        self.watch = PeerBeats(lease_seconds)
+        self.due_heap = DueHeap(earlier=lambda: self.timer.wake())
         self.deadlines = Deadlines(clock)
         self.logs = LogFiles(directory, offload) if directory is not None else None
 
-        self.live_logs = LiveLogs(store=store, clock=clock, health=health)
+        self.live_logs = LiveLogWriter(store=store, clock=clock, health=health)
 
         self.timer = Timer(
             clock=clock,
             time=time,
-            agenda=self.agenda,
+            due_heap=self.due_heap,
             lease=self.lease,
             scheduler=to_scheduler,
             tick=lambda: self.scheduler.tick(),
@@ -108,30 +109,30 @@ class Chain:
             mailbox=to_recorder,
             store=store,
             clock=clock,
-            holdings=holdings,
+            owned=owned,
             health=health,
             backoff=backoff(),
-            gathering=Gathering(getattr(sender, "inside", frozenset()), self.timer.next_tick),
+            batch_window=BatchWindow(getattr(sender, "inside", frozenset()), self.timer.next_tick),
             expect=self.timer.expect,
         )
-        self.gate = Gate(node_id, store=store, clock=clock, health=health, backoff=backoff(), size=slots.capacity)
-        self.scheduler = Scheduler(
+        self.gate = BeginGate(node_id, store=store, clock=clock, health=health, backoff=backoff(), size=slots.capacity)
+        self.scheduler = Dispatcher(
             mailbox=to_scheduler,
             clock=clock,
-            agenda=self.agenda,
+            due_heap=self.due_heap,
             slots=slots,
             claimer=Claimer(
                 node_id,
                 store=store,
                 clock=clock,
                 time=time,
-                holdings=holdings,
+                owned=owned,
                 lookahead_ms=settings.lookahead,
                 rng=rng,
             ),
             gate=self.gate,
             timer=self.timer,
-            around=Surroundings(
+            around=RunContext(
                 clock=clock,
                 time=time,
                 lease=self.lease,
@@ -140,7 +141,7 @@ class Chain:
                 direct=getattr(sender, "direct", {}),
                 timekeepers=getattr(sender, "timekeepers", {}),
                 recorder=to_recorder,
-                holdings=holdings,
+                owned=owned,
                 lateness=lateness,
                 logs=self.logs,
                 live_logs=self.live_logs,
@@ -156,18 +157,18 @@ class Chain:
         self.lease_end = None  # nobody can take anything of who is alone
         if not settings.alone:
             self.lease_end = LeaseEnd(clock=clock, lease=self.lease, stop=self.scheduler.lose_lease)
-        self.news = NewsReader(
+        self.news = OrderPoller(
             node_id,
             store=store,
             clock=clock,
             time=time,
-            holdings=holdings,
+            owned=owned,
             scheduler=to_scheduler,
             health=health,
             backoff=backoff(),
             heard=self.lease.heard,
         )
-        self.heart = Heart(
+        self.heart = Heartbeat(
             node_id,
             store=store,
             clock=clock,
@@ -181,7 +182,7 @@ class Chain:
             lost=lost,
             said=self._beat_said,
         )
-        self.watchman = Watchman(
+        self.failure_detector = FailureDetector(
             node_id,
             store=store,
             clock=clock,
@@ -212,7 +213,7 @@ class Chain:
             "scheduler": self.scheduler,
             "timer": self.timer,
             "news": self.news,
-            "watchman": self.watchman,
+            "failure_detector": self.failure_detector,
             "duties": self.duties,
             "live_logs": self.live_logs,
         }
@@ -225,7 +226,7 @@ class Chain:
     def _beat_said(self, answer: Beat) -> None:
         self.news.beat_said(answer.orders)
         if answer.orphans:
-            self.watchman.orphans.ring()
+            self.failure_detector.orphans.ring()
         self._heard(answer)
 
     def hint(self, topic: str) -> None:

@@ -28,7 +28,7 @@ from onthedot.main import prepare
 from onthedot.settings import Settings
 from onthedot.telemetry.log import configure_logging
 
-__all__ = ["Supervisor", "Worker", "supervise"]
+__all__ = ["NodeProcess", "Supervisor", "supervise"]
 
 HEALTHY = 5.0  # seconds that a worker must live for its death not to count as a failure to start
 GIVE_UP = 5
@@ -40,7 +40,7 @@ class Pipe(Protocol):
     def close(self) -> None: ...
 
 
-class Worker(Protocol):
+class NodeProcess(Protocol):
     """The part of asyncio's Process that the supervisor needs."""
 
     @property
@@ -53,7 +53,7 @@ class Worker(Protocol):
     def send_signal(self, number: int, /) -> None: ...
 
 
-Start = Callable[[], Awaitable[Worker]]
+Start = Callable[[], Awaitable[NodeProcess]]
 
 
 class Supervisor:
@@ -61,7 +61,7 @@ class Supervisor:
         self._count = count
         self._start = start
         self._clock = clock
-        self._workers: dict[int, Worker] = {}
+        self._workers: dict[int, NodeProcess] = {}
         self._stopping = asyncio.Event()
         self._at_once = False
 
@@ -113,7 +113,7 @@ class Supervisor:
             if failures:
                 await self._pause(min(LONGEST_PAUSE, 0.2 * 2**failures))
 
-    def _pass_on(self, worker: Worker) -> None:
+    def _pass_on(self, worker: NodeProcess) -> None:
         if worker.returncode is None:
             worker.send_signal(signal.SIGTERM)
         if self._at_once:
@@ -127,7 +127,7 @@ class Supervisor:
             pass
 
 
-def _hurry(worker: Worker) -> None:
+def _hurry(worker: NodeProcess) -> None:
     if worker.stdin is not None:
         worker.stdin.close()
 
@@ -190,7 +190,7 @@ async def _relay(event: asyncio.Event, act: Callable[[], None]) -> None:
         act()
 
 
-async def start_worker(settings: Settings, listener: socket.socket | None) -> Worker:
+async def start_worker(settings: Settings, listener: socket.socket | None) -> NodeProcess:
     """A fresh interpreter: what it is to do comes through its standard input, which stays open as long as we live."""
     descriptor = -1 if listener is None else listener.fileno()
     process = await asyncio.create_subprocess_exec(

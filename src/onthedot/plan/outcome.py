@@ -17,7 +17,7 @@ __all__ = [
     "Decision",
     "Done",
     "Lost",
-    "Retry",
+    "RetryLater",
     "backoff",
     "on_interrupted",
     "on_lost",
@@ -40,7 +40,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str | None = None
 
 
-class Retry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RetryLater(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Pending again, not to be claimed before `ready_at`."""
 
     ready_at: int
@@ -56,7 +56,7 @@ class Dead(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     losses: int
 
 
-Decision = Done | Retry | Dead
+Decision = Done | RetryLater | Dead
 
 AT_FIRST_TRY = Done(status="done", tries=1, losses=0)
 """What becomes of nearly every run: one value for all of them."""
@@ -110,7 +110,7 @@ def _failed(run: ClaimedRun, outcome: Outcome, tries: int, now: int, random: cha
         wait = max(wait, min(outcome.retry_after_ms, LONGEST_WAIT))
     if _too_old(policy, run, now + wait):
         return Dead(reason="max_age", tries=tries, losses=run.losses)
-    return Retry(ready_at=now + wait, tries=tries, losses=run.losses)
+    return RetryLater(ready_at=now + wait, tries=tries, losses=run.losses)
 
 
 def on_lost(run: Lost, now: int) -> Decision:
@@ -123,19 +123,19 @@ def on_lost(run: Lost, now: int) -> Decision:
     if run.at_most_once:
         if run.begun:
             return Dead(reason="unknown", tries=run.tries + 1, losses=run.losses + 1)
-        return Retry(ready_at=now, tries=run.tries, losses=run.losses)
+        return RetryLater(ready_at=now, tries=run.tries, losses=run.losses)
     may_have_begun = run.begun if run.recorded_first else run.due_at <= now
     losses = run.losses + may_have_begun
     if losses >= POISON:
         return Dead(reason="poison", tries=run.tries, losses=losses)
-    return Retry(ready_at=now, tries=run.tries, losses=losses)
+    return RetryLater(ready_at=now, tries=run.tries, losses=losses)
 
 
 def on_interrupted(run: ClaimedRun, now: int) -> Decision:
     """Its node stops and could not wait for it: no try is counted. What was sent at most once stays sent."""
     if run.spec.policy.delivery == "at_most_once":
         return Dead(reason="unknown", tries=run.tries + 1, losses=run.losses)
-    return Retry(ready_at=now, tries=run.tries, losses=run.losses)
+    return RetryLater(ready_at=now, tries=run.tries, losses=run.losses)
 
 
 def backoff(retry: RetryPolicy, tries: int, random: chance.Random) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onthedot.service.cluster import Health
+from onthedot.service.cluster import ClusterHealth
 from onthedot.service.jobs import BATCH_LIMIT
 from onthedot.service.keys import DEFAULT_TENANT, Principal, Session
 from onthedot.service.previews import preview_schedule
@@ -13,7 +13,7 @@ from onthedot.service.trust import Trust
 __all__ = [
     "BATCH_LIMIT",
     "DEFAULT_TENANT",
-    "Health",
+    "ClusterHealth",
     "Principal",
     "Repeat",
     "Service",

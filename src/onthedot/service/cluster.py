@@ -11,12 +11,12 @@ from onthedot.errors import OnTheDotError, StoreMoved
 from onthedot.model.job import JobView
 from onthedot.model.node import NodeView
 from onthedot.service.base import Wired
-from onthedot.store import Backlog, StoreStats
+from onthedot.store import BacklogCount, StoreStats
 
-__all__ = ["ClusterVerbs", "Health"]
+__all__ = ["ClusterHealth", "ClusterVerbs"]
 
 
-class Health(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterHealth(msgspec.Struct, frozen=True, kw_only=True):
     """`ok`: the store answers. `executors`: live nodes that run things; none is worth an alarm, but is no failure."""
 
     ok: bool
@@ -51,14 +51,14 @@ class ClusterVerbs(Wired):
     async def stats(self, tenant: int) -> StoreStats:
         return await self.store.stats(tenant)
 
-    async def backlog(self) -> Backlog:
+    async def backlog(self) -> BacklogCount:
         return await self.store.backlog()
 
-    async def health(self) -> Health:
+    async def health(self) -> ClusterHealth:
         kind = "sqlite" if self.settings.is_sqlite else "postgresql"
         try:
             nodes = await self.store.list_nodes()
         except OnTheDotError as error:
-            return Health(ok=False, store=kind, error=str(error), moved=isinstance(error, StoreMoved))
+            return ClusterHealth(ok=False, store=kind, error=str(error), moved=isinstance(error, StoreMoved))
         alive = sum(1 for node in nodes if node.state == "alive" and "executor" in node.roles)
-        return Health(ok=True, store=kind, executors=alive, clock=self.store.clock_note)
+        return ClusterHealth(ok=True, store=kind, executors=alive, clock=self.store.clock_note)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from onthedot.settings import Settings
 from onthedot.store import Beat, Store
-from onthedot.targets import Door, Targets, doors_of_store, read_doors
+from onthedot.targets import OwnPort, Targets, doors_of_store, read_doors
 
 __all__ = ["Trust"]
 
@@ -22,7 +22,7 @@ class Trust:
         self._settings = settings
         self._targets = targets
         self._told_closed = closed
-        self._database: frozenset[Door] = frozenset()
+        self._database: frozenset[OwnPort] = frozenset()
         self._is_open = False
         self._key_made = False
         self._bindings: tuple[str, ...] = () if settings.binding is None else (settings.binding,)

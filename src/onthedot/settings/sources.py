@@ -15,7 +15,7 @@ from typing import Any
 
 from onthedot.errors import SettingsError
 from onthedot.settings.structs import Settings
-from onthedot.settings.values import NOT_YET, PARSERS, NotYet, Wrong, quoted
+from onthedot.settings.values import NOT_YET, PARSERS, NotYet, WrongValue, quoted
 
 __all__ = ["load_settings"]
 
@@ -44,7 +44,7 @@ def load_settings(
     for name, (origin, value) in found.items():
         try:
             values[name.lower()] = PARSERS[name](value)
-        except Wrong as wrong:
+        except WrongValue as wrong:
             problems.append(f"{name} ({origin}): {quoted(value)} is wrong. Accepted: {wrong}")
         except NotYet:
             problems.append(f"{name} ({origin}): not available yet in this version. Remove it")

@@ -14,7 +14,7 @@ from onthedot.errors import SettingsError
 from onthedot.model.duration import ACCEPTED_DURATIONS, DAY, HOUR, MINUTE, SECOND, Duration
 from onthedot.settings.structs import EXTENSIONS, ROLES, CommandSetting
 
-__all__ = ["NOT_YET", "PARSERS", "NotYet", "Wrong", "quoted", "read_commands"]
+__all__ = ["NOT_YET", "PARSERS", "NotYet", "WrongValue", "quoted", "read_commands"]
 
 NOT_YET = ("OBJECT_STORE", "ALERTS")
 AUTHS = ("auto", "keys")
@@ -22,7 +22,7 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 GRANULARITIES = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
 
 
-class Wrong(Exception):
+class WrongValue(Exception):
     """The value does not do; the message is what would."""
 
 
@@ -41,7 +41,7 @@ Parser = Callable[[Any], Any]
 def _text(accepted: str, pattern: str = r"(?s).+") -> Parser:
     def parse(value: Any) -> str:
         if not isinstance(value, str) or not re.fullmatch(pattern, value):
-            raise Wrong(accepted)
+            raise WrongValue(accepted)
         return value
 
     return parse
@@ -49,7 +49,7 @@ def _text(accepted: str, pattern: str = r"(?s).+") -> Parser:
 
 def _path(value: Any) -> Path:
     if not isinstance(value, (str, Path)) or not str(value) or "\x00" in str(value):
-        raise Wrong("a path")
+        raise WrongValue("a path")
     return Path(value)
 
 
@@ -58,7 +58,7 @@ def _whole(low: int, high: int) -> Parser:
         if isinstance(value, str) and re.fullmatch(r"\d{1,12}", value.strip(), re.ASCII):
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise Wrong(f"a whole number from {low} to {high}")
+            raise WrongValue(f"a whole number from {low} to {high}")
         return value
 
     return parse
@@ -71,9 +71,9 @@ def _duration(low: int, high: int = 100 * 365 * DAY) -> Parser:
         try:
             duration = Duration.parse(value)
         except ValueError:
-            raise Wrong(accepted) from None
+            raise WrongValue(accepted) from None
         if not low <= duration <= high:
-            raise Wrong(accepted)
+            raise WrongValue(accepted)
         return duration
 
     return parse
@@ -84,8 +84,8 @@ def _granularity(value: Any) -> Duration:
         return Duration(GRANULARITIES[value.strip().lower().rstrip("s")])
     try:
         return Duration(_duration(10, DAY)(value))
-    except Wrong as wrong:
-        raise Wrong(f"{', '.join(GRANULARITIES)}, or {wrong}") from None
+    except WrongValue as wrong:
+        raise WrongValue(f"{', '.join(GRANULARITIES)}, or {wrong}") from None
 
 
 def _listed(text: str) -> Any:
@@ -102,7 +102,7 @@ def _words(value: Any, accepted: str) -> tuple[str, ...]:
     """A list in the file, text with commas or a list in JSON in the environment and in flags."""
     items = _listed(value) if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) for item in items):
-        raise Wrong(accepted)
+        raise WrongValue(accepted)
     return tuple(dict.fromkeys(item.strip() for item in items if item.strip()))
 
 
@@ -111,7 +111,7 @@ def _some_of(choices: tuple[str, ...], accepted: str, *, lower: bool = True) -> 
         words = _words(value, accepted)
         chosen = tuple(word.lower().lstrip(".") for word in words) if lower else words
         if not chosen or any(word not in choices for word in chosen):
-            raise Wrong(accepted)
+            raise WrongValue(accepted)
         return chosen
 
     return parse
@@ -119,20 +119,20 @@ def _some_of(choices: tuple[str, ...], accepted: str, *, lower: bool = True) -> 
 
 def _auth(value: Any) -> tuple[str, ...]:
     if "oidc" in _words(value, ", ".join(AUTHS)):
-        raise Wrong("auto (open on loopback until the first key is made) or keys; oidc is not available yet")
+        raise WrongValue("auto (open on loopback until the first key is made) or keys; oidc is not available yet")
     return tuple(_some_of(AUTHS, "auto (open on loopback until the first key is made) or keys")(value))
 
 
 def _log_level(value: Any) -> str:
     if not isinstance(value, str) or value.upper() not in LEVELS:
-        raise Wrong(", ".join(LEVELS))
+        raise WrongValue(", ".join(LEVELS))
     return value.upper()
 
 
 def _store(value: Any) -> str:
     accepted = "sqlite:///PATH, sqlite:///:memory: or postgresql://USER@HOST/DATABASE"
     if not isinstance(value, str) or not re.match(r"(sqlite:///.|postgres(ql)?://)", value):
-        raise Wrong(accepted)
+        raise WrongValue(accepted)
     return value
 
 
@@ -150,7 +150,7 @@ def _egress(value: Any) -> tuple[str, ...]:
             ipaddress.ip_network(word.strip("[]"), strict=False)
         except ValueError:
             if not _is_door(word) and not _is_host(word):
-                raise Wrong(accepted) from None
+                raise WrongValue(accepted) from None
     return words
 
 
@@ -176,7 +176,7 @@ def _functions(value: Any) -> tuple[str, ...]:
     for word in words:
         module, colon, name = word.partition(":")
         if not all(part.isidentifier() for part in module.split(".")) or (colon and not name.isidentifier()):
-            raise Wrong(accepted)
+            raise WrongValue(accepted)
     return words
 
 
@@ -184,18 +184,18 @@ def read_commands(value: Any) -> dict[str, CommandSetting]:
     """`[commands.NAME]` tables of the settings file, or of a jobs file given on the command line."""
     try:
         return dict(_commands(value))
-    except Wrong as wrong:
+    except WrongValue as wrong:
         raise SettingsError(f"commands: {quoted(value)} is wrong. Accepted: {wrong}") from None
 
 
 def _commands(value: Any) -> dict[str, CommandSetting]:
     accepted = 'tables [commands.NAME] with argv = ["program", "argument", …], and optionally env = {…} and cwd = "…"'
     if not isinstance(value, Mapping):
-        raise Wrong(accepted)
+        raise WrongValue(accepted)
     commands = {}
     for name, table in value.items():
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", str(name)):
-            raise Wrong(f"{accepted}; {name!r} is no name")
+            raise WrongValue(f"{accepted}; {name!r} is no name")
         if isinstance(table, CommandSetting):
             commands[name] = table
             continue
@@ -203,9 +203,9 @@ def _commands(value: Any) -> dict[str, CommandSetting]:
         try:
             command = msgspec.convert(dict(table) if fits else None, CommandSetting)
         except msgspec.ValidationError as error:
-            raise Wrong(f"{accepted}; commands.{name}: {error}") from None
+            raise WrongValue(f"{accepted}; commands.{name}: {error}") from None
         if not command.argv or not command.argv[0]:
-            raise Wrong(f"{accepted}; commands.{name}.argv names no program")
+            raise WrongValue(f"{accepted}; commands.{name}.argv names no program")
         commands[name] = command
     return commands
 

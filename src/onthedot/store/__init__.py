@@ -7,7 +7,7 @@ from onthedot.errors import SettingsError, StoreError
 from onthedot.model.sync import SyncReport
 from onthedot.plan import LOOKAHEAD_MS
 from onthedot.store.cluster.keys import FoundKey
-from onthedot.store.cluster.maintenance import Backlog, StoreStats
+from onthedot.store.cluster.maintenance import BacklogCount, StoreStats
 from onthedot.store.cluster.nodes import Beat
 from onthedot.store.cluster.sessions import SESSION_IDLE, SESSION_LONGEST
 from onthedot.store.driver import Driver
@@ -28,7 +28,7 @@ from onthedot.store.store import Store
 __all__ = [
     "SESSION_IDLE",
     "SESSION_LONGEST",
-    "Backlog",
+    "BacklogCount",
     "Beat",
     "Claim",
     "FinishReport",

@@ -14,21 +14,21 @@ from onthedot.store.jobs.jobs import Jobs
 from onthedot.store.jobs.lists import JobLists
 from onthedot.store.jobs.pauses import Pauses
 from onthedot.store.jobs.sync import JobSync
-from onthedot.store.jobs.verbs import JobVerbs
+from onthedot.store.jobs.verbs import JobChanges
 from onthedot.store.runs.claim import Claims
 from onthedot.store.runs.finish import Finishes
 from onthedot.store.runs.lists import RunLists
-from onthedot.store.runs.live_logs import LiveLogs
+from onthedot.store.runs.live_logs import LiveLogTopic
 from onthedot.store.runs.manual import RunsByHand
-from onthedot.store.runs.orders import Orders
-from onthedot.store.runs.verbs import RunVerbs
+from onthedot.store.runs.orders import RunOrders
+from onthedot.store.runs.verbs import RunChanges
 
 __all__ = ["Store"]
 
 
 class Store(
     Jobs,
-    JobVerbs,
+    JobChanges,
     JobLists,
     JobSync,
     Pauses,
@@ -37,10 +37,10 @@ class Store(
     Sessions,
     Claims,
     Finishes,
-    Orders,
-    RunVerbs,
+    RunOrders,
+    RunChanges,
     RunLists,
-    LiveLogs,
+    LiveLogTopic,
     Nodes,
     Settling,
     Upkeep,

@@ -15,15 +15,15 @@ from onthedot.targets.inprocess.kind import Callables
 from onthedot.targets.registry import Targets
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.kind import Webhooks
-from onthedot.targets.webhook.own_ports import Door, doors_of_store, read_doors
+from onthedot.targets.webhook.own_ports import OwnPort, doors_of_store, read_doors
 
 __all__ = [
     "Call",
     "Callables",
-    "Door",
     "EgressRule",
     "Kind",
     "NotBegun",
+    "OwnPort",
     "Targets",
     "build_targets",
     "doors_of_store",

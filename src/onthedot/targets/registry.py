@@ -12,7 +12,7 @@ from onthedot.model.checks import target_problems
 from onthedot.model.run import Outcome
 from onthedot.model.target import Target, target_type
 from onthedot.targets.contract import Call, HandOver, Kind, NotBegun, Timekeeper
-from onthedot.targets.webhook.own_ports import Door
+from onthedot.targets.webhook.own_ports import OwnPort
 
 __all__ = ["Targets"]
 
@@ -31,7 +31,7 @@ class Reloading(Protocol):
 
 @runtime_checkable
 class Trusting(Protocol):
-    def trust(self, *, is_open: bool, doors: frozenset[Door]) -> None: ...
+    def trust(self, *, is_open: bool, doors: frozenset[OwnPort]) -> None: ...
 
 
 @runtime_checkable
@@ -89,7 +89,7 @@ class Targets:
             if isinstance(kind, Reloading):
                 await kind.reload()
 
-    def trust(self, *, is_open: bool, doors: frozenset[Door]) -> None:
+    def trust(self, *, is_open: bool, doors: frozenset[OwnPort]) -> None:
         """Whether the installation is open, and which ports are its own, for kinds that ask."""
         for kind in self._kinds.values():
             if isinstance(kind, Trusting):

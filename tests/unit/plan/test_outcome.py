@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from onthedot.model.duration import Duration
 from onthedot.model.policy import Retry as RetryPolicy
 from onthedot.model.run import Outcome
-from onthedot.plan import Dead, Done, Lost, Retry, backoff, on_interrupted, on_lost, on_outcome
+from onthedot.plan import Dead, Done, Lost, RetryLater, backoff, on_interrupted, on_lost, on_outcome
 from tests.unit.plan.jobs import DAY, MINUTE, NOW, SECOND, claimed
 
 FAILED = Outcome(kind="error", retryable=True, error="boom")
@@ -28,7 +28,7 @@ class TestOutcome:
 
     def test_a_failure_is_tried_again_after_the_backoff(self):
         again = decide(claimed(), FAILED)
-        assert isinstance(again, Retry)
+        assert isinstance(again, RetryLater)
         assert NOW + 10 + 750 <= again.ready_at <= NOW + 10 + 1250
         assert (again.tries, again.losses) == (1, 0)
 
@@ -37,7 +37,7 @@ class TestOutcome:
 
     def test_losses_do_not_count_as_tries(self):
         again = decide(claimed(tries=1, losses=2), FAILED)
-        assert isinstance(again, Retry)
+        assert isinstance(again, RetryLater)
         assert (again.tries, again.losses) == (2, 2)
 
     def test_what_can_not_succeed_is_not_tried_again(self):
@@ -48,20 +48,20 @@ class TestOutcome:
 
     def test_retry_after_is_honoured(self):
         again = decide(claimed(), Outcome(kind="error", retryable=True, retry_after_ms=90_000))
-        assert again == Retry(ready_at=NOW + 10 + 90_000, tries=1, losses=0)
+        assert again == RetryLater(ready_at=NOW + 10 + 90_000, tries=1, losses=0)
 
     def test_but_not_for_more_than_a_day(self):
         again = decide(claimed(), Outcome(kind="error", retryable=True, retry_after_ms=400 * DAY))
-        assert again == Retry(ready_at=NOW + 10 + DAY, tries=1, losses=0)
+        assert again == RetryLater(ready_at=NOW + 10 + DAY, tries=1, losses=0)
 
     def test_a_short_retry_after_does_not_shorten_the_backoff(self):
         again = decide(claimed(), Outcome(kind="error", retryable=True, retry_after_ms=1))
-        assert isinstance(again, Retry)
+        assert isinstance(again, RetryLater)
         assert again.ready_at >= NOW + 10 + 750
 
     def test_no_retry_beyond_max_age(self):
         policy = RetryPolicy(attempts=100, max_age=Duration(MINUTE))
-        assert isinstance(decide(claimed(retry=policy), FAILED, NOW + 50 * SECOND), Retry)
+        assert isinstance(decide(claimed(retry=policy), FAILED, NOW + 50 * SECOND), RetryLater)
         assert decide(claimed(retry=policy), FAILED, NOW + MINUTE) == Dead(reason="max_age", tries=1, losses=0)
 
     def test_cancelled(self):
@@ -109,22 +109,22 @@ class TestLost:
         return on_lost(Lost(**{**facts, **more}), NOW + 10)
 
     def test_is_retried_at_once(self):
-        assert self.lost(tries=1) == Retry(ready_at=NOW + 10, tries=1, losses=1)
+        assert self.lost(tries=1) == RetryLater(ready_at=NOW + 10, tries=1, losses=1)
 
     def test_the_third_time_it_is_poison(self):
-        assert self.lost(losses=1) == Retry(ready_at=NOW + 10, tries=0, losses=2)
+        assert self.lost(losses=1) == RetryLater(ready_at=NOW + 10, tries=0, losses=2)
         assert self.lost(losses=2) == Dead(reason="poison", tries=0, losses=3)
 
     def test_tries_do_not_limit_losses(self):
-        assert isinstance(self.lost(tries=999), Retry)
+        assert isinstance(self.lost(tries=999), RetryLater)
 
     def test_what_was_held_ahead_had_not_begun(self):
-        assert self.lost(losses=2, due_at=NOW + 11) == Retry(ready_at=NOW + 10, tries=0, losses=2)
+        assert self.lost(losses=2, due_at=NOW + 11) == RetryLater(ready_at=NOW + 10, tries=0, losses=2)
 
     def test_what_would_have_been_recorded_first_and_was_not_had_not_begun(self):
         """However long its instant has passed: not a loss, and so it may still expire."""
-        assert self.lost(recorded_first=True, losses=2) == Retry(ready_at=NOW + 10, tries=0, losses=2)
-        assert self.lost(recorded_first=True, begun=True) == Retry(ready_at=NOW + 10, tries=0, losses=1)
+        assert self.lost(recorded_first=True, losses=2) == RetryLater(ready_at=NOW + 10, tries=0, losses=2)
+        assert self.lost(recorded_first=True, begun=True) == RetryLater(ready_at=NOW + 10, tries=0, losses=1)
 
     @given(
         due_in=st.integers(-DAY, DAY),
@@ -149,7 +149,7 @@ class TestLost:
         assert became.losses == losses + may_have_begun
         assert became.tries == tries + (at_most_once and begun)
         if not may_have_begun and losses < 3:
-            assert became == Retry(ready_at=NOW + 10, tries=tries, losses=losses)
+            assert became == RetryLater(ready_at=NOW + 10, tries=tries, losses=losses)
         if at_most_once and begun:
             assert became == Dead(reason="unknown", tries=tries + 1, losses=losses + 1)
 
@@ -157,13 +157,13 @@ class TestLost:
         assert self.lost(at_most_once=True, begun=True) == Dead(reason="unknown", tries=1, losses=1)
 
     def test_at_most_once_before_begin_is_pending_again(self):
-        assert self.lost(at_most_once=True) == Retry(ready_at=NOW + 10, tries=0, losses=0)
+        assert self.lost(at_most_once=True) == RetryLater(ready_at=NOW + 10, tries=0, losses=0)
 
 
 class TestInterrupted:
     def test_no_try_is_counted(self):
-        assert on_interrupted(claimed(tries=2), NOW) == Retry(ready_at=NOW, tries=2, losses=0)
-        assert decide(claimed(tries=2), Outcome(kind="interrupted")) == Retry(ready_at=NOW + 10, tries=2, losses=0)
+        assert on_interrupted(claimed(tries=2), NOW) == RetryLater(ready_at=NOW, tries=2, losses=0)
+        assert decide(claimed(tries=2), Outcome(kind="interrupted")) == RetryLater(ready_at=NOW + 10, tries=2, losses=0)
 
     def test_at_most_once_stays_sent(self):
         assert on_interrupted(claimed(delivery="at_most_once"), NOW) == Dead(reason="unknown", tries=1, losses=0)

@@ -18,7 +18,7 @@ from onthedot.service.aside import SMALL_BYTES
 
 __all__ = [
     "NDJSON_MEDIA",
-    "Nothing",
+    "EmptyBody",
     "decode_large",
     "media_of",
     "read_body",
@@ -36,7 +36,7 @@ NDJSON_MEDIA = ("application/x-ndjson", "application/jsonl", "application/x-json
 _UNSPOKEN = ("", "application/x-www-form-urlencoded", "text/plain", "application/octet-stream")
 
 
-class Nothing(Strict, frozen=True):
+class EmptyBody(Strict, frozen=True):
     """A verb that needs to be told nothing more: no body, or an empty object."""
 
 

@@ -9,7 +9,7 @@ from litestar.response.base import ASGIResponse
 
 from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.http import responses
-from onthedot.api.http.bodies import Nothing, read_json, read_optional_json
+from onthedot.api.http.bodies import EmptyBody, read_json, read_optional_json
 from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.if_match import version_named
 from onthedot.api.http.query_params import instant, read_query
@@ -107,7 +107,7 @@ async def pause_job(request: Req, job_id: int) -> ASGIResponse:
     "POST",
     "resume",
     "write",
-    body=Nothing,
+    body=EmptyBody,
     body_required=False,
     answers={200: JobView},
     problems=(409,),
@@ -120,7 +120,7 @@ async def resume_job(request: Req, job_id: int) -> ASGIResponse:
 
     Slots that passed meanwhile are not made up for.
     """
-    await read_optional_json(request, Nothing)
+    await read_optional_json(request, EmptyBody)
     job = await service_of(request).resume_job(
         tenant_of(request), job_id, await version_named(request, job_id), await idempotency_key(request)
     )

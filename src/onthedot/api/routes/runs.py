@@ -10,7 +10,7 @@ from litestar.response.streaming import ASGIStreamingResponse
 from onthedot.api.auth import still_may_listen
 from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.http import responses
-from onthedot.api.http.bodies import Nothing, read_optional_json
+from onthedot.api.http.bodies import EmptyBody, read_optional_json
 from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.if_match import version_named
 from onthedot.api.http.paging import PAGING, RunList, page_answer
@@ -93,7 +93,7 @@ async def run_logs(request: Req) -> ASGIResponse:
     "/v1/runs/{run_id}/cancel",
     "write",
     group="Runs",
-    body=Nothing,
+    body=EmptyBody,
     body_required=False,
     answers={202: RunView},
     problems=(409,),
@@ -105,7 +105,7 @@ async def cancel_run(request: Req) -> ASGIResponse:
 
     At once if it waits, by an order to its node if it executes. `If-Match` names the version of its job.
     """
-    run_id, _ = run_id_of(request), await read_optional_json(request, Nothing)
+    run_id, _ = run_id_of(request), await read_optional_json(request, EmptyBody)
     run = await service_of(request).cancel_run(
         tenant_of(request), run_id, await idempotency_key(request), await version_named(request, job_of_run(run_id))
     )
@@ -117,7 +117,7 @@ async def cancel_run(request: Req) -> ASGIResponse:
     "/v1/runs/{run_id}/retry",
     "write",
     group="Runs",
-    body=Nothing,
+    body=EmptyBody,
     body_required=False,
     answers={201: RunView},
     problems=(409,),
@@ -129,7 +129,7 @@ async def retry_run(request: Req) -> ASGIResponse:
 
     Its slot once more, as a new run: what is finished never changes. `If-Match` names the version of its job.
     """
-    run_id, _ = run_id_of(request), await read_optional_json(request, Nothing)
+    run_id, _ = run_id_of(request), await read_optional_json(request, EmptyBody)
     run = await service_of(request).retry_run(
         tenant_of(request), run_id, await idempotency_key(request), await version_named(request, job_of_run(run_id))
     )

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["Backlog"]
+__all__ = ["BacklogShare"]
 
 
-class Backlog:
+class BacklogShare:
     __slots__ = ("_freed", "_runs", "_slots", "waits")
 
     def __init__(self, slots: Callable[[], int], freed: Callable[[], None]) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from onthedot.engine.claiming.backlog_share import Backlog
+from onthedot.engine.claiming.backlog_share import BacklogShare
 
-__all__ = ["QUICK", "RECOVER", "Pool", "Slots", "pool_of"]
+__all__ = ["QUICK", "RECOVER", "Capacity", "SlotPool", "pool_of"]
 
 QUICK = 0.05
 """Half of the time that a held run waits for a slot before it is given back."""
@@ -25,7 +25,7 @@ def pool_of(offer: str) -> str:
     return offer.partition(":")[0]
 
 
-class Pool:
+class SlotPool:
     """The slots of one kind of target."""
 
     __slots__ = (
@@ -72,7 +72,7 @@ class Pool:
         self.wanted = 0  # ring when there is room for so many; 0: nobody waits
         self._missing = 0  # not before so many came free: reckoning the room at each end was 0.5 µs a run
         self.freed = freed
-        self.backlog = Backlog(lambda: self.most, lambda: self.freed())
+        self.backlog = BacklogShare(lambda: self.most, lambda: self.freed())
 
     @property
     def room(self) -> int:
@@ -182,7 +182,7 @@ class Pool:
             self.freed()
 
 
-class Slots:
+class Capacity:
     def __init__(
         self,
         offers: Iterable[str],
@@ -194,7 +194,7 @@ class Slots:
         ahead: Callable[[str], int] = lambda name: 0,
     ) -> None:
         """`ahead`: how many more than its capacity a kind takes at this moment."""
-        self.pools: dict[str, Pool] = {}
+        self.pools: dict[str, SlotPool] = {}
         self._capacities = capacities
         self._default = default
         self._hold_most = hold_most
@@ -215,7 +215,7 @@ class Slots:
         for name, members in grouped.items():
             if name not in self.pools:
                 capacity = self._capacities.get(name, self._default)
-                self.pools[name] = Pool(name, members, capacity, self._hold_most, self._freed, self._ahead)
+                self.pools[name] = SlotPool(name, members, capacity, self._hold_most, self._freed, self._ahead)
             self.pools[name].offers = members
         return True
 
@@ -225,7 +225,7 @@ class Slots:
         for pool in self.pools.values():
             pool.freed = freed
 
-    def of(self, target_type: str) -> Pool:
+    def of(self, target_type: str) -> SlotPool:
         """A job may have got a target of another kind since the claim looked: it must be counted somewhere."""
         return self.pools.get(target_type) or next(iter(self.pools.values()))
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from onthedot.engine.claiming.capacity import Pool, Slots
+from onthedot.engine.claiming.capacity import Capacity, SlotPool
 from onthedot.engine.claiming.timer import Timer
 from onthedot.store import Claim
 
-__all__ = ["CALM", "HUNGRY", "PORTION", "Appetite"]
+__all__ = ["CALM", "HUNGRY", "PORTION", "ClaimPolicy"]
 
 HUNGRY = 0.05
 """After a claim that filled its limit, look again within this many seconds, even if few slots came free."""
@@ -21,8 +21,8 @@ PORTION = 64
 """Runs whose claim takes the loop for a millisecond: what is due meanwhile waits for it."""
 
 
-class Appetite:
-    def __init__(self, slots: Slots, timer: Timer, offers: Callable[[], Sequence[str]]) -> None:
+class ClaimPolicy:
+    def __init__(self, slots: Capacity, timer: Timer, offers: Callable[[], Sequence[str]]) -> None:
         """`offers`: what this node can run at the moment."""
         self._slots = slots
         self._timer = timer
@@ -35,7 +35,7 @@ class Appetite:
     def look(self) -> None:
         self._look_wanted = True
 
-    def pools(self) -> list[Pool]:
+    def pools(self) -> list[SlotPool]:
         """For which a claim is worth it now."""
         if self._look_wanted:
             self._look_wanted = False
@@ -75,7 +75,7 @@ class Appetite:
                 self._more_due.add(name)
             self._timer.look_within(HUNGRY)
 
-    def _wants(self, pool: Pool) -> bool:
+    def _wants(self, pool: SlotPool) -> bool:
         name = pool.name
         return (
             (name in self._more_due and pool.has_enough)
@@ -83,6 +83,6 @@ class Appetite:
             or (name in self._unseen and pool.room > 0 and bool(pool.offers))
         )
 
-    def _claims_anyway(self, pool: Pool) -> bool:
+    def _claims_anyway(self, pool: SlotPool) -> bool:
         """It is behind: what is due next comes with the next claim, and that comes with the next free slots."""
         return pool.name in self._more_due and not pool.calm

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from onthedot.clock import Clock
-from onthedot.engine.claiming.capacity import Pool
+from onthedot.engine.claiming.capacity import SlotPool
 from onthedot.engine.membership.db_clock import DatabaseClock
-from onthedot.engine.messages import Claimed, Fence, Missed, Rows
-from onthedot.engine.recording.owned_runs import Holdings
+from onthedot.engine.messages import Claimed, Fence, Missed, OwnRows
+from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.errors import StoreUnavailable
 from onthedot.model.level import LEVEL
 from onthedot.plan import on_time_share
@@ -36,7 +36,7 @@ class Claimer:
         store: ClaimStore,
         clock: Clock,
         time: DatabaseClock,
-        holdings: Holdings,
+        owned: OwnedRuns,
         lookahead_ms: int,
         rng: random.Random,
     ) -> None:
@@ -44,11 +44,11 @@ class Claimer:
         self._store = store
         self._clock = clock
         self._time = time
-        self._holdings = holdings
+        self._owned = owned
         self._lookahead_ms = lookahead_ms
         self._rng = rng
 
-    async def claim(self, pools: Sequence[Pool]) -> Claimed | Missed:
+    async def claim(self, pools: Sequence[SlotPool]) -> Claimed | Missed:
         """For each kind that has room: functions must not wait for webhooks, nor take their room."""
         pools = [pool for pool in pools if pool.room]  # it was so a moment ago
         if not pools:
@@ -64,7 +64,7 @@ class Claimer:
         self._time.observe(claims[0].now, sent, self._clock.monotonic())
         for claim in claims:
             for run in claim.runs:  # ours from here on, before anything else can look
-                self._holdings.add(run.id, run.token)
+                self._owned.add(run.id, run.token)
         brought = [(pool.name, want.limit, claim) for pool, want, claim in zip(pools, wants, claims, strict=False)]
         if len(claims) < len(wants):
             return Missed(brought, StoreUnavailable("it went away between two kinds of runs"))
@@ -77,14 +77,14 @@ class Claimer:
         claimed 334 runs a second in 215 claims, 105 of them for nothing.)"""
         return round(self._lookahead_ms * self._rng.uniform(0.5, 0.625))
 
-    async def rows(self) -> Rows | Missed:
-        before = self._holdings.snapshot()
+    async def rows(self) -> OwnRows | Missed:
+        before = self._owned.snapshot()
         try:
-            return Rows(await self._store.held(self._node_id), before)
+            return OwnRows(await self._store.held(self._node_id), before)
         except StoreUnavailable as error:
             return Missed([], error)
 
 
-def _want(pool: Pool) -> Want:
+def _want(pool: SlotPool) -> Want:
     limit = pool.room
     return Want(offers=list(pool.offers), limit=limit, late=pool.backlog.room(on_time_share(limit)))

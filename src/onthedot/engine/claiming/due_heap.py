@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from onthedot.model.run import ClaimedRun
 
-__all__ = ["Agenda"]
+__all__ = ["DueHeap"]
 
 
-class Agenda:
+class DueHeap:
     """Keyed by the instant on the database's clock. A run that becomes the first to fire rings the Timer.
 
     `head` is the next instant in ms, or None: never that of a run that was removed. It is read several times for each

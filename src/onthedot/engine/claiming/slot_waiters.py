@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from onthedot.model.run import ClaimedRun
 
-__all__ = ["Standby"]
+__all__ = ["SlotWaiters"]
 
 
-class Standby(dict[str, dict[str, ClaimedRun]]):
+class SlotWaiters(dict[str, dict[str, ClaimedRun]]):
     """By pool and run; a pool that nobody waits for is not in it. Mostly it is empty, and then that is all to know."""
 
     def add(self, pool: str, run: ClaimedRun) -> None:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 from onthedot.engine.running.monitor import Monitor
 
-__all__ = ["AT_ONCE", "Departures"]
+__all__ = ["AT_ONCE", "StartQueue"]
 
 AT_ONCE = 100
 """Half a millisecond's worth: nobody on this loop waits for longer because of us."""
 
 
-class Departures:
+class StartQueue:
     def __init__(self, crashed: Callable[[BaseException], None]) -> None:
         """`crashed` hears of a Monitor that could not even begin: a bug, and the end of the node."""
         self._waiting: deque[Monitor] = deque()

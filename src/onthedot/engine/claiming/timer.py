@@ -7,11 +7,11 @@ import random
 from collections.abc import Callable
 
 from onthedot.clock import Alarm, Clock
-from onthedot.engine.claiming.due_heap import Agenda
+from onthedot.engine.claiming.due_heap import DueHeap
 from onthedot.engine.mailbox import Mailbox, Signal
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.lease import Lease
-from onthedot.engine.messages import LOOK, SchedulerMessage
+from onthedot.engine.messages import LOOK, DispatcherMessage
 
 __all__ = ["MIN_GAP", "Timer"]
 
@@ -32,9 +32,9 @@ class Timer:
         *,
         clock: Clock,
         time: DatabaseClock,
-        agenda: Agenda,
+        due_heap: DueHeap,
         lease: Lease,
-        scheduler: Mailbox[SchedulerMessage],
+        scheduler: Mailbox[DispatcherMessage],
         tick: Callable[[], None],
         rng: random.Random,
         poll: float,
@@ -43,7 +43,7 @@ class Timer:
         self.hints = Signal()
         self._clock = clock
         self._time = time
-        self._agenda = agenda
+        self._due_heap = due_heap
         self._lease = lease
         self._scheduler = scheduler
         self._tick = tick
@@ -92,8 +92,8 @@ class Timer:
             self.hints.ring()
 
     def next_tick(self) -> float | None:
-        """Seconds until the first instant in the agenda; None: there is none, or the time is not known."""
-        head = self._agenda.head
+        """Seconds until the first instant in the heap; None: there is none, or the time is not known."""
+        head = self._due_heap.head
         return None if head is None or not self._time.known else self._time.seconds_until(head)
 
     async def step(self) -> None:
@@ -142,7 +142,7 @@ class Timer:
             sleep = min(sleep, self._may_look - now)
         if self._time.known:
             at_us = self._time.at_us(now)
-            head = self._agenda.head
+            head = self._due_heap.head
             if head is not None and self._lease.may_start(now):
                 sleep = min(sleep, (head * 1000 - at_us) / 1e6)
             if self._expected is not None:
@@ -163,6 +163,6 @@ class Timer:
             if asked:
                 self._may_look = now + MIN_GAP
             self._scheduler.merge(LOOK)
-        head = self._agenda.head
+        head = self._due_heap.head
         if head is not None and head * 1000 <= at_us and self._lease.may_start(now):
             self._tick()

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from onthedot.clock import Clock
 from onthedot.engine.membership.db_clock import DatabaseClock
-from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.running.run_log import Offload
 from onthedot.engine.running.run_log_files import LogFiles, remove_older
 from onthedot.errors import StoreUnavailable
@@ -49,7 +49,7 @@ class Duties:
         store: DutyStore,
         clock: Clock,
         time: DatabaseClock,
-        health: Health,
+        health: StoreHealth,
         rng: random.Random,
         retention_ms: int,
         logs: LogFiles | None,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from onthedot.telemetry import emit
 
-__all__ = ["Health"]
+__all__ = ["StoreHealth"]
 
 
-class Health:
+class StoreHealth:
     def __init__(self) -> None:
         self.ok = True
 

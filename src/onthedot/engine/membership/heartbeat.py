@@ -10,14 +10,14 @@ from typing import Protocol
 
 from onthedot.clock import Clock
 from onthedot.engine.membership.db_clock import DatabaseClock
-from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lease import Lease
-from onthedot.engine.membership.peer_beats import Watch
+from onthedot.engine.membership.peer_beats import PeerBeats
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeLoad
 from onthedot.store import Beat
 
-__all__ = ["BEAT", "BeatStore", "Heart"]
+__all__ = ["BEAT", "BeatStore", "Heartbeat"]
 
 BEAT = 1.0
 _RETRY = (0.1, 0.5)  # of that, after a beat without an answer: a lease has room for several
@@ -28,7 +28,7 @@ class BeatStore(Protocol):
     async def beat(self, node: str, load: NodeLoad) -> Beat: ...
 
 
-class Heart:
+class Heartbeat:
     def __init__(
         self,
         node_id: str,
@@ -37,8 +37,8 @@ class Heart:
         clock: Clock,
         time: DatabaseClock,
         lease: Lease,
-        watch: Watch,
-        health: Health,
+        watch: PeerBeats,
+        health: StoreHealth,
         rng: random.Random,
         every: float = BEAT,
         load: Callable[[], NodeLoad],

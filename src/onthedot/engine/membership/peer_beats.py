@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["GAP", "Watch"]
+__all__ = ["GAP", "PeerBeats"]
 
 GAP = 2.0
 
 
-class Watch:
+class PeerBeats:
     def __init__(self, lease: float) -> None:
         self._lease = lease
         self._gap = min(GAP, 0.4 * lease)

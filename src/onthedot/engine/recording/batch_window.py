@@ -15,7 +15,7 @@ from onthedot.model.target import target_type
 from onthedot.plan import laned
 from onthedot.store import Finished
 
-__all__ = ["INSIDE", "OUTSIDE", "TOGETHER", "Gathering"]
+__all__ = ["INSIDE", "OUTSIDE", "TOGETHER", "BatchWindow"]
 
 OUTSIDE = 0.005
 """Seconds that a result of what is called outside (a webhook, a worker process, a command) waits for one other. At 60 a
@@ -34,7 +34,7 @@ class Expected(Protocol):
         ...
 
 
-class Gathering:
+class BatchWindow:
     """`inside`: the kinds of target that run in this process."""
 
     def __init__(self, inside: frozenset[str], expected: Expected) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from onthedot.engine.messages import Fence
 
-__all__ = ["Holdings"]
+__all__ = ["OwnedRuns"]
 
 
-class Holdings:
+class OwnedRuns:
     def __init__(self) -> None:
         self._tokens: dict[str, int] = {}
 

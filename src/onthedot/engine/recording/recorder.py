@@ -1,6 +1,6 @@
 """The Recorder: batches results into `finish`: take one, take all that wait, write, repeat.
 
-Alone a result is written at once; one that others follow closely waits for them (`gathering` says how long), and under
+Alone a result is written at once; one that others follow closely waits for them (see `batch_window`), and under
 load batches grow by themselves. While the database is away it keeps its batch and knocks for ever; its mailbox fills,
 Monitors wait, slots stay taken, less is claimed, other nodes take the work.
 """
@@ -15,14 +15,14 @@ import msgspec
 from onthedot.clock import Clock
 from onthedot.engine.mailbox import Mailbox, Signal
 from onthedot.engine.membership.backoff import Backoff
-from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.messages import Fence, Return
-from onthedot.engine.recording.batch_window import Gathering
-from onthedot.engine.recording.owned_runs import Holdings
+from onthedot.engine.recording.batch_window import BatchWindow
+from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.recording.run_events import report
 from onthedot.errors import StoreUnavailable
 from onthedot.model.run import Outcome
-from onthedot.plan import Retry
+from onthedot.plan import RetryLater
 from onthedot.plan.outcome import AT_FIRST_TRY
 from onthedot.store import Finished, FinishReport
 from onthedot.telemetry import telemetry
@@ -51,20 +51,20 @@ class Recorder:
         mailbox: Mailbox[Finished | Return],
         store: RecordStore,
         clock: Clock,
-        holdings: Holdings,
-        health: Health,
+        owned: OwnedRuns,
+        health: StoreHealth,
         backoff: Backoff,
-        gathering: Gathering,
+        batch_window: BatchWindow,
         expect: Callable[[int], None] = lambda at: None,
     ) -> None:
         self.mailbox = mailbox
         self._node_id = node_id
         self._store = store
         self._clock = clock
-        self._holdings = holdings
+        self._owned = owned
         self._health = health
         self._backoff = backoff
-        self._gathering = gathering
+        self._batch_window = batch_window
         self._expect = expect
         self._finished: list[Finished] = []
         self._returned: list[Fence] = []
@@ -78,7 +78,7 @@ class Recorder:
     async def step(self) -> None:
         first = await self.mailbox.take()
         self._sort([first])
-        if not self.mailbox and (patience := self._gathering.patience(first)):
+        if not self.mailbox and (patience := self._batch_window.patience(first)):
             await self._wait_for_others(patience)
         wait = self._wrote_at + APART - self._clock.monotonic()
         if wait > 0 and len(self.mailbox) < MANY:
@@ -92,7 +92,7 @@ class Recorder:
     async def _wait_for_others(self, patience: float) -> None:
         try:
             async with self._clock.timeout(patience):
-                await self.mailbox.until(self._gathering.enough)
+                await self.mailbox.until(self._batch_window.enough)
         except TimeoutError:
             pass
 
@@ -109,7 +109,7 @@ class Recorder:
             if self._returned:
                 await self._store.give_back(self._node_id, self._returned)
                 for run_id, token in self._returned:
-                    self._holdings.release(run_id, token)
+                    self._owned.release(run_id, token)
                 self._returned = []
         except StoreUnavailable as error:
             self._health.failed(error)
@@ -158,8 +158,8 @@ class Recorder:
     def _recorded(self, finished: Sequence[Finished], answer: FinishReport) -> None:
         refused = set(answer.refused)
         for item in finished:
-            self._holdings.release(item.run.id, item.run.token)
-            if isinstance(item.decision, Retry):
+            self._owned.release(item.run.id, item.run.token)
+            if isinstance(item.decision, RetryLater):
                 self._expect(item.decision.ready_at)
         every = telemetry.heard
         for item in finished:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onthedot.plan import Dead, Done, Retry
+from onthedot.plan import Dead, Done, RetryLater
 from onthedot.store import Finished
 from onthedot.telemetry import emit
 
@@ -15,7 +15,7 @@ def report(item: Finished) -> None:
     run, decision = item.run, item.decision
     names: dict[str, Any] = {"tenant": run.tenant, "job_id": run.job_id, "run_id": run.id, "key": run.spec.key}
     match decision:
-        case Retry():
+        case RetryLater():
             if item.outcome.kind != "interrupted":
                 emit("run.retried", **names, tries=decision.tries, error=item.outcome.error)
         case Done(status="skipped"):

@@ -14,12 +14,12 @@ from typing import Protocol
 from onthedot.clock import Clock
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
-from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.messages import Fence
 from onthedot.engine.running.monitor import Monitor
 from onthedot.errors import StoreUnavailable
 
-__all__ = ["FRESH", "BeginStore", "Gate"]
+__all__ = ["FRESH", "BeginGate", "BeginStore"]
 
 FRESH = 1.0
 """Seconds after the question in which the answer holds. What we promise: nothing starts later than a second after a
@@ -30,9 +30,9 @@ class BeginStore(Protocol):
     async def begin(self, node: str, fences: Sequence[Fence]) -> set[str]: ...
 
 
-class Gate:
+class BeginGate:
     def __init__(
-        self, node_id: str, *, store: BeginStore, clock: Clock, health: Health, backoff: Backoff, size: int
+        self, node_id: str, *, store: BeginStore, clock: Clock, health: StoreHealth, backoff: Backoff, size: int
     ) -> None:
         self.mailbox: Mailbox[Monitor] = Mailbox(size)
         self._node_id = node_id

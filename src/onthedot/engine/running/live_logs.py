@@ -8,12 +8,12 @@ from typing import Protocol
 
 from onthedot.clock import Clock
 from onthedot.engine.mailbox import Signal
-from onthedot.engine.membership.health import Health
+from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.running.run_log import RunLog
 from onthedot.errors import StoreUnavailable
 from onthedot.store import LiveLog
 
-__all__ = ["EVERY", "PORTION", "LiveLogStore", "LiveLogs"]
+__all__ = ["EVERY", "PORTION", "LiveLogStore", "LiveLogWriter"]
 
 EVERY = 0.7
 """Seconds between two portions: who follows a log sees a line about a second after it was printed."""
@@ -27,8 +27,8 @@ class LiveLogStore(Protocol):
     async def drop_live_logs(self, ended: Sequence[tuple[str, int]]) -> None: ...
 
 
-class LiveLogs:
-    def __init__(self, *, store: LiveLogStore, clock: Clock, health: Health) -> None:
+class LiveLogWriter:
+    def __init__(self, *, store: LiveLogStore, clock: Clock, health: StoreHealth) -> None:
         self._store = store
         self._clock = clock
         self._health = health

@@ -14,10 +14,10 @@ from typing import Literal
 
 import msgspec
 
-from onthedot.engine.claiming.capacity import Pool
+from onthedot.engine.claiming.capacity import SlotPool
 from onthedot.engine.messages import Return
 from onthedot.engine.running.deadlines import Entry
-from onthedot.engine.running.run_context import Surroundings
+from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.run_log import RunLog
 from onthedot.engine.running.task import call_of, failed, perform
 from onthedot.model.run import ClaimedRun, Outcome
@@ -41,8 +41,8 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
     cancelled."""
 
     run: ClaimedRun
-    pool: Pool
-    _around: Surroundings
+    pool: SlotPool
+    _around: RunContext
     _ended: Callable[[Monitor], None]
     cause: Cause | None = None
     replaced_by: str | None = None  # the run for whose sake it was cancelled; None: a user did
@@ -164,7 +164,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         except asyncio.CancelledError:
             if self.cause is None:  # not from us: whoever ends this program
                 self.task = None
-                self._around.holdings.release(self.run.id, self.run.token)
+                self._around.owned.release(self.run.id, self.run.token)
                 self._over()
                 raise
         except BaseException as error:
@@ -310,7 +310,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
                     self.task = asyncio.get_running_loop().create_task(self._wait_for_room(finished))
                     return
             elif self.cause == "gone":  # nobody to report to
-                around.holdings.release(run.id, run.token)
+                around.owned.release(run.id, run.token)
             else:
                 around.recorder.put_over(Return(run.id, run.token))
         except BaseException as error:

@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from onthedot.clock import Clock
-from onthedot.engine.claiming.capacity import Pool
+from onthedot.engine.claiming.capacity import SlotPool
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.membership.lease import Lease
 from onthedot.engine.messages import Return
-from onthedot.engine.recording.owned_runs import Holdings
+from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.running.deadlines import Deadlines
-from onthedot.engine.running.live_logs import LiveLogs
+from onthedot.engine.running.live_logs import LiveLogWriter
 from onthedot.engine.running.run_log_files import LogFiles
 from onthedot.engine.running.task import Sender
 from onthedot.model.job import JobSpec
@@ -26,10 +26,10 @@ from onthedot.plan import expired, on_outcome
 from onthedot.store import Finished
 from onthedot.targets.contract import HandOver, Timekeeper
 
-__all__ = ["Surroundings"]
+__all__ = ["RunContext"]
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     time: DatabaseClock
     lease: Lease
@@ -38,13 +38,13 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     direct: Mapping[str, HandOver]
     timekeepers: Mapping[str, Timekeeper]
     recorder: Mailbox[Finished | Return]
-    holdings: Holdings
+    owned: OwnedRuns
     lateness: Lateness
     logs: LogFiles | None
-    live_logs: LiveLogs
+    live_logs: LiveLogWriter
     webhook_timeout: float
     crashed: Callable[[BaseException], None]
-    lacks: Callable[[Pool, str], None]
+    lacks: Callable[[SlotPool, str], None]
     now_ms: Callable[[], int]  # of `time`
     rng: random.Random
 

@@ -12,7 +12,7 @@ from onthedot.store.driver import Transaction
 from onthedot.store.jobs.close_one_offs import settle
 from onthedot.store.topic import Topic
 
-__all__ = ["Backlog", "StoreStats", "Upkeep"]
+__all__ = ["BacklogCount", "StoreStats", "Upkeep"]
 
 BATCH = 1000
 """Rows that a prune deletes in one transaction: nobody waits for long."""
@@ -24,7 +24,7 @@ database from a drain of 20,000 runs for five times what the drain itself cost i
 _OFFERS = msgspec.json.Decoder(list[str])
 
 
-class Backlog(msgspec.Struct, frozen=True, kw_only=True):
+class BacklogCount(msgspec.Struct, frozen=True, kw_only=True):
     """What is due and not claimed. Counts of a kind end at 10,000. `unoffered`: due runs that no live node can run."""
 
     due: int
@@ -114,10 +114,10 @@ class Upkeep(Topic):
             telemetry.emit("job.silent", job_id=job_id)
         return silent
 
-    async def backlog(self) -> Backlog:
+    async def backlog(self) -> BacklogCount:
         """What is due, and whether there is anybody to run it."""
 
-        async def body(tx: Transaction) -> Backlog:
+        async def body(tx: Transaction) -> BacklogCount:
             now = await tx.now()
             due: dict[str, int] = {}
             oldest: list[int] = []
@@ -128,7 +128,7 @@ class Upkeep(Topic):
             offered = {offer for row in await tx.rows("offers") for offer in _OFFERS.decode(row["offers"])}
             running = await tx.row("count_running")
             assert running is not None
-            return Backlog(
+            return BacklogCount(
                 due=sum(due.values()),
                 running=running["n"],
                 oldest_ms=now - min(oldest) if oldest else None,

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-__all__ = ["Counted", "stats_rows"]
+__all__ = ["FinishedCounts", "stats_rows"]
 
 
-class Counted(Protocol):
+class FinishedCounts(Protocol):
     @property
     def id(self) -> str: ...
     @property
@@ -24,7 +24,7 @@ class Counted(Protocol):
     def duration_ms(self) -> int | None: ...
 
 
-def stats_rows(ended: Iterable[Counted]) -> list[tuple[Any, ...]]:
+def stats_rows(ended: Iterable[FinishedCounts]) -> list[tuple[Any, ...]]:
     """One row per job, in the columns of `add_stats`."""
     sums: dict[int, list[Any]] = {}
     for item in sorted(ended, key=lambda item: (item.job_id, item.finished_at)):

@@ -26,10 +26,10 @@ from onthedot.store.runs.redrive import dead_firing, drive_again
 from onthedot.store.topic import Topic
 from onthedot.timing import check_schedule
 
-__all__ = ["JobVerbs", "edit"]
+__all__ = ["JobChanges", "edit"]
 
 
-class JobVerbs(Topic):
+class JobChanges(Topic):
     async def update_job(
         self, tenant: int, job_id: int, change: Callable[[JobSpec], JobSpec], *, if_match: int | None = None
     ) -> JobView:

@@ -20,7 +20,7 @@ from onthedot.store.postgres.arrays import tell_arrays
 from onthedot.store.postgres.connecting import Connector
 from onthedot.store.postgres.connections import Lender
 from onthedot.store.postgres.errors import AWAY, is_again, unavailable
-from onthedot.store.postgres.hints import CHANNEL, Listener, Notifier
+from onthedot.store.postgres.hints import CHANNEL, HintListener, Notifier
 from onthedot.store.postgres.lineage import Lineage
 from onthedot.store.postgres.schema import FORBIDDEN, Room
 from onthedot.store.queries import Queries
@@ -131,7 +131,7 @@ class PostgresDriver:
         self._room = Room(address, self.transaction)
         self._notifier = Notifier(self._send)
         self._settings = _local_settings(address)
-        self._listeners: list[Listener] = []
+        self._listeners: list[HintListener] = []
 
     @classmethod
     async def open(cls, url: str, *, now: str | None = None) -> PostgresDriver:
@@ -278,7 +278,7 @@ class PostgresDriver:
     def listen(self, callback: Callable[[str], None]) -> Callable[[], None]:
         if self.address.pooled or not self.address.hints:
             return lambda: None
-        listener = Listener(self._connect_listener, callback)
+        listener = HintListener(self._connect_listener, callback)
         self._listeners.append(listener)
 
         def end() -> None:

@@ -15,7 +15,7 @@ import asyncpg
 from onthedot.clock import SystemClock
 from onthedot.store.driver import HINTS
 
-__all__ = ["CHANNEL", "Listener", "Notifier"]
+__all__ = ["CHANNEL", "HintListener", "Notifier"]
 
 CHANNEL = "onthedot"
 GAP = 0.05
@@ -53,7 +53,7 @@ class Notifier:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class Listener:
+class HintListener:
     """One connection that LISTENs and connects again by itself, for ever; each time every topic is hinted once."""
 
     def __init__(self, connect: Callable[[], Awaitable[asyncpg.Connection]], callback: Callable[[str], None]) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from onthedot import telemetry
 from onthedot.model.decoding import encode_json
 from onthedot.model.run import Attempt, Outcome, RunKind
-from onthedot.plan import Dead, Decision, Done, Retry
+from onthedot.plan import Dead, Decision, Done, RetryLater
 from onthedot.store.driver import Row, Rows, Transaction
 from onthedot.store.jobs.close_one_offs import note_endings
 from onthedot.store.jobs.stats import stats_rows
@@ -95,7 +95,7 @@ class FinishBatch:
     async def attempt(self, tx: Transaction) -> None:
         """The whole transaction."""
         self._reset()
-        ended = [*await self._record(tx, [item for item in self._items if not isinstance(item.decision, Retry)])]
+        ended = [*await self._record(tx, [item for item in self._items if not isinstance(item.decision, RetryLater)])]
         locked = await self._retry(tx)
         ended += await self._record(tx, list(self._orphaned.values()))
         lanes = [*ended, *locked]
@@ -123,7 +123,7 @@ class FinishBatch:
         return gone
 
     async def _retry(self, tx: Transaction) -> Sequence[Row]:
-        items = {item.id: item for item in self._items if isinstance(item.decision, Retry)}
+        items = {item.id: item for item in self._items if isinstance(item.decision, RetryLater)}
         if not items:
             return []
         fences = Rows([(item.id, item.token, item.node) for item in items.values()])
@@ -189,7 +189,7 @@ class FinishBatch:
 def _ends(item: Item, row: Row) -> Item:
     """It would be tried again, but it was cancelled or replaced before its node had read so, or its job is gone. The
     attempt is told all the same: it was made."""
-    assert isinstance(item.decision, Retry)
+    assert isinstance(item.decision, RetryLater)
     reason = why_stopped(row["orders"]) if is_stop(row["orders"]) else "the job is gone"
     decision = Done(status="cancelled", tries=item.decision.tries, losses=item.decision.losses, reason=reason)
     return msgspec.structs.replace(item, decision=decision)
@@ -202,7 +202,7 @@ def _history_row(item: Item) -> tuple[Any, ...]:
         item.token,
         item.node,
         item.status,
-        None if isinstance(decision, Retry) else decision.reason,
+        None if isinstance(decision, RetryLater) else decision.reason,
         decision.tries,
         decision.losses,
         item.started_at,
@@ -224,5 +224,5 @@ def outcome_json(outcome: Outcome) -> str:
 
 def _retry_row(item: Item) -> tuple[Any, ...]:
     decision = item.decision
-    assert isinstance(decision, Retry)
+    assert isinstance(decision, RetryLater)
     return item.id, decision.ready_at, decision.tries, decision.losses, item.attempts_json(), False

@@ -9,7 +9,7 @@ import msgspec
 from onthedot.store.driver import Rows
 from onthedot.store.topic import Topic
 
-__all__ = ["LiveLog", "LiveLogs"]
+__all__ = ["LiveLog", "LiveLogTopic"]
 
 
 class LiveLog(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +21,7 @@ class LiveLog(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class LiveLogs(Topic):
+class LiveLogTopic(Topic):
     async def put_live_logs(self, logs: Sequence[LiveLog]) -> None:
         rows = Rows([(log.run_id, log.tenant, log.token, log.text) for log in logs])
         await self.driver.write(lambda tx: tx.execute("put_live_logs", rows))

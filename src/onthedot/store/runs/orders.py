@@ -20,7 +20,7 @@ from onthedot.store.runs.spec_cache import SpecCache
 from onthedot.store.runs.terminate import Ending, end_runs, release_lanes
 from onthedot.store.topic import Topic
 
-__all__ = ["News", "Order", "Orders"]
+__all__ = ["News", "Order", "RunOrders"]
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class News(msgspec.Struct, frozen=True, kw_only=True):
     orders: list[Order]
 
 
-class Orders(Topic):
+class RunOrders(Topic):
     def __init__(self, driver: Driver) -> None:
         super().__init__(driver)
         self._present = SpecCache()

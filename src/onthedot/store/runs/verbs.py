@@ -20,10 +20,10 @@ from onthedot.store.runs.spec_cache import SpecCache
 from onthedot.store.runs.terminate import Ending, end_runs
 from onthedot.store.topic import Topic
 
-__all__ = ["RunVerbs"]
+__all__ = ["RunChanges"]
 
 
-class RunVerbs(Topic):
+class RunChanges(Topic):
     def __init__(self, driver: Driver) -> None:
         super().__init__(driver)
         self._driven = SpecCache()

@@ -14,7 +14,7 @@ from onthedot.errors import StoreError, StoreUnavailable
 from onthedot.store.driver import Collision, Row, Rows
 from onthedot.store.queries import Queries
 
-__all__ = ["Connection", "DirectTransaction", "SqliteTransaction", "run_through"]
+__all__ = ["DirectTransaction", "SqliteConnection", "SqliteTransaction", "run_through"]
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ _AWAY = {
 }
 
 
-class Connection:
+class SqliteConnection:
     """`run` does something with the connection in its thread; without threads, at once (simulation, fake clock)."""
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], *, name: str, threads: bool) -> None:
@@ -77,7 +77,7 @@ class Connection:
 class SqliteTransaction:
     """Named statements on one connection. BEGIN travels with the first of them: one hop between threads less."""
 
-    def __init__(self, connection: Connection, queries: Queries, begin: str | None) -> None:
+    def __init__(self, connection: SqliteConnection, queries: Queries, begin: str | None) -> None:
         """begin None: each statement for itself."""
         self._connection = connection
         self._queries = queries

@@ -13,7 +13,7 @@ from onthedot.clock import Clock
 from onthedot.errors import StoreError, StoreMissing, StoreMoved
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.queries import Queries
-from onthedot.store.sqlite.connection import Connection, DirectTransaction, SqliteTransaction, run_through
+from onthedot.store.sqlite.connection import DirectTransaction, SqliteConnection, SqliteTransaction, run_through
 from onthedot.store.sqlite.lockfile import DatabaseFile
 from onthedot.telemetry import emit
 
@@ -47,18 +47,18 @@ class SqliteDriver:
         self._path = Path(path).expanduser()
         self._turn = asyncio.Lock()
         self._listeners: list[Callable[[str], None]] = []
-        self._free: asyncio.LifoQueue[Connection] = asyncio.LifoQueue()
-        self._readers: list[Connection] = []
+        self._free: asyncio.LifoQueue[SqliteConnection] = asyncio.LifoQueue()
+        self._readers: list[SqliteConnection] = []
         self._create = create
         self._file = None if self._memory else self._prepare_file()
         try:
-            self._writer = Connection(self._connect_writer, name="writer", threads=threads)
+            self._writer = SqliteConnection(self._connect_writer, name="writer", threads=threads)
         except sqlite3.DatabaseError as error:
             if self._file:
                 self._file.close()
             raise StoreError(f"{path} is not a SQLite store that can be opened: {error}") from error
         for number in range(0 if self._memory else READERS if threads else 1):
-            reader = Connection(self._connect_reader, name=f"reader-{number}", threads=threads)
+            reader = SqliteConnection(self._connect_reader, name=f"reader-{number}", threads=threads)
             self._readers.append(reader)
             self._free.put_nowait(reader)
 
@@ -194,7 +194,11 @@ class _Turn:
     __slots__ = ("_commit", "_lock", "_transaction", "_writer")
 
     def __init__(
-        self, lock: asyncio.Lock, writer: Connection, queries: Queries, commit: Callable[[sqlite3.Connection], None]
+        self,
+        lock: asyncio.Lock,
+        writer: SqliteConnection,
+        queries: Queries,
+        commit: Callable[[sqlite3.Connection], None],
     ) -> None:
         self._lock = lock
         self._commit = commit

@@ -23,7 +23,7 @@ from onthedot.settings import CommandSetting
 from onthedot.targets.contract import Call, Lacking, run_environment
 from onthedot.targets.exhaustion import lack_of
 from onthedot.targets.presence import program_problem
-from onthedot.targets.process.output import Output
+from onthedot.targets.process.output import ProcessOutput
 from onthedot.targets.process.spawning import Process, signal_group, spawn
 from onthedot.targets.registry import names
 
@@ -77,7 +77,7 @@ class Commands:
         if command is None:
             return Outcome(kind="refused", error=f"the command {call.target.command!r} is not registered on this node")
         try:
-            output = Output(call.log)
+            output = ProcessOutput(call.log)
         except OSError as error:
             raise _lacking(error) or error from None
         try:
@@ -119,7 +119,7 @@ class Commands:
         return None
 
 
-def _start(command: CommandSetting, call: Call, output: Output) -> Process:
+def _start(command: CommandSetting, call: Call, output: ProcessOutput) -> Process:
     inherited = {name: os.environ[name] for name in (*_INHERITED, *command.inherit_env) if name in os.environ}
     process = spawn(
         *command.argv,

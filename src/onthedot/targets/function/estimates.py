@@ -10,7 +10,7 @@ hundred runs costs the database almost what one of a thousand does.
 
 from __future__ import annotations
 
-__all__ = ["AHEAD", "PATIENCE", "SHORT", "Flow", "Pace"]
+__all__ = ["AHEAD", "PATIENCE", "SHORT", "DurationEstimates", "Throughput"]
 
 SHORT = 0.001
 PATIENCE = 0.002
@@ -26,7 +26,7 @@ _WEIGHT = 1 / 8
 _MANY = 10_000
 
 
-class Pace:
+class DurationEstimates:
     """Seconds a call of each function takes, on a sliding mean; what was never called is expected to take long."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Pace:
         return min(AHEAD - 1, int(PATIENCE / max(self.mean, 1e-6))) if self.mean < SHORT else 0
 
 
-class Flow:
+class Throughput:
     """How many calls all processes got through of late, and so how many may be waiting for them."""
 
     def __init__(self) -> None:

@@ -20,9 +20,9 @@ from onthedot.model.instant import format_instant
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
 from onthedot.targets.contract import Call, Lacking, NotBegun
-from onthedot.targets.function.pending_call import Asked
-from onthedot.targets.function.pool import Workers
-from onthedot.targets.function.protocol import Answer
+from onthedot.targets.function.pending_call import PendingCall
+from onthedot.targets.function.pool import WorkerPool
+from onthedot.targets.function.protocol import CallResult
 from onthedot.targets.presence import function_problem
 from onthedot.targets.registry import names
 
@@ -43,7 +43,7 @@ class Functions:
         self._calls: dict[tuple[int, str], str] = {}
         self.register(registered)
         self._import_paths = tuple(import_paths)
-        self._workers = Workers(processes, import_paths)
+        self._workers = WorkerPool(processes, import_paths)
         self._withdraw = self._workers.withdraw
 
     def register(self, registered: Iterable[str], own: Mapping[int, Iterable[str]] | None = None) -> None:
@@ -128,12 +128,12 @@ class Functions:
             return forget
         now = asyncio.get_running_loop().time()
         message, tell = _message(name, call), partial(_tell, call, ended)
-        asked = Asked(target.function, message, call.log, tell, call.begun, now, call.may_begin)
+        asked = PendingCall(target.function, message, call.log, tell, call.begun, now, call.may_begin)
         self._workers.submit(asked)
         return partial(self._withdraw, asked)
 
     def _called(self, tenant: int, function: str) -> str | None:
-        """Module and name as `worker_process` wants them; None: it may not be called. Looked at once for each function."""
+        """Module and name as `worker_process` wants them; None: it may not be called. Looked up once for each."""
         called = self._calls.get((tenant, function))
         if called is None:
             match = _SHAPE.fullmatch(function)
@@ -163,13 +163,13 @@ def _message(name: str, call: Call) -> bytes:
     return "\0".join((*parts, call.key or "")).encode()
 
 
-def _tell(call: Call, ended: Callable[[Outcome | None], None], how: Answer | Exception) -> None:
+def _tell(call: Call, ended: Callable[[Outcome | None], None], how: CallResult | Exception) -> None:
     if isinstance(how, Lacking):
         call.lacks(str(how))
     ended(_outcome(how))
 
 
-def _outcome(how: Answer | Exception) -> Outcome | None:
+def _outcome(how: CallResult | Exception) -> Outcome | None:
     """None: it was not begun."""
     if isinstance(how, Exception):
         return None if isinstance(how, NotBegun) else Outcome(kind="error", retryable=True, error=str(how))

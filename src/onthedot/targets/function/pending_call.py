@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from onthedot.targets.function.protocol import Answer
+from onthedot.targets.function.protocol import CallResult
 
 if TYPE_CHECKING:
-    from onthedot.targets.function.worker import Worker
+    from onthedot.targets.function.worker import WorkerProcess
 
-__all__ = ["Asked", "WorkerDied"]
+__all__ = ["PendingCall", "WorkerDied"]
 
 _MOMENT = 0.001  # what is not worth telling: times are kept in milliseconds
 
@@ -21,7 +21,7 @@ class WorkerDied(Exception):
     """The process ended in the middle of a call; the message says how."""
 
 
-class Asked(msgspec.Struct, gc=False, eq=False):
+class PendingCall(msgspec.Struct, gc=False, eq=False):
     """`ended` hears how it went, once, and never before `submit` has returned. Where `begun` is given, it is told when
     the call begins later than it was asked for, and the call may be given up (NotBegun) as long as it has not begun.
 
@@ -30,12 +30,12 @@ class Asked(msgspec.Struct, gc=False, eq=False):
     function: str
     message: bytes
     log: Callable[[str], None]
-    ended: Callable[[Answer | Exception], None]
+    ended: Callable[[CallResult | Exception], None]
     begun: Callable[[float], None] | None
     since: float  # on the loop's clock
     may_begin: Callable[[], bool]  # asked if it had to wait
     done: bool = False  # answered, failed, or nobody wants to know any more
-    worker: Worker | None = None
+    worker: WorkerProcess | None = None
     expected: float = 0.0  # seconds
     _told: bool = False
 

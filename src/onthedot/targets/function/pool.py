@@ -16,12 +16,12 @@ from collections.abc import Iterable, Sequence
 
 from onthedot.targets.contract import Lacking, NotBegun
 from onthedot.targets.exhaustion import lack_of
-from onthedot.targets.function.estimates import AHEAD, PATIENCE, SHORT, Flow, Pace
-from onthedot.targets.function.pending_call import Asked, WorkerDied
-from onthedot.targets.function.protocol import Answer
-from onthedot.targets.function.worker import Worker
+from onthedot.targets.function.estimates import AHEAD, PATIENCE, SHORT, DurationEstimates, Throughput
+from onthedot.targets.function.pending_call import PendingCall, WorkerDied
+from onthedot.targets.function.protocol import CallResult
+from onthedot.targets.function.worker import WorkerProcess
 
-__all__ = ["Workers"]
+__all__ = ["WorkerPool"]
 
 CALLS_PER_WORKER = 100_000
 _LOOK = 0.004  # seconds between two looks at calls that run; one that is first at two looks takes its time
@@ -30,20 +30,20 @@ _NO_WORKER = 0.1  # seconds in which no call ended, after which one that was sen
 _TOO_LONG = 0.5  # the same while calls do end: twice the time that it was expected to wait
 
 
-class Workers:
+class WorkerPool:
     def __init__(self, processes: int, import_paths: Sequence[str], *, calls: int = CALLS_PER_WORKER) -> None:
         self._processes, self._import_paths, self._calls = processes, tuple(import_paths), calls
-        self._waiting: deque[Asked] = deque()
-        self._ended: list[tuple[Asked, Answer | Exception]] = []
-        self._idle: list[Worker] = []
-        self._all: deque[Worker] = deque()  # that can still be sent something; the first is the next to be sent ahead
-        self._leaving: set[Worker] = set()
+        self._waiting: deque[PendingCall] = deque()
+        self._ended: list[tuple[PendingCall, CallResult | Exception]] = []
+        self._idle: list[WorkerProcess] = []
+        self._all: deque[WorkerProcess] = deque()  # can still be sent something; the first is the next
+        self._leaving: set[WorkerProcess] = set()
         self._starting: set[asyncio.Task[None]] = set()
         self._generation = 0
         self._next_look: asyncio.TimerHandle | None = None
         self._closed = False
-        self._pace = Pace()
-        self._flow = Flow()
+        self._pace = DurationEstimates()
+        self._flow = Throughput()
         self._progress = 0.0  # when a call ended or a process was there, the last time
         self._ahead = 0  # reckoned once for many answers: it is asked for twice a call
 
@@ -58,7 +58,7 @@ class Workers:
 
     # calls
 
-    def submit(self, asked: Asked) -> None:
+    def submit(self, asked: PendingCall) -> None:
         if self._closed:
             self.ended(asked, WorkerDied("the node stops"))
             return
@@ -67,7 +67,7 @@ class Workers:
             self._waiting.append(asked)
             self._start_more()
 
-    def withdraw(self, asked: Asked) -> bool:
+    def withdraw(self, asked: PendingCall) -> bool:
         """Nobody waits for it any more; whether it had begun. A worker that runs it is killed."""
         asked.done, asked.ended = True, _nobody
         worker = asked.worker
@@ -86,9 +86,9 @@ class Workers:
         self.changed(worker)
         return begun
 
-    def ended(self, asked: Asked, how: Answer | Exception) -> None:
+    def ended(self, asked: PendingCall, how: CallResult | Exception) -> None:
         """Told in a moment, and all that ended by then at once: who hears it may ask for the next thing."""
-        if isinstance(how, Answer):
+        if isinstance(how, CallResult):
             self._pace.took(asked.function, how.ended - how.begun)
             self._flow.ended += 1
             self._progress = how.ended
@@ -101,7 +101,7 @@ class Workers:
     def _tell(self) -> None:
         ended, self._ended = self._ended, []
         for asked, how in ended:
-            if isinstance(how, Answer):
+            if isinstance(how, CallResult):
                 asked.has_begun(how.begun)
             try:
                 asked.ended(how)
@@ -109,7 +109,7 @@ class Workers:
                 report = {"message": "whoever called a function could not take its answer", "exception": error}
                 asyncio.get_running_loop().call_exception_handler(report)
 
-    def _give(self, asked: Asked) -> bool:
+    def _give(self, asked: PendingCall) -> bool:
         """To a worker, if one has nothing to do or it may be sent ahead."""
         if self._next_look is None:
             self._look_later()
@@ -127,7 +127,7 @@ class Workers:
                 return self._send(worker, asked)
         return False
 
-    def _send(self, worker: Worker, asked: Asked) -> bool:
+    def _send(self, worker: WorkerProcess, asked: PendingCall) -> bool:
         try:
             sent = worker.send(asked)
         except OSError as error:  # no file for what does not fit a message
@@ -138,7 +138,7 @@ class Workers:
             self._idle.append(worker)
         return sent
 
-    def _again(self, taken: Iterable[Asked]) -> None:
+    def _again(self, taken: Iterable[PendingCall]) -> None:
         """What was taken back goes before what came later."""
         self._waiting.extendleft(reversed([asked for asked in taken if not asked.done]))
 
@@ -155,7 +155,7 @@ class Workers:
             self._waiting.popleft()
         self._start_more()
 
-    def changed(self, worker: Worker) -> None:
+    def changed(self, worker: WorkerProcess) -> None:
         self._reckon()
         if worker.dead:
             self._leaving.discard(worker)
@@ -232,7 +232,7 @@ class Workers:
     async def _start(self) -> None:
         generation = self._generation
         try:
-            worker = await Worker.start(self._import_paths, self)
+            worker = await WorkerProcess.start(self._import_paths, self)
         except (OSError, RuntimeError, MemoryError) as error:
             if self._waiting and not self._all:
                 lack = lack_of(error, starting=True)
@@ -250,13 +250,13 @@ class Workers:
         self._starting.discard(task)
         self._dispatch()
 
-    def _forget(self, worker: Worker) -> None:
+    def _forget(self, worker: WorkerProcess) -> None:
         if worker in self._all:
             self._all.remove(worker)
         if worker in self._idle:
             self._idle.remove(worker)
 
-    def _retire(self, worker: Worker) -> None:
+    def _retire(self, worker: WorkerProcess) -> None:
         """It answers what it has begun, and nothing more."""
         self._forget(worker)
         self._leaving.add(worker)
@@ -266,7 +266,7 @@ class Workers:
         if not worker.asked:
             worker.kill()
 
-    def _let_go(self, worker: Worker) -> None:
+    def _let_go(self, worker: WorkerProcess) -> None:
         self._forget(worker)
         self._leaving.add(worker)
         worker.kill()
@@ -293,5 +293,5 @@ class Workers:
         await asyncio.gather(*(worker.gone() for worker in list(self._leaving)))
 
 
-def _nobody(how: Answer | Exception) -> None:
+def _nobody(how: CallResult | Exception) -> None:
     """Who withdrew a call is not told."""

@@ -8,7 +8,7 @@ import msgspec
 
 from onthedot.targets.function.worker_process import HEAD, NEW_OUTPUT, OK, REPLACE, RESULT, RETRYABLE
 
-__all__ = ["Answer", "Answers", "Nonsense"]
+__all__ = ["Answers", "CallResult", "Nonsense"]
 
 _LONGEST = 2 * 1024 * 1024  # of one part
 
@@ -17,7 +17,7 @@ class Nonsense(Exception):
     """Bytes that no worker writes: user code got hold of the socket."""
 
 
-class Answer(msgspec.Struct, frozen=True, gc=False):
+class CallResult(msgspec.Struct, frozen=True, gc=False):
     number: int
     begun: float  # monotonic, as on this machine every process reads it
     ended: float
@@ -55,13 +55,13 @@ class Answers:
     def __init__(self) -> None:
         self._rest = b""
 
-    def feed(self, portion: bytes) -> Iterator[Answer]:
+    def feed(self, portion: bytes) -> Iterator[CallResult]:
         raw = self._rest + portion if self._rest else portion
         at = 0
         while len(raw) - at >= HEAD.size:
             number, begun, ended, flags, error, result, output = HEAD.unpack_from(raw, at)
             if not error and not result and not output:  # most of them: it was done, and there is nothing to say
-                yield Answer(number, begun, ended, flags, b"", b"", b"")
+                yield CallResult(number, begun, ended, flags, b"", b"", b"")
                 at += HEAD.size
                 continue
             if max(error, result, output) > _LONGEST:
@@ -72,7 +72,7 @@ class Answers:
             end = output_at + output
             if end > len(raw):
                 break
-            yield Answer(
+            yield CallResult(
                 number, begun, ended, flags, raw[error_at:result_at], raw[result_at:output_at], raw[output_at:end]
             )
             at = end

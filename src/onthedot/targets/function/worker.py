@@ -20,13 +20,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
-from onthedot.targets.function.pending_call import Asked, WorkerDied
-from onthedot.targets.function.protocol import Answer, Answers, Nonsense
+from onthedot.targets.function.pending_call import PendingCall, WorkerDied
+from onthedot.targets.function.protocol import Answers, CallResult, Nonsense
 from onthedot.targets.function.worker_process import MESSAGE_LIMIT
-from onthedot.targets.process.output import Listener
+from onthedot.targets.process.output import OutputListener
 from onthedot.targets.process.spawning import Process, signal_group, spawn
 
-__all__ = ["Worker"]
+__all__ = ["WorkerProcess"]
 
 _PROGRAM = Path(__file__).with_name("worker_process.py")
 # Elsewhere there are no such sockets; datagrams between two connected ends are neither lost nor reordered.
@@ -37,17 +37,17 @@ _FD_ROOM = socket.CMSG_SPACE(4)
 _HANG_UP = 1.0  # seconds between the end of a process's voice and its own
 
 
-class Pool(Protocol):
+class WorkerOwner(Protocol):
     """Whom a worker tells."""
 
-    def ended(self, asked: Asked, how: Answer | Exception) -> None: ...
+    def ended(self, asked: PendingCall, how: CallResult | Exception) -> None: ...
 
-    def changed(self, worker: Worker) -> None:
+    def changed(self, worker: WorkerProcess) -> None:
         """Answers came, or the worker has ended."""
         ...
 
 
-class Worker:
+class WorkerProcess:
     """A process in its own session, so that it and all it starts can be killed as one group."""
 
     def __init__(
@@ -55,10 +55,10 @@ class Worker:
         process: Process,
         calls: tuple[socket.socket, socket.socket],
         answers: socket.socket,
-        pool: Pool,
+        pool: WorkerOwner,
     ) -> None:
         self.pid = process.pid
-        self.asked: dict[int, Asked] = {}  # sent, not answered; the first is the one that runs, or will next
+        self.asked: dict[int, PendingCall] = {}  # sent, not answered; the first is the one that runs, or will next
         self.debt = 0.0  # seconds that these are expected to take
         self.done = 0
         self.dead = False
@@ -66,15 +66,15 @@ class Worker:
         self.retiring = False  # no more calls
         self.full = False  # the socket takes no more until something is answered
         self.settled = False  # with a call that takes its time, and nothing behind it
-        self.seen: Asked | None = None  # first in line when somebody last looked
-        self.returned: list[Asked] = []  # of a dead one: what it had not begun
+        self.seen: PendingCall | None = None  # first in line when somebody last looked
+        self.returned: list[PendingCall] = []  # of a dead one: what it had not begun
         self._process, self._answers_link, self._pool = process, answers, pool
         self._calls, self._theirs = calls
         self._numbers = itertools.count(1)
         self._answers = Answers()
         self._carried: list[int] = []  # file descriptors that came with answers
         self._output = -1
-        self._listener: Listener | None = None
+        self._listener: OutputListener | None = None
         self._fault: str | None = None  # why we ended it
         self._silent = False
         self._loop = asyncio.get_running_loop()
@@ -83,7 +83,7 @@ class Worker:
         self._watch = self._loop.create_task(self._until_it_ends())
 
     @classmethod
-    async def start(cls, import_paths: Sequence[str], pool: Pool) -> Worker:
+    async def start(cls, import_paths: Sequence[str], pool: WorkerOwner) -> WorkerProcess:
         """Returns when it has said that it is there. OSError if it can't be started."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, _APART)
         answers, told = socket.socketpair()
@@ -117,7 +117,7 @@ class Worker:
 
     # calls
 
-    def send(self, asked: Asked) -> bool:
+    def send(self, asked: PendingCall) -> bool:
         """False: it takes no more for now."""
         number = next(self._numbers)
         message = b"%d\0%b" % (number, asked.message)
@@ -135,7 +135,7 @@ class Worker:
         asked.worker = self
         return True
 
-    def take_back(self) -> list[Asked]:
+    def take_back(self) -> list[PendingCall]:
         """Every call that has not begun, in the order in which they were sent. They are no more this worker's."""
         taken = []
         while True:
@@ -151,7 +151,7 @@ class Worker:
             taken.append(asked)
         return taken
 
-    def settle(self) -> list[Asked]:
+    def settle(self) -> list[PendingCall]:
         """The call that runs takes its time: nothing waits behind it, and what it prints is heard as it comes.
 
         Only now: as long as calls follow each other the node can't tell whose bytes are in the pipe, the worker can.
@@ -161,7 +161,7 @@ class Worker:
         for asked in self.asked.values():  # one, or it has just been answered
             self.settled = True
             asked.has_begun(self._loop.time())
-            self._listener = Listener(self._output, asked.log)
+            self._listener = OutputListener(self._output, asked.log)
             self._listener.start()
         return taken
 
@@ -195,7 +195,7 @@ class Worker:
             if len(portion) < _PORTION and not carried:
                 return  # that was all: asking again would cost a system call
 
-    def _take(self, answer: Answer) -> None:
+    def _take(self, answer: CallResult) -> None:
         asked = self.asked.pop(answer.number, None)
         if asked is not None:
             self.done += 1
@@ -214,9 +214,9 @@ class Worker:
         if not self._hello.done():
             self._hello.set_result(None)
 
-    def _hear(self, asked: Asked, output: bytes) -> None:
+    def _hear(self, asked: PendingCall, output: bytes) -> None:
         if self._listener is None and output:
-            self._listener = Listener(self._output, asked.log)
+            self._listener = OutputListener(self._output, asked.log)
         if self._listener is not None:
             self._listener.take(output)
             self._stop_listening()
@@ -276,7 +276,7 @@ class Worker:
         """Of the call that ran; unless nobody listens any more."""
         for asked in self.asked.values():
             if not asked.done:
-                listener = self._listener or Listener(self._output, asked.log)
+                listener = self._listener or OutputListener(self._output, asked.log)
                 listener.drain()
                 self._listener = listener
             break

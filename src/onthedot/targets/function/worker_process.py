@@ -1,7 +1,7 @@
 """The inside of a worker process: import what is asked for, call it, say how it went. Standard library only.
 
-Started as `python -P worker_process.py <calls fd> <answers fd> <import paths, one a line>`. It is one file because it is
-started by its path: a second one of ours would have to stand on the import path of the functions.
+Started as `python -P worker_process.py <calls fd> <answers fd> <import paths, one a line>`. It is one file because
+it is started by its path: a second one of ours would have to stand on the import path of the functions.
 
 Calls come on a socket that keeps messages apart, and each is taken out only when the one before has been answered: a
 call that is still in the socket has not begun, and the node can take it back from there. A call is nine texts with NUL
@@ -58,7 +58,7 @@ Answer = tuple[int, str, bytes]
 """Flags, error, result."""
 
 
-class Wrong(Exception):
+class BadCall(Exception):
     """It can't work with this function and these params, however often it is tried."""
 
 
@@ -66,7 +66,7 @@ def main(calls: socket.socket, answers: socket.socket) -> None:
     for link in (calls, answers):
         link.set_inheritable(False)  # what the function starts has no business here
     _die_with(calls)
-    me, output, environment, memory, done = os.getpid(), Output(), Environment(), Memory(), 0
+    me, output, environment, memory, done = os.getpid(), PrintedOutput(), Environment(), Memory(), 0
     answers.sendmsg([HEAD.pack(0, 0.0, 0.0, NEW_OUTPUT, 0, 0, 0)], output.reading_end())
     room = socket.CMSG_SPACE(4)
     while raw := _message(*calls.recvmsg(MESSAGE_LIMIT, room)[:2]):
@@ -123,7 +123,7 @@ def _die_with(node: socket.socket) -> None:
     threading.Thread(target=watch, name="onthedot-watch", daemon=True).start()
 
 
-class Output:
+class PrintedOutput:
     """The pipe on 1 and 2, and the streams that write to it."""
 
     def __init__(self) -> None:
@@ -278,7 +278,7 @@ def _answer(module: bytes, name: bytes, params: bytes) -> Answer:
     try:
         result = _call(module, name, params)
         return (OK, "", b"") if result is None else (OK | RESULT, "", _kept(result))
-    except Wrong as error:
+    except BadCall as error:
         return 0, str(error)[:ERROR_LIMIT], b""
     except SystemExit as error:
         return RETRYABLE, f"the function called sys.exit({error.code!r})"[:ERROR_LIMIT], b""
@@ -324,7 +324,7 @@ def _check_fit(function: Callable[..., Any], name: str, params: dict[str, Any]) 
     try:
         signature.bind(**params)
     except TypeError as error:
-        raise Wrong(f"the params do not fit {name}{signature}: {error}") from None
+        raise BadCall(f"the params do not fit {name}{signature}: {error}") from None
 
 
 def _wait_for(awaitable: Any) -> Any:
@@ -360,16 +360,16 @@ def find(module_name: str, name: str) -> Callable[..., Any]:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is not None and (module_name + ".").startswith(error.name + "."):
-            raise Wrong(f"there is no module {error.name!r} on the import path") from None
+            raise BadCall(f"there is no module {error.name!r} on the import path") from None
         raise
     function: Any = getattr(module, name, None)
     if function is None:
-        raise Wrong(f"there is no function {name!r} in the module {module_name!r}")
+        raise BadCall(f"there is no function {name!r} in the module {module_name!r}")
     if not callable(function) or isinstance(function, type):
-        raise Wrong(f"{name!r} in the module {module_name!r} is not a function")
+        raise BadCall(f"{name!r} in the module {module_name!r} is not a function")
     defined_here = getattr(function, "__module__", None) == module.__name__
     if not defined_here and name not in getattr(module, "__all__", ()):
-        raise Wrong(f"{name!r} is not defined in the module {module_name!r}: it was imported there")
+        raise BadCall(f"{name!r} is not defined in the module {module_name!r}: it was imported there")
     found: Callable[..., Any] = function
     return found
 

@@ -23,8 +23,8 @@ from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget, requires
 from onthedot.targets.contract import Booking, Call, NotBegun
-from onthedot.targets.inprocess.loop_thread import OtherLoop
-from onthedot.targets.inprocess.thread_pool import Threads
+from onthedot.targets.inprocess.loop_thread import LoopThread
+from onthedot.targets.inprocess.thread_pool import ThreadPool
 from onthedot.targets.registry import names
 
 __all__ = ["Callables"]
@@ -54,9 +54,9 @@ class Callables:
         self._waits: dict[str, bool] = {}  # whether it is a coroutine function
         self._misfits: dict[str | tuple[str, ...], str | None] = {}
         self._clock = clock
-        self._other = OtherLoop("onthedot-callables", clock)
+        self._other = LoopThread("onthedot-callables", clock)
         self._home: asyncio.AbstractEventLoop | None = None
-        self._threads: Threads | None = None
+        self._threads: ThreadPool | None = None
         self._handler = _RunLog()
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
 
@@ -134,7 +134,7 @@ class Callables:
 
     async def __aenter__(self) -> Self:
         self._home = asyncio.get_running_loop()
-        self._threads = Threads(self.threads, "onthedot-callable", self._home)
+        self._threads = ThreadPool(self.threads, "onthedot-callable", self._home)
         await self._other.__aenter__()
         logging.getLogger().addHandler(self._handler)
         return self

@@ -19,10 +19,10 @@ from contextvars import Context, copy_context
 from typing import Protocol, Self
 
 from onthedot.clock import Clock, SystemClock
-from onthedot.targets.inprocess.loop_wakeup import Bell
-from onthedot.targets.inprocess.timer_queue import Timetable
+from onthedot.targets.inprocess.loop_wakeup import LoopWakeup
+from onthedot.targets.inprocess.timer_queue import TimerQueue
 
-__all__ = ["Errand", "OtherLoop"]
+__all__ = ["LoopThread", "ThreadCall"]
 
 TOGETHER = 64
 """Calls that one task carries out before the loop is let to the others that run on it."""
@@ -37,7 +37,7 @@ CHECK = 0.25
 still lies there: a call may keep the other loop to itself."""
 
 
-class Errand(Protocol):
+class ThreadCall(Protocol):
     """One call over there."""
 
     unwanted: bool  # set here, by `withdraw`
@@ -60,37 +60,37 @@ class Errand(Protocol):
         ...
 
 
-class OtherLoop:
-    """`async with OtherLoop("name") as other: other.send(errand)`; leaving cancels what still runs there."""
+class LoopThread:
+    """`async with LoopThread("name") as other: other.send(errand)`; leaving cancels what still runs there."""
 
     def __init__(self, name: str, clock: Clock | None = None) -> None:
         """`clock`: for calls that are booked, and of any thread."""
         self._name = name
         self._clock = clock or SystemClock()
-        self._timetable: Timetable[Errand] = Timetable(self._clock, self._instant)
-        self._booked: list[Errand] = []  # of the last moments: nobody may know yet that they have begun
+        self._timetable: TimerQueue[ThreadCall] = TimerQueue(self._clock, self._instant)
+        self._booked: list[ThreadCall] = []  # of the last moments: nobody may know yet that they have begun
         self._checking: asyncio.TimerHandle | None = None
         self._last_seen: Callable[[], None] | None = None
         self._crosses = self._crosses_back = self._sleeps_too_long = False
         self._prompt = False  # a result over there may not wait
         self._first_result = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._there: Bell | None = None
-        self._outgoing: list[Errand] = []
-        self._waiting: deque[Errand] = deque()  # over there; both threads use it, and the next one
+        self._there: LoopWakeup | None = None
+        self._outgoing: list[ThreadCall] = []
+        self._waiting: deque[ThreadCall] = deque()  # over there; both threads use it, and the next one
         self._home_coming: deque[Callable[[], None]] = deque()
-        self._at_work: dict[Errand, asyncio.Task[None]] = {}
+        self._at_work: dict[ThreadCall, asyncio.Task[None]] = {}
         self._worker: asyncio.Task[None] | None = None
         self._begun = False  # that one's first step; if it is still there afterwards, its call waits
 
     # here
 
-    def send(self, errand: Errand) -> None:
+    def send(self, errand: ThreadCall) -> None:
         """It leaves with all others of this pass of the loop."""
         self._outgoing.append(errand)
         self._cross_soon()
 
-    def book(self, errand: Errand, at: float) -> None:
+    def book(self, errand: ThreadCall, at: float) -> None:
         """It is carried out at this monotonic instant."""
         self._booked.append(errand)
         if self._timetable.add(at, errand):
@@ -99,7 +99,7 @@ class OtherLoop:
             self._checking = self._home.call_later(CHECK, self._check)
         self._cross_soon()
 
-    def take_back(self, errand: Errand) -> bool:
+    def take_back(self, errand: ThreadCall) -> bool:
         """Whether a booked one has not begun; then it will not."""
         if self._timetable.take_back(errand):
             errand.unwanted = True
@@ -113,13 +113,13 @@ class OtherLoop:
         except Exception as error:  # of another one's, which is nothing to whoever asks
             self._home.call_exception_handler({"message": "a result that was brought home", "exception": error})
 
-    def withdraw(self, errand: Errand) -> None:
+    def withdraw(self, errand: ThreadCall) -> None:
         """Its answer is not waited for any more. If it has begun, it is cancelled over there."""
         errand.unwanted = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._cancel, errand)
 
-    def send_from_thread(self, errand: Errand) -> None:
+    def send_from_thread(self, errand: ThreadCall) -> None:
         self._waiting.append(errand)
         self._over_there.call_soon_threadsafe(self._arrive)
 
@@ -225,12 +225,12 @@ class OtherLoop:
             self._crosses_back = True
             self._over_there.call_soon(self._cross_back)
 
-    def _cancel(self, errand: Errand) -> None:
+    def _cancel(self, errand: ThreadCall) -> None:
         task = self._at_work.get(errand)
         if task is not None:
             task.cancel()
 
-    def _done(self, errand: Errand) -> None:
+    def _done(self, errand: ThreadCall) -> None:
         """It can be fetched from now on."""
         if not errand.booked:
             self._prompt = True
@@ -256,7 +256,7 @@ class OtherLoop:
     async def __aenter__(self) -> Self:
         self._home = asyncio.get_running_loop()
         self._loop = _like(self._home)
-        self._there, self._back = Bell(self._loop, self._arrive), Bell(self._home, self._bring_home)
+        self._there, self._back = LoopWakeup(self._loop, self._arrive), LoopWakeup(self._home, self._bring_home)
         self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
         self._thread.start()
         return self

@@ -12,10 +12,10 @@ import asyncio
 import os
 from collections.abc import Callable
 
-__all__ = ["Bell"]
+__all__ = ["LoopWakeup"]
 
 
-class Bell:
+class LoopWakeup:
     """`heard` is called on the loop, once or more often after each ring. Who rings must have ended before it is closed:
     the number of a closed file is soon that of another."""
 

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from onthedot.targets.exhaustion import lack_of
 
-__all__ = ["Threads", "Work"]
+__all__ = ["ThreadPool", "Work"]
 
 
 class Work(Protocol):
@@ -32,7 +32,7 @@ class Work(Protocol):
         ...
 
 
-class Threads:
+class ThreadPool:
     def __init__(self, most: int, name: str, home: asyncio.AbstractEventLoop) -> None:
         self._most = most
         self._name = name

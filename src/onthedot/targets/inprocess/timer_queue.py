@@ -16,12 +16,12 @@ from typing import Generic, TypeVar
 
 from onthedot.clock import Alarm, Clock
 
-__all__ = ["Timetable"]
+__all__ = ["TimerQueue"]
 
 T = TypeVar("T")
 
 
-class Timetable(Generic[T]):
+class TimerQueue(Generic[T]):
     """Written at home, kept over there. No lock: an entry is whose thread takes it out of `_open`, which is one step
     under the interpreter's; and each side looks at what the other wrote after it has written itself."""
 

@@ -12,14 +12,14 @@ import codecs
 import os
 from collections.abc import Callable
 
-__all__ = ["OUTPUT_LIMIT", "Listener", "Output"]
+__all__ = ["OUTPUT_LIMIT", "OutputListener", "ProcessOutput"]
 
 OUTPUT_LIMIT = 8 * 1024 * 1024
 _PORTION = 64 * 1024
 _PAUSE = 0.005  # about 13 MB/s
 
 
-class Listener:
+class OutputListener:
     """Hears one run out of a pipe that somebody else opened and will close. The reading end must not block."""
 
     def __init__(self, read_fd: int, log: Callable[[str], None], *, limit: int = OUTPUT_LIMIT) -> None:
@@ -82,14 +82,14 @@ class Listener:
             self._later = None
 
 
-class Output:
+class ProcessOutput:
     """A pipe for one run. `write_fd` goes to the process; `close_write()` once it has it; `finish()` when the process
     is done with it."""
 
     def __init__(self, log: Callable[[str], None], *, limit: int = OUTPUT_LIMIT) -> None:
         self._read_fd, self.write_fd = os.pipe()
         os.set_blocking(self._read_fd, False)
-        self._listener = Listener(self._read_fd, log, limit=limit)
+        self._listener = OutputListener(self._read_fd, log, limit=limit)
         self._listener.start()
 
     def close_write(self) -> None:

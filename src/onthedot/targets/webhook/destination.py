@@ -17,12 +17,12 @@ from onthedot.targets.webhook.addresses import Address
 from onthedot.targets.webhook.http1.connection import Origin
 from onthedot.targets.webhook.url import read_url
 
-__all__ = ["Place", "place_of", "split_url"]
+__all__ = ["Destination", "place_of", "split_url"]
 
 _PLAIN = re.compile(r"(https?://[A-Za-z0-9.-]+(?::\d+)?)((?:/[\w~-][\w.~-]*)*/?)((?:\?[\w.~/=&-]+)?)", re.ASCII)
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class Destination(msgspec.Struct, frozen=True, kw_only=True):
     origin: Origin
     address: Address | None
     """What the host spells out; None if it is a name."""
@@ -42,12 +42,12 @@ def split_url(url: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=4096)
-def place_of(text: str) -> Place:
+def place_of(text: str) -> Destination:
     """ValueError says what is wrong with it."""
     read, address = read_url(text)
     assert read.host is not None
     assert read.port is not None
-    return Place(
+    return Destination(
         origin=(read.scheme == "https", read.host if address is not None else str(read.raw_host), read.port),
         address=address,
         host=str(read.host_port_subcomponent),

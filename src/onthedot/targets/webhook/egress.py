@@ -20,7 +20,7 @@ from typing import Self
 
 from onthedot.errors import SettingsError
 from onthedot.targets.webhook.addresses import Address, Network, Zone, bare, zone
-from onthedot.targets.webhook.own_ports import EVERYWHERE, Door, is_here
+from onthedot.targets.webhook.own_ports import EVERYWHERE, OwnPort, is_here
 
 __all__ = ["EgressRule"]
 
@@ -31,11 +31,11 @@ class EgressRule:
     networks: tuple[Network, ...] = ()
     hosts: frozenset[str] = frozenset()
     listed_doors: frozenset[tuple[Address | str, int]] = frozenset()
-    own_doors: frozenset[Door] = frozenset()
+    own_doors: frozenset[OwnPort] = frozenset()
 
     @classmethod
     def parse(
-        cls, allow: Iterable[str] = (), *, allow_private: bool = False, own_doors: frozenset[Door] = frozenset()
+        cls, allow: Iterable[str] = (), *, allow_private: bool = False, own_doors: frozenset[OwnPort] = frozenset()
     ) -> Self:
         """Read EGRESS_ALLOW: networks ("10.0.0.0/8"), addresses ("::1"), host names ("*.corp.example"), and either of
         the last two with one port ("127.0.0.1:8000")."""

@@ -26,12 +26,12 @@ from onthedot.model.run import Outcome
 from onthedot.model.secrets import masked_url
 from onthedot.model.target import WebhookTarget
 from onthedot.targets.contract import Call, NotBegun
-from onthedot.targets.webhook.destination import Place, place_of, split_url
+from onthedot.targets.webhook.destination import Destination, place_of, split_url
 from onthedot.targets.webhook.egress import EgressRule
-from onthedot.targets.webhook.http1.connections import Pool
-from onthedot.targets.webhook.http1.connector import Gate
+from onthedot.targets.webhook.http1.connections import ConnectionPool
+from onthedot.targets.webhook.http1.connector import Connector
 from onthedot.targets.webhook.http1.exchange import Sending, failed, refused
-from onthedot.targets.webhook.own_ports import Door
+from onthedot.targets.webhook.own_ports import OwnPort
 from onthedot.targets.webhook.request import request_of
 from onthedot.targets.webhook.url import ACCEPTED, is_localhost
 
@@ -52,8 +52,8 @@ class Webhooks:
         self._agent = f"onthedot/{version}"
         self._connections = connections
         self._tls = tls
-        self._gate: Gate | None = None
-        self._pool: Pool | None = None
+        self._gate: Connector | None = None
+        self._pool: ConnectionPool | None = None
         self._place = lru_cache(maxsize=4096)(self._judged_place)
         self._refusal = lru_cache(maxsize=4096)(self._refusal_of)
 
@@ -79,7 +79,7 @@ class Webhooks:
             address = LOOPBACK
         return None if address is None else self._rule.refusal(address, host, place.origin[2])
 
-    def trust(self, *, is_open: bool, doors: frozenset[Door]) -> None:
+    def trust(self, *, is_open: bool, doors: frozenset[OwnPort]) -> None:
         """How far the installation is trusted now, and where it listens itself: goes for the next call, kept
         connections included."""
         rule = replace(self._rule, allow_private=is_open, own_doors=doors)
@@ -126,14 +126,14 @@ class Webhooks:
             sending.end_soon(failed(error))
         return sending.withdraw
 
-    def _judged_place(self, named: str) -> tuple[Place, str | None]:
+    def _judged_place(self, named: str) -> tuple[Destination, str | None]:
         """With why the rule refuses the address that it spells out."""
         place = place_of(named)
         return place, None if place.address is None else self._rule.refusal(place.address, None, place.origin[2])
 
     async def __aenter__(self) -> Self:
-        self._gate = Gate(self._rule)
-        self._pool = Pool(self._gate, self._tls or _trusted(), self._connections)
+        self._gate = Connector(self._rule)
+        self._pool = ConnectionPool(self._gate, self._tls or _trusted(), self._connections)
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -14,21 +14,21 @@ from urllib.parse import unquote, urlsplit
 
 from onthedot.targets.webhook.addresses import Address, bare
 
-__all__ = ["EVERYWHERE", "Door", "doors_of_store", "is_here", "read_door", "read_doors"]
+__all__ = ["EVERYWHERE", "OwnPort", "doors_of_store", "is_here", "read_door", "read_doors"]
 
 EVERYWHERE = None
 """In place of an address: every one that this machine has."""
-Door = tuple[Address | None, int]
+OwnPort = tuple[Address | None, int]
 
 _POSTGRES = 5432
 
 
-def read_doors(bindings: Iterable[str]) -> frozenset[Door]:
+def read_doors(bindings: Iterable[str]) -> frozenset[OwnPort]:
     """What API nodes of this machine wrote down: "127.0.0.1:8000", "[::]:8000", "localhost:8000"."""
     return frozenset(door for binding in bindings for door in read_door(binding))
 
 
-def read_door(binding: str) -> list[Door]:
+def read_door(binding: str) -> list[OwnPort]:
     host, _, port = binding.rpartition(":")
     name = host.strip("[]")
     if name == "localhost":
@@ -40,11 +40,11 @@ def read_door(binding: str) -> list[Door]:
     return [(EVERYWHERE if address.is_unspecified else bare(address), int(port))]
 
 
-def doors_of_store(url: str) -> frozenset[Door]:
+def doors_of_store(url: str) -> frozenset[OwnPort]:
     """Where the database listens. Looks names up; one that has no address now is left out."""
     if url.startswith("sqlite:"):
         return frozenset()
-    found: set[Door] = set()
+    found: set[OwnPort] = set()
     for place in urlsplit(url).netloc.rpartition("@")[2].split(","):
         host, port = _host_and_port(place)
         try:

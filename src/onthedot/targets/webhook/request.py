@@ -19,7 +19,7 @@ import msgspec
 from onthedot.model.instant import format_instant
 from onthedot.model.target import WebhookTarget
 from onthedot.targets.contract import Call
-from onthedot.targets.webhook.destination import Place
+from onthedot.targets.webhook.destination import Destination
 from onthedot.targets.webhook.signature import sign, traceparent
 
 __all__ = ["body_of", "request_of"]
@@ -45,7 +45,7 @@ def body_of(body: Any) -> tuple[bytes, str | None]:
     return _encode(body), "application/json"
 
 
-def request_of(call: Call, target: WebhookTarget, place: Place, path: str, *, agent: str, now_ms: int) -> bytes:
+def request_of(call: Call, target: WebhookTarget, place: Destination, path: str, *, agent: str, now_ms: int) -> bytes:
     """Ours over the job's headers, the job's over the defaults. ValueError: a header that can't be sent."""
     given = target.body
     if given is None and call.params and target.method not in _BODILESS:

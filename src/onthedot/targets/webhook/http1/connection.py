@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-from onthedot.targets.webhook.http1.response import Answer, NotHttp, Reading
+from onthedot.targets.webhook.http1.response import NotHttp, Reading, WebhookResponse
 
-__all__ = ["Connection", "Unanswered"]
+__all__ = ["ReceiverConnection", "Unanswered"]
 
 BODY_WAIT = 1.0
 """Seconds for a body to come, once the head is there: long enough for the connection to be worth keeping."""
@@ -28,15 +28,15 @@ class Unanswered(Exception):
         super().__init__(what if why is None else f"{what}: {str(why) or type(why).__name__}")
 
 
-Tell = Callable[[Answer | Unanswered], None]
+Tell = Callable[[WebhookResponse | Unanswered], None]
 
 
-class Connection(asyncio.Protocol):
+class ReceiverConnection(asyncio.Protocol):
     """`reusable` after an answer says whether another request may be sent; if not, it is closed already."""
 
     __slots__ = ("_gone", "_loop", "_reading", "_tell", "_timer", "_transport", "kept_for", "origin", "reusable")
 
-    def __init__(self, origin: Origin, gone: Callable[[Connection], None]) -> None:
+    def __init__(self, origin: Origin, gone: Callable[[ReceiverConnection], None]) -> None:
         self.origin = origin
         self.reusable = False
         self.kept_for: float | None = None

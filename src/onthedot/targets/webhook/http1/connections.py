@@ -17,10 +17,10 @@ import ssl
 
 from onthedot.targets.contract import Lacking
 from onthedot.targets.exhaustion import lack_of
-from onthedot.targets.webhook.http1.connection import Connection, Origin, Unanswered
-from onthedot.targets.webhook.http1.connector import Gate
+from onthedot.targets.webhook.http1.connection import Origin, ReceiverConnection, Unanswered
+from onthedot.targets.webhook.http1.connector import Connector
 
-__all__ = ["Pool"]
+__all__ = ["ConnectionPool"]
 
 IDLE = 4.0
 KEPT = 1000
@@ -28,27 +28,27 @@ FAREWELL = 1.0
 """Seconds for connections to be closed in good order when the node stops."""
 
 
-class Pool:
-    def __init__(self, gate: Gate, tls: ssl.SSLContext, most: int | None = None) -> None:
+class ConnectionPool:
+    def __init__(self, gate: Connector, tls: ssl.SSLContext, most: int | None = None) -> None:
         """`most`: so many may be open at once, those included that are kept or being opened."""
         self._gate = gate
         self._tls = tls
         self._loop = asyncio.get_running_loop()
-        self._idle: dict[Connection, float] = {}  # until when each is kept; in the order they came back
-        self._by_origin: dict[Origin, dict[Connection, None]] = {}
+        self._idle: dict[ReceiverConnection, float] = {}  # until when each is kept; in the order they came back
+        self._by_origin: dict[Origin, dict[ReceiverConnection, None]] = {}
         self._sweeper: asyncio.TimerHandle | None = None
         self._empty = asyncio.Event()
-        self.open: set[Connection] = set()
+        self.open: set[ReceiverConnection] = set()
         self._opening = 0
         self._most = most
         self._keep = KEPT if most is None else min(KEPT, most)
-        self._unwanted: set[Connection] = set()
+        self._unwanted: set[ReceiverConnection] = set()
 
     @property
     def idle(self) -> int:
         return len(self._idle)
 
-    def take(self, origin: Origin) -> Connection | None:
+    def take(self, origin: Origin) -> ReceiverConnection | None:
         """A kept connection, or None."""
         kept = self._by_origin.get(origin)
         now = self._loop.time()
@@ -61,7 +61,7 @@ class Pool:
             connection.close()
         return None
 
-    async def connect(self, origin: Origin, *, is_address: bool, tenant: int = 1) -> Connection:
+    async def connect(self, origin: Origin, *, is_address: bool, tenant: int = 1) -> ReceiverConnection:
         """A new connection, through the gate. Raises EgressRefused, Unanswered, or Lacking."""
         self._make_room()
         self._opening += 1
@@ -80,9 +80,9 @@ class Pool:
             raise Lacking(f"all {self._most} connections that this process may have open are in use")
         self._drop(next(iter(self._idle)))
 
-    async def _connect(self, origin: Origin, is_address: bool, tenant: int) -> Connection:
+    async def _connect(self, origin: Origin, is_address: bool, tenant: int) -> ReceiverConnection:
         secure, host, port = origin
-        connection = Connection(origin, self._gone)
+        connection = ReceiverConnection(origin, self._gone)
         if secure:
             await self._connect_securely(connection, is_address, tenant)
             return connection
@@ -94,7 +94,7 @@ class Pool:
             self.open.add(connection)
         return connection
 
-    async def _connect_securely(self, connection: Connection, is_address: bool, tenant: int) -> None:
+    async def _connect_securely(self, connection: ReceiverConnection, is_address: bool, tenant: int) -> None:
         _, host, port = connection.origin
         sock = await self._gate.connect(host, port, is_address=is_address, tenant=tenant)
         self.open.add(connection)
@@ -113,7 +113,7 @@ class Pool:
                 raise Unanswered("no TLS connection", error) from None
             raise
 
-    def put(self, connection: Connection) -> None:
+    def put(self, connection: ReceiverConnection) -> None:
         """Keep it for the next one, if it can be used again."""
         if not connection.reusable:
             return
@@ -141,11 +141,11 @@ class Pool:
         for connection in list(self._idle):
             self._drop(connection)
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, connection: ReceiverConnection) -> None:
         self._forget(connection)
         connection.close()
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: ReceiverConnection) -> None:
         if self._idle.pop(connection, None) is None:
             return
         kept = self._by_origin[connection.origin]
@@ -153,7 +153,7 @@ class Pool:
         if not kept:
             del self._by_origin[connection.origin]
 
-    def _gone(self, connection: Connection) -> None:
+    def _gone(self, connection: ReceiverConnection) -> None:
         """Closed, by whomever."""
         self.open.discard(connection)
         self._unwanted.discard(connection)

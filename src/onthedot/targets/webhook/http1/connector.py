@@ -22,7 +22,7 @@ from onthedot.targets.webhook.http1.connection import Unanswered
 from onthedot.targets.webhook.lookups import Lookups, NoAnswer
 from onthedot.targets.webhook.url import is_localhost
 
-__all__ = ["EgressRefused", "Gate"]
+__all__ = ["Connector", "EgressRefused"]
 
 STAGGER = 0.25
 """Seconds until the next address of a name is tried beside one that does not answer (RFC 8305)."""
@@ -37,7 +37,7 @@ class EgressRefused(Exception):
     """The rule does not let this node connect there."""
 
 
-class Gate:
+class Connector:
     def __init__(self, rule: EgressRule) -> None:
         self._rule = rule
         self._names: dict[str, tuple[float, list[Where]]] = {}

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from onthedot.model.run import Outcome
 from onthedot.targets.contract import Call, Lacking
 from onthedot.targets.exhaustion import lack_of
-from onthedot.targets.webhook.destination import Place
-from onthedot.targets.webhook.http1.connection import Connection, Unanswered
-from onthedot.targets.webhook.http1.connections import Pool
+from onthedot.targets.webhook.destination import Destination
+from onthedot.targets.webhook.http1.connection import ReceiverConnection, Unanswered
+from onthedot.targets.webhook.http1.connections import ConnectionPool
 from onthedot.targets.webhook.http1.connector import EgressRefused
-from onthedot.targets.webhook.http1.response import Answer
+from onthedot.targets.webhook.http1.response import WebhookResponse
 from onthedot.targets.webhook.verdict import judge, snippet
 
 __all__ = ["Sending", "failed", "refused"]
@@ -28,14 +28,14 @@ class Sending:
 
     __slots__ = ("_call", "_connection", "_ended", "_pool", "_task")
 
-    def __init__(self, pool: Pool, call: Call, ended: Callable[[Outcome | None], None]) -> None:
+    def __init__(self, pool: ConnectionPool, call: Call, ended: Callable[[Outcome | None], None]) -> None:
         self._pool = pool
         self._call = call
         self._ended: Callable[[Outcome | None], None] | None = ended
-        self._connection: Connection | None = None
+        self._connection: ReceiverConnection | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def begin(self, place: Place, request: bytes, *, is_head: bool) -> None:
+    def begin(self, place: Destination, request: bytes, *, is_head: bool) -> None:
         connection = self._pool.take(place.origin)
         if connection is not None:
             self._ask(connection, request, is_head)
@@ -53,7 +53,7 @@ class Sending:
         elif self._task is not None:
             self._task.cancel()
 
-    async def _connect(self, place: Place, request: bytes, is_head: bool) -> None:
+    async def _connect(self, place: Destination, request: bytes, is_head: bool) -> None:
         try:
             connection = await self._pool.connect(
                 place.origin, is_address=place.address is not None, tenant=self._call.tenant
@@ -73,11 +73,11 @@ class Sending:
                 connection.close()
                 self._end(None)
 
-    def _ask(self, connection: Connection, request: bytes, is_head: bool) -> None:
+    def _ask(self, connection: ReceiverConnection, request: bytes, is_head: bool) -> None:
         self._connection = connection
         connection.ask(request, self._answered, is_head=is_head)
 
-    def _answered(self, answer: Answer | Unanswered) -> None:
+    def _answered(self, answer: WebhookResponse | Unanswered) -> None:
         connection, self._connection = self._connection, None
         if isinstance(answer, Unanswered):
             self._end(failed(answer))

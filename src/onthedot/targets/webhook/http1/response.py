@@ -18,7 +18,7 @@ import msgspec
 
 from onthedot.targets.webhook.verdict import SNIPPET
 
-__all__ = ["ANSWER_LIMIT", "BODY_LIMIT", "HEAD_LIMIT", "Answer", "NotHttp", "Reading"]
+__all__ = ["ANSWER_LIMIT", "BODY_LIMIT", "HEAD_LIMIT", "NotHttp", "Reading", "WebhookResponse"]
 
 BODY_LIMIT = 64 * 1024
 HEAD_LIMIT = 64 * 1024
@@ -30,7 +30,7 @@ class NotHttp(ValueError):
     """What came is no answer."""
 
 
-class Answer(msgspec.Struct, frozen=True, gc=False):
+class WebhookResponse(msgspec.Struct, frozen=True, gc=False):
     status: int
     body: bytes
     retry_after: str | None
@@ -89,12 +89,14 @@ class Reading:
             self._parser = None  # it holds our methods: a ring that only the garbage collector would find
         return self.status > 0
 
-    def answer(self) -> Answer:
+    def answer(self) -> WebhookResponse:
         """What is known, complete or not."""
         headers = self._headers
         if not headers:
-            return Answer(self.status, self._body, None, None)
-        return Answer(self.status, self._body, _text(headers.get(b"retry-after")), _text(headers.get(b"location")))
+            return WebhookResponse(self.status, self._body, None, None)
+        return WebhookResponse(
+            self.status, self._body, _text(headers.get(b"retry-after")), _text(headers.get(b"location"))
+        )
 
     def kept_for(self) -> float | None:
         """For how many seconds the receiver says that it keeps an idle connection."""

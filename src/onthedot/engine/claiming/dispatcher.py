@@ -1,4 +1,4 @@
-"""The Scheduler: claims as many runs as there is room for, keeps them in the heap, starts a Monitor at each instant.
+"""The Dispatcher: claims as many runs as there is room for, keeps them in the heap, starts a Monitor at each instant.
 
 It never waits: what takes time (a claim, a look at its rows) is an errand whose answer comes back as a message, so that
 a slow database can't delay a run that is already here.
@@ -11,20 +11,20 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from onthedot.clock import Clock
-from onthedot.engine.claiming.capacity import Pool, Slots
-from onthedot.engine.claiming.claim_policy import Appetite
+from onthedot.engine.claiming.capacity import Capacity, SlotPool
+from onthedot.engine.claiming.claim_policy import ClaimPolicy
 from onthedot.engine.claiming.claimer import Claimer
-from onthedot.engine.claiming.due_heap import Agenda
-from onthedot.engine.claiming.slot_waiters import Standby
-from onthedot.engine.claiming.start_queue import AT_ONCE, Departures
+from onthedot.engine.claiming.due_heap import DueHeap
+from onthedot.engine.claiming.slot_waiters import SlotWaiters
+from onthedot.engine.claiming.start_queue import AT_ONCE, StartQueue
 from onthedot.engine.claiming.timer import Timer
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
-from onthedot.engine.membership.health import Health
-from onthedot.engine.messages import Claimed, Fence, Look, Missed, Orders, Return, Rows, SchedulerMessage, Tick
-from onthedot.engine.running.begin_gate import Gate
+from onthedot.engine.membership.health import StoreHealth
+from onthedot.engine.messages import Claimed, DispatcherMessage, Fence, Look, Missed, OrdersRead, OwnRows, Return, Tick
+from onthedot.engine.running.begin_gate import BeginGate
 from onthedot.engine.running.monitor import Monitor
-from onthedot.engine.running.run_context import Surroundings
+from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.waiting import at_most
 from onthedot.model.run import ClaimedRun
 from onthedot.model.target import target_type
@@ -32,7 +32,7 @@ from onthedot.plan import in_backlog, laned, recorded_first, stopped_by
 from onthedot.store import Claim, Order
 from onthedot.telemetry import emit
 
-__all__ = ["BOOK_BY_MS", "BOOK_FROM_MS", "NO_SLOT_MS", "RECONCILE", "SHORT", "Scheduler"]
+__all__ = ["BOOK_BY_MS", "BOOK_FROM_MS", "NO_SLOT_MS", "RECONCILE", "SHORT", "Dispatcher"]
 
 NO_SLOT_MS = 100
 """A held run that finds no slot for so long after its instant is given back: another node may have one."""
@@ -45,23 +45,23 @@ BOOK_FROM_MS = 98
 loop is busy with, and 83 ms of runs at a time, whose results wait for one another for as long (ADR 0018)."""
 
 
-class Scheduler:
+class Dispatcher:
     def __init__(
         self,
         *,
-        mailbox: Mailbox[SchedulerMessage],
+        mailbox: Mailbox[DispatcherMessage],
         clock: Clock,
-        agenda: Agenda,
-        slots: Slots,
+        due_heap: DueHeap,
+        slots: Capacity,
         claimer: Claimer,
-        gate: Gate,
+        gate: BeginGate,
         timer: Timer,
-        around: Surroundings,
-        health: Health,
+        around: RunContext,
+        health: StoreHealth,
         backoff: Backoff,
     ) -> None:
         self.mailbox = mailbox
-        self.agenda = agenda
+        self.due_heap = due_heap
         self.running: dict[str, Monitor] = {}
         self.quiet = asyncio.Event()  # rung when the last Monitor ends
         self.closed = False
@@ -74,11 +74,11 @@ class Scheduler:
         self._health = health
         self._backoff = backoff
         self._errand: asyncio.Task[None] | None = None
-        self._appetite = Appetite(slots, timer, lambda: around.sender.offers)
+        self._claim_policy = ClaimPolicy(slots, timer, lambda: around.sender.offers)
         self._not_before = 0.0
         self._reconcile_at = clock.monotonic() + RECONCILE
-        self._standby = Standby()  # in the agenda too, till their patience ends
-        self._departures = Departures(around.crashed)
+        self._slot_waiters = SlotWaiters()  # in the heap too, until their patience ends
+        self._start_queue = StartQueue(around.crashed)
         self._on_end = self._ended  # made once, not for each Monitor
 
     async def step(self) -> None:
@@ -89,8 +89,8 @@ class Scheduler:
         self._fire()
         self._next_errand()
 
-    def handle(self, message: SchedulerMessage) -> None:
-        if isinstance(message, Claimed | Missed | Rows):
+    def handle(self, message: DispatcherMessage) -> None:
+        if isinstance(message, Claimed | Missed | OwnRows):
             self._errand = None
         match message:
             case Tick():
@@ -98,7 +98,7 @@ class Scheduler:
             case Look():
                 for pool in self._slots.pools.values():
                     pool.recover(self._clock.monotonic())
-                self._appetite.look()
+                self._claim_policy.look()
                 self._fire()
             case Claimed(claims):
                 self._worked()
@@ -106,10 +106,10 @@ class Scheduler:
             case Missed(claims, error):
                 self._take(claims)
                 self._missed(error)
-            case Rows(rows, before):
+            case OwnRows(rows, before):
                 self._worked()
                 self._compare(rows, before)
-            case Orders(orders, asked):
+            case OrdersRead(orders, asked):
                 for order in orders:
                     self._obey(order)
                 self._around.lease.heard(asked)
@@ -120,27 +120,27 @@ class Scheduler:
     def _fire(self) -> None:
         if not self._around.time.known or not self._around.lease.may_start():
             return
-        if self._standby:
+        if self._slot_waiters:
             for pool in self._slots.pools.values():
                 self._start_waiting(pool)
         now_us = self._around.time.now_us()
         leaves_us = now_us + (BOOK_FROM_MS - BOOK_BY_MS) * 1000
         ready: list[Monitor] = []
         for _ in range(AT_ONCE):  # what is left is still due, and the Timer ticks again
-            run = self.agenda.pop(now_us, leaves_us)
+            run = self.due_heap.pop(now_us, leaves_us)
             if run is None:
                 break
             pool = self._pool(run)
-            if self._standby and self._standby.drop(pool.name, run.id):
+            if self._slot_waiters and self._slot_waiters.drop(pool.name, run.id):
                 pool.stuck()
                 self._return(run, pool)
             elif run.due_at * 1000 > now_us and not pool.at_leisure:
-                self.agenda.push(run, run.due_at)
+                self.due_heap.push(run, run.due_at)
             else:
                 self._start(run, pool, now_us // 1000, ready)
-        self._departures.begin(ready)
+        self._start_queue.begin(ready)
 
-    def _start(self, run: ClaimedRun, pool: Pool, now: int, ready: list[Monitor]) -> None:
+    def _start(self, run: ClaimedRun, pool: SlotPool, now: int, ready: list[Monitor]) -> None:
         """It gets its slot; what can begin without asking the store is added to `ready`."""
         if run.spec.policy.expires_in is not None and (outcome := self._around.too_late(run, now)) is not None:
             pool.let_go(run.id)
@@ -148,19 +148,19 @@ class Scheduler:
         elif pool.start():
             self._launch(run, pool, ready)
         else:
-            self._standby.add(pool.name, run)
-            self.agenda.push(run, now + NO_SLOT_MS)
+            self._slot_waiters.add(pool.name, run)
+            self.due_heap.push(run, now + NO_SLOT_MS)
 
-    def _start_waiting(self, pool: Pool) -> None:
+    def _start_waiting(self, pool: SlotPool) -> None:
         """In the order in which they came due, as many as there are slots."""
         ready: list[Monitor] = []
-        while pool.name in self._standby and pool.start():
-            run = self._standby.first(pool.name)
-            self.agenda.remove(run.id)
+        while pool.name in self._slot_waiters and pool.start():
+            run = self._slot_waiters.first(pool.name)
+            self.due_heap.remove(run.id)
             self._launch(run, pool, ready)
-        self._departures.begin(ready)
+        self._start_queue.begin(ready)
 
-    def _launch(self, run: ClaimedRun, pool: Pool, ready: list[Monitor]) -> None:
+    def _launch(self, run: ClaimedRun, pool: SlotPool, ready: list[Monitor]) -> None:
         monitor = Monitor(run, pool, self._around, self._on_end)
         self.running[run.id] = monitor
         policy = run.spec.policy
@@ -179,7 +179,7 @@ class Scheduler:
         pool.end(monitor.seconds, run_id)
         if not running:
             self.quiet.set()
-        if self._standby and self._around.time.known and self._around.lease.may_start():
+        if self._slot_waiters and self._around.time.known and self._around.lease.may_start():
             self._start_waiting(pool)
 
     # claiming
@@ -202,11 +202,11 @@ class Scheduler:
                 elif may_start and run.due_at * 1000 <= now_us:
                     self._start(run, pool, now_us // 1000, ready)
                 elif self._bookable(run):
-                    self.agenda.push(run, run.due_at - BOOK_BY_MS, may_leave=True)
+                    self.due_heap.push(run, run.due_at - BOOK_BY_MS, may_leave=True)
                 else:
-                    self.agenda.push(run, run.due_at)
-            self._appetite.fed(name, limit, claim)
-        self._departures.begin(ready)
+                    self.due_heap.push(run, run.due_at)
+            self._claim_policy.fed(name, limit, claim)
+        self._start_queue.begin(ready)
 
     def _bookable(self, run: ClaimedRun) -> bool:
         """Not what has to ask the store first or is not to begin late; nor what others wait for: it is told at once."""
@@ -228,10 +228,10 @@ class Scheduler:
         if now >= self._reconcile_at:
             self._reconcile_at = now + RECONCILE
             self._go(self._claimer.rows())
-        elif pools := self._appetite.pools():
+        elif pools := self._claim_policy.pools():
             self._go(self._claimer.claim(pools))
 
-    def _go(self, errand: Coroutine[Any, Any, SchedulerMessage]) -> None:
+    def _go(self, errand: Coroutine[Any, Any, DispatcherMessage]) -> None:
         async def run() -> None:
             try:
                 answer = await errand
@@ -248,7 +248,7 @@ class Scheduler:
         self._health.worked()
         self._backoff.reset()
 
-    def lacks(self, pool: Pool, what: str) -> None:
+    def lacks(self, pool: SlotPool, what: str) -> None:
         """This machine has run out of something, and a run of this pool goes back unsent: fewer at a time, for a while,
         and in a moment. Others may have room for it."""
         now = self._clock.monotonic()
@@ -266,8 +266,8 @@ class Scheduler:
 
     def _compare(self, rows: Sequence[Fence], before: dict[str, int]) -> None:
         """Give back what carries our name unknown to us; let go of what we hold without carrying our name."""
-        holdings = self._around.holdings
-        for run_id, token in holdings.strays(rows, before):
+        owned = self._around.owned
+        for run_id, token in owned.strays(rows, before):
             self._around.recorder.put_over(Return(run_id, token))
         ours = set(rows)
         for run_id, token in before.items():
@@ -278,7 +278,7 @@ class Scheduler:
 
     def _obey(self, order: Order) -> None:
         """Orders stay until they are carried out, so each may come again: the second time there is nothing to do."""
-        held = self.agenda.get(order.run_id)
+        held = self.due_heap.get(order.run_id)
         if order.what == "gone":
             self._drop(order.run_id, order.token)
         elif held is not None and held.token == order.token:
@@ -300,25 +300,25 @@ class Scheduler:
 
     def _drop(self, run_id: str, token: int) -> None:
         """No longer ours: whoever has it now will record it."""
-        held = self.agenda.get(run_id)
+        held = self.due_heap.get(run_id)
         monitor = self.running.get(run_id)
         if held is not None and held.token == token:
             self._forget(held)
             self._pool(held).let_go(run_id)
-            self._around.holdings.release(run_id, token)
+            self._around.owned.release(run_id, token)
         elif monitor is not None and monitor.run.token == token and monitor.cause != "gone":
             emit("run.refused", run_id=run_id)
             monitor.stop("gone")
 
     def _forget(self, run: ClaimedRun) -> None:
-        self.agenda.remove(run.id)
-        self._standby.drop(self._pool(run).name, run.id)
+        self.due_heap.remove(run.id)
+        self._slot_waiters.drop(self._pool(run).name, run.id)
 
-    def _return(self, run: ClaimedRun, pool: Pool) -> None:
+    def _return(self, run: ClaimedRun, pool: SlotPool) -> None:
         pool.let_go(run.id)
         self._around.recorder.put_over(Return(run.id, run.token))
 
-    def _pool(self, run: ClaimedRun) -> Pool:
+    def _pool(self, run: ClaimedRun) -> SlotPool:
         return self._slots.of(target_type(run.spec.target))
 
     # stopping
@@ -335,8 +335,8 @@ class Scheduler:
             errand.cancel()
         for message in self.mailbox.take_all():
             self.handle(message)
-        self._standby.clear()
-        for run in self.agenda.clear():
+        self._slot_waiters.clear()
+        for run in self.due_heap.clear():
             self._return(run, self._pool(run))
         for monitor in list(self.running.values()):
             monitor.take_back()
@@ -352,5 +352,5 @@ class Scheduler:
         monitors = list(self.running.values())
         for monitor in monitors:
             reason(monitor)
-        self._departures.hurry()
+        self._start_queue.hurry()
         return [monitor.task for monitor in monitors if monitor.task is not None]

@@ -13,13 +13,14 @@ from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.duties import FLOORS_EVERY, UPKEEP_EVERY, Duties
-from onthedot.engine.membership.health import Health
-from onthedot.engine.membership.heartbeat import Heart
-from onthedot.engine.membership.keeper import NEWS, NewsReader, Watchman
+from onthedot.engine.membership.failure_detector import FailureDetector
+from onthedot.engine.membership.health import StoreHealth
+from onthedot.engine.membership.heartbeat import Heartbeat
 from onthedot.engine.membership.lease import Lease
-from onthedot.engine.membership.peer_beats import Watch
-from onthedot.engine.messages import Orders, SchedulerMessage
-from onthedot.engine.recording.owned_runs import Holdings
+from onthedot.engine.membership.order_poller import NEWS, OrderPoller
+from onthedot.engine.membership.peer_beats import PeerBeats
+from onthedot.engine.messages import DispatcherMessage, OrdersRead
+from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.running.run_log_files import LogFiles
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeLoad
@@ -35,24 +36,24 @@ class Bench:
         self.store = ScriptedStore(clock)
         self.time = DatabaseClock(clock)
         self.lease = Lease(clock, 5.0)
-        self.watch = Watch(5.0)
-        self.health = Health()
-        self.holdings = Holdings()
-        self.holdings.add("1-1", 1)
-        self.mailbox: Mailbox[SchedulerMessage] = Mailbox(10)
+        self.watch = PeerBeats(5.0)
+        self.health = StoreHealth()
+        self.owned = OwnedRuns()
+        self.owned.add("1-1", 1)
+        self.mailbox: Mailbox[DispatcherMessage] = Mailbox(10)
         self.lost: list[float] = []
         self.looks: list[float] = []
-        self.news = NewsReader(
+        self.news = OrderPoller(
             "me",
             store=self.store,
             clock=clock,
             time=self.time,
-            holdings=self.holdings,
+            owned=self.owned,
             scheduler=self.mailbox,
             health=self.health,
             backoff=Backoff(self.rng),
         )
-        self.heart = Heart(
+        self.heart = Heartbeat(
             "me",
             store=self.store,
             clock=clock,
@@ -65,7 +66,7 @@ class Bench:
             lost=lambda: self.lost.append(clock.monotonic()),
             said=self._beat_said,
         )
-        self.watchman = Watchman(
+        self.failure_detector = FailureDetector(
             "me",
             store=self.store,
             clock=clock,
@@ -78,7 +79,7 @@ class Bench:
     def _beat_said(self, answer: Beat) -> None:
         self.news.beat_said(answer.orders)
         if answer.orphans:
-            self.watchman.orphans.ring()
+            self.failure_detector.orphans.ring()
 
     def says(self, *orders: Order) -> News:
         return News(now_us=self.clock.now_us(), orders=list(orders))
@@ -161,7 +162,7 @@ async def test_orders_are_passed_on(bench, fake_clock):
     step = asyncio.ensure_future(bench.news.step())
     await fake_clock.advance(0.001)
     assert step.done(), "the first look is at once, for the time"
-    assert bench.mailbox.take_all() == [Orders([order])]
+    assert bench.mailbox.take_all() == [OrdersRead([order])]
 
 
 async def test_news_are_asked_for_again_and_again(bench, fake_clock):
@@ -219,11 +220,11 @@ async def test_orders_that_a_beat_saw_are_read_at_once(bench, fake_clock):
     bench.store.script("beat", Beat(now=fake_clock.now_ms(), alive=True, peers=[], orders=True))
     await bench.heart.beat()
     await bench.news.step()
-    assert bench.mailbox.take_all() == [Orders([order])]
+    assert bench.mailbox.take_all() == [OrdersRead([order])]
 
 
 async def test_who_holds_nothing_asks_for_the_time_in_its_turn_and_at_no_hint(bench, fake_clock):
-    bench.holdings.release("1-1", 1)
+    bench.owned.release("1-1", 1)
     bench.news.beat_said(False)
     bench.news.hints.ring()
     await bench.news.step()
@@ -246,12 +247,12 @@ async def test_orders_that_can_t_be_read_are_read_later(bench, fake_clock):
 async def test_a_peer_that_stood_still_is_declared_lost_and_its_runs_taken_back(bench, fake_clock):
     await bench.beats(5, ("peer", 9))
     bench.store.script("reclaim", 2)
-    await bench.watchman.look_around()
+    await bench.failure_detector.look_around()
     assert bench.store.asked_for("declare_lost") == [("peer", 9)]
     assert len(bench.store.asked_for("reclaim")) == 2, "until there is nothing left"
     assert bench.looks == [5.0]
     assert bench.store.asked_for("notify") == ["due"]
-    await bench.watchman.look_around()
+    await bench.failure_detector.look_around()
     assert bench.store.asked_for("declare_lost") == [("peer", 9)]
     assert len(bench.store.asked_for("reclaim")) == 2, "a beat says if there are others"
 
@@ -259,7 +260,7 @@ async def test_a_peer_that_stood_still_is_declared_lost_and_its_runs_taken_back(
 async def test_the_watchman_wakes_when_a_lease_ends_not_a_second_later(bench, fake_clock):
     await bench.beats(4, ("peer", 9))
     await fake_clock.advance(0.7)
-    step = asyncio.ensure_future(bench.watchman.step())
+    step = asyncio.ensure_future(bench.failure_detector.step())
     await fake_clock.advance(0.299)
     assert bench.store.asked_for("declare_lost") == []
     await fake_clock.advance(0.001)
@@ -269,7 +270,7 @@ async def test_the_watchman_wakes_when_a_lease_ends_not_a_second_later(bench, fa
 
 async def test_orphans_that_a_beat_saw_are_taken_back_at_once_whoever_declared_the_loss(bench, fake_clock):
     for number in range(1, 4):
-        step = asyncio.ensure_future(bench.watchman.step())
+        step = asyncio.ensure_future(bench.failure_detector.step())
         bench.store.script("beat", Beat(now=fake_clock.now_ms(), alive=True, peers=[], orphans=True))
         await bench.heart.beat()
         await fake_clock.settle()
@@ -278,7 +279,7 @@ async def test_orphans_that_a_beat_saw_are_taken_back_at_once_whoever_declared_t
 
 
 async def test_nobody_asks_for_orphans_that_no_beat_saw(bench, fake_clock):
-    step = asyncio.ensure_future(bench.watchman.step())
+    step = asyncio.ensure_future(bench.failure_detector.step())
     bench.store.script("beat", bench.alive())
     await bench.heart.beat()
     await fake_clock.advance(1.0)
@@ -288,8 +289,8 @@ async def test_nobody_asks_for_orphans_that_no_beat_saw(bench, fake_clock):
 
 async def test_a_watchman_without_a_database_comes_back(bench, fake_clock):
     bench.store.script("reclaim", AWAY)
-    bench.watchman.orphans.ring()
-    step = asyncio.ensure_future(bench.watchman.step())
+    bench.failure_detector.orphans.ring()
+    step = asyncio.ensure_future(bench.failure_detector.step())
     await fake_clock.advance(0.2)
     assert step.done()
     assert not bench.health.ok

@@ -8,13 +8,13 @@ import random
 import pytest
 
 from onthedot.clock import FakeClock
-from onthedot.engine.claiming.capacity import Slots
-from onthedot.engine.claiming.scheduler import NO_SLOT_MS, RECONCILE
-from onthedot.engine.membership.health import Health
+from onthedot.engine.claiming.capacity import Capacity
+from onthedot.engine.claiming.dispatcher import NO_SLOT_MS, RECONCILE
+from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lateness import Lateness
-from onthedot.engine.messages import LOOK, TICK, Claimed, Missed, Orders, Return, Rows
+from onthedot.engine.messages import LOOK, TICK, Claimed, Missed, OrdersRead, OwnRows, Return
 from onthedot.engine.settings import EngineSettings
-from onthedot.engine.wiring import Chain
+from onthedot.engine.wiring import Wiring
 from onthedot.model.duration import Duration
 from onthedot.model.node import NodeLoad
 from onthedot.model.run import Attempt, ClaimedRun
@@ -27,7 +27,7 @@ INTERRUPTED = Attempt(attempt=1, node="n", started_at=1, finished_at=2, outcome=
 
 
 class Bench:
-    """A whole chain whose loops don't run: the test hands the Scheduler its messages."""
+    """A whole engine whose loops don't run: the test hands the Dispatcher its messages."""
 
     def __init__(self, clock: FakeClock, **settings) -> None:
         self.clock = clock
@@ -35,15 +35,15 @@ class Bench:
         self.store = ScriptedStore(clock)
         self.sender = FakeSender("webhook", "function:reports", now=clock.now_ms)
         self.settings = EngineSettings(**{"next_job_count": 10, "concurrency": 4, "function_processes": 2, **settings})
-        self.slots = Slots(
+        self.slots = Capacity(
             self.sender.offers,
             capacities=self.settings.capacities,
             default=4,
             hold_most=self.settings.next_job_count,
         )
         self.crashes: list[BaseException] = []
-        self.health = Health()
-        self.chain = Chain(
+        self.health = StoreHealth()
+        self.wiring = Wiring(
             "me",
             store=self.store,
             sender=self.sender,
@@ -58,14 +58,14 @@ class Bench:
             lost=lambda: None,
             crashed=self.crashes.append,
         )
-        self.scheduler = self.chain.scheduler
-        self.chain.time.observe(clock.now_ms(), clock.monotonic(), clock.monotonic())
+        self.scheduler = self.wiring.scheduler
+        self.wiring.time.observe(clock.now_ms(), clock.monotonic(), clock.monotonic())
         self.beat()
 
     def beat(self) -> None:
         """And there were no orders."""
-        self.chain.lease.renew(self.clock.monotonic())
-        self.chain.lease.heard(self.clock.monotonic())
+        self.wiring.lease.renew(self.clock.monotonic())
+        self.wiring.lease.heard(self.clock.monotonic())
 
     def claim(self, *runs: ClaimedRun, next_ready: int | None = None) -> Claim:
         return Claim(now=self.clock.now_ms(), runs=list(runs), next_ready=next_ready)
@@ -76,7 +76,7 @@ class Bench:
     def take(self, *runs: ClaimedRun, limit: int = 100) -> None:
         """As if a claim had just brought these."""
         for run in runs:
-            self.chain.holdings.add(run.id, run.token)
+            self.wiring.owned.add(run.id, run.token)
         self.scheduler.handle(Claimed([("webhook", limit, self.claim(*runs))]))
 
     async def look(self) -> None:
@@ -92,7 +92,7 @@ class Bench:
 
     @property
     def written(self) -> list[Finished | Return]:
-        return self.chain.recorder.mailbox.take_all()
+        return self.wiring.recorder.mailbox.take_all()
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ async def test_unless_what_it_brought_lasts_for_a_while(fake_clock):
     bench = Bench(fake_clock, concurrency=100, next_job_count=40)
     bench.store.script("claim", *[bench.claim() for _ in range(20)])
     bench.take(*(bench.run(f"{n}-1", due_in=1000 if n < 9 else 1200 + n) for n in range(40)), limit=40)
-    assert bench.chain.timer._next_look <= fake_clock.monotonic() + 0.62
+    assert bench.wiring.timer._next_look <= fake_clock.monotonic() + 0.62
     await fake_clock.advance(1.0)
     bench.scheduler.handle(TICK)
     await fake_clock.settle()
@@ -284,7 +284,7 @@ async def test_what_was_claimed_before_the_store_went_away_is_kept(bench, fake_c
     bench.store.claim_each = claim_each
     await bench.look()
     assert bench.slots.held == 1
-    assert bench.chain.holdings.snapshot() == {"1-1": 1}
+    assert bench.wiring.owned.snapshot() == {"1-1": 1}
     assert not bench.health.ok
     bench.store.script("held", [("1-1", 1)])
     await fake_clock.advance(0.2)
@@ -310,15 +310,15 @@ async def test_who_was_frozen_reads_its_orders_before_it_starts_anything(bench, 
     """Seen: sent 3.8 s after its job was deleted, by a node that was frozen in between and still had its lease."""
     bench.take(bench.run("1-1", due_in=500))
     await fake_clock.advance(3)  # nothing runs here meanwhile
-    assert bench.chain.lease.left() > 0
+    assert bench.wiring.lease.left() > 0
     bench.scheduler.handle(TICK)
     await fake_clock.settle()
     assert bench.sender.sent == []
     asked = fake_clock.monotonic()
     if wanted_back:
-        bench.scheduler.handle(Orders([Order(run_id="1-1", token=1, what="recall")], asked))
+        bench.scheduler.handle(OrdersRead([Order(run_id="1-1", token=1, what="recall")], asked))
     else:
-        bench.chain.lease.heard(asked)
+        bench.wiring.lease.heard(asked)
     bench.scheduler.handle(TICK)
     await fake_clock.settle()
     assert bench.sender.sent == ([] if wanted_back else ["1-1"])
@@ -355,7 +355,7 @@ async def test_expired_runs_are_skipped_not_sent(bench, fake_clock):
         bench.run("1-1", due_in=-2001, expires_in=Duration(2000)),
         bench.run("2-1", due_in=-2000, expires_in=Duration(2000)),
     )
-    await bench.chain.gate.step()  # whether it began must be known, should we be lost
+    await bench.wiring.gate.step()  # whether it began must be known, should we be lost
     await fake_clock.settle()
     assert bench.sender.sent == ["2-1"]
     expired = bench.written[0]
@@ -375,7 +375,7 @@ async def test_at_most_once_goes_to_the_gate_first(bench, fake_clock):
     bench.take(bench.run("1-1", delivery="at_most_once"))
     await fake_clock.settle()
     assert bench.sender.sent == []
-    await bench.chain.gate.step()
+    await bench.wiring.gate.step()
     await fake_clock.settle()
     assert bench.sender.sent == ["1-1"]
 
@@ -385,8 +385,8 @@ async def test_a_recall_gives_back_what_has_not_started(bench, fake_clock):
     bench.take(bench.run("1-1", due_in=1000), bench.run("2-1"))
     await fake_clock.settle()
     recalls = [Order(run_id=run_id, token=1, what="recall") for run_id in ("1-1", "2-1", "unknown")]
-    bench.scheduler.handle(Orders(recalls))
-    bench.scheduler.handle(Orders(recalls))
+    bench.scheduler.handle(OrdersRead(recalls))
+    bench.scheduler.handle(OrdersRead(recalls))
     assert bench.written == [Return("1-1", 1)]
     assert bench.sender.cancelled == []
     bench.sender.hold.set()
@@ -400,8 +400,8 @@ async def test_a_cancel_ends_what_is_held_and_what_runs(bench, fake_clock):
     bench.take(bench.run("1-1", due_in=1000), bench.run("2-1"))
     await fake_clock.settle()
     cancels = [Order(run_id=run_id, token=1, what="cancel") for run_id in ("1-1", "2-1")]
-    bench.scheduler.handle(Orders(cancels))
-    bench.scheduler.handle(Orders(cancels))
+    bench.scheduler.handle(OrdersRead(cancels))
+    bench.scheduler.handle(OrdersRead(cancels))
     await fake_clock.settle()
     assert [(item.run.id, item.outcome.kind, item.started_at) for item in bench.written] == [
         ("1-1", "cancelled", None),
@@ -412,7 +412,9 @@ async def test_a_cancel_ends_what_is_held_and_what_runs(bench, fake_clock):
 
 async def test_an_order_for_another_token_is_not_for_us(bench, fake_clock):
     bench.take(bench.run("1-1", due_in=1000, token=3))
-    bench.scheduler.handle(Orders([Order(run_id="1-1", token=2, what=what) for what in ("cancel", "recall", "gone")]))
+    bench.scheduler.handle(
+        OrdersRead([Order(run_id="1-1", token=2, what=what) for what in ("cancel", "recall", "gone")])
+    )
     assert bench.written == []
     assert bench.slots.held == 1
 
@@ -421,11 +423,11 @@ async def test_what_is_gone_is_dropped(bench, fake_clock):
     bench.sender.hold = asyncio.Event()
     bench.take(bench.run("1-1", due_in=1000), bench.run("2-1"))
     await fake_clock.settle()
-    bench.scheduler.handle(Orders([Order(run_id=run_id, token=1, what="gone") for run_id in ("1-1", "2-1")]))
+    bench.scheduler.handle(OrdersRead([Order(run_id=run_id, token=1, what="gone") for run_id in ("1-1", "2-1")]))
     await fake_clock.settle()
     assert bench.written == []
     assert bench.sender.cancelled == ["2-1"]
-    assert len(bench.chain.holdings) == 0
+    assert len(bench.wiring.owned) == 0
     assert (bench.slots.held, bench.slots.running) == (0, 0)
 
 
@@ -444,13 +446,13 @@ async def test_every_five_seconds_rows_are_compared(bench, fake_clock):
 
 async def test_rows_that_are_known_or_were_finished_meanwhile_stay(bench, fake_clock):
     bench.take(bench.run("1-1", due_in=1000))
-    bench.scheduler.handle(Rows([("1-1", 1), ("2-1", 1)], {"1-1": 1, "2-1": 1}))
+    bench.scheduler.handle(OwnRows([("1-1", 1), ("2-1", 1)], {"1-1": 1, "2-1": 1}))
     assert bench.written == []
 
 
 async def test_what_we_hold_without_a_row_is_let_go(bench, fake_clock):
     bench.take(bench.run("1-1", due_in=1000))
-    bench.scheduler.handle(Rows([], {"1-1": 1}))
+    bench.scheduler.handle(OwnRows([], {"1-1": 1}))
     assert bench.slots.held == 0
     assert bench.written == []
     await fake_clock.advance(1.0)
@@ -471,7 +473,7 @@ async def test_after_a_claim_without_an_answer_rows_are_compared_before_anything
 
 
 async def test_a_round_that_failed_half_way_keeps_what_was_answered(bench, fake_clock):
-    bench.chain.holdings.add("1-1", 1)
+    bench.wiring.owned.add("1-1", 1)
     bench.scheduler.handle(Missed([("webhook", 4, bench.claim(bench.run("1-1")))], AWAY))
     await fake_clock.settle()
     assert bench.sender.sent == ["1-1"]

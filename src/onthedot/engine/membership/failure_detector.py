@@ -1,0 +1,91 @@
+"""Finds lost nodes: a beat that stood still for a lease, and the running rows that a lost node left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from onthedot.clock import Clock
+from onthedot.engine.mailbox import Signal
+from onthedot.engine.membership.backoff import Backoff
+from onthedot.engine.membership.health import StoreHealth
+from onthedot.engine.membership.peer_beats import PeerBeats
+from onthedot.errors import StoreUnavailable
+from onthedot.telemetry import emit
+
+__all__ = ["FailureDetector", "WatchStore"]
+
+WATCH = 1.0
+"""Seconds between two looks at how the others' beats stand, which needs no store."""
+
+
+class WatchStore(Protocol):
+    async def declare_lost(self, node: str, beat_seen: int) -> bool: ...
+
+    async def reclaim(self) -> int: ...
+
+    async def notify(self, topic: str) -> None: ...
+
+
+class FailureDetector:
+    """Declares nodes lost that stood still for a lease, and takes back the running rows of lost nodes.
+
+    Level-triggered: each beat of each node says whether there are such rows, and whoever hears it takes them, also if
+    the one who declared the loss died right after.
+    """
+
+    def __init__(
+        self,
+        node_id: str,
+        *,
+        store: WatchStore,
+        clock: Clock,
+        watch: PeerBeats,
+        health: StoreHealth,
+        backoff: Backoff,
+        look: Callable[[], None],
+    ) -> None:
+        self.orphans = Signal()
+        self._node_id = node_id
+        self._store = store
+        self._clock = clock
+        self._watch = watch
+        self._health = health
+        self._backoff = backoff
+        self._look = look
+
+    async def step(self) -> None:
+        told = True
+        try:
+            async with self._clock.timeout(self._until_next()):
+                await self.orphans.wait()
+        except TimeoutError:
+            told = False
+        try:
+            await self.look_around(told)
+        except StoreUnavailable as error:
+            self._health.failed(error)
+            await self._clock.sleep(self._backoff.delay())
+        else:
+            self._backoff.reset()
+
+    async def look_around(self, orphans: bool = False) -> None:
+        for peer, beat in self._watch.suspects(self._clock.monotonic()):
+            if await self._store.declare_lost(peer, beat):
+                emit("node.lost", node=peer, by=self._node_id)
+                orphans = True
+            self._watch.forget(peer)
+        if orphans:
+            await self._take_back()
+
+    async def _take_back(self) -> None:
+        found = 0
+        while count := await self._store.reclaim():
+            found += count
+        if found:
+            self._look()
+            await self._store.notify("due")
+
+    def _until_next(self) -> float:
+        deadline = self._watch.next_deadline()
+        return WATCH if deadline is None else min(WATCH, max(0.001, deadline - self._clock.monotonic()))
