@@ -38,7 +38,7 @@ BUGS = (
         "recorded: no reason",
         "the ledger does not say why",
         f"{_BATCH}:_history_row",
-        "None if isinstance(decision, Retry) else decision.reason",
+        "None if isinstance(decision, RetryLater) else decision.reason",
         "None",
     ),
     code(
