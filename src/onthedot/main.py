@@ -26,9 +26,8 @@ from onthedot.telemetry.stalls import watch_loop
 from onthedot.version import __version__
 
 if TYPE_CHECKING:
-    from litestar.handlers import HTTPRouteHandler
-
     from onthedot.api.app import App
+    from onthedot.api.operations import Endpoint
     from onthedot.engine import Node
 
 STARTING = 5.0
@@ -96,7 +95,7 @@ async def assembled(
     *,
     jobs: JobsFile | None = None,
     prepared: Prepared | None = None,
-    routes: Sequence[HTTPRouteHandler] = (),
+    routes: Sequence[Endpoint] = (),
     clock: Clock | None = None,
     rng: random.Random | None = None,
 ) -> AsyncIterator[Running]:

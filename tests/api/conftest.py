@@ -13,11 +13,10 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 import httpx
-import msgspec
 import pytest
 
 from onthedot.api.app import App, create_app
-from onthedot.api.http.sse import EventStreams
+from onthedot.api.fastpath import ENABLED
 from onthedot.api.server.server import make_server
 from onthedot.clock import Clock, FakeClock, SystemClock
 from onthedot.model.key import SCOPES, ApiKeySpec
@@ -26,7 +25,6 @@ from onthedot.settings import CommandSetting, Settings
 from onthedot.store import open_store
 from onthedot.targets import EgressRule, build_targets
 from onthedot.telemetry import Telemetry
-from onthedot.telemetry.metrics import Metrics
 from onthedot.web import routes as pages
 from tests.api.executor import TinyNode
 from tests.services.waiting import until
@@ -39,8 +37,8 @@ JOB: dict[str, Any] = {
 
 
 @asynccontextmanager
-async def serving(url: str, clock: Clock, **settings: Any) -> AsyncIterator[App]:
-    """An app on a store of its own."""
+async def serving(url: str, clock: Clock, *, fast: bool = ENABLED, **settings: Any) -> AsyncIterator[App]:
+    """An app on a store of its own. `fast`: with the fast path for creates."""
     store = await open_store(url, clock=clock)
     targets = build_targets(
         version="test",
@@ -49,33 +47,16 @@ async def serving(url: str, clock: Clock, **settings: Any) -> AsyncIterator[App]
         commands={"backup": CommandSetting(argv=("true",))},
     )
     service = Service(store, targets, clock, Settings(store=url, **settings))
-    app = _assemble(service, clock)
-    routes = list(app.router.routes)
     try:
-        yield app
+        yield create_app(service, clock=clock, events=Telemetry(), extra_routes=pages, fast=fast)
     finally:
         await service.close()
         await store.close()
-        if app.router.routes == routes:  # no test has added one
-            _idle.append(app)
-
-
-_idle: list[App] = []
-
-
-def _assemble(service: Service, clock: Clock) -> App:
-    """`create_app`, on the router of an app that is done with: reading 38 routes' signatures anew takes 60 ms."""
-    if not _idle:
-        return create_app(service, clock=clock, events=Telemetry(), extra_routes=pages)
-    router, former = _idle[-1].router, _idle.pop().context
-    fresh = {"service": service, "clock": clock, "streams": EventStreams(Telemetry(), clock), "metrics": Metrics()}
-    router.state["context"] = context = msgspec.structs.replace(former, **fresh)
-    return App(router, context)
 
 
 def client_of(app: App, key: str | None = None, **options: Any) -> httpx.AsyncClient:
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
-    transport = httpx.ASGITransport(app=app, raise_app_exceptions=True)  # type: ignore[arg-type]  # ASGI by another name
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=True)
     return httpx.AsyncClient(transport=transport, base_url="http://localhost:8000", headers=headers, **options)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from onthedot.api.app import App
-from onthedot.api.fastpath.creates import Express
+from onthedot.api.fastpath.creates import FastPath
 from onthedot.api.fastpath.protocol import ApiProtocol
 from onthedot.clock import FakeClock
 from onthedot.errors import StoreUnavailable
@@ -69,25 +69,25 @@ class Two:
 
 
 @pytest.fixture
-def express(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def fast(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths that were served the short way, in order."""
     served: list[str] = []
-    answer = Express.answer
+    answer = FastPath.answer
 
-    async def spy(self: Express, stop: Any, *args: Any) -> Any:
-        served.append(stop.path)
-        return await answer(self, stop, *args)
+    async def spy(self: FastPath, route: Any, *args: Any) -> Any:
+        served.append(route.path)
+        return await answer(self, route, *args)
 
-    monkeypatch.setattr(Express, "answer", spy)
-    take = Express.take
+    monkeypatch.setattr(FastPath, "answer", spy)
+    take = FastPath.take
 
-    def spied(self: Express, head: Any, *args: Any) -> bool:
+    def spied(self: FastPath, head: Any, *args: Any) -> bool:
         taken = take(self, head, *args)
         if taken:
-            served.append(head.stop.path)
+            served.append(head.route.path)
         return taken
 
-    monkeypatch.setattr(Express, "take", spied)
+    monkeypatch.setattr(FastPath, "take", spied)
     return served
 
 
@@ -95,8 +95,7 @@ def express(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 async def two(tmp_path: Path, fake_clock: FakeClock) -> AsyncIterator[Two]:
     async with AsyncExitStack() as stack:
         short = await stack.enter_async_context(serving(f"sqlite:///{tmp_path}/short.db", fake_clock))
-        long = await stack.enter_async_context(serving(f"sqlite:///{tmp_path}/long.db", fake_clock))
-        long.express = None
+        long = await stack.enter_async_context(serving(f"sqlite:///{tmp_path}/long.db", fake_clock, fast=False))
         yield Two(
             short,
             long,
@@ -105,7 +104,7 @@ async def two(tmp_path: Path, fake_clock: FakeClock) -> AsyncIterator[Two]:
         )
 
 
-async def test_a_job_and_a_timer(two: Two, express: list[str]) -> None:
+async def test_a_job_and_a_timer(two: Two, fast: list[str]) -> None:
     status, headers, job = await two.same(asked("/v1/jobs", JOB))
     assert (status, job["key"], headers[b"location"]) == (201, "nightly", b"/v1/jobs/1")
     assert headers[b"etag"] == b'"1"'
@@ -113,7 +112,7 @@ async def test_a_job_and_a_timer(two: Two, express: list[str]) -> None:
     assert b"content-security-policy" in headers
     status, headers, timer = await two.same(asked("/timers", TIMER))
     assert (status, timer, headers[b"location"]) == (201, {"id": 2, "time_left": 30}, b"/timers/2")
-    assert express == ["/v1/jobs", "/timers"]
+    assert fast == ["/v1/jobs", "/timers"]
 
 
 WRONG: dict[str, tuple[int, bytes]] = {
@@ -141,32 +140,32 @@ WRONG: dict[str, tuple[int, bytes]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-async def test_mistakes_are_answered_the_same(two: Two, express: list[str], name: str) -> None:
+async def test_mistakes_are_answered_the_same(two: Two, fast: list[str], name: str) -> None:
     wanted, sent = WRONG[name]
     status, headers, document = await two.same(sent)
     assert (status, document["status"]) == (wanted, wanted)
     assert headers[b"content-type"] == b"application/problem+json"
-    assert len(express) == 1
+    assert len(fast) == 1
 
 
-async def test_conflicts_and_repeats_are_answered_the_same(two: Two, express: list[str]) -> None:
+async def test_conflicts_and_repeats_are_answered_the_same(two: Two, fast: list[str]) -> None:
     first = asked("/v1/jobs", JOB, "idempotency-key: a")
     assert (await two.same(first))[2] == (await two.same(first))[2]
     assert (await two.same(asked("/v1/jobs", {**JOB, "name": "x"}, "idempotency-key: a")))[0] == 422
     assert (await two.same(asked("/v1/jobs", JOB)))[0] == 409
-    assert len(express) == 4
+    assert len(fast) == 4
 
 
-async def test_scopes_hold(two: Two, express: list[str]) -> None:
+async def test_scopes_hold(two: Two, fast: list[str]) -> None:
     for scope, wanted in (("read", 403), ("write", 201)):
         key = (await two.apps[0].context.service.create_key(ApiKeySpec(name=scope, scope=scope))).key  # type: ignore[arg-type]
         answer = await said(two.at_short, asked("/timers", TIMER, f"authorization: Bearer {key}"))
         assert int(answer.split()[1]) == wanted
     assert int((await said(two.at_short, asked("/timers", TIMER))).split()[1]) == 401
-    assert len(express) == 3
+    assert len(fast) == 3
 
 
-async def test_a_store_that_is_away_and_a_fault_of_ours(two: Two, express: list[str], monkeypatch: Any) -> None:
+async def test_a_store_that_is_away_and_a_fault_of_ours(two: Two, fast: list[str], monkeypatch: Any) -> None:
     for error, wanted in ((StoreUnavailable("away"), 503), (RuntimeError("secret"), 500)):
 
         async def fail(*_: Any, error: Exception = error) -> None:
@@ -177,7 +176,7 @@ async def test_a_store_that_is_away_and_a_fault_of_ours(two: Two, express: list[
         assert int(status.split()[1]) == wanted
         assert headers[b"content-type"] == b"application/problem+json"
         assert b"secret" not in body
-    assert len(express) == 2
+    assert len(fast) == 2
 
 
 OTHERWISE: dict[str, list[bytes]] = {
@@ -193,13 +192,13 @@ OTHERWISE: dict[str, list[bytes]] = {
 
 
 @pytest.mark.parametrize("name", OTHERWISE)
-async def test_whatever_is_out_of_the_ordinary_takes_the_long_way(two: Two, express: list[str], name: str) -> None:
+async def test_whatever_is_out_of_the_ordinary_takes_the_ordinary_way(two: Two, fast: list[str], name: str) -> None:
     short, long = await said(two.at_short, *OTHERWISE[name]), await said(two.at_long, *OTHERWISE[name])
     assert parts(short) == parts(long)
-    assert express == []
+    assert fast == []
 
 
-async def test_a_body_that_comes_later_is_waited_for(two: Two, express: list[str]) -> None:
+async def test_a_body_that_comes_later_is_waited_for(two: Two, fast: list[str]) -> None:
     """Expect says that nothing more is sent before the server asks for it: so it surely comes in two pieces."""
     reader, writer = await asyncio.open_connection(*two.at_short)
     head, _, body = asked("/timers", TIMER, "expect: 100-continue").partition(b"\r\n\r\n")
@@ -209,21 +208,21 @@ async def test_a_body_that_comes_later_is_waited_for(two: Two, express: list[str
         writer.write(body)
         assert b"HTTP/1.1 201 Created" in await reader.read()
     writer.close()
-    assert express == []
+    assert fast == []
 
 
 async def test_a_body_in_pieces_is_put_together(server: Address, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first piece holds half of the body: what was collected for the short way goes the long way."""
+    """The first piece holds half of the body: what was collected for the short way goes the ordinary way."""
     head, _, body = asked("/timers", TIMER).partition(b"\r\n\r\n")
     reader, writer = await asyncio.open_connection(*server)
     turned = asyncio.Event()
-    turn = ApiProtocol._take_the_long_way
+    turn = ApiProtocol._take_the_ordinary_way
 
     def spy(self: ApiProtocol) -> None:
         turn(self)
         turned.set()
 
-    monkeypatch.setattr(ApiProtocol, "_take_the_long_way", spy)
+    monkeypatch.setattr(ApiProtocol, "_take_the_ordinary_way", spy)
     async with asyncio.timeout(20):
         writer.write(head + b"\r\n\r\n" + body[:10])
         await turned.wait()
@@ -232,8 +231,8 @@ async def test_a_body_in_pieces_is_put_together(server: Address, monkeypatch: py
     writer.close()
 
 
-async def test_one_connection_short_and_long_in_turn(two: Two, express: list[str]) -> None:
-    """Sent all at once: answered one after the other, in order. What follows an express one waits in line."""
+async def test_one_connection_short_and_long_in_turn(two: Two, fast: list[str]) -> None:
+    """Sent all at once: answered one after the other, in order. What follows an fast one waits in line."""
     keep = [asked("/timers", TIMER).replace(b"connection: close\r\n", b"") for _ in range(3)]
     get = b"GET /timers/1 HTTP/1.1\r\nhost: localhost\r\n\r\n"
     answer = await said(two.at_short, keep[0] + get + keep[1] + asked("/timers", TIMER))
@@ -246,16 +245,16 @@ async def test_one_connection_short_and_long_in_turn(two: Two, express: list[str
             assert b'"id":%d' % n in answer
             assert b"connection: close" not in answer
     writer.close()
-    assert express == ["/timers"] * 8, "each stood alone when its turn came"
+    assert fast == ["/timers"] * 8, "each stood alone when its turn came"
 
 
-async def test_http_1_0_is_answered_and_closed(two: Two, express: list[str]) -> None:
+async def test_http_1_0_is_answered_and_closed(two: Two, fast: list[str]) -> None:
     sent = asked("/timers", TIMER, version="1.0").replace(b"connection: close\r\n", b"")
     assert parts(await said(two.at_short, sent)) == parts(await said(two.at_long, sent))
-    assert express == ["/timers"]
+    assert fast == ["/timers"]
 
 
-async def test_requests_are_counted_whatever_the_way(two: Two, express: list[str]) -> None:
+async def test_requests_are_counted_whatever_the_way(two: Two, fast: list[str]) -> None:
     for sent in (asked("/timers", TIMER), asked("/timers", {}), asked("/timers", TIMER, "cookie: a=b")):
         await said(two.at_short, sent)
     counted = two.apps[0].context.metrics.requests

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from onthedot.api.app import App
-from onthedot.api.fastpath.creates import Express
-from onthedot.api.fastpath.head_cache import KEPT, LONGEST, Head, KnownHeads
+from onthedot.api.fastpath.creates import FastPath
+from onthedot.api.fastpath.head_cache import KEPT, LONGEST, Head, HeadCache
 from onthedot.api.fastpath.protocol import ApiProtocol
 from onthedot.api.server.server import make_server
 from onthedot.clock import FakeClock
@@ -81,15 +81,15 @@ async def place(tmp_path: Path, fake_clock: FakeClock, monkeypatch: pytest.Monke
             return line
 
         here = Place(app, connect)
-        take = Express.take
+        take = FastPath.take
 
-        def spy(self: Express, head: Head, *args: Any) -> bool:
+        def spy(self: FastPath, head: Head, *args: Any) -> bool:
             taken = take(self, head, *args)
             if taken:
-                here.taken.append(head.stop.path)
+                here.taken.append(head.route.path)
             return taken
 
-        monkeypatch.setattr(Express, "take", spy)
+        monkeypatch.setattr(FastPath, "take", spy)
         yield here
 
 
@@ -342,7 +342,7 @@ async def test_a_quiet_connection_is_closed_only_when_it_was_quiet_long_enough(
 
 
 def test_heads_are_known_by_their_very_bytes() -> None:
-    heads, sent = KnownHeads(), request("/timers", TIMER)
+    heads, sent = HeadCache(), request("/timers", TIMER)
     head = Head(object(), LONG, None, True)
     heads.keep(sent, head)
     assert heads.find(sent) == (head, sent[-LONG:])
@@ -353,7 +353,7 @@ def test_heads_are_known_by_their_very_bytes() -> None:
 
 
 def test_a_head_that_ends_elsewhere_is_not_kept() -> None:
-    heads = KnownHeads()
+    heads = HeadCache()
     heads.keep(b"POST / HTTP/1.1\n\nabc\r\n\r\n", Head(object(), 7, None, True))
     assert heads.find(b"POST / HTTP/1.1\n\nabc\r\n\r\n") is None
     long = b"POST / HTTP/1.1\r\nx: %s\r\n\r\n" % (b"x" * LONGEST)
@@ -362,7 +362,7 @@ def test_a_head_that_ends_elsewhere_is_not_kept() -> None:
 
 
 def test_no_more_are_kept_than_there_is_room_for() -> None:
-    heads = KnownHeads()
+    heads = HeadCache()
     sent = [b"POST /%d HTTP/1.1\r\n\r\n" % n for n in range(KEPT + 1)]
     for each in sent:
         heads.keep(each, Head(object(), 0, None, True))

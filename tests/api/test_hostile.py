@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onthedot.api.app import ROUTES
-from onthedot.api.operations import operation_of
 from onthedot.clock import FakeClock
 from onthedot.errors import StoreUnavailable
 from tests.api.conftest import JOB, client_of, problem, serving
 
-BODIES = [declared for declared in map(operation_of, ROUTES) if declared is not None and declared.body is not None]
+BODIES = [endpoint.operation for endpoint in ROUTES if endpoint.operation.body is not None]
 WITH_BODY = sorted(
     {(declared.method, declared.path.replace("{job_id}", "1").replace("{key}", "k")) for declared in BODIES}
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import uvicorn
 
-from onthedot.api.fastpath.head_cache import Head, KnownHeads
+from onthedot.api.fastpath.head_cache import Head, HeadCache
 from onthedot.api.server.protocol import HEADERS_MOST, Counted, GuardedProtocol
 from proof.fuzz.reader import Reader, Wrong
 
@@ -137,8 +137,8 @@ def _first(raw: bytes) -> bytes:
 
 def _known(raw: bytes, length: int) -> None:
     """A head that is kept is found again by its own bytes alone."""
-    heads = KnownHeads()
-    heads.keep(raw, Head("stop", length, None, True))
+    heads = HeadCache()
+    heads.keep(raw, Head("route", length, None, True))
     found = heads.find(raw)
     if found is not None and raw[len(raw) - length :] != found[1]:
         raise Wrong(f"another body: {found[1]!r}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from starlette.requests import HTTPConnection
 
-from onthedot.api.context import Connection, service_of
+from onthedot.api.context import service_of
 from onthedot.api.http.client_connection import ask, asked_by
 from onthedot.api.http.problems import HttpProblem
 from onthedot.api.http.query_params import read_query
-from onthedot.api.operations import Access, Req, operation_of
+from onthedot.api.operations import Access, operation_of
 from onthedot.api.origin import from_elsewhere, host_is_loopback
 from onthedot.errors import Forbidden, StoreUnavailable, Unauthorized
 from onthedot.model.key import SCOPES
@@ -40,21 +40,12 @@ FORWARDED = (
 """What proxies add. Behind one every request comes from loopback, whoever sent it."""
 
 
-async def guard(connection: Req) -> None:
-    """Litestar calls this before every handler, as the app's `before_request`.
-
-    Not as one of its `guards`: for each of those it copies the whole route on every request, a third of the time that a
-    small answer takes.
-    """
+async def guard(connection: HTTPConnection) -> None:
+    """Called before every handler: returns if the request may go on, raises if not."""
     method = connection.scope["method"]
-    declared = operation_of(connection.route_handler)
+    declared = operation_of(connection)
     if method not in SAFE_METHODS:
         ask(connection)
-    if declared is None:
-        if method == "OPTIONS":  # Litestar makes one for every route, and it names too few methods
-            allowed = connection.app.state["allowed"][connection.scope["path_template"]]
-            raise HttpProblem(405, f"this address takes {allowed}", {"allow": allowed})
-        raise Forbidden("this route does not say who may call it, so nobody may")
     if declared.listed and not declared.query:  # what is asked of a route that takes no parameters is not done
         read_query(connection.scope.get("query_string", b""), ())
     if declared.access == "public":
@@ -69,12 +60,11 @@ async def guard(connection: Req) -> None:
         raise
     if not may(principal, declared.access):
         raise Forbidden(f"this needs the scope {declared.access!r}; the key given has {principal.scope!r}")
-    scope: Any = connection.scope
-    scope["principal"] = principal
+    connection.scope["principal"] = principal
     asked_by(principal.name)
 
 
-async def identify(connection: Connection, *, used: bool = True) -> Principal:
+async def identify(connection: HTTPConnection, *, used: bool = True) -> Principal:
     """The principal of a request: by its key, by the session a login began, or nobody's while the server is open.
 
     A browser attaches cookies, and reaches an open server, for any page it shows: those two ways in are for our own
@@ -83,7 +73,7 @@ async def identify(connection: Connection, *, used: bool = True) -> Principal:
     bearer = bearer_of(connection.headers.get("authorization"))
     if bearer is not None:
         return await service_of(connection).authenticate(bearer)
-    if connection.scope["method"] not in SAFE_METHODS:  # type: ignore[typeddict-item]
+    if connection.scope["method"] not in SAFE_METHODS:
         refuse_elsewhere(connection)
     session = session_of(connection)
     if session is not None and not await service_of(connection).is_open():
@@ -103,12 +93,12 @@ async def identify(connection: Connection, *, used: bool = True) -> Principal:
     return principal
 
 
-def session_of(connection: Connection) -> Session | None:
+def session_of(connection: HTTPConnection) -> Session | None:
     token = connection.cookies.get(COOKIE)
     return None if token is None else Session(token[:200])
 
 
-async def still_may_listen(connection: Connection, tenant: int) -> bool:
+async def still_may_listen(connection: HTTPConnection, tenant: int) -> bool:
     """Whether who opened a stream would be let in now: its key may have been revoked, its session may have ended, and
     an open server has got its first key. While the store is away nothing of that can be known."""
     try:
@@ -132,7 +122,7 @@ def bearer_of(header: str | None) -> str | None:
     return key.strip()
 
 
-def refuse_elsewhere(connection: Connection) -> None:
+def refuse_elsewhere(connection: HTTPConnection) -> None:
     headers = connection.headers
     if from_elsewhere(headers.get("origin"), headers.get("host"), headers.get("sec-fetch-site")):
         raise Forbidden("another site's page may not do this")

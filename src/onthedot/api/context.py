@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
-from litestar.connection import ASGIConnection
+from starlette.requests import HTTPConnection
 
 from onthedot.api.http.sse import EventStreams
 from onthedot.api.server.limits import Bodies
@@ -15,7 +14,6 @@ from onthedot.service import Principal, Service
 from onthedot.telemetry.metrics import Metrics
 
 __all__ = [
-    "Connection",
     "Context",
     "address_of",
     "base_of",
@@ -25,8 +23,6 @@ __all__ = [
     "service_of",
     "tenant_of",
 ]
-
-Connection = ASGIConnection[Any, Any, Any, Any]
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,27 +34,27 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     lacking: Callable[[], str | None]  # what this machine has run out of, while the engine runs less for it
     version: str
     bodies: Bodies = msgspec.field(default_factory=Bodies)
+    documents: dict[str, bytes] = msgspec.field(default_factory=dict)  # what the API says of itself, once asked for
 
 
-def context_of(connection: Connection) -> Context:
-    context: Context = connection.app.state["context"]
+def context_of(connection: HTTPConnection) -> Context:
+    context: Context = connection.app.context
     return context
 
 
-def principal_of(connection: Connection) -> Principal:
+def principal_of(connection: HTTPConnection) -> Principal:
     """Set by the guard; a public route has none and may not ask."""
-    scope: Any = connection.scope
-    principal: Principal = scope["principal"]
+    principal: Principal = connection.scope["principal"]
     return principal
 
 
-def address_of(connection: Connection) -> str:
+def address_of(connection: HTTPConnection) -> str:
     """Who is at the other end, for the log. Behind a proxy that is the proxy."""
     client = connection.scope.get("client")
     return "unknown" if client is None else str(client[0])
 
 
-def scheme_of(connection: Connection) -> str:
+def scheme_of(connection: HTTPConnection) -> str:
     """https if who asks speaks TLS, with us or with a proxy in front. Believed of anybody, so only for what concerns
     the asker alone: the address that is shown, and whether the cookie may travel without TLS."""
     headers = connection.headers
@@ -68,14 +64,14 @@ def scheme_of(connection: Connection) -> str:
     return str(connection.scope["scheme"])
 
 
-def base_of(connection: Connection) -> str:
+def base_of(connection: HTTPConnection) -> str:
     """Where this server is, as who asks sees it."""
     return f"{scheme_of(connection)}://{connection.headers.get('host', '127.0.0.1:8000')}"
 
 
-def tenant_of(connection: Connection) -> int:
+def tenant_of(connection: HTTPConnection) -> int:
     return principal_of(connection).tenant
 
 
-def service_of(connection: Connection) -> Service:
+def service_of(connection: HTTPConnection) -> Service:
     return context_of(connection).service

@@ -5,26 +5,37 @@ One declaration serves the guard (no scope declared: denied), the body reader (i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
 import msgspec
-from litestar import Request
-from litestar.handlers import HTTPRouteHandler
-from litestar.response.base import ASGIResponse
+from starlette.requests import HTTPConnection, Request
+from starlette.types import ASGIApp
 
 from onthedot.api.http.problems import Problem
 from onthedot.api.http.query_params import Param
 from onthedot.model.key import Scope
 
-__all__ = ["KIB", "MIB", "Access", "Handler", "Method", "Operation", "Req", "operation", "operation_of"]
+__all__ = [
+    "KIB",
+    "MIB",
+    "OPERATION",
+    "Access",
+    "Endpoint",
+    "Handler",
+    "Method",
+    "Operation",
+    "operation",
+    "operation_of",
+]
 
 KIB, MIB = 1024, 1024 * 1024
 Access = Literal["public"] | Scope
-Req = Request[Any, Any, Any]
-Handler = Callable[[Req], Awaitable[ASGIResponse]]
+Handler = Callable[[Request], Awaitable[ASGIApp]]
+"""Takes the request and returns the response."""
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+OPERATION = "onthedot.operation"
+"""Where a request's scope has the operation that serves it."""
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,12 +64,19 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     listed: bool = True  # in the OpenAPI document
 
 
+class Endpoint(msgspec.Struct, frozen=True):
+    """A declared operation and the function that carries it out."""
+
+    operation: Operation
+    function: Handler
+
+
 def operation(
     method: Method, path: str, access: Access, *, group: str = "", answers: dict[int, Any], **more: Any
-) -> Callable[[Handler], HTTPRouteHandler]:
-    """Make a handler of a function; its docstring's first line becomes the summary, the rest the description."""
+) -> Callable[[Handler], Endpoint]:
+    """Make an endpoint of a function; its docstring's first line becomes the summary, the rest the description."""
 
-    def declare(function: Handler) -> HTTPRouteHandler:
+    def declare(function: Handler) -> Endpoint:
         summary, _, description = (function.__doc__ or "").strip().partition("\n")
         declared = Operation(
             method=method,
@@ -71,13 +89,12 @@ def operation(
             answers=answers,
             **more,
         )
-        litestar_path = re.sub(r"\{(\w+)\}", r"{\1:str}", path)
-        route = HTTPRouteHandler(litestar_path, http_method=method, status_code=200, opt={"operation": declared})
-        return route(function)
+        return Endpoint(declared, function)
 
     return declare
 
 
-def operation_of(handler: Any) -> Operation | None:
-    found = handler.opt.get("operation")
-    return found if isinstance(found, Operation) else None
+def operation_of(connection: HTTPConnection) -> Operation:
+    """The operation that serves this request; set by the router."""
+    declared: Operation = connection.scope[OPERATION]
+    return declared

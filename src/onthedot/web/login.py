@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qs
 
-from litestar.response.base import ASGIResponse
+from starlette.requests import Request
 
 from onthedot.api.auth import COOKIE, session_of
 from onthedot.api.context import address_of, base_of, scheme_of, service_of
 from onthedot.api.http import responses
 from onthedot.api.http.bodies import read_body
-from onthedot.api.operations import KIB, Req, operation
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import KIB, operation
 from onthedot.errors import Unauthorized
 from onthedot.model.duration import SECOND
 from onthedot.store import SESSION_LONGEST
@@ -30,7 +31,7 @@ FORM = ("application/x-www-form-urlencoded",)
 
 
 @operation("GET", "/login", "public", answers={200: "text/html"}, listed=False)
-async def login_page(request: Req) -> ASGIResponse:
+async def login_page(request: Request) -> HttpResponse:
     """Ask for a key."""
     if await service_of(request).is_open():
         return responses.redirect("/")
@@ -38,7 +39,7 @@ async def login_page(request: Req) -> ASGIResponse:
 
 
 @operation("POST", "/login", "public", answers={303: None}, media=FORM, limit=4 * KIB, listed=False)
-async def login(request: Req) -> ASGIResponse:
+async def login(request: Request) -> HttpResponse:
     """Take the key."""
     form = parse_qs((await read_body(request)).decode("utf-8", "replace"), max_num_fields=10)
     key = form.get("key", [""])[0].strip()
@@ -55,7 +56,7 @@ async def login(request: Req) -> ASGIResponse:
 
 
 @operation("POST", "/logout", "public", answers={303: None}, listed=False)
-async def logout(request: Req) -> ASGIResponse:
+async def logout(request: Request) -> HttpResponse:
     """End the session, here and in the database."""
     session = session_of(request)
     if session is not None and await service_of(request).log_out(session):
@@ -63,7 +64,7 @@ async def logout(request: Req) -> ASGIResponse:
     return responses.redirect("/login", {"set-cookie": cookie("", 0, scheme_of(request))})
 
 
-def _page(request: Req, wrong: str | None) -> str:
+def _page(request: Request, wrong: str | None) -> str:
     return render("login.html", wrong=wrong, base=base_of(request))
 
 

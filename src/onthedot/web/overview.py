@@ -6,12 +6,13 @@ from typing import Any, get_args
 from urllib.parse import urlencode
 
 import msgspec
-from litestar.response.base import ASGIResponse
+from starlette.requests import Request
 
 from onthedot.api.context import base_of, principal_of, service_of
 from onthedot.api.http import responses
 from onthedot.api.http.query_params import choice, flag, read_query, text
-from onthedot.api.operations import Req, operation
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import operation
 from onthedot.errors import Invalid
 from onthedot.model.job import JobState, JobView
 from onthedot.model.node import NodeView
@@ -65,7 +66,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     problem_page=problem_page,
     listed=False,
 )
-async def overview(request: Req) -> ASGIResponse:
+async def overview(request: Request) -> HttpResponse:
     """The first page."""
     try:
         asked = read_query(_without_blanks(request.scope["query_string"]), ASKED)

@@ -6,9 +6,11 @@ from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
 
-from litestar.response.base import ASGIResponse
+from starlette.requests import Request
 
-from onthedot.api.operations import Req, operation
+from onthedot.api.http import responses
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import operation
 from onthedot.errors import NotFound
 
 __all__ = ["MEDIA", "read_static", "routes", "static_url"]
@@ -17,13 +19,13 @@ MEDIA = {"style.css": "text/css", "page.js": "text/javascript", "dot.svg": "imag
 
 
 @operation("GET", "/static/{name}", "public", answers={200: "text/css"}, listed=False)
-async def static_file(request: Req) -> ASGIResponse:
+async def static_file(request: Request) -> HttpResponse:
     """A file of ours."""
     name = request.path_params["name"]
     if name not in MEDIA:
         raise NotFound("there is no such file")
     forever = {"cache-control": "public, max-age=31536000, immutable"}  # its address changes with its content
-    return ASGIResponse(body=read_static(name), media_type=MEDIA[name], headers=forever)
+    return responses.plain(read_static(name), MEDIA[name], headers=forever)
 
 
 @lru_cache

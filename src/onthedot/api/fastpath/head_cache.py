@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Head", "KnownHeads"]
+__all__ = ["Head", "HeadCache"]
 
 KEPT = 256
 LONGEST = 2048
@@ -17,18 +17,18 @@ _END = b"\r\n\r\n"
 
 
 class Head:
-    """`stop` answers it; its body has `length` bytes."""
+    """`route` answers it; its body has `length` bytes."""
 
-    __slots__ = ("bearer", "keep_alive", "length", "stop")
+    __slots__ = ("bearer", "keep_alive", "length", "route")
 
-    def __init__(self, stop: Any, length: int, bearer: str | None, keep_alive: bool) -> None:
-        self.stop = stop
+    def __init__(self, route: Any, length: int, bearer: str | None, keep_alive: bool) -> None:
+        self.route = route
         self.length = length
         self.bearer = bearer
         self.keep_alive = keep_alive
 
 
-class KnownHeads:
+class HeadCache:
     """By their very bytes. Bounded: when it is full it starts again, so that nobody can fill the memory with heads."""
 
     def __init__(self) -> None:

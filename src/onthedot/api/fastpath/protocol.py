@@ -1,8 +1,8 @@
-"""One connection to the API: creates that came whole go express, everything else uvicorn's way.
+"""One connection to the API: creates that came in one piece take the fast path, everything else uvicorn's way.
 
-Requests that the app serves by `express` and that came in one read are answered here, in one write: uvicorn's way,
-with a scope, a cycle and four messages, took 65 to 88 µs of CPU for a request that does nothing; this takes 12. One
-whose head is known need not even be parsed.
+Requests that the app's fast path serves and that came in one read are answered here, in one write: uvicorn's way, with
+a scope, a cycle and four messages, took 65 to 88 µs of CPU for a request that does nothing; this takes 12. One whose
+head is known need not even be parsed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 from functools import partial
 from typing import Any
 
-from onthedot.api.fastpath.creates import Express, Stop
+from onthedot.api.fastpath.creates import FastPath, FastRoute
 from onthedot.api.http.middleware import header_lines
 from onthedot.api.server.protocol import GuardedProtocol
 from onthedot.service.aside import SMALL_BYTES
@@ -19,8 +19,8 @@ from onthedot.service.aside import SMALL_BYTES
 __all__ = ["ApiProtocol"]
 
 
-class Passage:
-    """What uvicorn asks of a request that is being answered, for one that goes express."""
+class FastCycle:
+    """What uvicorn asks of a request that is being answered, for one that takes the fast path."""
 
     __slots__ = ("disconnected", "keep_alive", "message_event", "response_complete", "response_started")
 
@@ -38,8 +38,8 @@ _NOBODY_WAITS = asyncio.Event()
 class ApiProtocol(GuardedProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._express: Express | None = getattr(self.app, "express", None)
-        self._stop: Stop | None = None
+        self._fastpath: FastPath | None = getattr(self.app, "fastpath", None)
+        self._route: FastRoute | None = None
         self._parts: list[bytes] = []
         self._data = b""  # what is being received, if a request begins with it
         self._dated: tuple[object, bytes] = (None, b"")
@@ -52,79 +52,79 @@ class ApiProtocol(GuardedProtocol):
         self._data = b""
 
     def received(self) -> None:
-        if self._stop is not None:
-            self._take_the_long_way()
+        if self._route is not None:
+            self._take_the_ordinary_way()
 
     def head_complete(self) -> None:
-        if self._express is not None and self._idle() and not self.parser.should_upgrade():
-            self._stop = self._express.stop_of(self.parser.get_method(), self.url, self.headers)
-        if self._stop is None:
+        if self._fastpath is not None and self._idle() and not self.parser.should_upgrade():
+            self._route = self._fastpath.route_of(self.parser.get_method(), self.url, self.headers)
+        if self._route is None:
             super().head_complete()
 
     def body_part(self, part: bytes) -> None:
-        if self._stop is None:
+        if self._route is None:
             super().body_part(part)
         else:
             self._parts.append(part)
 
     def message_complete(self) -> None:
-        if self._stop is not None and sum(map(len, self._parts)) > SMALL_BYTES:
-            self._take_the_long_way()
-        if self._stop is None:
+        if self._route is not None and sum(map(len, self._parts)) > SMALL_BYTES:
+            self._take_the_ordinary_way()
+        if self._route is None:
             super().message_complete()
         else:
-            self._go_express(self._stop)
+            self._answer_fast(self._route)
 
-    def _take_the_long_way(self) -> None:
+    def _take_the_ordinary_way(self) -> None:
         """The body has not arrived yet: uvicorn knows how to wait for it."""
-        parts, self._stop, self._parts = self._parts, None, []
+        parts, self._route, self._parts = self._parts, None, []
         if not self.transport.is_closing():
             super().head_complete()
             for part in parts:
                 super().body_part(part)
 
-    def _go_express(self, stop: Stop) -> None:
+    def _answer_fast(self, route: FastRoute) -> None:
         keep_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
-        passage: Any = Passage(keep_alive)
-        body, self.cycle, self._stop, self._parts = b"".join(self._parts), passage, None, []
-        task = self.loop.create_task(self._answer(stop, self.headers, body, passage, self._data))
+        cycle: Any = FastCycle(keep_alive)
+        body, self.cycle, self._route, self._parts = b"".join(self._parts), cycle, None, []
+        task = self.loop.create_task(self._answer(route, self.headers, body, cycle, self._data))
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)
 
     async def _answer(
-        self, stop: Stop, headers: list[tuple[bytes, bytes]], body: bytes, passage: Passage, data: bytes
+        self, route: FastRoute, headers: list[tuple[bytes, bytes]], body: bytes, cycle: FastCycle, data: bytes
     ) -> None:
-        assert self._express is not None
+        assert self._fastpath is not None
         try:
-            head, content, known = await self._express.answer(stop, headers, body, passage.keep_alive, self.transport)
+            head, content, known = await self._fastpath.answer(route, headers, body, cycle.keep_alive, self.transport)
         except BaseException:  # the server stops and waits no longer
             self.transport.close()
             raise
         if known is not None and data:
-            self._express.heads.keep(data, known)
-        self._reply(passage, head, content)
+            self._fastpath.heads.keep(data, known)
+        self._reply(cycle, head, content)
 
     def _take(self, data: bytes) -> bool:
         """A whole request under a known head, that need not wait for anything but the store."""
-        express = self._express
-        found = None if express is None else express.heads.find(data)
-        if express is None or found is None:
+        fastpath = self._fastpath
+        found = None if fastpath is None else fastpath.heads.find(data)
+        if fastpath is None or found is None:
             return False
         head, body = found
-        passage: Any = Passage(head.keep_alive)
-        if not express.take(head, body, partial(self._reply, passage), self.transport):
+        cycle: Any = FastCycle(head.keep_alive)
+        if not fastpath.take(head, body, partial(self._reply, cycle), self.transport):
             return False
-        self.cycle = passage
+        self.cycle = cycle
         self._stop_waiting()
         return True
 
-    def _reply(self, passage: Passage, head: bytes, content: bytes) -> None:
-        if passage.disconnected:
+    def _reply(self, cycle: FastCycle, head: bytes, content: bytes) -> None:
+        if cycle.disconnected:
             return
-        end = b"\r\n" if passage.keep_alive else b"connection: close\r\n\r\n"
+        end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
         self.transport.write(b"".join((head, self._default_lines(), end, content)))
-        passage.response_started = passage.response_complete = True
-        if not passage.keep_alive:
+        cycle.response_started = cycle.response_complete = True
+        if not cycle.keep_alive:
             self.transport.close()
         if self.pipeline or self.flow.read_paused or self.timeout_keep_alive_task is None:
             self.on_response_complete()

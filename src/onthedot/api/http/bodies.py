@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from starlette.requests import Request
+
 from onthedot.api.context import context_of, service_of
-from onthedot.api.fastpath.buffered_request import Whole
 from onthedot.api.http.client_connection import asked_again
 from onthedot.api.http.problems import HttpProblem
-from onthedot.api.operations import Operation, Req, operation_of
+from onthedot.api.operations import Operation, operation_of
 from onthedot.errors import Invalid, TooLarge, Unreadable
 from onthedot.model.decoding import decode_json
 from onthedot.model.portions import check_values
@@ -17,6 +18,7 @@ from onthedot.model.struct import Strict
 from onthedot.service.aside import SMALL_BYTES
 
 __all__ = [
+    "BODY",
     "NDJSON_MEDIA",
     "EmptyBody",
     "decode_large",
@@ -30,7 +32,8 @@ __all__ = [
 T = TypeVar("T")
 READ_SECONDS = 30.0
 SMALL = 64 * 1024  # not worth the counting
-_BODY = "onthedot.body"
+BODY = "onthedot.body"
+"""Where a request's scope has its body, once it was read."""
 NDJSON_MEDIA = ("application/x-ndjson", "application/jsonl", "application/x-jsonlines")
 # What tools send when nobody told them: curl -d says urlencoded, fetch() says text/plain. The body is JSON anyway.
 _UNSPOKEN = ("", "application/x-www-form-urlencoded", "text/plain", "application/octet-stream")
@@ -40,18 +43,18 @@ class EmptyBody(Strict, frozen=True):
     """A verb that needs to be told nothing more: no body, or an empty object."""
 
 
-async def read_json(request: Req | Whole, kind: type[T]) -> T:
+async def read_json(request: Request, kind: type[T]) -> T:
     return await _decoded(request, await read_body(request), kind)
 
 
-async def read_optional_json(request: Req, kind: type[T]) -> T:
+async def read_optional_json(request: Request, kind: type[T]) -> T:
     """The same, but no body at all means `{}`."""
     return await _decoded(request, await read_body(request) or b"{}", kind)
 
 
-async def _decoded(request: Req | Whole, raw: bytes, kind: type[T]) -> T:
+async def _decoded(request: Request, raw: bytes, kind: type[T]) -> T:
     """A large one beside the loop."""
-    if isinstance(request, Whole) or len(raw) <= SMALL_BYTES:
+    if len(raw) <= SMALL_BYTES:
         return decode_json(raw, kind)
     return await service_of(request).aside.run(decode_large, raw, kind)
 
@@ -61,10 +64,9 @@ def decode_large(raw: bytes, kind: type[T]) -> T:
     return decode_json(raw, kind)
 
 
-async def read_body(request: Req | Whole) -> bytes:
+async def read_body(request: Request) -> bytes:
     """The whole body, or an error as soon as it is known to be too large, too slow or of a kind we can't read."""
-    declared = operation_of(request.route_handler)
-    assert declared is not None
+    declared = operation_of(request)
     headers = request.headers
     _check_media(headers.get("content-type", ""), declared.media)
     if headers.get("content-encoding", "identity").lower() not in ("", "identity"):
@@ -72,8 +74,9 @@ async def read_body(request: Req | Whole) -> bytes:
     length = headers.get("content-length", "")
     if length.isdecimal() and (len(length) > 15 or int(length) > declared.limit):
         raise _too_large(declared)
-    if isinstance(request, Whole):
-        return request.body
+    body: bytes | None = request.scope.get(BODY)
+    if body is not None:  # it came with the head
+        return body
     try:
         async with context_of(request).clock.timeout(READ_SECONDS):
             body = await _collect(request, declared)
@@ -82,22 +85,18 @@ async def read_body(request: Req | Whole) -> bytes:
             408, f"the body did not arrive within {READ_SECONDS:.0f} s", {"connection": "close"}
         ) from None
     asked_again()
-    scope: Any = request.scope
-    scope[_BODY] = body
+    request.scope[BODY] = body
     return body
 
 
-def sent_with(request: Req | Whole) -> bytes:
+def sent_with(request: Request) -> bytes:
     """The body that was read, as it was sent; empty if none was."""
-    if isinstance(request, Whole):
-        return request.body
-    scope: Any = request.scope
-    body: bytes = scope.get(_BODY, b"")
+    body: bytes = request.scope.get(BODY, b"")
     return body
 
 
-async def _collect(request: Req, declared: Operation) -> bytes:
-    scope: Any = request.scope
+async def _collect(request: Request, declared: Operation) -> bytes:
+    scope = request.scope
     bodies = context_of(request).bodies
     tenant = scope["principal"].tenant if "principal" in scope else 0
     parts: list[bytes] = []

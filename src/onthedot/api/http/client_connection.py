@@ -11,7 +11,9 @@ from __future__ import annotations
 import select
 from typing import Any
 
-from onthedot.api.context import Connection, context_of
+from starlette.requests import HTTPConnection
+
+from onthedot.api.context import context_of
 from onthedot.clock import Clock
 from onthedot.errors import Abandoned
 from onthedot.model.duration import SECOND
@@ -47,10 +49,9 @@ class Connected:
             raise too_late()
 
 
-def ask(connection: Connection) -> None:
+def ask(connection: HTTPConnection) -> None:
     """From here on what this request writes is written for who sent it."""
-    scope: Any = connection.scope
-    ASKER.set(Connected(scope.get(TRANSPORT), context_of(connection).clock))
+    ASKER.set(Connected(connection.scope.get(TRANSPORT), context_of(connection).clock))
 
 
 def asked_by(name: str | None) -> None:

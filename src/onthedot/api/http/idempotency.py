@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 
+from starlette.requests import Request
+
 from onthedot.api.http.bodies import sent_with
-from onthedot.api.operations import KIB, Req
+from onthedot.api.operations import KIB
 from onthedot.errors import Invalid
 from onthedot.service import Repeat
 
@@ -18,7 +20,7 @@ LONG_BODY = 256 * KIB
 hold the loop for longer than anything may."""
 
 
-async def idempotency_key(request: Req) -> Repeat | None:
+async def idempotency_key(request: Request) -> Repeat | None:
     """The header's value with the body that came with it, which was read before; None if the header was not sent."""
     key: str | None = request.headers.get("idempotency-key")
     if key is None:

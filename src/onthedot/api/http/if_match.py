@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 
+from starlette.requests import Request
+
 from onthedot.api.context import service_of, tenant_of
-from onthedot.api.operations import Req
 from onthedot.errors import Invalid, VersionMismatch
 from onthedot.model.job import JobView
 
@@ -46,7 +47,7 @@ async def version_wanted(header: str | None, read: Callable[[], Awaitable[JobVie
     return current
 
 
-async def version_named(request: Req, job_id: int) -> int | None:
+async def version_named(request: Request, job_id: int) -> int | None:
     """The version that this job must have for the verb to be carried out; None: any."""
     return await version_wanted(
         request.headers.get("if-match"), lambda: service_of(request).get_job(tenant_of(request), job_id)

@@ -6,17 +6,19 @@ problem document.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from litestar.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from onthedot.api.http.problems import answer_problem
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import OPERATION, Operation
 from onthedot.api.server.limits import Bodies
 from onthedot.clock import Clock
 from onthedot.telemetry.metrics import Metrics
 
-__all__ = ["CONTENT_SECURITY_POLICY", "UNCACHED_LINES", "Edge", "header_lines", "secured_lines", "with_security"]
+__all__ = ["CONTENT_SECURITY_POLICY", "HttpMiddleware", "header_lines", "secured_lines", "with_security"]
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -34,7 +36,7 @@ UNCACHED = [(b"cache-control", b"no-store"), *SECURITY_HEADERS]
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
 
-class Edge:
+class HttpMiddleware:
     def __init__(self, app: ASGIApp, metrics: Metrics, clock: Clock, bodies: Bodies) -> None:
         self.app = app
         self._bodies = bodies
@@ -75,7 +77,9 @@ class Edge:
         finally:
             if "large_body" in scope:
                 self._bodies.done(*scope["large_body"])
-            self.count(method, scope.get("path_template", "unmatched"), status, self.clock.monotonic() - began)
+            declared: Operation | None = scope.get(OPERATION)
+            route = "unmatched" if declared is None else declared.path
+            self.count(method, route, status, self.clock.monotonic() - began)
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         known = method if method in METHODS else "other"
@@ -97,10 +101,9 @@ def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 _SECURITY_LINES = header_lines(SECURITY_HEADERS)
-UNCACHED_LINES = header_lines(UNCACHED)
+_UNCACHED_LINES = header_lines(UNCACHED)
 
 
-def secured_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """`with_security` as it is written: what is added is the same every time."""
-    cached = any(name == b"cache-control" for name, _ in headers)
-    return header_lines(headers) + (_SECURITY_LINES if cached else UNCACHED_LINES)
+def secured_lines(response: HttpResponse) -> bytes:
+    """The headers of a response with those that are added to every one, as they are written."""
+    return response.header_lines() + (_SECURITY_LINES if "cache-control" in response.headers else _UNCACHED_LINES)

@@ -6,11 +6,11 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
-from litestar.response.base import ASGIResponse
+from starlette.requests import Request
 
 from onthedot.api.http import responses
 from onthedot.api.http.query_params import Param, text, whole
-from onthedot.api.operations import Req
+from onthedot.api.http.responses import HttpResponse
 from onthedot.model.job import JobView
 from onthedot.model.run import RunView
 from onthedot.store import Page
@@ -38,7 +38,7 @@ class RunList(msgspec.Struct, frozen=True):
     next: str | None
 
 
-def page_answer(request: Req, page: Page[Any]) -> ASGIResponse:
+def page_answer(request: Request, page: Page[Any]) -> HttpResponse:
     following = None
     if page.next is not None:
         asked = [(name, value) for name, value in parse_qsl(request.scope["query_string"].decode()) if name != "cursor"]

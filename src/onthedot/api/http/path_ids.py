@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from onthedot.api.operations import Req
+from starlette.requests import Request
+
 from onthedot.errors import Invalid, NotFound
 from onthedot.model.job import KEY_PATTERN
 
@@ -14,7 +15,7 @@ RUN_ID_PATTERN = r"[0-9]{1,19}-[0-9]{1,15}(?:-[mbr][0-9]{1,19})?"
 _LARGEST = 2**63 - 1
 
 
-def whole_id(request: Req, name: str, what: str) -> int:
+def whole_id(request: Request, name: str, what: str) -> int:
     given: str = request.path_params[name]
     number = int(given) if re.fullmatch(r"[1-9][0-9]{0,18}", given, re.ASCII) else 0
     if not 1 <= number <= _LARGEST:
@@ -22,11 +23,11 @@ def whole_id(request: Req, name: str, what: str) -> int:
     return number
 
 
-def job_id_of(request: Req) -> int:
+def job_id_of(request: Request) -> int:
     return whole_id(request, "job_id", "job")
 
 
-def run_id_of(request: Req) -> str:
+def run_id_of(request: Request) -> str:
     given: str = request.path_params["run_id"]
     if not re.fullmatch(RUN_ID_PATTERN, given, re.ASCII):
         raise NotFound(f"there is no run {given[:100]!r}")
@@ -38,7 +39,7 @@ def job_of_run(run_id: str) -> int:
     return int(run_id.partition("-")[0])
 
 
-def job_key_of(request: Req) -> str:
+def job_key_of(request: Request) -> str:
     given: str = request.path_params["key"]
     if not re.fullmatch(KEY_PATTERN, given):
         raise Invalid.one("key", "not a job key", given=given[:200], accepted=KEY_PATTERN)

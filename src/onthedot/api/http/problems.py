@@ -8,14 +8,13 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
-from litestar.exceptions import HTTPException
-from litestar.response.base import ASGIResponse
 
 from onthedot import errors
+from onthedot.api.http.responses import HttpResponse
 from onthedot.errors import FieldProblem, Invalid, OnTheDotError
 from onthedot.model.decoding import encode_json
 
-__all__ = ["PROBLEM_MEDIA", "HttpProblem", "Problem", "answer_problem", "problem_of"]
+__all__ = ["PROBLEM_MEDIA", "HttpProblem", "Problem", "answer_problem", "problem_of", "problem_response"]
 
 PROBLEM_MEDIA = "application/problem+json"
 _log = logging.getLogger("onthedot.api")
@@ -82,16 +81,15 @@ def problem_of(error: Exception) -> tuple[Problem, dict[str, str]]:
             return _problem(status, kind, detail, fields), _HEADERS.get(status, {})
     if isinstance(error, HttpProblem):
         return _problem(error.status, "", str(error)), {**_HEADERS.get(error.status, {}), **error.headers}
-    if isinstance(error, HTTPException) and error.status_code < 500:
-        return _of_router(error)
     return _unexpected(error)
 
 
-def answer_problem(error: Exception) -> ASGIResponse:
-    problem, headers = problem_of(error)
-    return ASGIResponse(
-        body=encode_json(problem), status_code=problem.status, media_type=PROBLEM_MEDIA, headers=headers
-    )
+def answer_problem(error: Exception) -> HttpResponse:
+    return problem_response(*problem_of(error))
+
+
+def problem_response(problem: Problem, headers: dict[str, str]) -> HttpResponse:
+    return HttpResponse(encode_json(problem), problem.status, headers, PROBLEM_MEDIA)
 
 
 def _problem(status: int, kind: str, detail: str, fields: list[FieldProblem] | None = None) -> Problem:
@@ -104,17 +102,6 @@ def _problem(status: int, kind: str, detail: str, fields: list[FieldProblem] | N
         detail=detail[:2000],
         errors=fields or [],
     )
-
-
-def _of_router(error: HTTPException) -> tuple[Problem, dict[str, str]]:
-    headers = {name.lower(): str(value) for name, value in (error.headers or {}).items()}
-    if "allow" in headers:
-        headers["allow"] = ", ".join(sorted(set(headers["allow"].split(", ")) - {"OPTIONS"}))
-    detail = {
-        404: "there is nothing at this address; /docs lists what there is",
-        405: f"this address does not take that method, but {headers.get('allow', 'others')}",
-    }.get(error.status_code, error.detail or HTTPStatus(error.status_code).phrase)
-    return _problem(error.status_code, "", detail), headers
 
 
 def _unexpected(error: Exception) -> tuple[Problem, dict[str, str]]:

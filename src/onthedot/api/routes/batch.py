@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from litestar.response.base import ASGIResponse
+from starlette.requests import Request
 
 from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
 from onthedot.api.http.bodies import NDJSON_MEDIA, decode_large, media_of, read_body
 from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.problems import fields_of
-from onthedot.api.operations import MIB, Req, operation
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import MIB, operation
 from onthedot.errors import FieldProblem, Invalid, OnTheDotError, TooLarge, Unreadable
 from onthedot.model.decoding import decode_json
 from onthedot.model.job import JobSpec, JobView
@@ -48,7 +49,7 @@ class BatchAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     idempotent=True,
     limit=16 * MIB,
 )
-async def create_jobs(request: Req) -> ASGIResponse:
+async def create_jobs(request: Request) -> HttpResponse:
     """Create many jobs.
 
     Up to 5,000 at once, as a JSON array or as one JSON object per line (NDJSON).

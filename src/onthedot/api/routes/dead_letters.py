@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
-from litestar.response.base import ASGIResponse
+from starlette.requests import Request
 
 from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
@@ -14,7 +14,8 @@ from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.paging import PAGING, RunList, page_answer
 from onthedot.api.http.path_ids import RUN_ID_PATTERN
 from onthedot.api.http.query_params import read_query
-from onthedot.api.operations import Req, operation
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import operation
 from onthedot.api.routes.job_verbs import NewRuns
 from onthedot.api.routes.runs import JOB_ID
 from onthedot.model.struct import Strict
@@ -34,7 +35,7 @@ class Redrive(Strict, frozen=True, kw_only=True):
 
 
 @operation("GET", "/v1/dead", "read", group="Dead letters", query=FILTERS, answers={200: RunList})
-async def list_dead(request: Req) -> ASGIResponse:
+async def list_dead(request: Request) -> HttpResponse:
     """List dead letters."""
     asked = read_query(request.scope["query_string"], FILTERS)
     return page_answer(request, await service_of(request).list_dead(tenant_of(request), **asked))
@@ -52,7 +53,7 @@ async def list_dead(request: Req) -> ASGIResponse:
     idempotent=True,
     example={"job_id": 1},
 )
-async def redrive(request: Req) -> ASGIResponse:
+async def redrive(request: Request) -> HttpResponse:
     """Redrive dead letters.
 
     Each becomes a new run.

@@ -9,12 +9,13 @@ from importlib.resources import files
 from typing import Any
 
 import jinja2
-from litestar.response.base import ASGIResponse
 from markupsafe import Markup, escape
+from starlette.requests import Request
 
-from onthedot.api.context import service_of
+from onthedot.api.context import context_of, service_of
 from onthedot.api.http import responses
-from onthedot.api.operations import Req, operation
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import operation
 from onthedot.model.decoding import encode_json
 
 __all__ = ["routes"]
@@ -23,26 +24,26 @@ SAMPLE_IDS = {"job_id": "1", "timer_id": "1", "key_id": "1", "key": "nightly-rep
 
 
 @operation("GET", "/openapi.json", "public", answers={200: "application/json"}, listed=False)
-async def openapi_json(request: Req) -> ASGIResponse:
+async def openapi_json(request: Request) -> HttpResponse:
     """The OpenAPI 3.1 document."""
-    state = request.app.state
-    if "openapi_text" not in state:
-        state["openapi_text"] = await service_of(request).aside.run(lambda: encode_json(state["openapi"]()))
-    return responses.Json(state["openapi_text"], 200, None)
+    documents = context_of(request).documents
+    if "openapi" not in documents:
+        documents["openapi"] = await service_of(request).aside.run(lambda: encode_json(request.app.openapi))
+    return HttpResponse(documents["openapi"])
 
 
 @operation("GET", "/docs", "public", answers={200: "text/html"}, listed=False)
-async def docs(request: Req) -> ASGIResponse:
+async def docs(request: Request) -> HttpResponse:
     """The same for people."""
-    state = request.app.state
-    if "docs" not in state:
-        made = await service_of(request).aside.run(lambda: render(state["openapi"]()))
-        state["docs"] = made.encode()  # one text for all who read it, however slowly
-    return responses.html(state["docs"])
+    documents = context_of(request).documents
+    if "docs" not in documents:
+        made = await service_of(request).aside.run(lambda: render(request.app.openapi))
+        documents["docs"] = made.encode()  # one text for all who read it, however slowly
+    return responses.html(documents["docs"])
 
 
 @operation("GET", "/docs/style.css", "public", answers={200: "text/css"}, listed=False)
-async def docs_style(request: Req) -> ASGIResponse:
+async def docs_style(request: Request) -> HttpResponse:
     """How it looks."""
     return responses.plain(_style(), "text/css")
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from litestar.response.base import ASGIResponse
-from litestar.response.streaming import ASGIStreamingResponse
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
 
 from onthedot.api.auth import still_may_listen
 from onthedot.api.context import context_of, tenant_of
+from onthedot.api.http import responses
 from onthedot.api.http.problems import HttpProblem
-from onthedot.api.operations import Req, operation
+from onthedot.api.operations import operation
 
 __all__ = ["routes"]
 
 
 @operation("GET", "/v1/events", "read", group="Cluster", answers={200: "text/event-stream"}, problems=(429,))
-async def events(request: Req) -> ASGIResponse:
+async def events(request: Request) -> StreamingResponse:
     """Listen to events.
 
     What this node does: runs started, finished, retried, skipped; nodes that come and go.
@@ -26,7 +27,7 @@ async def events(request: Req) -> ASGIResponse:
         raise HttpProblem(429, "too many listeners on this node", {"retry-after": "5"})
     tenant = tenant_of(request)
     listening = streams.listen(tenant, lambda: still_may_listen(request, tenant))
-    return ASGIStreamingResponse(iterator=listening, media_type="text/event-stream")
+    return responses.event_stream(listening)
 
 
 routes = [events]

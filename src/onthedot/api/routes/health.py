@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import msgspec
-from litestar.response.base import ASGIResponse
+from starlette.requests import Request
 
 from onthedot.api.context import context_of, service_of
 from onthedot.api.http import responses
-from onthedot.api.operations import Req, operation
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import operation
 
 __all__ = ["routes"]
 
@@ -32,7 +33,7 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 @operation("GET", "/healthz", "public", group="Operations", answers={200: Alive})
-async def healthz(request: Req) -> ASGIResponse:
+async def healthz(request: Request) -> HttpResponse:
     """Is the process alive.
 
     Looks at nothing else: a database that is away is no reason to kill the node.
@@ -41,7 +42,7 @@ async def healthz(request: Req) -> ASGIResponse:
 
 
 @operation("GET", "/readyz", "public", group="Operations", answers={200: Ready, 503: Ready})
-async def readyz(request: Req) -> ASGIResponse:
+async def readyz(request: Request) -> HttpResponse:
     """Is this node ready.
 
     Asks the store now, and the engine of this node.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-from litestar.response.base import ASGIResponse
+from starlette.requests import Request
 
 from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.http import responses
@@ -13,7 +13,7 @@ from onthedot.api.http.bodies import EmptyBody, read_json, read_optional_json
 from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.if_match import version_named
 from onthedot.api.http.query_params import instant, read_query
-from onthedot.api.operations import Req
+from onthedot.api.http.responses import HttpResponse
 from onthedot.api.routes.job_routes import on_job
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobStatus, JobView
@@ -68,7 +68,7 @@ class NewRuns(msgspec.Struct, frozen=True, omit_defaults=True):
     idempotent=True,
     conditional=True,
 )
-async def run_job(request: Req, job_id: int) -> ASGIResponse:
+async def run_job(request: Request, job_id: int) -> HttpResponse:
     """Run a job now.
 
     Beside its schedule; paused and ended jobs run too.
@@ -92,7 +92,7 @@ async def run_job(request: Req, job_id: int) -> ASGIResponse:
     conditional=True,
     etag=True,
 )
-async def pause_job(request: Req, job_id: int) -> ASGIResponse:
+async def pause_job(request: Request, job_id: int) -> HttpResponse:
     """Pause a job.
 
     Nothing of it starts any more but an explicit run.
@@ -115,7 +115,7 @@ async def pause_job(request: Req, job_id: int) -> ASGIResponse:
     conditional=True,
     etag=True,
 )
-async def resume_job(request: Req, job_id: int) -> ASGIResponse:
+async def resume_job(request: Request, job_id: int) -> HttpResponse:
     """Resume a job.
 
     Slots that passed meanwhile are not made up for.
@@ -138,7 +138,7 @@ async def resume_job(request: Req, job_id: int) -> ASGIResponse:
     conditional=True,
     example={"start": "2026-03-01T00:00:00Z", "end": "2026-03-08T00:00:00Z"},
 )
-async def backfill_job(request: Req, job_id: int) -> ASGIResponse:
+async def backfill_job(request: Request, job_id: int) -> HttpResponse:
     """Backfill a job.
 
     Runs the slots of a past time span that were not done. With `dry_run` it answers 200 with those slots, and changes
@@ -164,7 +164,7 @@ async def backfill_job(request: Req, job_id: int) -> ASGIResponse:
 
 
 @on_job("GET", "status", "read", answers={200: JobStatus})
-async def job_status(request: Req, job_id: int) -> ASGIResponse:
+async def job_status(request: Request, job_id: int) -> HttpResponse:
     """Read the status of a job in short.
 
     Of the run that executes, else the next, else the last.
@@ -173,7 +173,7 @@ async def job_status(request: Req, job_id: int) -> ASGIResponse:
 
 
 @on_job("GET", "explain", "read", query=AT, answers={200: Explanation})
-async def explain_job(request: Req, job_id: int) -> ASGIResponse:
+async def explain_job(request: Request, job_id: int) -> HttpResponse:
     """Explain a job at an instant.
 
     Why it fired, did not fire, or will fire then.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 import msgspec
-from litestar.response.base import ASGIResponse
+from starlette.requests import Request
 
 from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
@@ -15,7 +15,8 @@ from onthedot.api.http.if_match import version_named, version_wanted
 from onthedot.api.http.paging import PAGING, JobList, page_answer
 from onthedot.api.http.path_ids import job_id_of, job_key_of
 from onthedot.api.http.query_params import choice, instant, read_query, text
-from onthedot.api.operations import Req, operation
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import operation
 from onthedot.api.routes.job_routes import on_job
 from onthedot.model.job import JobSpec, JobState, JobView
 from onthedot.model.schedule import SCHEDULE_KINDS
@@ -55,7 +56,7 @@ MERGE_PATCH = ("application/merge-patch+json", "application/json")
     etag=True,
     example=EXAMPLE,
 )
-async def create_job(request: Req) -> ASGIResponse:
+async def create_job(request: Request) -> HttpResponse:
     """Create a job.
 
     It is durable when the answer arrives. A `key` that is taken answers 409.
@@ -65,19 +66,19 @@ async def create_job(request: Req) -> ASGIResponse:
     return job_created(job)
 
 
-def job_created(job: JobView) -> ASGIResponse:
+def job_created(job: JobView) -> HttpResponse:
     return responses.job_answer(job, 201, {"location": f"/v1/jobs/{job.id}"})
 
 
 @operation("GET", "/v1/jobs", "read", group="Jobs", query=FILTERS, answers={200: JobList})
-async def list_jobs(request: Req) -> ASGIResponse:
+async def list_jobs(request: Request) -> HttpResponse:
     """List jobs."""
     asked = read_query(request.scope["query_string"], FILTERS)
     return page_answer(request, await service_of(request).list_jobs(tenant_of(request), JobFilter(**asked)))
 
 
 @operation("GET", "/v1/jobs/{job_id}", "read", group="Jobs", answers={200: JobView}, etag=True)
-async def get_job(request: Req) -> ASGIResponse:
+async def get_job(request: Request) -> HttpResponse:
     """Read a job.
 
     With its next and last run and its numbers.
@@ -86,7 +87,7 @@ async def get_job(request: Req) -> ASGIResponse:
 
 
 @operation("GET", "/v1/jobs/by-key/{key}", "read", group="Jobs", answers={200: JobView}, etag=True)
-async def get_job_by_key(request: Req) -> ASGIResponse:
+async def get_job_by_key(request: Request) -> HttpResponse:
     """Read a job by its key."""
     return responses.job_answer(await service_of(request).get_job_by_key(tenant_of(request), job_key_of(request)))
 
@@ -103,7 +104,7 @@ async def get_job_by_key(request: Req) -> ASGIResponse:
     etag=True,
     example=EXAMPLE,
 )
-async def replace_job(request: Req) -> ASGIResponse:
+async def replace_job(request: Request) -> HttpResponse:
     """Replace a job.
 
     Equal to what is there: nothing changes, not even the version. The mask that a secret reads back as keeps it.
@@ -126,7 +127,7 @@ async def replace_job(request: Req) -> ASGIResponse:
     etag=True,
     example=EXAMPLE,
 )
-async def put_job_by_key(request: Req) -> ASGIResponse:
+async def put_job_by_key(request: Request) -> HttpResponse:
     """Create or replace a job by its key."""
     service, tenant, key = service_of(request), tenant_of(request), job_key_of(request)
     spec = await read_json(request, JobSpec)
@@ -151,7 +152,7 @@ class JobPatch(msgspec.Struct, frozen=True):
     etag=True,
     example={"schedule": {"cron": "30 3 * * *"}},
 )
-async def patch_job(request: Req, job_id: int) -> ASGIResponse:
+async def patch_job(request: Request, job_id: int) -> HttpResponse:
     """Change a job.
 
     A JSON merge patch (RFC 7396): the fields to change; null takes a field away.
@@ -163,7 +164,7 @@ async def patch_job(request: Req, job_id: int) -> ASGIResponse:
 
 
 @on_job("DELETE", "", "write", answers={204: None}, conditional=True)
-async def delete_job(request: Req, job_id: int) -> ASGIResponse:
+async def delete_job(request: Request, job_id: int) -> HttpResponse:
     """Delete a job.
 
     What it did stays in the history.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import msgspec
-from litestar.response.base import ASGIResponse
+from starlette.requests import Request
 
 from onthedot.api.context import address_of, principal_of, service_of, tenant_of
 from onthedot.api.http import responses
 from onthedot.api.http.bodies import read_json
 from onthedot.api.http.path_ids import whole_id
 from onthedot.api.http.query_params import read_query, text
-from onthedot.api.operations import Req, operation
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import operation
 from onthedot.errors import Forbidden
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.service import DEFAULT_TENANT
@@ -36,7 +37,7 @@ class KeyList(msgspec.Struct, frozen=True):
     problems=(409,),
     example={"name": "ci", "scope": "write", "expires": "90d"},
 )
-async def create_key(request: Req) -> ASGIResponse:
+async def create_key(request: Request) -> HttpResponse:
     """Make an API key.
 
     It is shown this once.
@@ -49,7 +50,7 @@ async def create_key(request: Req) -> ASGIResponse:
     return responses.json(created, 201, {"location": f"/v1/keys/{created.info.id}"})
 
 
-async def _own_tenant(request: Req, spec: ApiKeySpec) -> ApiKeySpec:
+async def _own_tenant(request: Request, spec: ApiKeySpec) -> ApiKeySpec:
     """The default tenant's admins run the place and make keys for anybody; all others only for their own tenant."""
     if tenant_of(request) == DEFAULT_TENANT:
         return spec
@@ -59,12 +60,12 @@ async def _own_tenant(request: Req, spec: ApiKeySpec) -> ApiKeySpec:
     return msgspec.structs.replace(spec, tenant=own)
 
 
-async def _own_name(request: Req) -> str:
+async def _own_name(request: Request) -> str:
     keys = await service_of(request).list_keys(tenant_of(request))
     return next(key.tenant for key in keys if key.id == principal_of(request).key_id)
 
 
-async def _whose(request: Req) -> int:
+async def _whose(request: Request) -> int:
     """The tenant whose keys are meant."""
     name = read_query(request.scope["query_string"], TENANT)["tenant"]
     if name is None:
@@ -75,7 +76,7 @@ async def _whose(request: Req) -> int:
 
 
 @operation("GET", "/v1/keys", "admin", group="Keys", query=TENANT, answers={200: KeyList}, problems=(404,))
-async def list_keys(request: Req) -> ASGIResponse:
+async def list_keys(request: Request) -> HttpResponse:
     """List API keys.
 
     Of each only its first characters.
@@ -84,7 +85,7 @@ async def list_keys(request: Req) -> ASGIResponse:
 
 
 @operation("DELETE", "/v1/keys/{key_id}", "admin", group="Keys", query=TENANT, answers={204: None})
-async def revoke_key(request: Req) -> ASGIResponse:
+async def revoke_key(request: Request) -> HttpResponse:
     """Revoke an API key.
 
     Other nodes believe it for two more seconds at most.
@@ -95,7 +96,7 @@ async def revoke_key(request: Req) -> ASGIResponse:
     return responses.no_content()
 
 
-def _tell(event: str, request: Req, **fields: object) -> None:
+def _tell(event: str, request: Request, **fields: object) -> None:
     """For the operator's log; without `tenant`, so that no listener's stream has it."""
     emit(event, **fields, by_key=principal_of(request).key_id, address=address_of(request))
 

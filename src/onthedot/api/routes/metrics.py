@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from litestar.response.base import ASGIResponse
+from starlette.requests import Request
 
 from onthedot.api.context import Context, context_of
 from onthedot.api.http import responses
-from onthedot.api.operations import Req, operation
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import operation
 from onthedot.errors import OnTheDotError
 from onthedot.telemetry.metrics import CONTENT_TYPE
 
@@ -18,7 +19,7 @@ STATES = ("alive", "draining", "lost")
 
 
 @operation("GET", "/metrics", "read", group="Operations", answers={200: "text/plain"})
-async def metrics(request: Req) -> ASGIResponse:
+async def metrics(request: Request) -> HttpResponse:
     """Read the metrics.
 
     In Prometheus' text format.

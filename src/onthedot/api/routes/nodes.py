@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import msgspec
-from litestar.response.base import ASGIResponse
+from starlette.requests import Request
 
 from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
-from onthedot.api.operations import Req, operation
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import operation
 from onthedot.model.node import NodeView
 from onthedot.store import StoreStats
 
@@ -19,7 +20,7 @@ class NodeList(msgspec.Struct, frozen=True):
 
 
 @operation("GET", "/v1/nodes", "read", group="Cluster", answers={200: NodeList})
-async def list_nodes(request: Req) -> ASGIResponse:
+async def list_nodes(request: Request) -> HttpResponse:
     """List the nodes.
 
     One entry per process that runs now, or was lost of late.
@@ -28,7 +29,7 @@ async def list_nodes(request: Req) -> ASGIResponse:
 
 
 @operation("GET", "/v1/stats", "read", group="Cluster", answers={200: StoreStats})
-async def stats(request: Req) -> ASGIResponse:
+async def stats(request: Request) -> HttpResponse:
     """Read the totals."""
     return responses.json(await service_of(request).stats(tenant_of(request)))
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
-from litestar.response.base import ASGIResponse
+from starlette.requests import Request
 
 from onthedot.api.context import service_of
 from onthedot.api.http import responses
 from onthedot.api.http.bodies import read_json
-from onthedot.api.operations import Req, operation
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import operation
 from onthedot.errors import FieldProblem, NotAvailable
 from onthedot.model.preview import Preview
 from onthedot.model.schedule import Schedule
@@ -41,7 +42,7 @@ class PreviewRequest(Strict, frozen=True, kw_only=True):
     answers={200: Preview},
     example={"schedule": {"cron": "0 3 * * *", "tz": "Europe/Berlin"}, "count": 5},
 )
-async def preview(request: Req) -> ASGIResponse:
+async def preview(request: Request) -> HttpResponse:
     """Preview a schedule.
 
     Its next fire times, what it means in words, and notes on daylight saving.
@@ -51,7 +52,7 @@ async def preview(request: Req) -> ASGIResponse:
 
 
 @operation("POST", "/v1/plan", "read", answers={}, listed=False)
-async def plan(request: Req) -> ASGIResponse:
+async def plan(request: Request) -> HttpResponse:
     """Which firings a change would add, move or remove: a name that is taken, and says that it is not built."""
     raise NotAvailable([NO_PLAN])
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import get_args
 
-from litestar.response.base import ASGIResponse
-from litestar.response.streaming import ASGIStreamingResponse
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
 
 from onthedot.api.auth import still_may_listen
 from onthedot.api.context import context_of, service_of, tenant_of
@@ -17,7 +17,8 @@ from onthedot.api.http.paging import PAGING, RunList, page_answer
 from onthedot.api.http.path_ids import job_of_run, run_id_of
 from onthedot.api.http.problems import HttpProblem
 from onthedot.api.http.query_params import choice, flag, instant, read_query, whole
-from onthedot.api.operations import Req, operation
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import operation
 from onthedot.api.routes.job_routes import on_job
 from onthedot.api.routes.log_stream import LogStream
 from onthedot.model.run import RunStatus, RunView
@@ -37,7 +38,7 @@ FOLLOW = (flag("follow", "Stay and send what is printed from now on, as server-s
 
 
 @operation("GET", "/v1/runs", "read", group="Runs", query=FILTERS, answers={200: RunList})
-async def list_runs(request: Req) -> ASGIResponse:
+async def list_runs(request: Request) -> HttpResponse:
     """List runs.
 
     Live and past together, newest first; those not yet due only with `status=PENDING`.
@@ -47,7 +48,7 @@ async def list_runs(request: Req) -> ASGIResponse:
 
 
 @on_job("GET", "runs", "read", group="Runs", query=OF_A_JOB, answers={200: RunList})
-async def list_job_runs(request: Req, job_id: int) -> ASGIResponse:
+async def list_job_runs(request: Request, job_id: int) -> HttpResponse:
     """List a job's runs.
 
     The history of a job that was deleted can still be read through `/v1/runs?job_id=`.
@@ -59,7 +60,7 @@ async def list_job_runs(request: Req, job_id: int) -> ASGIResponse:
 
 
 @operation("GET", "/v1/runs/{run_id}", "read", group="Runs", answers={200: RunView})
-async def get_run(request: Req) -> ASGIResponse:
+async def get_run(request: Request) -> HttpResponse:
     """Read a run.
 
     With its last 20 attempts.
@@ -70,7 +71,7 @@ async def get_run(request: Req) -> ASGIResponse:
 @operation(
     "GET", "/v1/runs/{run_id}/logs", "read", group="Runs", query=FOLLOW, answers={200: "text/plain"}, problems=(429,)
 )
-async def run_logs(request: Req) -> ASGIResponse:
+async def run_logs(request: Request) -> HttpResponse | StreamingResponse:
     """Read a run's log.
 
     What it has printed so far; the last 64 KB. With `follow=true` server-sent events: `log` with each new piece of text
@@ -85,7 +86,7 @@ async def run_logs(request: Req) -> ASGIResponse:
         raise HttpProblem(429, "too many listeners on this node", {"retry-after": "5"})
     stream = LogStream(service, context.clock, tenant, run_id)
     following = context.streams.serve(stream, may_listen=lambda: still_may_listen(request, tenant))
-    return ASGIStreamingResponse(iterator=following, media_type="text/event-stream")
+    return responses.event_stream(following)
 
 
 @operation(
@@ -100,7 +101,7 @@ async def run_logs(request: Req) -> ASGIResponse:
     idempotent=True,
     conditional=True,
 )
-async def cancel_run(request: Req) -> ASGIResponse:
+async def cancel_run(request: Request) -> HttpResponse:
     """Cancel a run.
 
     At once if it waits, by an order to its node if it executes. `If-Match` names the version of its job.
@@ -124,7 +125,7 @@ async def cancel_run(request: Req) -> ASGIResponse:
     idempotent=True,
     conditional=True,
 )
-async def retry_run(request: Req) -> ASGIResponse:
+async def retry_run(request: Request) -> HttpResponse:
     """Retry a run.
 
     Its slot once more, as a new run: what is finished never changes. `If-Match` names the version of its job.

@@ -7,13 +7,14 @@ from itertools import islice
 from typing import Annotated, Any
 
 import msgspec
-from litestar.response.base import ASGIResponse
+from starlette.requests import Request
 
 from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
 from onthedot.api.http.bodies import read_body
 from onthedot.api.http.idempotency import idempotency_key
-from onthedot.api.operations import MIB, Req, operation
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import MIB, operation
 from onthedot.errors import FieldProblem, Invalid, TooLarge, Unreadable
 from onthedot.model.decoding import convert, decode_json, decode_loose
 from onthedot.model.job import JobSpec
@@ -75,7 +76,7 @@ class _Envelope(Strict, frozen=True, kw_only=True):
         ],
     },
 )
-async def sync_jobs(request: Req) -> ASGIResponse:
+async def sync_jobs(request: Request) -> HttpResponse:
     """Make the jobs of a file what the file says.
 
     The same again changes nothing; a changed job keeps its history. One wrong job, and nothing is applied.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from litestar.response.base import ASGIResponse
+from starlette.requests import Request
 
 from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
 from onthedot.api.http.bodies import read_json
 from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.path_ids import whole_id
-from onthedot.api.operations import Req, operation
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.operations import operation
 from onthedot.model.timer import TimerSpec, TimerView
 
 __all__ = ["routes", "timer_created"]
@@ -26,7 +27,7 @@ __all__ = ["routes", "timer_created"]
     idempotent=True,
     example={"hours": 0, "minutes": 0, "seconds": 10, "url": "http://127.0.0.1:5003/"},
 )
-async def create_timer(request: Req) -> ASGIResponse:
+async def create_timer(request: Request) -> HttpResponse:
     """Set a timer.
 
     When it expires, one POST goes to the URL.
@@ -36,12 +37,12 @@ async def create_timer(request: Req) -> ASGIResponse:
     return timer_created(timer)
 
 
-def timer_created(timer: TimerView) -> ASGIResponse:
+def timer_created(timer: TimerView) -> HttpResponse:
     return responses.json(timer, 201, {"location": f"/timers/{timer.id}"})
 
 
 @operation("GET", "/timers/{timer_id}", "read", group="Timers", answers={200: TimerView})
-async def get_timer(request: Req) -> ASGIResponse:
+async def get_timer(request: Request) -> HttpResponse:
     """Read a timer.
 
     `time_left` is in whole seconds, rounded up; 0 once it is due.

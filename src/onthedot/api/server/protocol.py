@@ -305,8 +305,8 @@ class GuardedProtocol(HttpToolsProtocol):
     # Deadlines
 
     def timeout_keep_alive_handler(self) -> None:
-        """Between express requests the alarm is left as it is set: to cancel it and to set it anew took 3 µs a request.
-        So it may ring while one is answered, or too soon after."""
+        """Between requests of the fast path the timer is left as it is set: to cancel it and to set it anew took 3 µs a
+        request. So it may go off while one is answered, or too soon after."""
         left = self._answered_at + self.timeout_keep_alive - self.loop.time()
         if not self._idle():
             self.timeout_keep_alive_task = None  # the answer sets it

@@ -1,4 +1,4 @@
-"""uvicorn, set up for the API: connections that are bounded (`guarded`), creates that go express (`connection`)."""
+"""uvicorn, set up for the API: bounded connections (server.protocol), and creates by the fast path."""
 
 from __future__ import annotations
 
