@@ -27,6 +27,7 @@ check: venv ## format, lint, types, import rules, nothing of one machine in the 
 	$(VENV)/bin/ruff check --quiet .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-logo
+	$(VENV)/bin/deptry src
 	$(VENV)/bin/python scripts/check_tracked.py
 
 sim: venv ## play SEEDS=1000 simulated clusters of three nodes for ten virtual minutes each (SEED=7 plays one again)
