@@ -45,8 +45,8 @@ def main() -> int:
     place = given.out / f"{given.size}-{given.profile}-{seed}"
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         result, story = runner.run(play(seed, SIZES[given.size], profile=given.profile, keep=place, always=given.keep))
-    report = write_report(place, result, story)
-    sys.stdout.write(told(result, full=given.size == "full") + f"\nreport: {report}\n")
+    print(told(result, full=given.size == "full"), flush=True)  # before the page: what was found is known either way
+    print(f"report: {write_report(place, result, story)}")
     return 1 if result.violations else 0
 
 

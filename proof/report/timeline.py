@@ -100,7 +100,7 @@ def _lateness(story: Story, axis: _Axis) -> str:
     late: dict[int, list[int]] = defaultdict(list)
     for run, sends in story.sends.items():
         row = story.entries.get(run) or story.live.get(run)
-        if row is not None and row.kind == "scheduled":
+        if sends and row is not None and row.kind == "scheduled":
             late[sends[0].at // 1000].append(max(1, sends[0].db - row.due_at))
 
     def y(ms: float) -> float:
