@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import asyncpg
 import pytest
@@ -55,6 +56,29 @@ class TestArrays:
 
 async def _asked(connection: object, types: object, timeout: object) -> None:
     raise AssertionError(f"asked the server what {types} are")
+
+
+async def test_a_connection_lost_while_it_is_set_up_is_trouble_not_a_mistake(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was taken for a mistake of ours, and the node stopped."""
+    store = await open_store(postgres_url)
+    try:
+        await store.driver._lender._pool.expire_connections()  # type: ignore[attr-defined]  # the next one is a new one
+        store.driver._lender._drop_all(store.driver._lender._kept[-1])  # type: ignore[attr-defined]
+        monkeypatch.setattr("onthedot.store.postgres.driver.tell_arrays", _hang_up)
+        with pytest.raises(StoreUnavailable, match="lost while it was being set up"):
+            await store.list_jobs(1, JobFilter())
+        monkeypatch.undo()
+        assert (await store.list_jobs(1, JobFilter())).items == []
+    finally:
+        await store.close()
+
+
+async def _hang_up(connection: Any) -> None:
+    connection._transport.abort()
+    while not connection.is_closed():
+        await asyncio.sleep(0)
 
 
 class TestAddress:

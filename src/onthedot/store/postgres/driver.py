@@ -140,13 +140,18 @@ class PostgresDriver:
         connector, lineage = Connector(address), Lineage()
 
         async def begin(connection: Any) -> None:
-            await tell_arrays(connection)
-            if address.pooled:
-                async with connection.transaction():
-                    await connection.execute(_local_settings(address))
+            try:
+                await tell_arrays(connection)
+                if address.pooled:
+                    async with connection.transaction():
+                        await connection.execute(_local_settings(address))
+                        await lineage.check(connection)
+                else:
                     await lineage.check(connection)
-            else:
-                await lineage.check(connection)
+            except asyncpg.InterfaceError as error:
+                if not connection.is_closed():
+                    raise
+                raise ConnectionError("the connection was lost while it was being set up") from error
 
         session = SESSION if address.schema is None else {**SESSION, "search_path": str(address.search_path)}
         try:
