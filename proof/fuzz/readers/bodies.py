@@ -16,7 +16,7 @@ __all__ = ["BODIES"]
 def check(raw: bytes, _: random.Random) -> bool:
     list(line_items(raw))
     try:
-        parsed: Any = json.loads(raw)
+        parsed: Any = json.loads(raw.decode())  # of bytes it would guess UTF-16 where there are NULs
     except (ValueError, RecursionError):
         parsed = None
     cut = _cut(raw)
