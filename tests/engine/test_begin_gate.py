@@ -12,8 +12,9 @@ from onthedot.clock import FakeClock
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.messages import Return
-from onthedot.engine.running.begin_gate import FRESH, BeginGate
+from onthedot.engine.running.begin_gate import BeginGate
 from onthedot.engine.running.monitor import Monitor
+from onthedot.engine.tuning import BEGIN_VALID
 from tests.engine.making import claimed
 from tests.engine.scripted import AWAY, ScriptedStore
 from tests.engine.test_monitor import Bench as MonitorBench
@@ -121,7 +122,7 @@ async def test_an_answer_that_took_too_long_is_asked_for_again(bench, fake_clock
     begin = bench.store.begin
 
     async def slow(node, fences):
-        await fake_clock.sleep(FRESH + 0.1 if not bench.store.asked else 0.1)
+        await fake_clock.sleep(BEGIN_VALID + 0.1 if not bench.store.asked else 0.1)
         return await begin(node, fences)
 
     bench.store.begin = slow
@@ -129,7 +130,7 @@ async def test_an_answer_that_took_too_long_is_asked_for_again(bench, fake_clock
     bench.arrive("1-1")
     step = asyncio.ensure_future(bench.gate.step())
     await fake_clock.settle()
-    await fake_clock.advance(FRESH + 0.1)
+    await fake_clock.advance(BEGIN_VALID + 0.1)
     assert bench.sender.sent == []
     await fake_clock.advance(0.1)
     assert step.done()

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from onthedot.clock import FakeClock
-from onthedot.engine.claiming.dispatcher import BOOK_BY_MS, BOOK_FROM_MS
-from onthedot.engine.messages import TICK, OrdersRead, Return
+from onthedot.engine.messages import OrdersRead, Return
+from onthedot.engine.tuning import BOOK_BY_MS, BOOK_FROM_MS
 from onthedot.model.duration import Duration
 from onthedot.model.run import Outcome
 from onthedot.model.target import FunctionTarget
@@ -103,13 +103,13 @@ def desk(bench: test_dispatcher.Bench) -> Desk:
 async def tick(bench: test_dispatcher.Bench, ms: int) -> None:
     """So late after the beginning, and the Timer says so."""
     await bench.clock.advance((bench.now + ms - bench.clock.now_ms()) / 1000)
-    bench.scheduler.handle(TICK)
+    bench.dispatcher.tick()
     await bench.clock.settle()
 
 
 async def test_it_is_booked_shortly_before_its_instant(bench, desk):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
-    assert bench.scheduler.due_heap.head == bench.now + 1000 - BOOK_BY_MS  # for that the Timer wakes, at the latest
+    assert bench.dispatcher.due_heap.head == bench.now + 1000 - BOOK_BY_MS  # for that the Timer wakes, at the latest
     await tick(bench, 1000 - BOOK_FROM_MS - 1)
     assert desk.names == []
     await tick(bench, 1000 - BOOK_BY_MS)
@@ -123,7 +123,7 @@ async def test_with_it_those_that_come_soon_after_it(bench, desk):
     bench.take(*(bench.run(f"{n}-1", due_in=due, target=FUNCTION) for n, due in enumerate(dues, 1)))
     await tick(bench, 1000 - BOOK_BY_MS)
     assert desk.names == ["1-1", "2-1", "3-1"]
-    assert bench.scheduler.due_heap.head == bench.now + dues[-1] - BOOK_BY_MS
+    assert bench.dispatcher.due_heap.head == bench.now + dues[-1] - BOOK_BY_MS
 
 
 async def test_another_kind_of_target_between_them_fires_at_its_own_instant(bench, desk):
@@ -151,7 +151,7 @@ async def test_another_kind_of_target_between_them_fires_at_its_own_instant(benc
 )
 async def test_these_are_not_booked(bench, desk, options):
     bench.take(bench.run("1-1", due_in=1000, **{"target": FUNCTION, **options}))
-    assert bench.scheduler.due_heap.head == bench.now + 1000
+    assert bench.dispatcher.due_heap.head == bench.now + 1000
     await tick(bench, 999)
     assert desk.names == []
     await tick(bench, 1000)
@@ -184,7 +184,7 @@ async def test_slots_are_taken_early_only_while_there_are_plenty(fake_clock):
     bench.take(*(bench.run(f"{n}-1", due_in=1000, target=FUNCTION) for n in range(4)))
     await tick(bench, 1000 - BOOK_BY_MS)
     assert desk.names == ["0-1", "1-1"]
-    assert bench.scheduler.due_heap.head == bench.now + 1000
+    assert bench.dispatcher.due_heap.head == bench.now + 1000
     await tick(bench, 1000)
     assert desk.handed_over == ["2-1", "3-1"]
 
@@ -201,10 +201,10 @@ async def test_without_a_lease_nothing_is_booked(bench, desk):
 async def test_what_is_recalled_before_its_instant_goes_back(bench, desk):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
     await tick(bench, 1000 - BOOK_BY_MS)
-    bench.scheduler.handle(OrdersRead([Order(run_id="1-1", token=1, what="recall")]))
+    bench.dispatcher.handle(OrdersRead([Order(run_id="1-1", token=1, what="recall")]))
     assert desk.booked[0].taken_back
     assert bench.written == [Return("1-1", 1)]
-    assert bench.scheduler.running == {}
+    assert bench.dispatcher.running == {}
     assert bench.slots.pools["function"].running == 0
 
 
@@ -212,7 +212,7 @@ async def test_what_has_begun_is_not_recalled(bench, desk):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
     await tick(bench, 1000 - BOOK_BY_MS)
     desk.booked[0].begin()
-    bench.scheduler.handle(OrdersRead([Order(run_id="1-1", token=1, what="recall")]))
+    bench.dispatcher.handle(OrdersRead([Order(run_id="1-1", token=1, what="recall")]))
     assert bench.written == []
     desk.booked[0].end(1.2)
     desk.booked[0].tell()
@@ -223,7 +223,7 @@ async def test_what_has_begun_is_not_recalled(bench, desk):
 async def test_an_order_for_another_claim_of_it_takes_nothing_back(bench, desk):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION, token=2))
     await tick(bench, 1000 - BOOK_BY_MS)
-    bench.scheduler.handle(OrdersRead([Order(run_id="1-1", token=1, what="recall")]))
+    bench.dispatcher.handle(OrdersRead([Order(run_id="1-1", token=1, what="recall")]))
     assert not desk.booked[0].taken_back
 
 
@@ -234,7 +234,7 @@ async def test_a_cancel_reaches_it_before_and_after(bench, desk, begun):
     if begun:
         await tick(bench, 1000)
         desk.booked[0].begin()
-    bench.scheduler.handle(OrdersRead([Order(run_id="1-1", token=1, what="cancel")]))
+    bench.dispatcher.handle(OrdersRead([Order(run_id="1-1", token=1, what="cancel")]))
     (result,) = bench.written
     assert result.outcome.kind == "cancelled"
     assert result.started_at == (bench.now + 1000 if begun else None)
@@ -244,7 +244,7 @@ async def test_a_cancel_reaches_it_before_and_after(bench, desk, begun):
 async def test_what_became_another_nodes_is_dropped(bench, desk):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
     await tick(bench, 1000 - BOOK_BY_MS)
-    bench.scheduler.handle(OrdersRead([Order(run_id="1-1", token=1, what="gone")]))
+    bench.dispatcher.handle(OrdersRead([Order(run_id="1-1", token=1, what="gone")]))
     assert desk.booked[0].taken_back
     assert bench.written == []
     assert not bench.wiring.owned.has("1-1", 1)
@@ -254,9 +254,9 @@ async def test_closing_gives_back_what_has_not_begun(bench, desk):
     bench.take(*(bench.run(f"{n}-1", due_in=1000, target=FUNCTION) for n in (1, 2)))
     await tick(bench, 1000 - BOOK_BY_MS)
     desk.booked[0].begin()
-    await bench.scheduler.close(1.0)
+    await bench.dispatcher.close(1.0)
     assert bench.written == [Return("2-1", 1)]
-    assert list(bench.scheduler.running) == ["1-1"]
+    assert list(bench.dispatcher.running) == ["1-1"]
 
 
 # one run alone

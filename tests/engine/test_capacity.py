@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from onthedot.engine.claiming.capacity import Capacity, SlotPool, pool_of
+from onthedot.engine.claiming.capacity import Capacity, pool_of
+from onthedot.engine.running.slot_pool import SlotPool
 
 
 def slots(*offers: str, **capacities: int) -> Capacity:
@@ -61,22 +62,16 @@ def test_a_start_without_a_free_slot_is_refused():
     assert (pool.held, pool.running) == (1, 1)
 
 
-def test_rings_once_when_enough_came_free():
-    rung: list[int] = []
-    pool = Capacity(["webhook"], capacities={"webhook": 8}, default=1, hold_most=8, freed=lambda: rung.append(1)).pools[
-        "webhook"
-    ]
+def test_says_once_that_enough_came_free():
+    pool = Capacity(["webhook"], capacities={"webhook": 8}, default=1, hold_most=8).pools["webhook"]
     for _ in range(8):
         pool.hold()
         pool.start()
-    pool.end()
-    assert rung == []  # nobody asked
+    assert not pool.end(), "nobody waits"
     pool.want_more()
     assert pool.wanted == 2
-    pool.end()
-    assert rung == [1]
-    pool.end()
-    assert rung == [1]
+    assert pool.end()
+    assert not pool.end()
 
 
 def test_a_kind_nobody_offers_is_counted_somewhere():
@@ -91,9 +86,7 @@ def test_a_node_that_only_serves_the_api_has_no_room():
 
 
 def test_offers_may_change_while_it_runs():
-    rung: list[int] = []
     slots = Capacity(["webhook"], capacities={"function": 3}, default=7, hold_most=5)
-    slots.on_freed(lambda: rung.append(1))
     assert not slots.offer(["webhook"])
     assert slots.offer(["webhook", "function:a"])
     assert (slots.capacity, slots.pools["function"].offers) == (10, ["function:a"])
@@ -103,8 +96,7 @@ def test_offers_may_change_while_it_runs():
     assert slots.pools["function"] is pool
     assert (pool.held, pool.offers) == (1, ["function:a", "function:b"])
     pool.want_more()
-    pool.let_go()
-    assert rung == [1], "a pool that came later rings too"
+    assert pool.let_go(), "a pool that came later says it too"
 
 
 def test_a_pool_without_offers_counts_what_it_still_has():
@@ -211,37 +203,34 @@ def test_what_a_target_takes_ahead_is_not_claimed_twice():
 
 
 def test_a_quarter_of_the_slots_is_never_the_backlogs():
-    rung: list[str] = []
-    pool = SlotPool("webhook", ["webhook"], 8, 100, lambda: rung.append("freed"))
-    assert pool.backlog.room(4) == 4
+    pool = SlotPool("webhook", ["webhook"], 8, 100)
+    assert pool.backlog.room(4, pool.most) == 4
     for n in range(5):
         pool.hold()
         assert pool.start()
         pool.backlog.add(f"{n}-1")
-    assert pool.backlog.room(4) == 1
+    assert pool.backlog.room(4, pool.most) == 1
     pool.hold()
     assert pool.start()
     pool.backlog.add("5-1")
-    assert pool.backlog.room(1) == 0
+    assert pool.backlog.room(1, pool.most) == 0
     assert pool.room == 2  # for what is on time
-    pool.end(None, "0-1")
-    assert rung == []
-    pool.end(None, "1-1")
-    assert rung == ["freed"]  # a quarter of what it may have is free again
-    pool.end(None, "2-1")
-    assert rung == ["freed"]
-    assert pool.backlog.room(2) == 2
+    assert not pool.end(None, "0-1")
+    assert pool.end(None, "1-1")  # a quarter of what it may have is free again
+    assert not pool.end(None, "2-1")
+    assert pool.backlog.room(2, pool.most) == 2
 
 
 @pytest.mark.parametrize(("slots", "most"), [(1, 1), (2, 1), (3, 2), (4, 3), (1000, 750)])
 def test_a_backlog_moves_on_with_one_slot_and_leaves_one_of_two(slots, most):
-    assert SlotPool("webhook", ["webhook"], slots, 2000, lambda: None).backlog.room(5000) == most
+    pool = SlotPool("webhook", ["webhook"], slots, 2000)
+    assert pool.backlog.room(5000, pool.most) == most
 
 
 def test_who_holds_a_run_of_the_backlog_and_gives_it_back_has_room_again():
-    pool = SlotPool("webhook", ["webhook"], 2, 100, lambda: None)
+    pool = SlotPool("webhook", ["webhook"], 2, 100)
     pool.hold()
     pool.backlog.add("1-1")
-    assert pool.backlog.room(1) == 0
+    assert pool.backlog.room(1, pool.most) == 0
     pool.let_go("1-1")
-    assert pool.backlog.room(1) == 1
+    assert pool.backlog.room(1, pool.most) == 1

@@ -1,4 +1,4 @@
-"""The Scheduler, message by message: claims what fits, fires at the instant, obeys, compares, backs off."""
+"""The Dispatcher, message by message: claims what fits, fires at the instant, obeys, compares, backs off."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 
 from onthedot.clock import FakeClock
 from onthedot.engine.claiming.capacity import Capacity
-from onthedot.engine.claiming.dispatcher import NO_SLOT_MS, RECONCILE
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lateness import Lateness
-from onthedot.engine.messages import LOOK, TICK, Claimed, Missed, OrdersRead, OwnRows, Return
+from onthedot.engine.messages import Claimed, Missed, OrdersRead, OwnRows, Return
 from onthedot.engine.settings import EngineSettings
+from onthedot.engine.tuning import NO_SLOT_MS, RECONCILE_EVERY
 from onthedot.engine.wiring import Wiring
 from onthedot.model.duration import Duration
 from onthedot.model.node import NodeLoad
@@ -55,10 +55,10 @@ class Bench:
             lateness=Lateness(clock),
             health=self.health,
             load=NodeLoad,
-            lost=lambda: None,
+            lost=asyncio.Event(),
             crashed=self.crashes.append,
         )
-        self.scheduler = self.wiring.scheduler
+        self.dispatcher = self.wiring.dispatcher
         self.wiring.time.observe(clock.now_ms(), clock.monotonic(), clock.monotonic())
         self.beat()
 
@@ -77,17 +77,17 @@ class Bench:
         """As if a claim had just brought these."""
         for run in runs:
             self.wiring.owned.add(run.id, run.token)
-        self.scheduler.handle(Claimed([("webhook", limit, self.claim(*runs))]))
+        self.dispatcher.handle(Claimed([("webhook", limit, self.claim(*runs))]))
 
     async def look(self) -> None:
-        """One whole round: the errand runs, its answer is handled."""
-        self.scheduler.handle(LOOK)
+        """One whole round: the question is asked, its answer is handled."""
+        self.dispatcher.look()
         await self.clock.settle()
         await self.drain()
 
     async def drain(self) -> None:
-        while len(self.scheduler.mailbox):
-            await self.scheduler.step()
+        while len(self.dispatcher.mailbox):
+            await self.dispatcher.step()
             await self.clock.settle()
 
     @property
@@ -127,7 +127,7 @@ async def test_runs_wait_in_the_heap_for_their_instant(bench, fake_clock):
     assert bench.slots.held == 2
     for passed, sent in ((0.499, []), (0.001, ["8-1"]), (0.999, ["8-1"]), (0.001, ["8-1", "9-1"])):
         await fake_clock.advance(passed)
-        bench.scheduler.handle(TICK)
+        bench.dispatcher.tick()
         await fake_clock.settle()
         assert bench.sender.sent == sent
     assert bench.sender.sent_at == [bench.now + 500, bench.now + 1500]
@@ -148,18 +148,18 @@ async def test_a_slow_claim_does_not_delay_what_is_held(bench, fake_clock):
 
     bench.store.claim_each = claim_each
     bench.take(bench.run("1-1", due_in=100))
-    bench.scheduler.handle(LOOK)
+    bench.dispatcher.look()
     await fake_clock.advance(0.1)
-    bench.scheduler.handle(TICK)
+    bench.dispatcher.tick()
     await fake_clock.settle()
     assert bench.sender.sent == ["1-1"]
     answer.set_result([bench.claim(), bench.claim()])
     await fake_clock.settle()
 
 
-async def test_one_errand_at_a_time(bench, fake_clock):
+async def test_one_question_at_a_time(bench, fake_clock):
     for _ in range(3):
-        bench.scheduler.handle(LOOK)
+        bench.dispatcher.look()
     await fake_clock.settle()
     assert len(bench.store.asked_for("claim")) == 2  # one per kind, once
     await bench.drain()
@@ -171,10 +171,10 @@ async def test_no_claim_before_the_last_ones_answer_was_taken(fake_clock):
     bench = Bench(fake_clock)
     bench.store.script("claim", bench.claim(*(bench.run(f"{n}-1", due_in=900) for n in range(4))))
     bench.store.script("claim", *[bench.claim() for _ in range(5)])
-    bench.scheduler.handle(LOOK)
+    bench.dispatcher.look()
     await fake_clock.settle()
-    assert len(bench.scheduler.mailbox) == 1  # the answer waits
-    bench.scheduler.handle(LOOK)
+    assert len(bench.dispatcher.mailbox) == 1  # the answer waits
+    bench.dispatcher.look()
     await fake_clock.settle()
     assert len(bench.store.asked_for("claim")) == 2
     await bench.drain()
@@ -195,15 +195,15 @@ async def test_unless_what_it_brought_lasts_for_a_while(fake_clock):
     bench = Bench(fake_clock, concurrency=100, next_job_count=40)
     bench.store.script("claim", *[bench.claim() for _ in range(20)])
     bench.take(*(bench.run(f"{n}-1", due_in=1000 if n < 9 else 1200 + n) for n in range(40)), limit=40)
-    assert bench.wiring.timer._next_look <= fake_clock.monotonic() + 0.62
+    assert bench.wiring.look_times.latest <= fake_clock.monotonic() + 0.62
     await fake_clock.advance(1.0)
-    bench.scheduler.handle(TICK)
+    bench.dispatcher.tick()
     await fake_clock.settle()
     await bench.drain()
     assert len(bench.sender.sent) == 9
     assert bench.store.asked_for("claim") == []
     await fake_clock.advance(0.209)
-    bench.scheduler.handle(TICK)
+    bench.dispatcher.tick()
     await fake_clock.settle()
     await bench.drain()
     assert len(bench.sender.sent) == 10
@@ -218,9 +218,9 @@ async def test_a_hint_to_a_full_node_is_followed_once_a_single_slot_is_free(fake
     await bench.look()
     assert [kinds for kinds, _ in bench.store.asked_for("claim")] == [["function:reports"]]
     await fake_clock.advance(1.0)
-    bench.scheduler.handle(TICK)
+    bench.dispatcher.tick()
     await fake_clock.settle()
-    bench.scheduler.handle(TICK)
+    bench.dispatcher.tick()
     await fake_clock.settle()
     await bench.drain()
     assert bench.store.asked_for("claim")[1:] == [(["webhook"], 1)]
@@ -233,7 +233,7 @@ async def test_what_the_backlog_had_no_room_for_is_claimed_when_it_has(fake_cloc
     bench.store.script("claim", bench.claim(*late, next_ready=bench.now), bench.claim())
     bench.store.script("claim", bench.claim(next_ready=bench.now), *[bench.claim() for _ in range(9)])
     await bench.look()
-    assert bench.slots.pools["webhook"].backlog.room(1) == 0
+    assert bench.slots.pools["webhook"].backlog.room(1, 4) == 0
     asked = len(bench.store.asked_for("claim"))
     await bench.drain()
     assert len(bench.store.asked_for("claim")) == asked  # three of four slots are taken: nothing for now
@@ -252,7 +252,7 @@ async def test_a_claim_that_left_late_runs_behind_is_followed_by_another(fake_cl
 
 
 async def test_a_look_while_all_slots_are_taken_does_not_put_off_the_next_claim(bench, fake_clock):
-    """It found no room, and switched off the bell that a free slot rings: the next claim came with the poll, a second
+    """It found no room, and switched off what a free slot tells: the next claim came with the poll, a second
     later. The other pool had no room for the look either."""
     bench.sender.hold = asyncio.Event()
     bench.take(*(bench.run(f"{n}-2", target=FUNCTION) for n in range(2)))
@@ -288,7 +288,7 @@ async def test_what_was_claimed_before_the_store_went_away_is_kept(bench, fake_c
     assert not bench.health.ok
     bench.store.script("held", [("1-1", 1)])
     await fake_clock.advance(0.2)
-    bench.scheduler.handle(LOOK)
+    bench.dispatcher.look()
     await fake_clock.settle()
     assert [name for name, _ in bench.store.asked] == ["held"]
 
@@ -296,11 +296,11 @@ async def test_what_was_claimed_before_the_store_went_away_is_kept(bench, fake_c
 async def test_without_a_good_lease_nothing_is_started(bench, fake_clock):
     await fake_clock.advance(4.5)
     bench.take(bench.run("1-1"))
-    bench.scheduler.handle(TICK)
+    bench.dispatcher.tick()
     await fake_clock.settle()
     assert bench.sender.sent == []
     bench.beat()
-    bench.scheduler.handle(TICK)
+    bench.dispatcher.tick()
     await fake_clock.settle()
     assert bench.sender.sent == ["1-1"]
 
@@ -311,15 +311,15 @@ async def test_who_was_frozen_reads_its_orders_before_it_starts_anything(bench, 
     bench.take(bench.run("1-1", due_in=500))
     await fake_clock.advance(3)  # nothing runs here meanwhile
     assert bench.wiring.lease.left() > 0
-    bench.scheduler.handle(TICK)
+    bench.dispatcher.tick()
     await fake_clock.settle()
     assert bench.sender.sent == []
     asked = fake_clock.monotonic()
     if wanted_back:
-        bench.scheduler.handle(OrdersRead([Order(run_id="1-1", token=1, what="recall")], asked))
+        bench.dispatcher.handle(OrdersRead([Order(run_id="1-1", token=1, what="recall")], asked))
     else:
         bench.wiring.lease.heard(asked)
-    bench.scheduler.handle(TICK)
+    bench.dispatcher.tick()
     await fake_clock.settle()
     assert bench.sender.sent == ([] if wanted_back else ["1-1"])
 
@@ -339,10 +339,10 @@ async def test_a_run_without_a_slot_for_100_ms_is_given_back(bench, fake_clock):
     bench.sender.hold = asyncio.Event()
     bench.take(*(bench.run(f"{n}-1") for n in range(5)))
     await fake_clock.advance(NO_SLOT_MS / 1000 - 0.001)
-    bench.scheduler.handle(TICK)
+    bench.dispatcher.tick()
     assert bench.written == []
     await fake_clock.advance(0.001)
-    bench.scheduler.handle(TICK)
+    bench.dispatcher.tick()
     assert bench.written == [Return("4-1", 1)]
     assert bench.slots.held == 0
     bench.sender.hold.set()
@@ -385,13 +385,13 @@ async def test_a_recall_gives_back_what_has_not_started(bench, fake_clock):
     bench.take(bench.run("1-1", due_in=1000), bench.run("2-1"))
     await fake_clock.settle()
     recalls = [Order(run_id=run_id, token=1, what="recall") for run_id in ("1-1", "2-1", "unknown")]
-    bench.scheduler.handle(OrdersRead(recalls))
-    bench.scheduler.handle(OrdersRead(recalls))
+    bench.dispatcher.handle(OrdersRead(recalls))
+    bench.dispatcher.handle(OrdersRead(recalls))
     assert bench.written == [Return("1-1", 1)]
     assert bench.sender.cancelled == []
     bench.sender.hold.set()
     await fake_clock.advance(1.0)
-    bench.scheduler.handle(TICK)
+    bench.dispatcher.tick()
     assert bench.sender.sent == ["2-1"]
 
 
@@ -400,8 +400,8 @@ async def test_a_cancel_ends_what_is_held_and_what_runs(bench, fake_clock):
     bench.take(bench.run("1-1", due_in=1000), bench.run("2-1"))
     await fake_clock.settle()
     cancels = [Order(run_id=run_id, token=1, what="cancel") for run_id in ("1-1", "2-1")]
-    bench.scheduler.handle(OrdersRead(cancels))
-    bench.scheduler.handle(OrdersRead(cancels))
+    bench.dispatcher.handle(OrdersRead(cancels))
+    bench.dispatcher.handle(OrdersRead(cancels))
     await fake_clock.settle()
     assert [(item.run.id, item.outcome.kind, item.started_at) for item in bench.written] == [
         ("1-1", "cancelled", None),
@@ -412,7 +412,7 @@ async def test_a_cancel_ends_what_is_held_and_what_runs(bench, fake_clock):
 
 async def test_an_order_for_another_token_is_not_for_us(bench, fake_clock):
     bench.take(bench.run("1-1", due_in=1000, token=3))
-    bench.scheduler.handle(
+    bench.dispatcher.handle(
         OrdersRead([Order(run_id="1-1", token=2, what=what) for what in ("cancel", "recall", "gone")])
     )
     assert bench.written == []
@@ -423,7 +423,7 @@ async def test_what_is_gone_is_dropped(bench, fake_clock):
     bench.sender.hold = asyncio.Event()
     bench.take(bench.run("1-1", due_in=1000), bench.run("2-1"))
     await fake_clock.settle()
-    bench.scheduler.handle(OrdersRead([Order(run_id=run_id, token=1, what="gone") for run_id in ("1-1", "2-1")]))
+    bench.dispatcher.handle(OrdersRead([Order(run_id=run_id, token=1, what="gone") for run_id in ("1-1", "2-1")]))
     await fake_clock.settle()
     assert bench.written == []
     assert bench.sender.cancelled == ["2-1"]
@@ -434,10 +434,10 @@ async def test_what_is_gone_is_dropped(bench, fake_clock):
 async def test_every_five_seconds_rows_are_compared(bench, fake_clock):
     await bench.look()
     assert bench.store.asked_for("held") == []
-    await fake_clock.advance(RECONCILE)
+    await fake_clock.advance(RECONCILE_EVERY)
     bench.beat()
     bench.store.script("held", [("stray-1", 7)])
-    bench.scheduler.handle(TICK)
+    bench.dispatcher.tick()
     await fake_clock.settle()
     await bench.drain()
     assert bench.store.asked_for("held") == ["me"]
@@ -446,17 +446,17 @@ async def test_every_five_seconds_rows_are_compared(bench, fake_clock):
 
 async def test_rows_that_are_known_or_were_finished_meanwhile_stay(bench, fake_clock):
     bench.take(bench.run("1-1", due_in=1000))
-    bench.scheduler.handle(OwnRows([("1-1", 1), ("2-1", 1)], {"1-1": 1, "2-1": 1}))
+    bench.dispatcher.handle(OwnRows([("1-1", 1), ("2-1", 1)], {"1-1": 1, "2-1": 1}))
     assert bench.written == []
 
 
 async def test_what_we_hold_without_a_row_is_let_go(bench, fake_clock):
     bench.take(bench.run("1-1", due_in=1000))
-    bench.scheduler.handle(OwnRows([], {"1-1": 1}))
+    bench.dispatcher.handle(OwnRows([], {"1-1": 1}))
     assert bench.slots.held == 0
     assert bench.written == []
     await fake_clock.advance(1.0)
-    bench.scheduler.handle(TICK)
+    bench.dispatcher.tick()
     assert bench.sender.sent == []
 
 
@@ -474,7 +474,7 @@ async def test_after_a_claim_without_an_answer_rows_are_compared_before_anything
 
 async def test_a_round_that_failed_half_way_keeps_what_was_answered(bench, fake_clock):
     bench.wiring.owned.add("1-1", 1)
-    bench.scheduler.handle(Missed([("webhook", 4, bench.claim(bench.run("1-1")))], AWAY))
+    bench.dispatcher.handle(Missed([("webhook", 4, bench.claim(bench.run("1-1")))], AWAY))
     await fake_clock.settle()
     assert bench.sender.sent == ["1-1"]
 
@@ -484,7 +484,7 @@ async def test_backs_off_while_the_database_is_away(fake_clock):
     bench.store.script("held", *[AWAY] * 1000)
     bench.store.script("claim", AWAY)
     for _ in range(600):
-        bench.scheduler.handle(LOOK)
+        bench.dispatcher.look()
         await fake_clock.advance(0.1)
         await bench.drain()
     assert 25 <= len(bench.store.asked) <= 80  # a minute at up to 2 s, not 600
@@ -492,8 +492,8 @@ async def test_backs_off_while_the_database_is_away(fake_clock):
 
 async def test_an_error_nobody_expected_stops_the_node(bench, fake_clock):
     bench.store.script("held", ValueError("a bug"))
-    await fake_clock.advance(RECONCILE)
-    bench.scheduler.handle(TICK)
+    await fake_clock.advance(RECONCILE_EVERY)
+    bench.dispatcher.tick()
     await fake_clock.settle()
     assert [str(error) for error in bench.crashes] == ["a bug"]
 
@@ -507,8 +507,8 @@ async def test_closing_gives_back_what_is_held_and_what_a_claim_still_brings(fak
 
     bench.store.claim_each = claim_each  # type: ignore[method-assign]  # an answer that takes its time
     bench.take(bench.run("1-1", due_in=1000))
-    bench.scheduler.handle(LOOK)
-    closing = asyncio.ensure_future(bench.scheduler.close(5.0))
+    bench.dispatcher.look()
+    closing = asyncio.ensure_future(bench.dispatcher.close(5.0))
     await fake_clock.settle()
     assert not closing.done()
     answer.set_result([bench.claim(bench.run("2-1")), bench.claim()])
@@ -527,8 +527,8 @@ async def test_closing_does_not_wait_for_ever_for_a_claim(fake_clock):
         return await never
 
     bench.store.claim_each = claim_each  # type: ignore[method-assign]  # no answer at all
-    bench.scheduler.handle(LOOK)
-    closing = asyncio.ensure_future(bench.scheduler.close(5.0))
+    bench.dispatcher.look()
+    closing = asyncio.ensure_future(bench.dispatcher.close(5.0))
     await fake_clock.advance(4.9)
     assert not closing.done()
     await fake_clock.advance(0.2)

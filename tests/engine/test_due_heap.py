@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onthedot.engine.claiming.due_heap import DueHeap
+from onthedot.engine.mailbox import Signal
 from tests.engine.making import claimed
 
 
@@ -27,13 +28,14 @@ def test_equal_instants_keep_the_order_of_the_claim():
     assert [due_heap.pop(1_000_000) for _ in runs] == runs
 
 
-def test_a_new_first_one_rings_and_a_later_one_does_not():
-    rung = []
-    due_heap = DueHeap(earlier=lambda: rung.append(due_heap.head))
-    due_heap.push(claimed("1-5", due_at=5), 5)
-    due_heap.push(claimed("2-9", due_at=9), 9)
-    due_heap.push(claimed("3-1", due_at=1), 1)
-    assert rung == [5, 1]
+async def test_a_new_first_one_wakes_and_a_later_one_does_not():
+    wake = Signal()
+    due_heap = DueHeap(wake)
+    for run, at, wakes in (("1-5", 5, True), ("2-9", 9, False), ("3-1", 1, True)):
+        due_heap.push(claimed(run, due_at=at), at)
+        assert wake.is_set() is wakes
+        if wakes:
+            await wake.wait()
 
 
 def test_a_removed_run_is_not_fired():

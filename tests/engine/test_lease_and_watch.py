@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from onthedot.engine.membership.lease import Lease, fresh_for
+from onthedot.engine.mailbox import Signal
+from onthedot.engine.membership.lease import Lease
 from onthedot.engine.membership.peer_beats import PeerBeats
+from onthedot.engine.tuning import orders_valid
 
 
 async def test_nothing_starts_before_the_first_beat(fake_clock):
@@ -29,29 +31,31 @@ async def test_the_lease_counts_from_sending_not_from_the_answer(fake_clock):
 
 
 async def test_who_was_refused_is_told_when_starting_is_allowed_again(fake_clock):
-    told = []
-    lease = Lease(fake_clock, 5.0, renewed=lambda: told.append(fake_clock.monotonic()))
+    wake = Signal()
+    lease = Lease(fake_clock, 5.0, wake=wake)
     lease.renew(0.0)
-    assert told == []
+    assert not wake.is_set()
     await fake_clock.advance(6)
     assert not lease.may_start()
     lease.renew(6.0)
-    assert told == [6.0]
+    assert wake.is_set()
+    await wake.wait()
     lease.renew(6.5)
-    assert told == [6.0]
+    assert not wake.is_set()
 
 
 async def test_what_was_read_of_orders_holds_for_a_while(fake_clock):
-    told = []
-    lease = Lease(fake_clock, 60.0, renewed=lambda: told.append(fake_clock.monotonic()), fresh=fresh_for(2.0))
+    wake = Signal()
+    lease = Lease(fake_clock, 60.0, wake=wake, orders_valid=orders_valid(2.0))
     lease.renew(0.0)  # nothing was held before: no orders either
     await fake_clock.advance(2.2)
     assert lease.may_start()
     lease.renew(2.2)  # a beat alone says nothing of orders
     await fake_clock.advance(0.1)
     assert not lease.may_start()
+    assert not wake.is_set()
     lease.heard(2.3)
-    assert told == [fake_clock.monotonic()]
+    assert wake.is_set()
     assert lease.may_start()
     lease.heard(1.0)  # an answer that was overtaken
     await fake_clock.advance(2.2)
@@ -59,8 +63,8 @@ async def test_what_was_read_of_orders_holds_for_a_while(fake_clock):
 
 
 def test_as_long_as_runs_are_held_ahead():
-    assert fresh_for(0.0) == fresh_for(2.0) == 2.25
-    assert fresh_for(10.0) == 10.25
+    assert orders_valid(0.0) == orders_valid(2.0) == 2.25
+    assert orders_valid(10.0) == 10.25
 
 
 def watched(*beats: tuple[float, int]) -> PeerBeats:

@@ -9,8 +9,9 @@ import pytest
 
 from onthedot.clock import FakeClock
 from onthedot.engine.membership.health import StoreHealth
-from onthedot.engine.running.live_logs import EVERY, PORTION, LiveLogWriter
+from onthedot.engine.running.live_logs import LiveLogWriter
 from onthedot.engine.running.run_log import RunLog
+from onthedot.engine.tuning import LIVE_LOG_EVERY, LIVE_LOG_PORTION
 from onthedot.errors import StoreUnavailable
 from onthedot.store import LiveLog
 from tests.engine.making import claimed
@@ -65,15 +66,15 @@ async def test_a_portion_a_moment_and_gone_at_the_end(clerk, shelf, fake_clock):
     say(clerk, log, "one\n")
     say(clerk, log, "two\n")
     assert shelf.logs == {}
-    await fake_clock.advance(EVERY)
+    await fake_clock.advance(LIVE_LOG_EVERY)
     assert list(shelf.logs.values()) == ["one\ntwo\n"]
     say(clerk, log, "three\n")
-    await fake_clock.advance(EVERY)
+    await fake_clock.advance(LIVE_LOG_EVERY)
     assert list(shelf.logs.values()) == ["one\ntwo\nthree\n"]
-    await fake_clock.advance(10 * EVERY)
+    await fake_clock.advance(10 * LIVE_LOG_EVERY)
     assert shelf.puts == 2, "nothing new, nothing written"
     clerk.ended(log)
-    await fake_clock.advance(EVERY)
+    await fake_clock.advance(LIVE_LOG_EVERY)
     assert shelf.logs == {}
 
 
@@ -81,17 +82,17 @@ async def test_a_run_that_ends_at_once_costs_the_store_nothing(clerk, shelf, fak
     log = printing()
     say(clerk, log, "quick\n")
     clerk.ended(log)
-    await fake_clock.advance(10 * EVERY)
+    await fake_clock.advance(10 * LIVE_LOG_EVERY)
     assert shelf.puts == 0
 
 
 async def test_runs_that_print_much_take_turns(clerk, shelf, fake_clock):
-    logs = [printing(slot) for slot in range(PORTION // 65536 + 5)]
+    logs = [printing(slot) for slot in range(LIVE_LOG_PORTION // 65536 + 5)]
     for log in logs:
         say(clerk, log, "x" * 70_000)
-    await fake_clock.advance(EVERY)
-    assert len(shelf.logs) == PORTION // 65536
-    await fake_clock.advance(EVERY)
+    await fake_clock.advance(LIVE_LOG_EVERY)
+    assert len(shelf.logs) == LIVE_LOG_PORTION // 65536
+    await fake_clock.advance(LIVE_LOG_EVERY)
     assert len(shelf.logs) == len(logs)
     assert {len(text) for text in shelf.logs.values()} == {65536}
 
@@ -100,8 +101,8 @@ async def test_a_store_that_is_away_stops_nothing(clerk, shelf, fake_clock):
     log = printing()
     shelf.away = True
     say(clerk, log, "one\n")
-    await fake_clock.advance(EVERY)
+    await fake_clock.advance(LIVE_LOG_EVERY)
     shelf.away = False
     say(clerk, log, "two\n")
-    await fake_clock.advance(EVERY)
+    await fake_clock.advance(LIVE_LOG_EVERY)
     assert list(shelf.logs.values()) == ["one\ntwo\n"]

@@ -16,10 +16,10 @@ async def settle() -> None:
 
 async def test_a_signal_merges_what_rings_before_it_is_heard():
     signal = Signal()
-    signal.ring()
-    signal.ring()
+    signal.set()
+    signal.set()
     await signal.wait()
-    assert not signal.rung
+    assert not signal.is_set()
 
 
 async def test_a_signal_wakes_one_who_waits():
@@ -27,7 +27,7 @@ async def test_a_signal_wakes_one_who_waits():
     waiter = asyncio.ensure_future(signal.wait())
     await settle()
     assert not waiter.done()
-    signal.ring()
+    signal.set()
     await settle()
     assert waiter.done()
 
@@ -36,11 +36,11 @@ async def test_a_signal_survives_a_waiter_that_was_cancelled_at_the_same_moment(
     signal = Signal()
     waiter = asyncio.ensure_future(signal.wait())
     await settle()
-    signal.ring()
+    signal.set()
     waiter.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiter
-    assert signal.rung
+    assert signal.is_set()
 
 
 async def test_messages_come_in_the_order_they_were_put():

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from onthedot.clock import FakeClock
+from onthedot.engine.look_times import LookTimes
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.db_clock import DatabaseClock
@@ -17,11 +18,12 @@ from onthedot.engine.membership.failure_detector import FailureDetector
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.heartbeat import Heartbeat
 from onthedot.engine.membership.lease import Lease
-from onthedot.engine.membership.order_poller import NEWS, OrderPoller
+from onthedot.engine.membership.order_poller import OrderPoller
 from onthedot.engine.membership.peer_beats import PeerBeats
 from onthedot.engine.messages import DispatcherMessage, OrdersRead
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.running.run_log_files import LogFiles
+from onthedot.engine.tuning import BEAT_EVERY, ORDERS_EVERY
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeLoad
 from onthedot.store import Beat, News, Order
@@ -41,30 +43,18 @@ class Bench:
         self.owned = OwnedRuns()
         self.owned.add("1-1", 1)
         self.mailbox: Mailbox[DispatcherMessage] = Mailbox(10)
-        self.lost: list[float] = []
-        self.looks: list[float] = []
-        self.news = OrderPoller(
-            "me",
-            store=self.store,
-            clock=clock,
-            time=self.time,
-            owned=self.owned,
-            scheduler=self.mailbox,
-            health=self.health,
-            backoff=Backoff(self.rng),
-        )
-        self.heart = Heartbeat(
+        self.lost = asyncio.Event()
+        self.look_times = LookTimes(clock)
+        self.orders = OrderPoller(
             "me",
             store=self.store,
             clock=clock,
             time=self.time,
             lease=self.lease,
-            watch=self.watch,
+            owned=self.owned,
+            dispatcher=self.mailbox,
             health=self.health,
-            rng=self.rng,
-            load=lambda: NodeLoad(held=3),
-            lost=lambda: self.lost.append(clock.monotonic()),
-            said=self._beat_said,
+            backoff=Backoff(self.rng),
         )
         self.failure_detector = FailureDetector(
             "me",
@@ -73,13 +63,23 @@ class Bench:
             watch=self.watch,
             health=self.health,
             backoff=Backoff(self.rng),
-            look=lambda: self.looks.append(clock.monotonic()),
+            look_times=self.look_times,
         )
-
-    def _beat_said(self, answer: Beat) -> None:
-        self.news.beat_said(answer.orders)
-        if answer.orphans:
-            self.failure_detector.orphans.ring()
+        self.heartbeat = Heartbeat(
+            "me",
+            store=self.store,
+            clock=clock,
+            time=self.time,
+            lease=self.lease,
+            watch=self.watch,
+            health=self.health,
+            rng=self.rng,
+            every=BEAT_EVERY,
+            load=lambda: NodeLoad(held=3),
+            lost=self.lost,
+            order_poller=self.orders,
+            orphans=self.failure_detector.orphans,
+        )
 
     def says(self, *orders: Order) -> News:
         return News(now_us=self.clock.now_us(), orders=list(orders))
@@ -90,7 +90,7 @@ class Bench:
     async def beats(self, seconds: int, *peers: tuple[str, int]) -> None:
         for _ in range(seconds):
             self.store.script("beat", self.alive(*peers))
-            assert await self.heart.beat()
+            assert await self.heartbeat.beat()
             await self.clock.advance(1.0)
 
 
@@ -101,7 +101,7 @@ def bench(fake_clock: FakeClock) -> Bench:
 
 async def test_a_beat_renews_the_lease_and_sets_the_time(bench, fake_clock):
     bench.store.script("beat", bench.alive())
-    assert await bench.heart.beat()
+    assert await bench.heartbeat.beat()
     assert bench.lease.may_start()
     assert bench.time.now_ms() == fake_clock.now_ms()
     assert bench.store.asked_for("beat") == [NodeLoad(held=3)]
@@ -109,7 +109,7 @@ async def test_a_beat_renews_the_lease_and_sets_the_time(bench, fake_clock):
 
 async def test_it_beats_once_a_second(bench, fake_clock):
     bench.store.script("beat", bench.alive(), bench.alive())
-    step = asyncio.ensure_future(bench.heart.step())
+    step = asyncio.ensure_future(bench.heartbeat.step())
     await fake_clock.advance(0.999)
     assert not step.done()
     await fake_clock.advance(0.001)
@@ -118,7 +118,7 @@ async def test_it_beats_once_a_second(bench, fake_clock):
 
 async def test_a_beat_without_an_answer_is_repeated_sooner_and_renews_nothing(bench, fake_clock):
     bench.store.script("beat", AWAY)
-    step = asyncio.ensure_future(bench.heart.step())
+    step = asyncio.ensure_future(bench.heartbeat.step())
     await fake_clock.advance(0.5)
     assert step.done()
     assert not bench.lease.may_start()
@@ -136,7 +136,7 @@ async def test_a_beat_that_hangs_is_given_up_in_time_for_others_within_the_lease
         return Beat(now=fake_clock.now_ms(), alive=True, peers=[])
 
     monkeypatch.setattr(bench.store, "beat", hang)
-    beat = asyncio.ensure_future(bench.heart.beat())
+    beat = asyncio.ensure_future(bench.heartbeat.beat())
     await fake_clock.advance(1.49)
     assert not beat.done()
     await fake_clock.advance(0.02)
@@ -151,15 +151,15 @@ async def test_a_beat_that_hangs_is_given_up_in_time_for_others_within_the_lease
 
 async def test_who_reads_that_it_was_declared_lost_says_so(bench, fake_clock):
     bench.store.script("beat", Beat(now=fake_clock.now_ms(), alive=False, peers=[]))
-    await bench.heart.beat()
-    assert bench.lost == [0.0]
+    await bench.heartbeat.beat()
+    assert bench.lost.is_set()
     assert not bench.lease.may_start()
 
 
 async def test_orders_are_passed_on(bench, fake_clock):
     order = Order(run_id="1-1", token=1, what="cancel")
     bench.store.script("news", bench.says(order))
-    step = asyncio.ensure_future(bench.news.step())
+    step = asyncio.ensure_future(bench.orders.step())
     await fake_clock.advance(0.001)
     assert step.done(), "the first look is at once, for the time"
     assert bench.mailbox.take_all() == [OrdersRead([order])]
@@ -167,8 +167,8 @@ async def test_orders_are_passed_on(bench, fake_clock):
 
 async def test_news_are_asked_for_again_and_again(bench, fake_clock):
     for number in range(1, 4):
-        step = asyncio.ensure_future(bench.news.step())
-        await fake_clock.advance(NEWS)
+        step = asyncio.ensure_future(bench.orders.step())
+        await fake_clock.advance(ORDERS_EVERY)
         assert step.done()
         assert len(bench.store.asked_for("news")) == number
 
@@ -179,37 +179,37 @@ async def test_news_tell_the_time_more_closely_than_a_beat(bench, fake_clock):
     bench.time.observe(fake_clock.now_ms(), fake_clock.monotonic(), fake_clock.monotonic() + 0.008)
     assert bench.time.now_us() == fake_clock.now_us() - 8700
     bench.store.script("news", bench.says())
-    await bench.news.step()
+    await bench.orders.step()
     assert bench.time.now_us() == fake_clock.now_us()
 
 
 async def test_without_an_answer_the_time_is_what_it_was(bench, fake_clock):
     bench.time.observe(fake_clock.now_ms(), 0.0, 0.0)
     bench.store.script("news", AWAY)
-    step = asyncio.ensure_future(bench.news.step())
+    step = asyncio.ensure_future(bench.orders.step())
     await fake_clock.advance(0.2)
     assert step.done()
     assert bench.time.now_us() == fake_clock.now_us()
 
 
 async def test_a_hint_reads_orders_at_once(bench, fake_clock):
-    bench.news.hints.ring()
-    await bench.news.step()
+    bench.orders.hints.set()
+    await bench.orders.step()
     assert bench.store.asked_for("news") == ["me"]
     assert bench.mailbox.take_all() == []
 
 
 async def test_a_beat_looks_for_orders_too(bench, fake_clock):
-    bench.news.beat_said(False)
-    step = asyncio.ensure_future(bench.news.step())
-    await fake_clock.advance(NEWS * 0.9)
+    bench.orders.beat_said(False)
+    step = asyncio.ensure_future(bench.orders.step())
+    await fake_clock.advance(ORDERS_EVERY * 0.9)
     bench.store.script("beat", bench.alive())
-    await bench.heart.beat()
-    await fake_clock.advance(NEWS * 0.9)
+    await bench.heartbeat.beat()
+    await fake_clock.advance(ORDERS_EVERY * 0.9)
     assert step.done()
     assert bench.store.asked_for("news") == [], "the beat said that there are none"
-    step = asyncio.ensure_future(bench.news.step())
-    await fake_clock.advance(NEWS * 0.2)
+    step = asyncio.ensure_future(bench.orders.step())
+    await fake_clock.advance(ORDERS_EVERY * 0.2)
     assert step.done()
     assert bench.store.asked_for("news") == ["me"]
 
@@ -218,27 +218,27 @@ async def test_orders_that_a_beat_saw_are_read_at_once(bench, fake_clock):
     order = Order(run_id="1-1", token=1, what="recall")
     bench.store.script("news", bench.says(order))
     bench.store.script("beat", Beat(now=fake_clock.now_ms(), alive=True, peers=[], orders=True))
-    await bench.heart.beat()
-    await bench.news.step()
+    await bench.heartbeat.beat()
+    await bench.orders.step()
     assert bench.mailbox.take_all() == [OrdersRead([order])]
 
 
 async def test_who_holds_nothing_asks_for_the_time_in_its_turn_and_at_no_hint(bench, fake_clock):
     bench.owned.release("1-1", 1)
-    bench.news.beat_said(False)
-    bench.news.hints.ring()
-    await bench.news.step()
+    bench.orders.beat_said(False)
+    bench.orders.hints.set()
+    await bench.orders.step()
     assert bench.store.asked == []
-    step = asyncio.ensure_future(bench.news.step())
-    await fake_clock.advance(NEWS)
+    step = asyncio.ensure_future(bench.orders.step())
+    await fake_clock.advance(ORDERS_EVERY)
     assert step.done()
     assert bench.store.asked_for("news") == ["me"]
 
 
 async def test_orders_that_can_t_be_read_are_read_later(bench, fake_clock):
     bench.store.script("news", AWAY)
-    bench.news.hints.ring()
-    step = asyncio.ensure_future(bench.news.step())
+    bench.orders.hints.set()
+    step = asyncio.ensure_future(bench.orders.step())
     await fake_clock.advance(0.2)
     assert step.done()
     assert not bench.health.ok
@@ -250,7 +250,7 @@ async def test_a_peer_that_stood_still_is_declared_lost_and_its_runs_taken_back(
     await bench.failure_detector.look_around()
     assert bench.store.asked_for("declare_lost") == [("peer", 9)]
     assert len(bench.store.asked_for("reclaim")) == 2, "until there is nothing left"
-    assert bench.looks == [5.0]
+    assert bench.look_times.wake.is_set()
     assert bench.store.asked_for("notify") == ["due"]
     await bench.failure_detector.look_around()
     assert bench.store.asked_for("declare_lost") == [("peer", 9)]
@@ -272,7 +272,7 @@ async def test_orphans_that_a_beat_saw_are_taken_back_at_once_whoever_declared_t
     for number in range(1, 4):
         step = asyncio.ensure_future(bench.failure_detector.step())
         bench.store.script("beat", Beat(now=fake_clock.now_ms(), alive=True, peers=[], orphans=True))
-        await bench.heart.beat()
+        await bench.heartbeat.beat()
         await fake_clock.settle()
         assert step.done()
         assert len(bench.store.asked_for("reclaim")) == number
@@ -281,7 +281,7 @@ async def test_orphans_that_a_beat_saw_are_taken_back_at_once_whoever_declared_t
 async def test_nobody_asks_for_orphans_that_no_beat_saw(bench, fake_clock):
     step = asyncio.ensure_future(bench.failure_detector.step())
     bench.store.script("beat", bench.alive())
-    await bench.heart.beat()
+    await bench.heartbeat.beat()
     await fake_clock.advance(1.0)
     assert step.done()
     assert bench.store.asked_for("reclaim") == []
@@ -289,7 +289,7 @@ async def test_nobody_asks_for_orphans_that_no_beat_saw(bench, fake_clock):
 
 async def test_a_watchman_without_a_database_comes_back(bench, fake_clock):
     bench.store.script("reclaim", AWAY)
-    bench.failure_detector.orphans.ring()
+    bench.failure_detector.orphans.set()
     step = asyncio.ensure_future(bench.failure_detector.step())
     await fake_clock.advance(0.2)
     assert step.done()
@@ -306,7 +306,6 @@ def duties(bench: Bench, logs: LogFiles | None = None) -> Duties:
         rng=bench.rng,
         retention_ms=60_000,
         logs=logs,
-        offload=inline,
     )
 
 

@@ -8,13 +8,16 @@ import random
 import pytest
 
 from onthedot.clock import FakeClock
+from onthedot.engine.look_times import LookTimes
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
+from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.messages import Return
-from onthedot.engine.recording.batch_window import INSIDE, OUTSIDE, TOGETHER, BatchWindow
+from onthedot.engine.recording.batch_window import BatchWindow
 from onthedot.engine.recording.owned_runs import OwnedRuns
-from onthedot.engine.recording.recorder import APART, BATCH, MANY, Recorder
+from onthedot.engine.recording.recorder import Recorder
+from onthedot.engine.tuning import BATCH, INSIDE_TOGETHER, INSIDE_WAIT, OUTSIDE_WAIT, WRITE_GAP, WRITE_NOW
 from onthedot.model.run import Outcome
 from onthedot.plan import Dead, Done, RetryLater, on_outcome
 from onthedot.store import Finished, FinishReport
@@ -34,8 +37,10 @@ class Bench:
         self.mailbox: Mailbox[Finished | Return] = Mailbox(5000)
         self.owned = OwnedRuns()
         self.health = StoreHealth()
-        self.expected: list[int] = []
         self.next_fires_in: float | None = None
+        self.look_times = LookTimes(clock)
+        time = DatabaseClock(clock)
+        time.observe(clock.now_ms(), clock.monotonic(), clock.monotonic())
         self.recorder = Recorder(
             "me",
             mailbox=self.mailbox,
@@ -44,9 +49,14 @@ class Bench:
             owned=self.owned,
             health=self.health,
             backoff=Backoff(random.Random(1)),
-            batch_window=BatchWindow(frozenset({"function"}), lambda: self.next_fires_in),
-            expect=self.expected.append,
+            batch_window=BatchWindow(frozenset({"function"}), self, time),
+            look_times=self.look_times,
         )
+
+    @property
+    def head(self) -> int | None:
+        """Of the heap, whenever it is asked for."""
+        return None if self.next_fires_in is None else self.clock.now_ms() + round(self.next_fires_in * 1000)
 
     def ended(self, run_id: str = "1-1", outcome: Outcome = OK, **run) -> None:
         item = claimed(run_id, due_at=self.clock.now_ms(), **run)
@@ -109,11 +119,11 @@ async def test_one_alone_is_written_at_once_and_those_that_follow_closely_togeth
     await bench.recorder.step()
     bench.ended("2-1")
     step = asyncio.ensure_future(bench.recorder.step())
-    await fake_clock.advance(APART / 2)
+    await fake_clock.advance(WRITE_GAP / 2)
     bench.ended("3-1")
-    await fake_clock.advance(APART / 4)
+    await fake_clock.advance(WRITE_GAP / 4)
     assert not step.done()
-    await fake_clock.advance(APART / 4)
+    await fake_clock.advance(WRITE_GAP / 4)
     assert step.done()
     assert [[item.run.id for item in batch] for batch in bench.store.asked_for("finish")] == [["1-1"], ["2-1", "3-1"]]
 
@@ -126,7 +136,7 @@ async def in_step(bench: Bench) -> asyncio.Future[None]:
 
 
 async def test_what_was_called_outside_waits_for_one_other_that_is_about_to_fire(bench, fake_clock):
-    bench.next_fires_in = OUTSIDE / 2
+    bench.next_fires_in = OUTSIDE_WAIT / 2
     bench.ended("1-1")
     step = await in_step(bench)
     assert not step.done()
@@ -137,17 +147,17 @@ async def test_what_was_called_outside_waits_for_one_other_that_is_about_to_fire
 
 
 async def test_but_not_for_long(bench, fake_clock):
-    bench.next_fires_in = OUTSIDE / 2
+    bench.next_fires_in = OUTSIDE_WAIT / 2
     bench.ended("1-1")
     step = await in_step(bench)
-    await fake_clock.advance(OUTSIDE * 0.99)
+    await fake_clock.advance(OUTSIDE_WAIT * 0.99)
     assert not step.done()
-    await fake_clock.advance(OUTSIDE * 0.02)
+    await fake_clock.advance(OUTSIDE_WAIT * 0.02)
     assert step.done()
 
 
 async def test_nor_if_nothing_is_about_to_fire(bench):
-    bench.next_fires_in = OUTSIDE
+    bench.next_fires_in = OUTSIDE_WAIT + 0.001
     bench.ended("1-1")
     assert (await in_step(bench)).done()
     bench.next_fires_in = None
@@ -156,17 +166,17 @@ async def test_nor_if_nothing_is_about_to_fire(bench):
 
 
 async def test_what_ran_in_this_process_waits_for_some_others(bench, fake_clock):
-    bench.next_fires_in = INSIDE / 2
+    bench.next_fires_in = INSIDE_WAIT / 2
     bench.ended("1-1", target=FUNCTION)
     step = await in_step(bench)
-    for number in range(2, TOGETHER):
+    for number in range(2, INSIDE_TOGETHER):
         bench.ended(f"{number}-1", target=FUNCTION)
         await fake_clock.settle()
         assert not step.done()
     bench.ended("9-1", target=FUNCTION)
     await fake_clock.settle()
     assert step.done()
-    assert [len(batch) for batch in bench.store.asked_for("finish")] == [TOGETHER]
+    assert [len(batch) for batch in bench.store.asked_for("finish")] == [INSIDE_TOGETHER]
 
 
 async def test_what_was_called_outside_does_not_wait_as_long_as_what_ran_inside(bench, fake_clock):
@@ -199,10 +209,10 @@ async def test_what_goes_back_and_who_keeps_others_waiting_is_written_at_once(be
 async def test_many_that_wait_are_not_kept_waiting(bench):
     bench.ended("1-1")
     await bench.recorder.step()
-    for number in range(MANY + 1):
+    for number in range(WRITE_NOW + 1):
         bench.ended(f"{number}-2")
     await bench.recorder.step()
-    assert [len(batch) for batch in bench.store.asked_for("finish")] == [1, MANY + 1]
+    assert [len(batch) for batch in bench.store.asked_for("finish")] == [1, WRITE_NOW + 1]
 
 
 async def test_what_it_had_in_hand_while_it_waited_is_written_at_the_last_look(bench, fake_clock):
@@ -225,7 +235,9 @@ async def test_a_failed_try_comes_back_later_and_the_timer_expects_it(bench, fak
     decision = bench.store.asked_for("finish")[0][0].decision
     assert isinstance(decision, RetryLater)
     assert 750 <= decision.ready_at - fake_clock.now_ms() <= 1250
-    assert bench.expected == [decision.ready_at]
+    bench.look_times.looked(fake_clock.monotonic(), fake_clock.now_us(), gap=100.0)
+    left = bench.look_times.seconds_left(fake_clock.monotonic(), decision.ready_at * 1000 - 500_000)
+    assert left == pytest.approx(0.5), "the Timer looks when the retry is ready"
 
 
 async def test_the_last_failed_try_is_a_dead_letter_and_said_so(bench, events):

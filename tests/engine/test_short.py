@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from onthedot.clock import FakeClock
-from onthedot.engine.claiming.capacity import RECOVER, SlotPool
 from onthedot.engine.messages import Return
+from onthedot.engine.running.slot_pool import SlotPool
+from onthedot.engine.tuning import RECOVER_EVERY
 from onthedot.model.run import Outcome
 from onthedot.targets import Call
 from onthedot.targets.contract import Lacking
@@ -122,7 +123,7 @@ async def test_what_finds_no_room_at_all_does_not_ask_again_and_again(cluster, f
 
 
 def pool(capacity: int, running: int) -> SlotPool:
-    made = SlotPool("webhook", ["webhook"], capacity, 1000, lambda: None)
+    made = SlotPool("webhook", ["webhook"], capacity, 1000)
     for _ in range(running):
         made.hold()
         made.start()
@@ -138,9 +139,9 @@ def test_half_of_what_runs_and_back_by_quarters():
     assert squeezed.capacity == 300
     squeezed.recover(5.9)
     assert squeezed.capacity == 300
-    squeezed.recover(5.0 + RECOVER)
+    squeezed.recover(5.0 + RECOVER_EVERY)
     assert squeezed.capacity == 375
-    assert squeezed.squeeze(6.0 + RECOVER, FILES)
+    assert squeezed.squeeze(6.0 + RECOVER_EVERY, FILES)
     assert squeezed.capacity == 187
     for second in range(10, 40):
         squeezed.recover(float(second))

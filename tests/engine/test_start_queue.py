@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from onthedot.engine.claiming.start_queue import AT_ONCE, StartQueue
+from onthedot.engine.claiming.start_queue import StartQueue
 from onthedot.engine.running.monitor import Monitor
+from onthedot.engine.tuning import STARTS_PER_TURN
 from tests.engine.making import FakeSender, claimed
 from tests.engine.test_monitor import Bench
 
@@ -30,13 +31,13 @@ def monitors(bench: Bench, count: int) -> list[Monitor]:
 async def test_the_first_begin_at_once_and_the_rest_turn_by_turn_in_their_order(fake_clock):
     bench = Bench(fake_clock)
     door, start_queue = Counting(bench.sender), StartQueue(bench.crashes.append)
-    all_of_them = monitors(bench, 2 * AT_ONCE + 3)
+    all_of_them = monitors(bench, 2 * STARTS_PER_TURN + 3)
     start_queue.begin(all_of_them[:-1])
-    assert len(door.begun) == AT_ONCE
+    assert len(door.begun) == STARTS_PER_TURN
     start_queue.begin(all_of_them[-1:])
-    assert len(door.begun) == AT_ONCE  # nobody overtakes
+    assert len(door.begun) == STARTS_PER_TURN  # nobody overtakes
     await asyncio.sleep(0)
-    assert len(door.begun) == 2 * AT_ONCE
+    assert len(door.begun) == 2 * STARTS_PER_TURN
     await fake_clock.settle()
     assert door.begun == [monitor.run.id for monitor in all_of_them]
 
@@ -44,7 +45,7 @@ async def test_the_first_begin_at_once_and_the_rest_turn_by_turn_in_their_order(
 async def test_one_that_is_stopped_before_its_turn_is_not_sent_and_says_so(fake_clock):
     bench = Bench(fake_clock, mailbox=1000)
     door, start_queue = Counting(bench.sender), StartQueue(bench.crashes.append)
-    all_of_them = monitors(bench, AT_ONCE + 2)
+    all_of_them = monitors(bench, STARTS_PER_TURN + 2)
     start_queue.begin(all_of_them)
     all_of_them[-1].stop("cancel")
     await fake_clock.settle()
@@ -56,14 +57,14 @@ async def test_one_that_is_stopped_before_its_turn_is_not_sent_and_says_so(fake_
 async def test_all_that_wait_are_told_of_a_stop_at_once(fake_clock):
     bench = Bench(fake_clock, mailbox=1000)
     door, start_queue = Counting(bench.sender), StartQueue(bench.crashes.append)
-    all_of_them = monitors(bench, 2 * AT_ONCE + 1)
+    all_of_them = monitors(bench, 2 * STARTS_PER_TURN + 1)
     start_queue.begin(all_of_them)
     for monitor in all_of_them:
         monitor.stop("gone")
     start_queue.hurry()
     await asyncio.gather(*(monitor.task for monitor in all_of_them if monitor.task is not None))
     assert bench.ended == all_of_them
-    assert len(door.begun) == AT_ONCE
+    assert len(door.begun) == STARTS_PER_TURN
     await fake_clock.settle()
     assert bench.ended == all_of_them  # once
 
@@ -81,9 +82,9 @@ async def test_one_that_can_not_begin_is_told_to_the_node_and_the_others_begin(f
 async def test_one_whose_turn_comes_after_the_lease_is_given_back_unsent(fake_clock):
     bench = Bench(fake_clock, mailbox=1000)
     door, start_queue = Counting(bench.sender), StartQueue(bench.crashes.append)
-    all_of_them = monitors(bench, AT_ONCE + 1)
+    all_of_them = monitors(bench, STARTS_PER_TURN + 1)
     start_queue.begin(all_of_them)
     bench.lease.renew(fake_clock.monotonic() - 4.5)
     await fake_clock.settle()
-    assert len(door.begun) == AT_ONCE
+    assert len(door.begun) == STARTS_PER_TURN
     assert bench.ended == all_of_them[-1:]

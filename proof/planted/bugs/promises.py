@@ -56,7 +56,7 @@ BUGS = (
     Bug(
         name="promise: an old answer allows the send",
         what="a node frozen with the answer to begin in its socket sends after a pause was acknowledged",
-        edits=(Swap("onthedot.engine.running.begin_gate:FRESH", 1e9),),
+        edits=(Swap("onthedot.engine.running.begin_gate:BEGIN_VALID", 1e9),),
         tests=(
             "tests/engine/test_begin_gate.py",
             "tests/engine/test_small_parts.py",
@@ -85,7 +85,7 @@ BUGS = (
         "promise: the lease ends, runs go on",
         "a run that may not overlap goes on at a node that was cut off, and at the one that took over",
         "onthedot.engine.membership.lease_end:LeaseEnd.step",
-        "self._stop()",
+        "self._dispatcher.merge(LEASE_ENDED)",
         "pass",
         times=2,
         faults=("cut", "outage"),

@@ -12,9 +12,8 @@ from onthedot.clock import Clock
 from onthedot.engine.claiming.capacity import Capacity
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lateness import Lateness
-from onthedot.engine.ports import EngineStore
+from onthedot.engine.ports import EngineStore, Offload
 from onthedot.engine.running.monitor import Monitor
-from onthedot.engine.running.run_log import Offload
 from onthedot.engine.running.task import Sender
 from onthedot.engine.settings import EngineSettings
 from onthedot.engine.waiting import at_most, first_of
@@ -74,7 +73,7 @@ class Incarnation:
             lateness=lateness,
             health=health,
             load=self.load,
-            lost=self._lost.set,
+            lost=self._lost,
             crashed=self._crashed,
             heard=heard,
         )
@@ -96,7 +95,7 @@ class Incarnation:
             offers=list(self._sender.offers),
             capacity=self._slots.capacity,
             held=self._slots.held,
-            running=len(self.wiring.scheduler.running),
+            running=len(self.wiring.dispatcher.running),
             lateness_ms=self._lateness.percentile(0.99),
             draining=self.draining,
         )
@@ -169,7 +168,7 @@ class Incarnation:
         """No more claims → grace for tasks → the rest is given back → Recorder drained → node row removed."""
         self.draining = True
         await self._end("timer", "failure_detector", "duties")
-        await self.wiring.scheduler.close(self._settings.lease / 1000)
+        await self.wiring.dispatcher.close(self._settings.lease / 1000)
         await self._grace(at_once)
         await self._interrupt(lambda monitor: monitor.stop("interrupted"))
         await self._drain()
@@ -184,8 +183,8 @@ class Incarnation:
         """Declared lost: others have our runs or will have them. What ended already is offered once more; the store
         takes it only where the row is still ours."""
         emit("node.lost", node=self.info.id, by=self.info.id)
-        await self._end("timer", "failure_detector", "duties", "heart")
-        await self.wiring.scheduler.close(self._settings.lease / 1000)
+        await self._end("timer", "failure_detector", "duties", "heartbeat")
+        await self.wiring.dispatcher.close(self._settings.lease / 1000)
         await self._interrupt(lambda monitor: monitor.stop("gone"))
         await self._end("recorder")
         self.wiring.recorder.collect()
@@ -194,16 +193,16 @@ class Incarnation:
     async def _grace(self, at_once: asyncio.Event) -> None:
         """After an error the beat may be what failed: then only as long as the lease lasts."""
         most = self._settings.grace if self._error is None else min(self._settings.grace, self._settings.lease - 1000)
-        self.wiring.scheduler.quiet.clear()
-        if self.wiring.scheduler.running:
-            await first_of(at_most(self._clock, most / 1000, self.wiring.scheduler.quiet.wait()), at_once.wait())
+        self.wiring.dispatcher.quiet.clear()
+        if self.wiring.dispatcher.running:
+            await first_of(at_most(self._clock, most / 1000, self.wiring.dispatcher.quiet.wait()), at_once.wait())
 
     async def _interrupt(self, reason: Callable[[Monitor], None]) -> None:
         """Tell all that runs; a target has as long as a lease to kill what it started."""
-        self.wiring.scheduler.quiet.clear()
-        self.wiring.scheduler.interrupt(reason)
-        if self.wiring.scheduler.running:
-            await at_most(self._clock, self._settings.lease / 1000, self.wiring.scheduler.quiet.wait())
+        self.wiring.dispatcher.quiet.clear()
+        self.wiring.dispatcher.interrupt(reason)
+        if self.wiring.dispatcher.running:
+            await at_most(self._clock, self._settings.lease / 1000, self.wiring.dispatcher.quiet.wait())
 
     async def _drain(self) -> None:
         """Until everything is written; a database that stays away for a lease has to wait for the next node.
@@ -217,7 +216,7 @@ class Incarnation:
 
     async def _abandon(self) -> None:
         """Whatever still runs when this returns early (an error while stopping, a cancelled program) ends with it."""
-        tasks = self.wiring.scheduler.interrupt(lambda monitor: monitor.stop("gone"))
+        tasks = self.wiring.dispatcher.interrupt(lambda monitor: monitor.stop("gone"))
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _crashed(self, error: BaseException) -> None:

@@ -1,7 +1,7 @@
 """How actors are spoken to: bounded mailboxes, so that whoever is slow slows down who sends and nothing is dropped.
 
 `Signal` holds one wake-up and merges the rest. `Mailbox` holds n messages and makes the sender wait; messages that are
-signals by nature (a tick is a tick) are merged in it by `merge`.
+signals by nature (room that came free) are merged in it by `merge`.
 """
 
 from __future__ import annotations
@@ -17,32 +17,31 @@ T = TypeVar("T")
 
 
 class Signal:
-    """Size 1, merges: ringing twice is ringing once. The wake-up survives a waiter that was cancelled in between."""
+    """Size 1, merges: set twice is set once. The wake-up survives a waiter that was cancelled in between."""
 
-    __slots__ = ("_rung", "_waiter")
+    __slots__ = ("_is_set", "_waiter")
 
     def __init__(self) -> None:
-        self._rung = False
+        self._is_set = False
         self._waiter: asyncio.Future[None] | None = None
 
-    @property
-    def rung(self) -> bool:
-        return self._rung
+    def is_set(self) -> bool:
+        return self._is_set
 
-    def ring(self) -> None:
-        self._rung = True
+    def set(self) -> None:
+        self._is_set = True
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     async def wait(self) -> None:
-        """Until it rings; takes the wake-up. One waiter at a time: an actor has one loop."""
-        while not self._rung:
+        """Until it is set; takes the wake-up. One waiter at a time: an actor has one loop."""
+        while not self._is_set:
             self._waiter = asyncio.get_running_loop().create_future()
             try:
                 await self._waiter
             finally:
                 self._waiter = None
-        self._rung = False
+        self._is_set = False
 
 
 class Mailbox(Generic[T]):

@@ -1,4 +1,10 @@
-"""What actors say to each other. Messages go right only; who needs an answer reads the store."""
+"""What actors say to each other, all of it to the Dispatcher and the Recorder.
+
+On the way of a run, messages and calls go right only: Timer → Dispatcher → Monitor → target → Recorder. From beside it
+come Keeper's messages (orders, the end of the lease), and the store's answers to what the Dispatcher itself asked. Two
+things go back, as calls, each to who started it and when it ends: a target's result to its Monitor, and a Monitor's "my
+slot is free" to its Dispatcher.
+"""
 
 from __future__ import annotations
 
@@ -9,33 +15,34 @@ import msgspec
 from onthedot.store import Claim, Order
 
 __all__ = [
-    "LOOK",
-    "TICK",
+    "LEASE_ENDED",
+    "ROOM_FREED",
+    "Answer",
     "Claimed",
     "DispatcherMessage",
     "Fence",
-    "Look",
+    "LeaseEnded",
     "Missed",
     "OrdersRead",
     "OwnRows",
     "Return",
-    "Tick",
+    "RoomFreed",
 ]
 
 Fence = tuple[str, int]
 """(run id, token): with the node's id, what proves that a run is ours."""
 
 
-class Tick(msgspec.Struct, frozen=True):
-    """Timer → Scheduler, by a call: an instant has come, look at the heap."""
+class RoomFreed(msgspec.Struct, frozen=True):
+    """Dispatcher → itself: slots that a claim waits for came free. Once for all that end in one turn of the loop."""
 
 
-class Look(msgspec.Struct, frozen=True):
-    """Timer → Scheduler: it is time to look into the store as well."""
+class LeaseEnded(msgspec.Struct, frozen=True):
+    """Keeper → Dispatcher: others may start what we run."""
 
 
-TICK = Tick()
-LOOK = Look()
+ROOM_FREED = RoomFreed()
+LEASE_ENDED = LeaseEnded()
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -62,13 +69,14 @@ class OwnRows(msgspec.Struct, frozen=True):
 
 
 class OrdersRead(msgspec.Struct, frozen=True):
-    """Keeper → Scheduler: cancel, recall, no longer yours. `asked`: the monotonic instant of the question."""
+    """Keeper → Dispatcher: cancel, recall, no longer yours. `asked`: the monotonic instant of the question."""
 
     orders: Sequence[Order]
     asked: float = 0.0
 
 
-DispatcherMessage = Tick | Look | Claimed | Missed | OwnRows | OrdersRead
+Answer = Claimed | Missed | OwnRows
+DispatcherMessage = Answer | RoomFreed | OrdersRead | LeaseEnded
 
 
 class Return(msgspec.Struct, frozen=True):

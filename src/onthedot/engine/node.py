@@ -18,8 +18,7 @@ from onthedot.engine.lifetime import Incarnation
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lateness import Lateness
-from onthedot.engine.ports import EngineStore
-from onthedot.engine.running.run_log import Offload
+from onthedot.engine.ports import EngineStore, Offload
 from onthedot.engine.running.task import Sender
 from onthedot.engine.settings import EngineSettings
 from onthedot.engine.waiting import at_most

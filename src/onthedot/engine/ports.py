@@ -1,25 +1,92 @@
-"""What the engine asks of the store: the real one fulfils this, and so does one that delays and loses answers."""
+"""What the engine asks of the store, by who asks it: the real one fulfils this, and so does one that delays and loses
+answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from onthedot.engine.claiming.claimer import ClaimStore
-from onthedot.engine.membership.duties import DutyStore
-from onthedot.engine.membership.failure_detector import WatchStore
-from onthedot.engine.membership.heartbeat import BeatStore
-from onthedot.engine.membership.order_poller import NewsStore
-from onthedot.engine.recording.recorder import RecordStore
-from onthedot.engine.running.begin_gate import BeginStore
-from onthedot.engine.running.live_logs import LiveLogStore
-from onthedot.model.node import NodeInfo
+from onthedot.engine.messages import Fence
+from onthedot.model.node import NodeInfo, NodeLoad
+from onthedot.store import Beat, Claim, Finished, FinishReport, LiveLog, News, Want
 
-__all__ = ["EngineStore"]
+__all__ = [
+    "BeatStore",
+    "BeginStore",
+    "ClaimStore",
+    "DutyStore",
+    "EngineStore",
+    "LiveLogStore",
+    "Offload",
+    "OrderStore",
+    "RecordStore",
+    "WatchStore",
+]
+
+Offload = Callable[[Callable[[], None]], Awaitable[None]]
+"""Runs blocking work off the loop that beats."""
+
+
+class ClaimStore(Protocol):
+    async def claim_each(
+        self, node: str, wants: Sequence[Want], *, level: int, lookahead_ms: int, within_ms: int
+    ) -> list[Claim]: ...
+
+    async def held(self, node: str) -> list[Fence]: ...
+
+
+class BeginStore(Protocol):
+    async def begin(self, node: str, fences: Sequence[Fence]) -> set[str]: ...
+
+
+class LiveLogStore(Protocol):
+    async def put_live_logs(self, logs: Sequence[LiveLog]) -> None: ...
+
+    async def drop_live_logs(self, ended: Sequence[tuple[str, int]]) -> None: ...
+
+
+class RecordStore(Protocol):
+    async def finish(self, node: str, results: Sequence[Finished]) -> FinishReport: ...
+
+    async def give_back(self, node: str, fences: Sequence[Fence]) -> None: ...
+
+
+class BeatStore(Protocol):
+    async def beat(self, node: str, load: NodeLoad) -> Beat: ...
+
+
+class OrderStore(Protocol):
+    async def news(self, node: str) -> News: ...
+
+
+class WatchStore(Protocol):
+    async def declare_lost(self, node: str, beat_seen: int) -> bool: ...
+
+    async def reclaim(self) -> int: ...
+
+    async def notify(self, topic: str) -> None: ...
+
+
+class DutyStore(Protocol):
+    async def now(self) -> int: ...
+
+    async def settle_in_passing(self) -> int: ...
+
+    async def resume_due(self) -> int | None: ...
+
+    async def take_duty(self, name: str, node: str) -> bool: ...
+
+    async def prune(self, before: int) -> int: ...
+
+    async def ensure_partitions(self) -> list[str]: ...
+
+    async def watch_ledger(self) -> list[int]: ...
+
+    async def put_floors_right(self, after: int = 0) -> tuple[int, int]: ...
 
 
 class EngineStore(
-    ClaimStore, BeginStore, RecordStore, NewsStore, WatchStore, BeatStore, DutyStore, LiveLogStore, Protocol
+    ClaimStore, BeginStore, LiveLogStore, RecordStore, BeatStore, OrderStore, WatchStore, DutyStore, Protocol
 ):
     async def register(self, info: NodeInfo) -> int: ...
 

@@ -1,34 +1,39 @@
 """The actors of one incarnation, built from right to left: each knows only what is to its right.
 
-What they share is few and small: the database's time, the lease, and what the node owns.
+What they share is few and small, and calls nobody: the database's time, the lease, the due heap, when to look into the
+store, and what the node owns.
 """
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable
 from typing import Protocol
 
 from onthedot.clock import Clock
 from onthedot.engine.claiming.capacity import Capacity
+from onthedot.engine.claiming.claim_policy import ClaimPolicy
 from onthedot.engine.claiming.claimer import Claimer
 from onthedot.engine.claiming.dispatcher import Dispatcher
 from onthedot.engine.claiming.due_heap import DueHeap
+from onthedot.engine.claiming.shortage import Shortage
 from onthedot.engine.claiming.timer import Timer
+from onthedot.engine.look_times import LookTimes
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.duties import Duties
 from onthedot.engine.membership.failure_detector import FailureDetector
 from onthedot.engine.membership.health import StoreHealth
-from onthedot.engine.membership.heartbeat import BEAT, Heartbeat
+from onthedot.engine.membership.heartbeat import Heartbeat
 from onthedot.engine.membership.lateness import Lateness
-from onthedot.engine.membership.lease import Lease, fresh_for
+from onthedot.engine.membership.lease import Lease
 from onthedot.engine.membership.lease_end import LeaseEnd
 from onthedot.engine.membership.order_poller import OrderPoller
 from onthedot.engine.membership.peer_beats import PeerBeats
-from onthedot.engine.messages import TICK, DispatcherMessage, Return
-from onthedot.engine.ports import EngineStore
+from onthedot.engine.messages import DispatcherMessage, Return
+from onthedot.engine.ports import EngineStore, Offload
 from onthedot.engine.recording.batch_window import BatchWindow
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.recording.recorder import Recorder
@@ -36,16 +41,16 @@ from onthedot.engine.running.begin_gate import BeginGate
 from onthedot.engine.running.deadlines import Deadlines
 from onthedot.engine.running.live_logs import LiveLogWriter
 from onthedot.engine.running.run_context import RunContext
-from onthedot.engine.running.run_log import Offload
 from onthedot.engine.running.run_log_files import LogFiles
 from onthedot.engine.running.task import Sender
 from onthedot.engine.settings import EngineSettings
+from onthedot.engine.tuning import beat_every, orders_valid
 from onthedot.model.node import NodeLoad
 from onthedot.store import Beat, Finished
 
 __all__ = ["Actor", "Wiring"]
 
-SCHEDULER_MAILBOX = 64
+DISPATCHER_MAILBOX = 64
 
 
 class Actor(Protocol):
@@ -67,43 +72,30 @@ class Wiring:
         lateness: Lateness,
         health: StoreHealth,
         load: Callable[[], NodeLoad],
-        lost: Callable[[], None],
+        lost: asyncio.Event,
         crashed: Callable[[BaseException], None],
         heard: Callable[[Beat], None] = lambda answer: None,
     ) -> None:
-        self._heard = heard
         lease_seconds = settings.lease / 1000
         directory = settings.logs_base_directory
-        to_scheduler: Mailbox[DispatcherMessage] = Mailbox(SCHEDULER_MAILBOX)
+        to_dispatcher: Mailbox[DispatcherMessage] = Mailbox(DISPATCHER_MAILBOX)
         to_recorder: Mailbox[Finished | Return] = Mailbox(max(settings.next_job_count, 100))
-        slots.on_freed(lambda: to_scheduler.merge(TICK))
 
         def backoff() -> Backoff:
             return Backoff(rng)
 
         self.time = time = DatabaseClock(clock)
         self.owned = owned = OwnedRuns()
+        self.look_times = look_times = LookTimes(clock)
         self.lease = Lease(
-            clock, lease_seconds, renewed=lambda: self.timer.wake(), fresh=fresh_for(settings.lookahead / 1000)
+            clock, lease_seconds, wake=look_times.wake, orders_valid=orders_valid(settings.lookahead / 1000)
         )
         self.watch = PeerBeats(lease_seconds)
-        self.due_heap = DueHeap(earlier=lambda: self.timer.wake())
+        self.due_heap = DueHeap(look_times.wake)
         self.deadlines = Deadlines(clock)
         self.logs = LogFiles(directory, offload) if directory is not None else None
-
         self.live_logs = LiveLogWriter(store=store, clock=clock, health=health)
 
-        self.timer = Timer(
-            clock=clock,
-            time=time,
-            due_heap=self.due_heap,
-            lease=self.lease,
-            scheduler=to_scheduler,
-            tick=lambda: self.scheduler.tick(),
-            rng=rng,
-            poll=settings.poll_interval / 1000,
-            granularity=settings.granularity / 1000,
-        )
         self.recorder = Recorder(
             node_id,
             mailbox=to_recorder,
@@ -112,26 +104,31 @@ class Wiring:
             owned=owned,
             health=health,
             backoff=backoff(),
-            batch_window=BatchWindow(getattr(sender, "inside", frozenset()), self.timer.next_tick),
-            expect=self.timer.expect,
+            batch_window=BatchWindow(getattr(sender, "inside", frozenset()), self.due_heap, time),
+            look_times=look_times,
         )
         self.gate = BeginGate(node_id, store=store, clock=clock, health=health, backoff=backoff(), size=slots.capacity)
-        self.scheduler = Dispatcher(
-            mailbox=to_scheduler,
+        self.dispatcher = Dispatcher(
+            mailbox=to_dispatcher,
             clock=clock,
             due_heap=self.due_heap,
             slots=slots,
             claimer=Claimer(
                 node_id,
+                mailbox=to_dispatcher,
                 store=store,
+                policy=ClaimPolicy(slots),
                 clock=clock,
                 time=time,
                 owned=owned,
+                look_times=look_times,
                 lookahead_ms=settings.lookahead,
                 rng=rng,
+                health=health,
+                backoff=backoff(),
+                crashed=crashed,
             ),
             gate=self.gate,
-            timer=self.timer,
             around=RunContext(
                 clock=clock,
                 time=time,
@@ -147,40 +144,35 @@ class Wiring:
                 live_logs=self.live_logs,
                 webhook_timeout=settings.timeout_seconds,
                 crashed=crashed,
-                lacks=lambda pool, what: self.scheduler.lacks(pool, what),
+                lacks=Shortage(clock, look_times).of,
                 now_ms=time.now_ms,
                 rng=rng,
             ),
-            health=health,
-            backoff=backoff(),
+        )
+        self.timer = Timer(
+            clock=clock,
+            time=time,
+            due_heap=self.due_heap,
+            lease=self.lease,
+            look_times=look_times,
+            dispatcher=self.dispatcher,
+            rng=rng,
+            poll=settings.poll_interval / 1000,
+            granularity=settings.granularity / 1000,
         )
         self.lease_end = None  # nobody can take anything of who is alone
         if not settings.alone:
-            self.lease_end = LeaseEnd(clock=clock, lease=self.lease, stop=self.scheduler.lose_lease)
-        self.news = OrderPoller(
-            node_id,
-            store=store,
-            clock=clock,
-            time=time,
-            owned=owned,
-            scheduler=to_scheduler,
-            health=health,
-            backoff=backoff(),
-            heard=self.lease.heard,
-        )
-        self.heart = Heartbeat(
+            self.lease_end = LeaseEnd(clock=clock, lease=self.lease, dispatcher=to_dispatcher)
+        self.order_poller = OrderPoller(
             node_id,
             store=store,
             clock=clock,
             time=time,
             lease=self.lease,
-            watch=self.watch,
+            owned=owned,
+            dispatcher=to_dispatcher,
             health=health,
-            rng=rng,
-            every=min(BEAT, lease_seconds / 5),
-            load=load,
-            lost=lost,
-            said=self._beat_said,
+            backoff=backoff(),
         )
         self.failure_detector = FailureDetector(
             node_id,
@@ -189,7 +181,23 @@ class Wiring:
             watch=self.watch,
             health=health,
             backoff=backoff(),
-            look=self.timer.look,
+            look_times=look_times,
+        )
+        self.heartbeat = Heartbeat(
+            node_id,
+            store=store,
+            clock=clock,
+            time=time,
+            lease=self.lease,
+            watch=self.watch,
+            health=health,
+            rng=rng,
+            every=beat_every(lease_seconds),
+            load=load,
+            lost=lost,
+            order_poller=self.order_poller,
+            orphans=self.failure_detector.orphans,
+            heard=heard,
         )
         self.duties = Duties(
             node_id,
@@ -200,19 +208,18 @@ class Wiring:
             rng=rng,
             retention_ms=settings.retention,
             logs=self.logs,
-            offload=offload,
         )
 
     @property
     def actors(self) -> dict[str, Actor]:
         actors: dict[str, Actor] = {
-            "heart": self.heart,
+            "heartbeat": self.heartbeat,
             "recorder": self.recorder,
             "gate": self.gate,
             "deadlines": self.deadlines,
-            "scheduler": self.scheduler,
+            "dispatcher": self.dispatcher,
             "timer": self.timer,
-            "news": self.news,
+            "order_poller": self.order_poller,
             "failure_detector": self.failure_detector,
             "duties": self.duties,
             "live_logs": self.live_logs,
@@ -223,15 +230,9 @@ class Wiring:
             actors["lease_end"] = self.lease_end
         return actors
 
-    def _beat_said(self, answer: Beat) -> None:
-        self.news.beat_said(answer.orders)
-        if answer.orphans:
-            self.failure_detector.orphans.ring()
-        self._heard(answer)
-
     def hint(self, topic: str) -> None:
         """A hint from the store; it may be lost, it may come twice."""
         if topic == "due":
-            self.timer.look()
+            self.look_times.ask()
         elif topic == "orders":
-            self.news.hints.ring()
+            self.order_poller.hints.set()

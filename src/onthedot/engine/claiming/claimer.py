@@ -1,31 +1,36 @@
-"""What the Scheduler asks of the store: claims, and a look at its own rows. One errand at a time, so that a row which a
-claim has just taken is never mistaken for one whose answer was lost."""
+"""What the Dispatcher asks of the store: claims, and which rows carry this node's name.
+
+One question at a time, until its answer was handled: only then is it known how much room there is, and a row which a
+claim has just taken is never mistaken for one whose answer was lost. Nobody waits for it: the answer comes into the
+Dispatcher's mailbox, so that a slow database can't delay a run that is already here.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import random
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from onthedot.clock import Clock
-from onthedot.engine.claiming.capacity import SlotPool
+from onthedot.engine.claiming.claim_policy import ClaimPolicy
+from onthedot.engine.look_times import LookTimes
+from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.db_clock import DatabaseClock
-from onthedot.engine.messages import Claimed, Fence, Missed, OwnRows
+from onthedot.engine.membership.health import StoreHealth
+from onthedot.engine.messages import Answer, Claimed, DispatcherMessage, Missed, OwnRows
+from onthedot.engine.ports import ClaimStore
 from onthedot.engine.recording.owned_runs import OwnedRuns
+from onthedot.engine.running.slot_pool import SlotPool
+from onthedot.engine.tuning import RECONCILE_EVERY
+from onthedot.engine.waiting import at_most
 from onthedot.errors import StoreUnavailable
 from onthedot.model.level import LEVEL
 from onthedot.plan import on_time_share
 from onthedot.store import Claim, Want
 
-__all__ = ["ClaimStore", "Claimer"]
-
-
-class ClaimStore(Protocol):
-    async def claim_each(
-        self, node: str, wants: Sequence[Want], *, level: int, lookahead_ms: int, within_ms: int
-    ) -> list[Claim]: ...
-
-    async def held(self, node: str) -> list[Fence]: ...
+__all__ = ["Claimer"]
 
 
 class Claimer:
@@ -33,20 +38,93 @@ class Claimer:
         self,
         node_id: str,
         *,
+        mailbox: Mailbox[DispatcherMessage],
         store: ClaimStore,
+        policy: ClaimPolicy,
         clock: Clock,
         time: DatabaseClock,
         owned: OwnedRuns,
+        look_times: LookTimes,
         lookahead_ms: int,
         rng: random.Random,
+        health: StoreHealth,
+        backoff: Backoff,
+        crashed: Callable[[BaseException], None],
     ) -> None:
+        """The answers go to `mailbox`; `crashed` hears of what nobody expected."""
         self._node_id = node_id
+        self._mailbox = mailbox
         self._store = store
+        self._policy = policy
         self._clock = clock
         self._time = time
         self._owned = owned
+        self._look_times = look_times
         self._lookahead_ms = lookahead_ms
         self._rng = rng
+        self._health = health
+        self._backoff = backoff
+        self._crashed = crashed
+        self._closed = False
+        self._question: asyncio.Task[None] | None = None
+        self._reconcile_at = clock.monotonic() + RECONCILE_EVERY
+
+    def look(self, offers: Sequence[str]) -> None:
+        """It is time to look, for every pool."""
+        self._policy.look(offers)
+
+    def ask_next(self) -> None:
+        """If there is reason for a question, and none is under way."""
+        now = self._clock.monotonic()
+        if self._closed or self._question is not None or now < self._look_times.no_claim_before:
+            return
+        if now >= self._reconcile_at:
+            self._reconcile_at = now + RECONCILE_EVERY
+            self._ask(self.rows)
+        elif pools := self._policy.pools():
+            self._ask(partial(self.claim, pools))
+
+    def answered(self, answer: Answer) -> None:
+        """It has been handled; the next question may be asked."""
+        self._question = None
+        if isinstance(answer, Missed):
+            self._missed(answer.error)
+        else:
+            self._health.worked()
+            self._backoff.reset()
+
+    def brought(self, pool: str, limit: int, claim: Claim) -> None:
+        """One pool's part of the answer has been handled: when is the next worth it?"""
+        self._look_times.after_claim(pool, self._policy.claimed(pool, limit, claim))
+
+    async def close(self, patience: float) -> None:
+        """No more questions. One under way is waited for; if it gets no answer for so many seconds, what it brings is
+        left to whoever finds us gone."""
+        self._closed = True
+        question = self._question
+        if question is not None:
+            await at_most(self._clock, patience, asyncio.wait([question]))
+            question.cancel()
+
+    def _ask(self, question: Callable[[], Awaitable[Answer]]) -> None:
+        async def ask() -> None:
+            try:
+                answer = await question()
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:
+                self._crashed(error)
+            else:
+                self._mailbox.put_over(answer)  # at most one
+
+        self._question = asyncio.get_running_loop().create_task(ask())
+
+    def _missed(self, error: Exception) -> None:
+        """Back off; then compare rows first: the database may have given us runs that we never heard of."""
+        self._health.failed(error)
+        delay = self._backoff.delay()
+        self._reconcile_at = self._clock.monotonic() + delay
+        self._look_times.pause(delay)
 
     async def claim(self, pools: Sequence[SlotPool]) -> Claimed | Missed:
         """For each kind that has room: functions must not wait for webhooks, nor take their room."""
@@ -87,4 +165,5 @@ class Claimer:
 
 def _want(pool: SlotPool) -> Want:
     limit = pool.room
-    return Want(offers=list(pool.offers), limit=limit, late=pool.backlog.room(on_time_share(limit)))
+    late = pool.backlog.room(on_time_share(limit), pool.most)
+    return Want(offers=list(pool.offers), limit=limit, late=late)

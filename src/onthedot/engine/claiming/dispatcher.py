@@ -1,48 +1,44 @@
-"""The Dispatcher: claims as many runs as there is room for, keeps them in the heap, starts a Monitor at each instant.
+"""The Dispatcher: keeps the claimed runs in the heap, starts a Monitor for each at its instant, carries out orders.
 
-It never waits: what takes time (a claim, a look at its rows) is an errand whose answer comes back as a message, so that
-a slow database can't delay a run that is already here.
+The Timer calls `tick` and `look`; all else comes as a message: the store's answers to what its Claimer asked, and
+orders. It never waits. Its helpers know nothing of it: ClaimPolicy (when and how much to claim), DueHeap, Capacity.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from onthedot.clock import Clock
-from onthedot.engine.claiming.capacity import Capacity, SlotPool
-from onthedot.engine.claiming.claim_policy import ClaimPolicy
+from onthedot.engine.claiming.capacity import Capacity
 from onthedot.engine.claiming.claimer import Claimer
 from onthedot.engine.claiming.due_heap import DueHeap
 from onthedot.engine.claiming.slot_waiters import SlotWaiters
-from onthedot.engine.claiming.start_queue import AT_ONCE, StartQueue
-from onthedot.engine.claiming.timer import Timer
+from onthedot.engine.claiming.start_queue import StartQueue
 from onthedot.engine.mailbox import Mailbox
-from onthedot.engine.membership.backoff import Backoff
-from onthedot.engine.membership.health import StoreHealth
-from onthedot.engine.messages import Claimed, DispatcherMessage, Fence, Look, Missed, OrdersRead, OwnRows, Return, Tick
+from onthedot.engine.messages import (
+    ROOM_FREED,
+    Claimed,
+    DispatcherMessage,
+    Fence,
+    LeaseEnded,
+    Missed,
+    OrdersRead,
+    OwnRows,
+    Return,
+)
 from onthedot.engine.running.begin_gate import BeginGate
 from onthedot.engine.running.monitor import Monitor
 from onthedot.engine.running.run_context import RunContext
-from onthedot.engine.waiting import at_most
+from onthedot.engine.running.slot_pool import SlotPool
+from onthedot.engine.tuning import BOOK_BY_MS, BOOK_FROM_MS, NO_SLOT_MS, STARTS_PER_TURN
 from onthedot.model.run import ClaimedRun
 from onthedot.model.target import target_type
 from onthedot.plan import in_backlog, laned, recorded_first, stopped_by
 from onthedot.store import Claim, Order
 from onthedot.telemetry import emit
 
-__all__ = ["BOOK_BY_MS", "BOOK_FROM_MS", "NO_SLOT_MS", "RECONCILE", "SHORT", "Dispatcher"]
-
-NO_SLOT_MS = 100
-"""A held run that finds no slot for so long after its instant is given back: another node may have one."""
-RECONCILE = 5.0
-SHORT = 0.25
-"""Seconds without claims after this machine had no room for a run: what went back comes again at once otherwise."""
-BOOK_BY_MS = 15
-BOOK_FROM_MS = 98
-"""Between these before its instant a run is handed to a target that keeps time itself: early enough for whatever this
-loop is busy with, and 83 ms of runs at a time, whose results wait for one another for as long (ADR 0018)."""
+__all__ = ["Dispatcher"]
 
 
 class Dispatcher:
@@ -55,28 +51,18 @@ class Dispatcher:
         slots: Capacity,
         claimer: Claimer,
         gate: BeginGate,
-        timer: Timer,
         around: RunContext,
-        health: StoreHealth,
-        backoff: Backoff,
     ) -> None:
         self.mailbox = mailbox
         self.due_heap = due_heap
         self.running: dict[str, Monitor] = {}
-        self.quiet = asyncio.Event()  # rung when the last Monitor ends
+        self.quiet = asyncio.Event()  # set when the last Monitor ends
         self.closed = False
         self._clock = clock
         self._slots = slots
         self._claimer = claimer
         self._gate = gate
-        self._timer = timer
         self._around = around
-        self._health = health
-        self._backoff = backoff
-        self._errand: asyncio.Task[None] | None = None
-        self._claim_policy = ClaimPolicy(slots, timer, lambda: around.sender.offers)
-        self._not_before = 0.0
-        self._reconcile_at = clock.monotonic() + RECONCILE
         self._slot_waiters = SlotWaiters()  # in the heap too, until their patience ends
         self._start_queue = StartQueue(around.crashed)
         self._on_end = self._ended  # made once, not for each Monitor
@@ -87,33 +73,34 @@ class Dispatcher:
     def tick(self) -> None:
         """An instant has come: the Timer says so on its own turn."""
         self._fire()
-        self._next_errand()
+        self._claimer.ask_next()
+
+    def look(self) -> None:
+        """It is time to look into the store: the Timer says so."""
+        for pool in self._slots.pools.values():
+            pool.recover(self._clock.monotonic())
+        self._claimer.look(self._around.sender.offers)
+        self._fire()
+        self._claimer.ask_next()
 
     def handle(self, message: DispatcherMessage) -> None:
-        if isinstance(message, Claimed | Missed | OwnRows):
-            self._errand = None
         match message:
-            case Tick():
-                self._fire()
-            case Look():
-                for pool in self._slots.pools.values():
-                    pool.recover(self._clock.monotonic())
-                self._claim_policy.look()
-                self._fire()
             case Claimed(claims):
-                self._worked()
                 self._take(claims)
-            case Missed(claims, error):
+                self._claimer.answered(message)
+            case Missed(claims):
                 self._take(claims)
-                self._missed(error)
+                self._claimer.answered(message)
             case OwnRows(rows, before):
-                self._worked()
                 self._compare(rows, before)
+                self._claimer.answered(message)
             case OrdersRead(orders, asked):
                 for order in orders:
                     self._obey(order)
                 self._around.lease.heard(asked)
-        self._next_errand()
+            case LeaseEnded():
+                self._lose_lease()
+        self._claimer.ask_next()  # also for RoomFreed, which asks for nothing else
 
     # firing
 
@@ -126,7 +113,7 @@ class Dispatcher:
         now_us = self._around.time.now_us()
         leaves_us = now_us + (BOOK_FROM_MS - BOOK_BY_MS) * 1000
         ready: list[Monitor] = []
-        for _ in range(AT_ONCE):  # what is left is still due, and the Timer ticks again
+        for _ in range(STARTS_PER_TURN):  # what is left is still due, and the Timer ticks again
             run = self.due_heap.pop(now_us, leaves_us)
             if run is None:
                 break
@@ -176,7 +163,8 @@ class Dispatcher:
         running, pool, run_id = self.running, monitor.pool, monitor.run.id
         if running.get(run_id) is monitor:
             del running[run_id]
-        pool.end(monitor.seconds, run_id)
+        if pool.end(monitor.seconds, run_id):
+            self.mailbox.merge(ROOM_FREED)
         if not running:
             self.quiet.set()
         if self._slot_waiters and self._around.time.known and self._around.lease.may_start():
@@ -205,7 +193,7 @@ class Dispatcher:
                     self.due_heap.push(run, run.due_at - BOOK_BY_MS, may_leave=True)
                 else:
                     self.due_heap.push(run, run.due_at)
-            self._claim_policy.fed(name, limit, claim)
+            self._claimer.brought(name, limit, claim)
         self._start_queue.begin(ready)
 
     def _bookable(self, run: ClaimedRun) -> bool:
@@ -219,50 +207,6 @@ class Dispatcher:
             and not laned(policy)
             and keeper.keeps_time_for(target)
         )
-
-    def _next_errand(self) -> None:
-        """At most one at a time, until its answer is taken: only then is it known how much room there is."""
-        now = self._clock.monotonic()
-        if self.closed or self._errand is not None or now < self._not_before:
-            return
-        if now >= self._reconcile_at:
-            self._reconcile_at = now + RECONCILE
-            self._go(self._claimer.rows())
-        elif pools := self._claim_policy.pools():
-            self._go(self._claimer.claim(pools))
-
-    def _go(self, errand: Coroutine[Any, Any, DispatcherMessage]) -> None:
-        async def run() -> None:
-            try:
-                answer = await errand
-            except asyncio.CancelledError:
-                raise
-            except BaseException as error:
-                self._around.crashed(error)
-            else:
-                self.mailbox.put_over(answer)  # at most one
-
-        self._errand = asyncio.get_running_loop().create_task(run())
-
-    def _worked(self) -> None:
-        self._health.worked()
-        self._backoff.reset()
-
-    def lacks(self, pool: SlotPool, what: str) -> None:
-        """This machine has run out of something, and a run of this pool goes back unsent: fewer at a time, for a while,
-        and in a moment. Others may have room for it."""
-        now = self._clock.monotonic()
-        if pool.squeeze(now, what):
-            emit("node.short", kind=pool.name, what=what, capacity=pool.capacity)
-        self._not_before = max(self._not_before, now + SHORT)
-        self._timer.look_within(SHORT)
-
-    def _missed(self, error: Exception) -> None:
-        """Back off; then compare rows first: the database may have given us runs that we never heard of."""
-        self._health.failed(error)
-        delay = self._backoff.delay()
-        self._reconcile_at = self._not_before = self._clock.monotonic() + delay
-        self._timer.look_within(delay)
 
     def _compare(self, rows: Sequence[Fence], before: dict[str, int]) -> None:
         """Give back what carries our name unknown to us; let go of what we hold without carrying our name."""
@@ -324,15 +268,10 @@ class Dispatcher:
     # stopping
 
     async def close(self, patience: float) -> None:
-        """No more claims; what is held ahead goes back now, so that other nodes can fire it on time.
-
-        A claim under way is waited for; one that gets no answer for so many seconds is left to whoever finds us gone.
-        """
+        """No more claims (one under way is waited for); what is held ahead goes back now, so that other nodes can fire
+        it on time."""
         self.closed = True
-        errand = self._errand
-        if errand is not None:
-            await at_most(self._clock, patience, asyncio.wait([errand]))
-            errand.cancel()
+        await self._claimer.close(patience)
         for message in self.mailbox.take_all():
             self.handle(message)
         self._slot_waiters.clear()
@@ -341,7 +280,7 @@ class Dispatcher:
         for monitor in list(self.running.values()):
             monitor.take_back()
 
-    def lose_lease(self) -> None:
+    def _lose_lease(self) -> None:
         """Others may start what we run: what must not run twice at once is stopped."""
         for monitor in list(self.running.values()):
             if laned(monitor.run.spec.policy):

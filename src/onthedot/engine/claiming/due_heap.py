@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable
 
+from onthedot.engine.mailbox import Signal
 from onthedot.model.run import ClaimedRun
 
 __all__ = ["DueHeap"]
 
 
 class DueHeap:
-    """Keyed by the instant on the database's clock. A run that becomes the first to fire rings the Timer.
+    """Keyed by the instant on the database's clock. A run that becomes the first to fire sets `wake`.
 
     `head` is the next instant in ms, or None: never that of a run that was removed. It is read several times for each
     time that it changes, and what a firing touches after a rest has to come from memory."""
 
-    def __init__(self, earlier: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, wake: Signal | None = None) -> None:
+        """`wake`: set when whoever sleeps until `head` has to sleep for less."""
         self._heap: list[tuple[int, int, ClaimedRun, bool]] = []
         self._runs: dict[str, ClaimedRun] = {}
         self._order = itertools.count()
-        self._earlier = earlier
+        self._wake = wake or Signal()
         self.head: int | None = None
         self._head_may_leave = False
 
@@ -35,7 +36,7 @@ class DueHeap:
         heapq.heappush(self._heap, (at_ms, next(self._order), run, may_leave))
         self._find_head()  # it may have taken the place of one with its name
         if head is None or at_ms < head:
-            self._earlier()
+            self._wake.set()
 
     def pop(self, now_us: int, leaves_us: int = 0) -> ClaimedRun | None:
         """The first run, if its instant has come; or if it may leave before, and that instant has."""

@@ -11,11 +11,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from onthedot.engine.running.monitor import Monitor
+from onthedot.engine.tuning import STARTS_PER_TURN
 
-__all__ = ["AT_ONCE", "StartQueue"]
-
-AT_ONCE = 100
-"""Half a millisecond's worth: nobody on this loop waits for longer because of us."""
+__all__ = ["StartQueue"]
 
 
 class StartQueue:
@@ -26,7 +24,7 @@ class StartQueue:
 
     def begin(self, monitors: Sequence[Monitor]) -> None:
         """The first of them at once (each turn of the loop is lateness), unless others are before them."""
-        if not self._waiting and len(monitors) <= AT_ONCE:
+        if not self._waiting and len(monitors) <= STARTS_PER_TURN:
             self._start(monitors)
             return
         before = len(self._waiting)
@@ -40,7 +38,7 @@ class StartQueue:
 
     def _go(self) -> None:
         """All of them in the end: one that was stopped meanwhile begins too, and says so."""
-        self._start(self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting))))
+        self._start(self._waiting.popleft() for _ in range(min(STARTS_PER_TURN, len(self._waiting))))
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._go)
 

@@ -1,4 +1,4 @@
-"""How long to wait before knocking at the database again: longer each time, never in step with the other nodes."""
+"""How long to wait before asking the database again: longer each time, never in step with the other nodes."""
 
 from __future__ import annotations
 

@@ -9,12 +9,11 @@ from typing import Protocol
 from onthedot.clock import Clock
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.health import StoreHealth
-from onthedot.engine.running.run_log import Offload
-from onthedot.engine.running.run_log_files import LogFiles, remove_older
+from onthedot.engine.ports import DutyStore
 from onthedot.errors import StoreUnavailable
 from onthedot.model.duration import SECOND
 
-__all__ = ["LOGS_EVERY", "UPKEEP_EVERY", "Duties", "DutyStore"]
+__all__ = ["LOGS_EVERY", "UPKEEP_EVERY", "Duties"]
 
 DUTY = "upkeep"
 LOOK_EVERY = 5.0
@@ -23,22 +22,9 @@ LOGS_EVERY = 3600.0
 FLOORS_EVERY = 3600.0
 
 
-class DutyStore(Protocol):
-    async def now(self) -> int: ...
-
-    async def settle_in_passing(self) -> int: ...
-
-    async def resume_due(self) -> int | None: ...
-
-    async def take_duty(self, name: str, node: str) -> bool: ...
-
-    async def prune(self, before: int) -> int: ...
-
-    async def ensure_partitions(self) -> list[str]: ...
-
-    async def watch_ledger(self) -> list[int]: ...
-
-    async def put_floors_right(self, after: int = 0) -> tuple[int, int]: ...
+class OldFiles(Protocol):
+    async def remove_older(self, before: float) -> None:
+        """Those last written before this instant, in seconds since the epoch."""
 
 
 class Duties:
@@ -52,8 +38,7 @@ class Duties:
         health: StoreHealth,
         rng: random.Random,
         retention_ms: int,
-        logs: LogFiles | None,
-        offload: Offload,
+        logs: OldFiles | None,
     ) -> None:
         self._node_id = node_id
         self._store = store
@@ -63,7 +48,6 @@ class Duties:
         self._rng = rng
         self._retention_ms = retention_ms
         self._logs = logs
-        self._offload = offload
         self._upkeep_at = clock.monotonic()
         self._floors_at = clock.monotonic()
         self._floors_after: int | None = None  # up to which job a look at them has come; None: none is under way
@@ -115,5 +99,4 @@ class Duties:
     async def _remove_old_logs(self, now: float) -> None:
         if self._logs is not None and now >= self._logs_at:
             self._logs_at = now + LOGS_EVERY
-            directory, before = self._logs.directory, (self._clock.now_ms() - self._retention_ms) / 1000
-            await self._offload(lambda: remove_older(directory, before))
+            await self._logs.remove_older((self._clock.now_ms() - self._retention_ms) / 1000)

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
-
 from onthedot.clock import Clock
+from onthedot.engine.look_times import LookTimes
 from onthedot.engine.mailbox import Signal
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.peer_beats import PeerBeats
+from onthedot.engine.ports import WatchStore
+from onthedot.engine.tuning import WATCH_EVERY
 from onthedot.errors import StoreUnavailable
 from onthedot.telemetry import emit
 
-__all__ = ["FailureDetector", "WatchStore"]
-
-WATCH = 1.0
-"""Seconds between two looks at how the others' beats stand, which needs no store."""
-
-
-class WatchStore(Protocol):
-    async def declare_lost(self, node: str, beat_seen: int) -> bool: ...
-
-    async def reclaim(self) -> int: ...
-
-    async def notify(self, topic: str) -> None: ...
+__all__ = ["FailureDetector"]
 
 
 class FailureDetector:
@@ -43,7 +32,7 @@ class FailureDetector:
         watch: PeerBeats,
         health: StoreHealth,
         backoff: Backoff,
-        look: Callable[[], None],
+        look_times: LookTimes,
     ) -> None:
         self.orphans = Signal()
         self._node_id = node_id
@@ -52,7 +41,7 @@ class FailureDetector:
         self._watch = watch
         self._health = health
         self._backoff = backoff
-        self._look = look
+        self._look_times = look_times
 
     async def step(self) -> None:
         told = True
@@ -83,9 +72,9 @@ class FailureDetector:
         while count := await self._store.reclaim():
             found += count
         if found:
-            self._look()
+            self._look_times.ask()
             await self._store.notify("due")
 
     def _until_next(self) -> float:
         deadline = self._watch.next_deadline()
-        return WATCH if deadline is None else min(WATCH, max(0.001, deadline - self._clock.monotonic()))
+        return WATCH_EVERY if deadline is None else min(WATCH_EVERY, max(0.001, deadline - self._clock.monotonic()))

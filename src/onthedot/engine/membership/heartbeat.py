@@ -6,26 +6,21 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from typing import Protocol
 
 from onthedot.clock import Clock
+from onthedot.engine.mailbox import Signal
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lease import Lease
+from onthedot.engine.membership.order_poller import OrderPoller
 from onthedot.engine.membership.peer_beats import PeerBeats
+from onthedot.engine.ports import BeatStore
+from onthedot.engine.tuning import BEAT_RETRY, BEAT_TIMEOUT
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeLoad
 from onthedot.store import Beat
 
-__all__ = ["BEAT", "BeatStore", "Heartbeat"]
-
-BEAT = 1.0
-_RETRY = (0.1, 0.5)  # of that, after a beat without an answer: a lease has room for several
-_PATIENCE = 1.5  # of that: a call that hangs longer is given up, or one silent connection would cost the whole lease
-
-
-class BeatStore(Protocol):
-    async def beat(self, node: str, load: NodeLoad) -> Beat: ...
+__all__ = ["Heartbeat"]
 
 
 class Heartbeat:
@@ -40,11 +35,15 @@ class Heartbeat:
         watch: PeerBeats,
         health: StoreHealth,
         rng: random.Random,
-        every: float = BEAT,
+        every: float,
         load: Callable[[], NodeLoad],
-        lost: Callable[[], None],
-        said: Callable[[Beat], None] = lambda answer: None,
+        lost: asyncio.Event,
+        order_poller: OrderPoller,
+        orphans: Signal,
+        heard: Callable[[Beat], None] = lambda answer: None,
     ) -> None:
+        """`lost` is set when others have declared this node lost, `orphans` when there are runs of lost nodes. `heard`
+        is told each answer."""
         self._node_id = node_id
         self._store = store
         self._clock = clock
@@ -56,12 +55,14 @@ class Heartbeat:
         self._every = every
         self._load = load
         self._lost = lost
-        self._said = said
+        self._order_poller = order_poller
+        self._orphans = orphans
+        self._heard = heard
         self._hung: set[asyncio.Future[Beat]] = set()
 
     async def step(self) -> None:
         sent = self._clock.monotonic()
-        rest = self._every if await self.beat() else self._every * self._rng.uniform(*_RETRY)
+        rest = self._every if await self.beat() else self._every * self._rng.uniform(*BEAT_RETRY)
         await self._clock.sleep(max(0.0, sent + rest - self._clock.monotonic()))
 
     async def beat(self) -> bool:
@@ -76,11 +77,14 @@ class Heartbeat:
         self._health.worked()
         self._time.observe(answer.now, sent, arrived)
         if not answer.alive:
-            self._lost()
+            self._lost.set()
             return True
         self._lease.renew(sent)
         self._watch.observe(arrived, answer.peers)
-        self._said(answer)
+        self._order_poller.beat_said(answer.orders)
+        if answer.orphans:
+            self._orphans.set()
+        self._heard(answer)
         if not answer.orders:
             self._lease.heard(sent)
         return True
@@ -90,7 +94,7 @@ class Heartbeat:
         a rollback either, and the next beat takes another connection."""
         call = asyncio.ensure_future(self._store.beat(self._node_id, self._load()))
         try:
-            async with self._clock.timeout(_PATIENCE * self._every):
+            async with self._clock.timeout(BEAT_TIMEOUT * self._every):
                 return await asyncio.shield(call)
         finally:
             if not call.done():

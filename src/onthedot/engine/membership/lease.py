@@ -10,20 +10,11 @@ it holds for as long as it may have held it when it last read them (LOOKAHEAD); 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from onthedot.clock import Clock
+from onthedot.engine.mailbox import Signal
+from onthedot.engine.tuning import lease_trusted
 
-__all__ = ["MARGIN", "Lease", "fresh_for"]
-
-MARGIN = 1.0
-_NEWS_MISSED = 2.0  # seconds: several looks for orders in a row may fail
-_WAY = 0.25  # seconds that a question may take
-
-
-def fresh_for(lookahead: float) -> float:
-    """Seconds after the question in which what was read of orders holds."""
-    return max(lookahead, _NEWS_MISSED) + _WAY
+__all__ = ["Lease"]
 
 
 class Lease:
@@ -31,17 +22,17 @@ class Lease:
         self,
         clock: Clock,
         seconds: float,
-        renewed: Callable[[], None] = lambda: None,
         *,
-        fresh: float = float("inf"),
+        wake: Signal | None = None,
+        orders_valid: float = float("inf"),
     ) -> None:
-        """`renewed` is told when runs may be started again. `fresh`: see `fresh_for`."""
+        """`wake` is set when runs may be started again. `orders_valid`: see `tuning`."""
         self._clock = clock
-        self._fresh = fresh
+        self._orders_valid = orders_valid
         self._heard: float | None = None
-        self._trusted = max(seconds - MARGIN, seconds / 2)
+        self._trusted = lease_trusted(seconds)
         self._sent: float | None = None
-        self._told = renewed
+        self._wake = wake or Signal()
         self._refused = False
 
     def renew(self, sent: float) -> None:
@@ -49,18 +40,18 @@ class Lease:
         self._sent = sent
         if self._heard is None:
             self.heard(sent)
-        self._tell()
+        self._wake_up()
 
     def heard(self, sent: float) -> None:
         """All orders that there were at this monotonic instant or later have been carried out."""
         if self._heard is None or sent > self._heard:
             self._heard = sent
-        self._tell()
+        self._wake_up()
 
-    def _tell(self) -> None:
+    def _wake_up(self) -> None:
         if self._refused:
             self._refused = False
-            self._told()
+            self._wake.set()
 
     def left(self) -> float:
         """Seconds in which nobody can have taken what we run; 0 or less: somebody may."""
@@ -71,7 +62,7 @@ class Lease:
         if now is None:
             now = self._clock.monotonic()
         sent, heard = self._sent, self._heard
-        if sent is not None and heard is not None and now < sent + self._trusted and now < heard + self._fresh:
+        if sent is not None and heard is not None and now < sent + self._trusted and now < heard + self._orders_valid:
             return True
         self._refused = True
         return False

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Sized
 
 from onthedot.clock import Clock
 from onthedot.engine.mailbox import Mailbox, Signal
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.health import StoreHealth
+from onthedot.engine.membership.lease import Lease
 from onthedot.engine.messages import DispatcherMessage, OrdersRead
-from onthedot.engine.recording.owned_runs import OwnedRuns
+from onthedot.engine.ports import OrderStore
+from onthedot.engine.tuning import INSTANT, ORDERS_EVERY
 from onthedot.errors import StoreUnavailable
-from onthedot.store import News
 
-__all__ = ["NEWS", "NewsStore", "OrderPoller"]
-
-NEWS = 0.55
-"""Seconds between two looks for orders. The answer to a beat is one too, and as this is a little more than half of the
-time between two beats, each is followed by one look. Half of what we promise: nothing starts later than a second after
-a cancel, an edit or a pause was acknowledged."""
-_INSTANT = 1e-6  # floating point: a sleep may end a hair before the sum it was computed from
-
-
-class NewsStore(Protocol):
-    async def news(self, node: str) -> News: ...
+__all__ = ["OrderPoller"]
 
 
 class OrderPoller:
@@ -39,40 +29,40 @@ class OrderPoller:
         self,
         node_id: str,
         *,
-        store: NewsStore,
+        store: OrderStore,
         clock: Clock,
         time: DatabaseClock,
-        owned: OwnedRuns,
-        scheduler: Mailbox[DispatcherMessage],
+        lease: Lease,
+        owned: Sized,
+        dispatcher: Mailbox[DispatcherMessage],
         health: StoreHealth,
         backoff: Backoff,
-        heard: Callable[[float], None] = lambda sent: None,
     ) -> None:
-        """`heard` is told when there were no orders; of those that there are, when they are carried out."""
+        """The lease is told when there are no orders; otherwise the Dispatcher tells it once they are carried out."""
         self.hints = Signal()
-        self._heard = heard
         self._node_id = node_id
         self._store = store
         self._clock = clock
         self._time = time
+        self._lease = lease
         self._owned = owned
-        self._scheduler = scheduler
+        self._dispatcher = dispatcher
         self._health = health
         self._backoff = backoff
-        self._looked_at = clock.monotonic() - NEWS  # the first look at once: for the time
+        self._looked_at = clock.monotonic() - ORDERS_EVERY  # the first look at once: for the time
 
     def beat_said(self, there_are: bool) -> None:
         """A beat has looked whether there are any."""
         self._looked_at = self._clock.monotonic()
         if there_are:
-            self.hints.ring()
+            self.hints.set()
 
     async def step(self) -> None:
         try:
             async with self._clock.timeout(self._left()):
                 await self.hints.wait()
         except TimeoutError:
-            if self._left() > _INSTANT:
+            if self._left() > INSTANT:
                 return  # a beat came in between
         else:
             if not self._owned:
@@ -88,9 +78,9 @@ class OrderPoller:
         self._health.worked()
         self._backoff.reset()
         if news.orders:
-            await self._scheduler.put(OrdersRead(news.orders, sent))
+            await self._dispatcher.put(OrdersRead(news.orders, sent))
         else:
-            self._heard(sent)
+            self._lease.heard(sent)
 
     def _left(self) -> float:
-        return self._looked_at + NEWS - self._clock.monotonic()
+        return self._looked_at + ORDERS_EVERY - self._clock.monotonic()

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["GAP", "PeerBeats"]
+from onthedot.engine.tuning import peer_gap
 
-GAP = 2.0
+__all__ = ["PeerBeats"]
 
 
 class PeerBeats:
     def __init__(self, lease: float) -> None:
         self._lease = lease
-        self._gap = min(GAP, 0.4 * lease)
+        self._gap = peer_gap(lease)
         self._seen: dict[str, tuple[int, float]] = {}  # peer → its beat, and when we first saw that beat
         self._last_good: float | None = None
 

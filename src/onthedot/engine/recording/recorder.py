@@ -1,25 +1,27 @@
 """The Recorder: batches results into `finish`: take one, take all that wait, write, repeat.
 
 Alone a result is written at once; one that others follow closely waits for them (see `batch_window`), and under
-load batches grow by themselves. While the database is away it keeps its batch and knocks for ever; its mailbox fills,
+load batches grow by themselves. While the database is away it keeps its batch and tries for ever; its mailbox fills,
 Monitors wait, slots stay taken, less is claimed, other nodes take the work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import msgspec
 
 from onthedot.clock import Clock
+from onthedot.engine.look_times import LookTimes
 from onthedot.engine.mailbox import Mailbox, Signal
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.messages import Fence, Return
+from onthedot.engine.ports import RecordStore
 from onthedot.engine.recording.batch_window import BatchWindow
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.recording.run_events import report
+from onthedot.engine.tuning import BATCH, WRITE_GAP, WRITE_NOW
 from onthedot.errors import StoreUnavailable
 from onthedot.model.run import Outcome
 from onthedot.plan import RetryLater
@@ -27,20 +29,7 @@ from onthedot.plan.outcome import AT_FIRST_TRY
 from onthedot.store import Finished, FinishReport
 from onthedot.telemetry import telemetry
 
-__all__ = ["BATCH", "RecordStore", "Recorder", "without_details"]
-
-BATCH = 1000
-APART = 0.004
-"""Seconds between two writes, unless many wait. At 1,000 runs a second each could else be a transaction of its own.
-What is sent and not yet written is sent again if the process is killed: at 100 a second, coming at random, this adds
-less than one run in ten kills (100/s × 0.33 that follow so closely × 2 ms)."""
-MANY = 100
-
-
-class RecordStore(Protocol):
-    async def finish(self, node: str, results: Sequence[Finished]) -> FinishReport: ...
-
-    async def give_back(self, node: str, fences: Sequence[Fence]) -> None: ...
+__all__ = ["Recorder", "without_details"]
 
 
 class Recorder:
@@ -55,7 +44,7 @@ class Recorder:
         health: StoreHealth,
         backoff: Backoff,
         batch_window: BatchWindow,
-        expect: Callable[[int], None] = lambda at: None,
+        look_times: LookTimes,
     ) -> None:
         self.mailbox = mailbox
         self._node_id = node_id
@@ -65,11 +54,11 @@ class Recorder:
         self._health = health
         self._backoff = backoff
         self._batch_window = batch_window
-        self._expect = expect
+        self._look_times = look_times
         self._finished: list[Finished] = []
         self._returned: list[Fence] = []
         self._written = Signal()
-        self._wrote_at = -APART
+        self._wrote_at = -WRITE_GAP
 
     @property
     def idle(self) -> bool:
@@ -80,14 +69,14 @@ class Recorder:
         self._sort([first])
         if not self.mailbox and (patience := self._batch_window.patience(first)):
             await self._wait_for_others(patience)
-        wait = self._wrote_at + APART - self._clock.monotonic()
-        if wait > 0 and len(self.mailbox) < MANY:
+        wait = self._wrote_at + WRITE_GAP - self._clock.monotonic()
+        if wait > 0 and len(self.mailbox) < WRITE_NOW:
             await self._clock.sleep(wait)
         self._sort(self.mailbox.take_all(BATCH - 1))
         self._wrote_at = self._clock.monotonic()
         while not await self.write():
             await self._clock.sleep(self._backoff.delay())
-        self._written.ring()
+        self._written.set()
 
     async def _wait_for_others(self, patience: float) -> None:
         try:
@@ -160,7 +149,7 @@ class Recorder:
         for item in finished:
             self._owned.release(item.run.id, item.run.token)
             if isinstance(item.decision, RetryLater):
-                self._expect(item.decision.ready_at)
+                self._look_times.retry_at(item.decision.ready_at)
         every = telemetry.heard
         for item in finished:
             # of those refused the store has spoken

@@ -8,26 +8,16 @@ So is an answer that took too long: the job may have been paused or deleted mean
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
-
 from onthedot.clock import Clock
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.health import StoreHealth
-from onthedot.engine.messages import Fence
+from onthedot.engine.ports import BeginStore
 from onthedot.engine.running.monitor import Monitor
+from onthedot.engine.tuning import BEGIN_VALID
 from onthedot.errors import StoreUnavailable
 
-__all__ = ["FRESH", "BeginGate", "BeginStore"]
-
-FRESH = 1.0
-"""Seconds after the question in which the answer holds. What we promise: nothing starts later than a second after a
-pause or a delete was acknowledged; a node that was frozen with the answer in its socket asks again."""
-
-
-class BeginStore(Protocol):
-    async def begin(self, node: str, fences: Sequence[Fence]) -> set[str]: ...
+__all__ = ["BeginGate"]
 
 
 class BeginGate:
@@ -53,7 +43,7 @@ class BeginGate:
                 continue
             self._health.worked()
             self._backoff.reset()
-            if self._clock.monotonic() - asked > FRESH:
+            if self._clock.monotonic() - asked > BEGIN_VALID:
                 continue
             for monitor in waiting:
                 if monitor.run.id not in allowed:

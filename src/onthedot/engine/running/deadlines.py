@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from onthedot.clock import Clock
 from onthedot.engine.mailbox import Signal
+from onthedot.engine.tuning import DEADLINE_PASSES, INSTANT
 
 __all__ = ["Deadlines", "Entry"]
 
@@ -18,11 +19,6 @@ Entry = list[object]
 """[monotonic instant, order, what to call]; the last is None once it is over."""
 
 _SWEEP = 1000
-PASSES = 3
-"""Rounds of the loop between a deadline and what it does: an answer that lies in the socket already, because the loop
-was busy or a timer came before the sockets were looked at, has come in time. It takes one round to be read, one to be
-told to who waits for it, and one to spare."""
-_INSTANT = 1e-6  # floating point: a sleep may end a hair before the sum it was computed from
 
 
 class Deadlines:
@@ -40,7 +36,7 @@ class Deadlines:
         entry: Entry = [at, next(self._order), expired]
         heapq.heappush(self._heap, entry)
         if self._heap[0] is entry:
-            self._earlier.ring()
+            self._earlier.set()
         return entry
 
     def clear(self, entry: Entry) -> None:
@@ -56,15 +52,15 @@ class Deadlines:
     async def step(self) -> None:
         """Sleep until the first deadline or a new earlier one; call what has expired."""
         wait = self._heap[0][0] - self._clock.monotonic() if self._heap else None  # type: ignore[operator]  # a float
-        if wait is None or wait > _INSTANT:
+        if wait is None or wait > INSTANT:
             try:
                 async with self._clock.timeout(wait):
                     await self._earlier.wait()
             except TimeoutError:
                 pass
-        until = self._clock.monotonic() + _INSTANT
+        until = self._clock.monotonic() + INSTANT
         if self._due(until):
-            for _ in range(PASSES):
+            for _ in range(DEADLINE_PASSES):
                 await self._clock.sleep(0)
             self.expire(until)
 

@@ -1,30 +1,18 @@
-"""The clerk that makes the output of running attempts readable from everywhere: what was written since the last look
+"""Makes the output of running attempts readable from everywhere: what was written since the last look
 goes into the store, a portion a second. Attempts that end sooner cost nothing: their log is written with the result."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
-
 from onthedot.clock import Clock
 from onthedot.engine.mailbox import Signal
 from onthedot.engine.membership.health import StoreHealth
+from onthedot.engine.ports import LiveLogStore
 from onthedot.engine.running.run_log import RunLog
+from onthedot.engine.tuning import LIVE_LOG_EVERY, LIVE_LOG_PORTION
 from onthedot.errors import StoreUnavailable
 from onthedot.store import LiveLog
 
-__all__ = ["EVERY", "PORTION", "LiveLogStore", "LiveLogWriter"]
-
-EVERY = 0.7
-"""Seconds between two portions: who follows a log sees a line about a second after it was printed."""
-PORTION = 1024 * 1024
-"""Characters of one portion. More runs than fit into it take turns."""
-
-
-class LiveLogStore(Protocol):
-    async def put_live_logs(self, logs: Sequence[LiveLog]) -> None: ...
-
-    async def drop_live_logs(self, ended: Sequence[tuple[str, int]]) -> None: ...
+__all__ = ["LiveLogWriter"]
 
 
 class LiveLogWriter:
@@ -40,24 +28,24 @@ class LiveLogWriter:
     def wrote(self, log: RunLog) -> None:
         """Never waits: a target's output comes from a callback."""
         self._unwritten[log.attempt] = log
-        self._some.ring()
+        self._some.set()
 
     def ended(self, log: RunLog) -> None:
         self._unwritten.pop(log.attempt, None)
         if log.attempt in self._written:
             self._written.discard(log.attempt)
             self._ended.append(log.attempt)
-            self._some.ring()
+            self._some.set()
 
     async def step(self) -> None:
         await self._some.wait()
-        await self._clock.sleep(EVERY)
+        await self._clock.sleep(LIVE_LOG_EVERY)
         try:
             await self.flush()
         except StoreUnavailable as error:  # a convenience: nobody waits for it, and the next portion has it all
             self._health.failed(error)
         if self._unwritten or self._ended:
-            self._some.ring()
+            self._some.set()
 
     async def flush(self) -> None:
         portion = self._portion()
@@ -72,7 +60,7 @@ class LiveLogWriter:
     def _portion(self) -> list[LiveLog]:
         portion: list[LiveLog] = []
         size = 0
-        while self._unwritten and size < PORTION:
+        while self._unwritten and size < LIVE_LOG_PORTION:
             attempt, log = next(iter(self._unwritten.items()))
             del self._unwritten[attempt]
             portion.append(LiveLog(run_id=attempt[0], tenant=log.tenant, token=attempt[1], text=log.tail()))

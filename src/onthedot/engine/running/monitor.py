@@ -14,11 +14,11 @@ from typing import Literal
 
 import msgspec
 
-from onthedot.engine.claiming.capacity import SlotPool
 from onthedot.engine.messages import Return
 from onthedot.engine.running.deadlines import Entry
 from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.run_log import RunLog
+from onthedot.engine.running.slot_pool import SlotPool
 from onthedot.engine.running.task import call_of, failed, perform
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import target_type

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from onthedot.clock import Clock
-from onthedot.engine.claiming.capacity import SlotPool
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.lateness import Lateness
@@ -18,6 +17,7 @@ from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.running.deadlines import Deadlines
 from onthedot.engine.running.live_logs import LiveLogWriter
 from onthedot.engine.running.run_log_files import LogFiles
+from onthedot.engine.running.slot_pool import SlotPool
 from onthedot.engine.running.task import Sender
 from onthedot.model.job import JobSpec
 from onthedot.model.run import ClaimedRun, Outcome

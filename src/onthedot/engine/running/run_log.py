@@ -8,7 +8,6 @@ timers would be a million directories.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from onthedot.engine.running.run_log_files import LogFiles
@@ -17,11 +16,9 @@ from onthedot.model.job import KEY_PATTERN
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.target import WebhookTarget
 
-__all__ = ["TAIL", "Offload", "RunLog", "log_path"]
+__all__ = ["TAIL", "RunLog", "log_path"]
 
 TAIL = 64 * 1024
-Offload = Callable[[Callable[[], None]], Awaitable[None]]
-"""Runs blocking work off the loop that beats."""
 
 
 def log_path(directory: Path, run: ClaimedRun) -> Path:

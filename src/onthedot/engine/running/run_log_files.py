@@ -1,4 +1,4 @@
-"""The clerk that writes log files: takes what waits, groups it by file, writes it off the loop, repeats.
+"""Writes log files: takes what waits, groups it by file, writes it off the loop, repeats.
 
 A log that can't be written (disk full, no permission) never stops a firing; it is said once per batch.
 """
@@ -6,10 +6,10 @@ A log that can't be written (disk full, no permission) never stops a firing; it 
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from onthedot.engine.mailbox import Signal
+from onthedot.engine.ports import Offload
 from onthedot.telemetry import emit
 
 __all__ = ["MOST_WAITING", "LogFiles", "remove_older"]
@@ -22,7 +22,7 @@ _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 
 
 class LogFiles:
-    def __init__(self, directory: Path, offload: Callable[[Callable[[], None]], Awaitable[None]]) -> None:
+    def __init__(self, directory: Path, offload: Offload) -> None:
         self.directory = directory
         self._offload = offload
         self._waiting: dict[Path, list[str]] = {}
@@ -43,7 +43,7 @@ class LogFiles:
             return
         lines.append(text)
         self._size += len(text)
-        self._some.ring()
+        self._some.set()
 
     async def step(self) -> None:
         await self._some.wait()
@@ -58,6 +58,9 @@ class LogFiles:
             await self._offload(lambda: _append(batch))
         finally:
             self._writing = False
+
+    async def remove_older(self, before: float) -> None:
+        await self._offload(lambda: remove_older(self.directory, before))
 
 
 _LOST = "\n… output lost: it came faster than the disk could take it\n"
