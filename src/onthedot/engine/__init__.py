@@ -1,12 +1,17 @@
 """The engine: actors around the store that fire each run at its instant, and survive what happens meanwhile.
 
-    hints → [Timer] ─Tick, Look→ [Scheduler] ═ one per run ⇒ [Monitor] ═ awaits ⇒ [Task] ─Result→ [Recorder]
-                                     ↑ Orders ── [NewsReader]        (at-most-once: through the [Gate] first)
-    [Heart] beats, [NewsReader] asks for orders and the time, [Watchman] declares the lost and takes back their runs,
-    [Duties] keeps house, [LogFiles] writes logs
+    hints → [Timer] ─tick, look→ [Dispatcher] ═ one per run ⇒ [Monitor] ═ starts ⇒ [Task] ─result→ [Recorder]
+                                      ↑ orders, the end of the lease ── Keeper  (at-most-once: through the [BeginGate])
 
-Each actor is a mailbox, private state and one loop that calls `step()`. Time, randomness, threads, the store and the
-targets come from outside, so that all of it runs under a fake clock or a virtual-time loop.
+Who is who in the words of the design: the Timer is `claiming.Timer`, the Scheduler is `claiming.Dispatcher` (a class
+`Scheduler` is what embedding programs use), the Task Monitor is `running.Monitor`, the Task is one call of a target.
+The Recorder is `recording.Recorder`. The Keeper is the loops of `membership`: Heartbeat, OrderPoller (orders and the
+time), FailureDetector (declares nodes lost and takes back their runs), LeaseEnd, Duties (upkeep).
+
+Calls and messages go right only. What an actor on the left must know, it reads from a value that others write: the due
+heap's head, the lease, the look times, the room of a pool. Each actor is a mailbox or a signal, private state and one
+loop that calls `step()`. Time, randomness, threads, the store and the targets come from outside, so that all of it runs
+under a fake clock or a virtual-time loop. The numbers it is tuned by are in `tuning`.
 
 `python -m bench.engine` measures what it costs without a store; docs/adr/0008 says what it was and what was left out.
 """
