@@ -85,10 +85,7 @@ class Dispatcher:
 
     def handle(self, message: DispatcherMessage) -> None:
         match message:
-            case Claimed(claims):
-                self._take(claims)
-                self._claimer.answered(message)
-            case Missed(claims):
+            case Claimed(claims) | Missed(claims):
                 self._take(claims)
                 self._claimer.answered(message)
             case OwnRows(rows, before):
