@@ -68,7 +68,7 @@ EXCUSES = {
     "robbed": "the file's lock proves all others dead",
     "zombie": "in the hands of a process when it was frozen",
     "overtaken": "in the hands of a process when it was frozen",
-    "tries": "timed out before it left its node",
+    "tries": "timed out or cancelled before it left its node",
     "after_pause": "recorded as begun before the clock was set back",
     "after_delete": "recorded as begun before the clock was set back",
 }
@@ -214,10 +214,15 @@ def _excused(story: Story, violation: Violation, timeouts: Timeouts, alone: bool
 
 
 def _never_left(story: Story, entry: Entry, timeouts: Timeouts) -> bool:
-    """Each try that was counted was received, or it timed out in the hands of its node; and it is not that the run was
-    given up before it had its tries."""
-    received = {send.token for send in story.sends[entry.id]}
-    unsent = sum((entry.id, token) in timeouts for token in range(1, entry.token + 1) if token not in received)
+    """Each try that was counted was received, or it timed out or was cancelled in the hands of its node, which had
+    begun to connect; and it is not that the run was given up before it had its tries."""
+    received = {send.token for send in story.sends.get(entry.id, ())}
+    cancelled = entry.token if entry.status == "cancelled" and entry.started_at is not None else None
+    unsent = sum(
+        (entry.id, token) in timeouts or token == cancelled
+        for token in range(1, entry.token + 1)
+        if token not in received
+    )
     return len(received) < entry.tries <= len(received) + unsent
 
 

@@ -232,6 +232,15 @@ def test_a_try_that_never_left_its_node_must_be_a_time_out_in_the_ledger() -> No
     assert judge(history, ledger, timeouts={(run, 2): (START + 10_000, START + 13_000)})[1] != []
 
 
+def test_a_try_that_was_cancelled_on_its_way_need_not_have_arrived() -> None:
+    def found(**entry: Any) -> set[str]:
+        return kinds(*one_run(sends=[], status="cancelled", tries=1, **entry))
+
+    assert "tries" not in found(started_at=START + 10_001)
+    assert "tries" in found(started_at=None)  # then it has begun nothing
+    assert "tries" in kinds(*one_run(sends=[], status="failed", tries=1, started_at=START + 10_001))
+
+
 def test_a_time_out_does_not_excuse_tries_that_were_not_made() -> None:
     history, ledger = one_run(sends=[send(10_003)], status="failed", reason="attempts", tries=1)
     timeouts = {(ledger.entries[0].id, 1): (START + 10_000, START + 13_000)}
