@@ -1,6 +1,6 @@
-"""The engine inside somebody's own asyncio program.
+"""Embeds the scheduler in an asyncio program.
 
-    scheduler = Scheduler()             # sqlite:///onthedot.db; with postgresql://… it is one node of many
+    scheduler = Scheduler()             # sqlite:///onthedot.db; with postgresql://… it joins a cluster
 
     @scheduler.job(every="10s")
     async def refresh() -> None: ...
@@ -9,8 +9,9 @@
         await scheduler.add(refresh, cron="0 3 * * *", key="nightly", params={"full": True})
         await my_program()
 
-Jobs made by decorator belong to the program: one whose decorator is gone is removed at the next start. Jobs added in
-code stay until removed. Functions run in this process, on a loop of their own: a slow one delays nothing but itself.
+Jobs defined by a decorator belong to the program: if you delete the decorator, the job is deleted at the next start.
+Jobs added with `add` stay until you remove them. Functions run in this process on a separate event loop, so that a slow
+one does not delay the scheduler.
 """
 
 from __future__ import annotations
@@ -43,14 +44,17 @@ __all__ = ["Scheduler"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 CONCURRENCY = 100
-"""Runs at once unless told otherwise. A sync function takes a thread while it runs."""
+"""Default number of concurrent runs. A sync function occupies a thread while it runs."""
 
 _SCHEDULE = ("cron", "every", "at", "in", "tz", "start", "end", "count")
 _POLICY = ("timeout", "retry", "overlap", "catch_up", "catch_up_limit", "delivery", "jitter", "expires_in")
 
 
 class Scheduler:
-    """`async with Scheduler(url) as scheduler:` runs jobs until the block ends. Settings are those of a node."""
+    """A scheduler in this process: `async with Scheduler(url) as scheduler:` runs jobs until the block ends.
+
+    Takes the settings of a node as keyword arguments, in lower case.
+    """
 
     def __init__(
         self,
@@ -61,7 +65,7 @@ class Scheduler:
         rng: random.Random | None = None,
         **settings: Any,
     ) -> None:
-        """`name` tells the decorated jobs of one program from those of another on the same store."""
+        """`name` separates the decorated jobs of this program from those of other programs on the same store."""
         flags = {
             "logs_base_directory": os.devnull,
             "concurrency": CONCURRENCY,
@@ -73,7 +77,7 @@ class Scheduler:
         self._source = f"code:{name}"
         self._clock = clock or SystemClock()
         self._rng = rng or random.SystemRandom()
-        shared = self._clock if isinstance(self._clock, SystemClock) else None  # one of a test is turned in one thread
+        shared = self._clock if isinstance(self._clock, SystemClock) else None  # a fake clock works in one thread only
         self._callables = Callables(threads=self.settings.concurrency, clock=shared)
         self._names: dict[Callable[..., Any], str] = {}
         self._decorated: dict[str, JobSpec] = {}
@@ -82,10 +86,10 @@ class Scheduler:
         self._node: Node | None = None
         self._signals = 0
 
-    # registering: before the start, or at any time
+    # registering functions and jobs
 
     def function(self, name: str | None = None) -> Callable[[F], F]:
-        """Decorator: make a function known by name, so that jobs can name it. It gets no schedule by this."""
+        """Decorator: register a function by name, without a schedule, so that jobs can call it."""
 
         def register(function: F) -> F:
             self._register(function, name)
@@ -96,17 +100,19 @@ class Scheduler:
     def job(
         self, *, key: str | None = None, params: Mapping[str, Any] | None = None, **when_and_how: Any
     ) -> Callable[[F], F]:
-        """Decorator: a job of this function. `every="10s"`, `cron="0 3 * * *", tz="Europe/Berlin"`, `timeout="5s"` …
+        """Decorator: schedule a function. `every="10s"`, `cron="0 3 * * *", tz="Europe/Berlin"`, `timeout="5s"` …
 
-        Applies at the start: give decorators before `async with`.
+        Jobs are created when the scheduler starts, so use the decorator before `async with`.
         """
 
         def register(function: F) -> F:
             if self._service is not None:
-                raise Conflict("the scheduler runs already: decorate before it starts, or `await scheduler.add(…)`")
-            known_as = key or self._register(function, None).lstrip("_")  # a key begins with a letter or digit
+                raise Conflict(
+                    "the scheduler is already running: use the decorator before it starts, or `await scheduler.add(…)`"
+                )
+            known_as = key or self._register(function, None).lstrip("_")  # a key starts with a letter or digit
             if known_as in self._decorated:
-                raise Conflict(f"there are two jobs {known_as!r}: give one of them a key of its own")
+                raise Conflict(f"duplicate job {known_as!r}: set a different `key` for one of them")
             self._decorated[known_as] = self._spec(function, known_as, params, when_and_how)
             return function
 
@@ -129,7 +135,7 @@ class Scheduler:
         replace: bool = True,
         **when_and_how: Any,
     ) -> JobView:
-        """A job of a function (itself, or its registered name) or of a URL. With a `key` that exists it is replaced."""
+        """Add a job that calls a function (or its registered name) or a URL. Replaces the job with the same `key`."""
         spec = self._spec(what, key, params, when_and_how)
         if key is not None and replace:
             return (await self.service.put_job_by_key(DEFAULT_TENANT, key, spec))[0]
@@ -142,9 +148,11 @@ class Scheduler:
         params: Mapping[str, Any] | None,
         given: Mapping[str, Any],
     ) -> JobSpec:
-        """The same spec, and the same errors, as a job over HTTP. `in_` may be written for `in`, a word of Python's."""
+        """Build a spec with the same validation as over HTTP. `in_` stands for `in`, which is a Python keyword."""
         if params is not None and not isinstance(params, Mapping):
-            raise Invalid.one("params", "not a mapping of names to values", given=params, accepted='{"name": value, …}')
+            raise Invalid.one(
+                "params", "must be a mapping of names to values", given=params, accepted='{"name": value, …}'
+            )
         zoned = given.get("tz") is not None
         words = {
             name: from_python(_path_of(name), value, zoned=zoned)
@@ -168,13 +176,13 @@ class Scheduler:
         return {"type": "function", "function": what}
 
     async def get(self, job: int | str) -> JobView:
-        """By id or by key."""
+        """Get a job by ID or key."""
         if isinstance(job, int):
             return await self.service.get_job(DEFAULT_TENANT, job)
         return await self.service.get_job_by_key(DEFAULT_TENANT, job)
 
     async def jobs(self, **filters: Any) -> AsyncIterator[JobView]:
-        """All jobs, newest first; `q`, `tag`, `status` … as over HTTP."""
+        """Iterate over all jobs, newest first. Filters as in the HTTP API: `q`, `tag`, `status` …"""
         cursor: str | None = None
         while True:
             page = await self.service.list_jobs(DEFAULT_TENANT, JobFilter(**filters, limit=500, cursor=cursor))
@@ -185,15 +193,19 @@ class Scheduler:
                 return
 
     async def remove(self, job: int | str) -> None:
+        """Delete a job by ID or key. Its run history is kept."""
         await self.service.delete_job(DEFAULT_TENANT, await self._id(job))
 
     async def pause(self, job: int | str) -> JobView:
+        """Pause a job by ID or key."""
         return await self.service.pause_job(DEFAULT_TENANT, await self._id(job))
 
     async def resume(self, job: int | str) -> JobView:
+        """Resume a paused job by ID or key."""
         return await self.service.resume_job(DEFAULT_TENANT, await self._id(job))
 
     async def run_now(self, job: int | str) -> RunView:
+        """Run a job now, in addition to its schedule."""
         return await self.service.run_job(DEFAULT_TENANT, await self._id(job))
 
     async def runs(self, job: int | str, limit: int = 50) -> Sequence[RunView]:
@@ -208,14 +220,14 @@ class Scheduler:
 
     @property
     def service(self) -> Service:
-        """Every verb there is; the methods here are the common ones."""
+        """The full service API; the methods of this class cover the common operations."""
         if self._service is None:
-            raise Conflict("the scheduler does not run: use it inside `async with scheduler:`")
+            raise Conflict("the scheduler is not running: use it inside `async with scheduler:`")
         return self._service
 
     async def __aenter__(self) -> Self:
         if self._service is not None:
-            raise Conflict("the scheduler runs already")
+            raise Conflict("the scheduler is already running")
         async with AsyncExitStack() as opening:
             store = await open_store(self.settings.store, self._clock, lookahead=self.settings.lookahead)
             opening.push_async_callback(store.close)
@@ -249,26 +261,26 @@ class Scheduler:
         self._service = self._node = None
 
     async def wait(self) -> None:
-        """Until the engine ends, which by itself it does only on an error: then this raises it."""
+        """Wait until the engine stops. Raises the error if it stopped because of one."""
         if self._node is None:
-            raise Conflict("the scheduler does not run: use it inside `async with scheduler:`")
+            raise Conflict("the scheduler is not running: use it inside `async with scheduler:`")
         await self._node.wait()
 
     def run(self) -> None:
-        """For a program that does nothing else: run until Ctrl-C or SIGTERM, which stop in order: what runs has the
-        grace of the settings to end. The second one stops at once."""
+        """Run until Ctrl-C or SIGTERM, then drain: executing runs get the grace period to finish. A second signal stops
+        immediately. For programs that do nothing else."""
 
         async def live() -> None:
             with _on_signals(self._signalled):
                 async with self:
-                    for _ in range(self._signals):  # one came while the store was being opened
+                    for _ in range(self._signals):  # signals that arrived while the store was opening
                         self._ask_to_stop()
                     await self.wait()
 
         self._signals = 0
         try:
             asyncio.run(live())
-        except KeyboardInterrupt:  # where the loop can't take signals: Windows, or a thread that is not the main one
+        except KeyboardInterrupt:  # the loop can't handle signals on Windows or outside the main thread
             return
 
     def _signalled(self) -> None:
@@ -298,13 +310,13 @@ def _on_signals(handler: Callable[[], None]) -> Iterator[None]:
 
 
 def _path_of(name: str) -> str:
-    """Where a keyword argument stands in the job, as errors name it."""
+    """The path of a keyword argument in the job, for error messages."""
     return f"schedule.{name}" if name in _SCHEDULE else f"policy.{name}" if name in _POLICY else name
 
 
 def _name_of(function: Callable[..., Any]) -> str:
-    """The name in the store, the same at every start: what `def` says, without the names of enclosing functions."""
+    """The name in the store, stable across restarts: `__name__`, without enclosing functions."""
     name = getattr(function, "__name__", "")
     if not name.isidentifier():
-        raise ValueError(f'{function!r} has no name of its own: register it with `@scheduler.function("name")`')
+        raise ValueError(f'{function!r} has no name: register it with `@scheduler.function("name")`')
     return str(name)

@@ -1,26 +1,27 @@
-"""Every exception On the Dot raises on purpose.
+"""All exceptions that On the Dot raises.
 
 OnTheDotError
-├── Unreadable               the input is not even JSON, YAML or TOML            HTTP 400
-├── Invalid                  readable, but wrong: one FieldProblem per field     HTTP 422
-│   ├── NotAvailable         a known kind that is not built or not installed     HTTP 422
-│   └── IdempotencyMismatch  the same Idempotency-Key with another body          HTTP 422
-├── Unauthorized             no key, or not a valid one                          HTTP 401
-├── Forbidden                a valid key without the scope                       HTTP 403
+├── Unreadable               the input is not valid JSON, YAML or TOML           HTTP 400
+├── Invalid                  validation failed: one FieldProblem per field       HTTP 422
+│   ├── NotAvailable         a feature that is not built or not installed        HTTP 422
+│   └── IdempotencyMismatch  the same Idempotency-Key with a different body      HTTP 422
+├── Unauthorized             no API key, or an invalid one                       HTTP 401
+├── Forbidden                the API key lacks the scope                         HTTP 403
 ├── NotFound                 no such job, run, timer, key …                      HTTP 404
-├── Conflict                 the state does not allow it, or the key is taken    HTTP 409
-├── VersionMismatch          If-Match names another version                      HTTP 412
-├── TooLarge                 the body or batch is over its limit                 HTTP 413
-├── Abandoned                nobody waits for the answer, or it took too long     HTTP 503
-├── Unreachable              client: no server answers at that address
-├── ServerFailed             client: the server answered with an error of its own
-├── SettingsError            a setting that is unknown or impossible
+├── Conflict                 not possible in this state, or the key is taken     HTTP 409
+├── VersionMismatch          If-Match does not match the current version         HTTP 412
+├── TooLarge                 the body or batch exceeds its limit                 HTTP 413
+├── Abandoned                the client disconnected, or the request timed out   HTTP 503
+├── Unreachable              client: can't connect to the server
+├── ServerFailed             client: the server returned an unexpected response
+├── SettingsError            a setting is unknown or not valid
 └── StoreError
-    ├── StoreUnavailable     the database is away: try again                     HTTP 503
+    ├── StoreUnavailable     the database can't be reached; retry                HTTP 503
+    │   └── NoRoom           this machine is out of descriptors or memory        HTTP 503
     ├── StoreAhead           the database was migrated by a newer version
-    ├── StoreInUse           another process holds the SQLite file
-    ├── StoreMissing         there is no such file, and it was not to be made
-    ├── StoreMoved           the SQLite file was removed or replaced while it was open
+    ├── StoreInUse           another process has the SQLite file open
+    ├── StoreMissing         the SQLite file does not exist
+    ├── StoreMoved           the SQLite file was removed or replaced while open
     └── StoreUnsafe          fsync or synchronous_commit is off
 """
 
@@ -59,9 +60,9 @@ __all__ = [
 
 
 class FieldProblem(msgspec.Struct, frozen=True, kw_only=True):
-    """One wrong field: where it is, what is wrong, what was given, what would be accepted.
+    """One invalid field: its path, what is wrong, what was given and what is accepted.
 
-    All four are always there, so that a client need not ask: `given` is null for what is missing, and for secrets.
+    All four are always present. `given` is null for missing fields and for secrets.
     """
 
     path: str
@@ -71,15 +72,15 @@ class FieldProblem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OnTheDotError(Exception):
-    """Something On the Dot refuses to do; the message says what and what to do about it."""
+    """Base class. The message says what is wrong and, where possible, how to fix it."""
 
 
 class Unreadable(OnTheDotError):
-    """The input can't be read."""
+    """The input can't be parsed."""
 
 
 class Invalid(OnTheDotError):
-    """The input is readable but wrong. Carries one problem per field."""
+    """Validation failed. `problems` has one entry per field."""
 
     def __init__(self, problems: Sequence[FieldProblem]) -> None:
         self.problems = tuple(problems)
@@ -91,63 +92,63 @@ class Invalid(OnTheDotError):
 
 
 class NotAvailable(Invalid):
-    """A kind we know of, but that is not built or not installed here."""
+    """A feature that is not built into this version, or not installed."""
 
 
 class IdempotencyMismatch(Invalid):
-    """The same Idempotency-Key was used before with another body."""
+    """The same Idempotency-Key was used before with a different body."""
 
 
 class Unauthorized(OnTheDotError):
-    """No API key was given, or it is unknown, expired or revoked."""
+    """The API key is missing, unknown, expired or revoked."""
 
 
 class Forbidden(OnTheDotError):
-    """The API key is valid but lacks the scope for this."""
+    """The API key is valid but lacks the required scope."""
 
 
 class NotFound(OnTheDotError):
-    """There is no such thing."""
+    """Not found."""
 
 
 class Conflict(OnTheDotError):
-    """The present state does not allow it."""
+    """Not possible in the current state."""
 
 
 class VersionMismatch(OnTheDotError):
-    """Someone else changed it since the version named in If-Match."""
+    """Version conflict: the object changed since the version in If-Match."""
 
 
 class TooLarge(OnTheDotError):
-    """The body or the batch is over its limit."""
+    """The body or the batch exceeds its limit."""
 
 
 class Abandoned(OnTheDotError):
-    """The client is gone, or its request took too long: nothing was written."""
+    """The client disconnected or the request timed out; nothing was written."""
 
 
 class Unreachable(OnTheDotError):
-    """No server answers at that address."""
+    """Can't connect to the server."""
 
 
 class ServerFailed(OnTheDotError):
-    """The server answered with an error of its own, or in a way that nobody expects."""
+    """The server returned an error or an unexpected response."""
 
 
 class SettingsError(OnTheDotError):
-    """A setting is unknown or impossible."""
+    """A setting is unknown or not valid."""
 
 
 class StoreError(OnTheDotError):
-    """The store can't do its work."""
+    """An error of the store."""
 
 
 class StoreUnavailable(StoreError):
-    """The database can't be reached right now."""
+    """The database can't be reached."""
 
 
 class NoRoom(StoreUnavailable):
-    """This machine has run out of descriptors or memory, and can't even read the rules of a time zone."""
+    """This machine is out of file descriptors or memory and can't load time zone data."""
 
 
 class StoreAhead(StoreError):
@@ -155,11 +156,11 @@ class StoreAhead(StoreError):
 
 
 class StoreInUse(StoreError):
-    """Another process holds the SQLite file."""
+    """Another process has the SQLite file open."""
 
 
 class StoreMissing(StoreError):
-    """There is no such SQLite file yet."""
+    """The SQLite file does not exist."""
 
 
 class StoreMoved(StoreError):
@@ -167,4 +168,4 @@ class StoreMoved(StoreError):
 
 
 class StoreUnsafe(StoreError):
-    """The database may lose acknowledged writes."""
+    """The database settings allow it to lose acknowledged writes."""

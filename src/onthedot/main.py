@@ -144,7 +144,7 @@ class IdleEngine:
     offers: Sequence[str] = ()
 
     async def send(self, call: Call) -> Outcome:
-        return Outcome(kind="refused", error="this node executes nothing")
+        return Outcome(kind="refused", error="this node does not execute runs")
 
 
 async def load_jobs(service: Service, jobs: JobsFile) -> SyncReport:
@@ -217,8 +217,8 @@ async def _refuse_open_door(settings: Settings, store: Store) -> None:
     if settings.loopback or "api" not in settings.roles or await store.any_key():
         return
     raise SettingsError(
-        f"HOST is {settings.host}: others could reach this server, and there is no API key yet.\n"
-        "Make the first one, then start again:\n"
+        f"HOST is {settings.host}: other machines could reach this server, but there is no API key yet.\n"
+        "Create the first key, then start again:\n"
         f"  onthedot keys create --name admin --scope admin --store '{settings.store}'\n"
-        "or stay on this machine with --host 127.0.0.1"
+        "or listen on this machine only, with --host 127.0.0.1"
     )

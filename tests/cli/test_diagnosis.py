@@ -74,7 +74,7 @@ async def test_a_healthy_cluster():
 async def test_nobody_who_executes_is_a_warning():
     found = await cluster(node("a", roles=("api",)))
     assert found["nodes"].state == "warning"
-    assert found["nodes"].advice == "`onthedot serve` starts one"
+    assert found["nodes"].advice == "start one with `onthedot serve`"
 
 
 async def test_lost_nodes_are_named():
@@ -87,7 +87,7 @@ async def test_a_backlog_is_told_when_it_is_old():
     assert (await cluster(node("a"), due=5, oldest_ms=5_000))["backlog"].state == "ok"
     found = await cluster(node("a"), due=5, running=2, oldest_ms=120_000)
     assert found["backlog"].state == "warning"
-    assert found["backlog"].found == "5 runs are due, 2 run; the oldest waits 2m"
+    assert found["backlog"].found == "5 runs due, 2 running; the oldest has waited 2m"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ async def test_a_backlog_is_told_when_it_is_old():
     [
         ("function:reports.nightly", "FUNCTIONS=reports.nightly"),
         ("command:backup", "[commands.backup]"),
-        ("webhook", "the role executor"),
+        ("webhook", "the executor role"),
     ],
 )
 async def test_what_no_node_offers_is_wrong_and_says_how_to_offer_it(offer, advice):
@@ -116,7 +116,7 @@ async def test_clocks_that_are_apart(apart, state, word):
 
 
 @pytest.mark.parametrize(
-    ("ahead", "named"), [([], None), ([4, 7], "jobs 4, 7 have"), (list(range(11)), "8, 9, … have")]
+    ("ahead", "named"), [([], None), ([4, 7], "jobs 4, 7 were"), (list(range(11)), "8, 9, … were")]
 )
 async def test_jobs_that_stand_in_the_future_are_wrong(ahead, named):
     class Store:
@@ -156,7 +156,7 @@ def test_a_good_jobs_file_is_counted(tmp_path, monkeypatch):
     ("error", "settings", "advice"),
     [
         (StoreUnavailable("x"), Settings(store="postgresql://db/otd"), "is PostgreSQL running"),
-        (OSError("x"), Settings(), "may this user write"),
+        (OSError("x"), Settings(), "check that this user can write"),
         (ValueError("x"), Settings(store="postgresql://db/otd"), "see the message"),
     ],
 )
@@ -175,7 +175,7 @@ def test_fewer_descriptors_than_concurrency_is_told(monkeypatch):
     monkeypatch.setattr(diagnosis, "allowed", lambda: 1024)
     found = diagnosis._descriptors(settings)
     assert (found.state, found.subject) == ("warning", "descriptors")
-    assert "608 webhooks at a time, though CONCURRENCY is 1000" in found.found
+    assert "608 concurrent webhooks, but CONCURRENCY is 1000" in found.found
     monkeypatch.setattr(diagnosis, "allowed", lambda: 65_536)
     assert diagnosis._descriptors(settings).state == "ok"
 
@@ -184,8 +184,8 @@ def test_fewer_descriptors_than_concurrency_is_told(monkeypatch):
     ("answer", "subject", "found"),
     [
         ({"status": "ready"}, None, None),
-        ({"status": "ready", "clock": "it was ahead: 3 jobs …"}, "clock", "the machine's: it was ahead: 3 jobs …"),
-        (StoreUnavailable("not ready"), "server", "it is not ready: not ready"),
+        ({"status": "ready", "clock": "it was ahead: 3 jobs …"}, "clock", "machine clock: it was ahead: 3 jobs …"),
+        (StoreUnavailable("not ready"), "server", "not ready: not ready"),
     ],
 )
 async def test_what_a_server_says_of_its_readiness(answer, subject, found):

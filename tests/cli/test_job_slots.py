@@ -44,12 +44,12 @@ def test_backfill_counts_first_and_then_runs(online, key):
     slots = online("jobs", "backfill", key, *span, "--dry-run", "--json").json["slots"]
     assert slots == [f"2020-03-01T0{hour}:00:00.000Z" for hour in range(3)]
     listed = online("jobs", "backfill", key, *span, "--dry-run")
-    assert listed.out.splitlines() == [*slots, "3 slots would be run."]
+    assert listed.out.splitlines() == [*slots, "3 slots would be backfilled."]
     assert online("runs", "list", key, "--json").json == [], "a dry run starts nothing"
     filled = online("jobs", "backfill", key, *span)
-    assert filled.out.startswith("3 runs started")
+    assert filled.out.startswith("Created 3 runs")
     again = online("jobs", "backfill", key, *span)
-    assert again.out == "No slots to fill in this range.\n"
+    assert again.out == "No slots to backfill in this range.\n"
     assert len(online("jobs", "backfill", key, *span, "--force", "--json").json["runs"]) == 3
 
 

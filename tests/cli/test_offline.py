@@ -135,19 +135,19 @@ def test_without_a_server_the_first_key_makes_the_store(cli, tmp_path, monkeypat
     monkeypatch.setenv("ONTHEDOT_PORT", str(free_port()))
     made = cli("keys", "create", "--name", "me")
     assert made.code == 0, made.err
-    assert "It is the first one" in made.err
-    assert "No key may make others yet" in made.err
+    assert "This is the first key" in made.err
+    assert "There is no admin key yet" in made.err
     assert (tmp_path / "onthedot.db").exists()
-    assert "It is the first one" not in cli("keys", "create", "--name", "me", "--scope", "admin").err
+    assert "This is the first key" not in cli("keys", "create", "--name", "me", "--scope", "admin").err
 
 
 def test_migrate_and_its_check(cli, tmp_path):
     store = f"sqlite:///{tmp_path}/new.db"
     missing = cli("migrate", "--check", "--store", store)
     assert missing.code == 1
-    assert missing.out.startswith("Missing: 0001 ")
+    assert missing.out.startswith("Pending: 0001 ")
     assert cli("migrate", "--store", store).out.startswith("Applied: ")
-    assert cli("migrate", "--store", store).out == "Up to date; nothing to do.\n"
+    assert cli("migrate", "--store", store).out == "Up to date; nothing to apply.\n"
     assert cli("migrate", "--check", "--store", store, "--json").json == {"missing": []}
 
 
@@ -157,8 +157,8 @@ def test_doctor_on_a_good_store(cli, tmp_path):
     found = cli("doctor", "--store", store)
     assert found.code == 0, found.out
     assert "SQLite synchronous FULL" in found.out
-    assert "none is alive: nothing fires" in found.out
-    assert "`onthedot serve` starts one" in found.out
+    assert "no nodes are alive, so nothing fires" in found.out
+    assert "start one with `onthedot serve`" in found.out
 
 
 def test_doctor_on_postgres(cli, postgres_url):
@@ -182,7 +182,7 @@ def test_doctor_on_a_store_that_lacks_tables(cli, tmp_path):
     (tmp_path / "new.db").touch()
     found = cli("doctor", "--store", f"sqlite:///{tmp_path}/new.db")
     assert found.code == 0
-    assert "lacks migrations" in found.out
+    assert "has pending migrations" in found.out
 
 
 def test_who_only_looks_makes_nothing(cli, tmp_path):
@@ -204,11 +204,11 @@ def test_who_only_looks_makes_nothing(cli, tmp_path):
 
 def test_who_only_looks_makes_nothing_in_postgres(cli, postgres_server, empty_postgres_url):
     store = f"{empty_postgres_url}?schema=later"
-    assert "lacks migrations" in cli("doctor", "--store", store).out
-    assert cli("migrate", "--check", "--store", store).out.startswith("Missing: 0001 ")
+    assert "has pending migrations" in cli("doctor", "--store", store).out
+    assert cli("migrate", "--check", "--store", store).out.startswith("Pending: 0001 ")
     assert cli("migrate", "--store", store).out.startswith("Applied: ")
     assert cli("migrate", "--check", "--store", store).code == 0
-    assert "lacks migrations" in cli("doctor", "--store", empty_postgres_url).out
+    assert "has pending migrations" in cli("doctor", "--store", empty_postgres_url).out
 
 
 def test_a_role_that_may_not_create_is_told_so(cli, postgres_server, empty_postgres_url):
@@ -229,7 +229,7 @@ def test_a_role_that_may_not_create_is_told_so(cli, postgres_server, empty_postg
 def test_doctor_asks_the_server_that_holds_the_file(online, node):
     found = online("doctor", "--store", f"sqlite:///{node.directory}/onthedot.db")
     assert found.code == 0, found.out
-    assert "is held by a running server" in found.out
+    assert "is in use by a running server" in found.out
     assert "1 alive" in found.out
 
 
@@ -277,7 +277,7 @@ def test_wrong_usage_is_two(cli, arguments):
 def test_a_command_that_is_not_built_says_what_to_use_instead(cli):
     told = cli("plan", "jobs.json", "--days", "30")
     assert (told.code, told.out) == (1, "")
-    assert "not built into this version" in told.err
+    assert "not available in this version" in told.err
     assert "jobs apply FILE --dry-run" in told.err
 
 

@@ -139,7 +139,7 @@ def test_every_problem_is_told_with_what_is_accepted():
         ]
     )
     assert explain(wrong).splitlines() == [
-        "Error: this can't be accepted.",
+        "Error: validation failed.",
         "  schedule.cron: no such minute (given: 61)",
         "    accepted: 0-59",
         "  target.url: missing",
@@ -149,7 +149,7 @@ def test_every_problem_is_told_with_what_is_accepted():
 @pytest.mark.parametrize(
     ("error", "advice"),
     [
-        (Unreachable("no answer from http://x"), "`onthedot serve` starts it"),
+        (Unreachable("no answer from http://x"), "Start it with `onthedot serve`"),
         (Unauthorized("a key is needed"), "--key or ONTHEDOT_KEY"),
         (StoreInUse("held by 4711"), "--url"),
     ],

@@ -45,7 +45,7 @@ async def test_it_waits_for_a_database_that_is_away(postgres_server, postgres_ur
     """The address answers nobody at first; then a database is there, and the node starts by itself."""
     port = free_port()
     node = cluster.start("--store", postgres_url.replace(str(postgres_server.port), str(port)))
-    await until(lambda: "waiting for the store" in node.output(), "it says what it waits for")
+    await until(lambda: "store unavailable; waiting for it" in node.output(), "it says what it waits for")
 
     async def answers() -> bool:
         status, alive_ = await ask(node, "GET", "/healthz")
@@ -81,7 +81,7 @@ async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, p
 
 async def test_a_signal_ends_the_waiting(cluster, free_port):
     node = cluster.start("--store", f"postgresql://postgres@127.0.0.1:{free_port()}/none")
-    await until(lambda: "waiting for the store" in node.output(), "it waits")
+    await until(lambda: "store unavailable; waiting for it" in node.output(), "it waits")
     node.signal(signal.SIGTERM)
     assert await node.exited() == 0
     assert "Traceback" not in node.output()

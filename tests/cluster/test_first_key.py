@@ -46,7 +46,7 @@ async def test_the_command_that_is_shown_makes_the_key_and_closes_the_server(
     (command,) = set(re.findall(r"onthedot keys create [^<\n]+", text))
     made = await run_elsewhere(tmp_path, free_port, command)
     assert made.exit_code == 0, made.output()
-    assert "It is the first one" in made.output()
+    assert "This is the first key" in made.output()
     key = re.findall(r"otd_[\w-]{40,}", made.output())[0]
     assert (await ask(node, "GET", "/v1/jobs"))[0] == 401, "closed at once"
 
@@ -62,7 +62,7 @@ async def test_the_command_that_is_shown_makes_the_key_and_closes_the_server(
     assert "--key" in again.output()
     more = await run_elsewhere(tmp_path, free_port, f"{command} --key {key}")
     assert more.exit_code == 0, more.output()
-    assert "It is the first one" not in more.output()
+    assert "This is the first key" not in more.output()
 
 
 async def test_the_address_and_key_of_the_environment_are_heeded(sqlite_url, cluster, tmp_path, free_port):

@@ -50,7 +50,7 @@ async def test_a_port_that_is_taken(refused):
 async def test_several_workers_on_sqlite(refused):
     code, told = await refused("--workers", "2")
     assert code == 2
-    assert "SQLite is for one process" in told
+    assert "SQLite supports only one process" in told
 
 
 async def test_a_second_process_on_the_same_file(refused, launch, sqlite_url, free_port):

@@ -180,7 +180,7 @@ async def test_who_only_executes_shows_no_address(settings, capsys):
 
     def look() -> bool:
         shown.append(capsys.readouterr().out)
-        return "serves no API" in "".join(shown)
+        return "no API" in "".join(shown)
 
     await until(look, "the banner is shown")
     stopping.ask()

@@ -51,7 +51,7 @@ async def test_the_walk(store_url, launch, echo, samples, tmp_path):
 
     # restarted on the same store: nothing is lost, what came due meanwhile fires once, the same file changes nothing
     node = await launch("--store", store_url, "--jobs", str(samples))
-    assert "8 from jobs.json (as before)" in node.output()
+    assert "8 from jobs.json (unchanged)" in node.output()
     await until(lambda: echo.arrivals(soon), "the timer that came due meanwhile fires")
     status, left = await ask(node, "GET", f"/timers/{later}")
     assert status == 200
@@ -106,7 +106,7 @@ async def test_the_jobs_file_is_followed(sqlite_url, launch, tmp_path, echo):
     await until(lambda: are("b", "c"), "the changed file is applied")
     path.write_text('{"jobs": [{"key": "d"}]}')
     node.signal(signal.SIGHUP)
-    await until(lambda: "the jobs file was not applied" in node.output(), "a bad file is said")
+    await until(lambda: "jobs file not applied: it is invalid" in node.output(), "a bad file is said")
     assert await are("b", "c")
     write("e")
     node.signal(signal.SIGHUP)
@@ -168,7 +168,7 @@ async def test_a_reloaded_file_may_name_new_code(sqlite_url, launch, tmp_path):
     # a file that is refused registers nothing
     path.write_text(json.dumps({"jobs": [job("d", "third"), {**told, "schedule": {"every": "soon"}}]}))
     node.signal(signal.SIGHUP)
-    await until(lambda: "the jobs file was not applied" in node.output(), "it is refused")
+    await until(lambda: "jobs file not applied: it is invalid" in node.output(), "it is refused")
     spec = {"schedule": {"in": "1h"}, "target": {"type": "function", "function": "third:work"}}
     assert (await ask(node, "POST", "/v1/jobs", spec))[0] == 422
 

@@ -33,7 +33,7 @@ async def test_one_that_dies_is_started_again_and_all_stop_together(postgres_url
         return victim not in (now := await two(node)).values() and bool(now)
 
     await until(replaced, "another takes its place")
-    assert "a worker ended and is started again" in node.output()
+    assert "worker exited; restarting it" in node.output()
     pids = list((await two(node)).values())
     assert await node.stop() == 0
     assert not any(psutil.pid_exists(pid) for pid in pids)

@@ -74,7 +74,7 @@ async def test_what_happens_is_seen_without_reloading(site, watched):
     app, base = site
     seen = await watched()
     await seen.page.goto(base)
-    await expect(seen.page.get_by_text("Nothing is scheduled yet")).to_be_visible()
+    await expect(seen.page.get_by_text("No jobs yet")).to_be_visible()
     await expect(seen.page.locator("#live")).to_be_visible()
     made = await app.context.service.create_job(1, job("fresh"))
     app.context.streams._telemetry.emit("job.created", tenant=1, job_id=made.id)
@@ -105,11 +105,11 @@ async def test_typing_searches(site, watched):
     await expect(seen.page.get_by_text("alpha")).to_be_visible()
     assert seen.page.url.endswith("/?q=AL")
     await seen.page.get_by_role("searchbox").fill("nothing-like-it")
-    await expect(seen.page.get_by_text("No such job")).to_be_visible()
+    await expect(seen.page.get_by_text("No jobs found")).to_be_visible()
     await seen.page.get_by_role("link", name="Show all").click()
     await expect(seen.page.get_by_text("beta")).to_be_visible()
     await seen.page.get_by_label("State").select_option("paused")
-    await expect(seen.page.get_by_text("No such job")).to_be_visible()
+    await expect(seen.page.get_by_text("No jobs found")).to_be_visible()
     assert seen.complaints == []
 
 
@@ -124,7 +124,7 @@ async def test_logging_in_and_out(site, watched):
     await expect(seen.page.get_by_role("alert")).to_contain_text("unknown")
     await seen.page.get_by_label("API key").fill(key)
     await seen.page.get_by_role("button", name="Log in").click()
-    await expect(seen.page.get_by_text("Nothing is scheduled yet")).to_be_visible()
+    await expect(seen.page.get_by_text("No jobs yet")).to_be_visible()
     await expect(seen.page.locator("#live")).to_be_visible()  # the stream comes in with the cookie too
     assert await seen.page.evaluate("document.cookie") == ""
     await seen.page.get_by_role("button", name="Log out").click()

@@ -40,9 +40,9 @@ async def site(app: App) -> AsyncIterator[httpx.AsyncClient]:
 async def test_an_empty_server_shows_how_to_make_the_first_timer(site):
     page = await site.get("/")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
-    assert "Nothing is scheduled yet" in page.text
+    assert "No jobs yet" in page.text
     assert "curl http://localhost:8000/timers" in page.text
-    assert "No node is running" in page.text
+    assert "No nodes are running" in page.text
 
 
 async def test_open_is_said_until_a_key_is_made(site, app):
@@ -106,7 +106,7 @@ async def test_search_and_state_filter_the_list(site):
     assert (">alpha<" in found, ">beta<" in found) == (False, True)
     assert '<option value="paused" selected>' in found
     nothing = (await site.get("/?q=zzz")).text
-    assert "No such job" in nothing
+    assert "No jobs found" in nothing
     assert 'value="zzz"' in nothing
 
 

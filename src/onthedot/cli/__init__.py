@@ -1,4 +1,4 @@
-"""The command line. `main` turns what goes wrong into a message that says what to do, and an exit code."""
+"""The command line. `main` turns errors into messages with advice, and into exit codes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Exit codes: 0 ok, 1 failed, 2 usage."""
+    """Run a command. Exit codes: 0 success, 1 failure, 2 usage or settings error."""
     from onthedot.cli.app import app
     from onthedot.cli.failures import explain
     from onthedot.errors import OnTheDotError, SettingsError

@@ -1,4 +1,4 @@
-"""All commands. Their modules import nothing heavy at the top, so that --help answers at once."""
+"""All commands. Their modules import nothing heavy at the top, so that --help stays fast."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit")
     ] = False,
 ) -> None:
     """On the Dot: a job scheduler that fires on the dot."""

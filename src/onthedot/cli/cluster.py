@@ -1,4 +1,4 @@
-"""`onthedot nodes` and `stats`: how the whole is."""
+"""`onthedot nodes` and `stats`: the state of the cluster."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["nodes", "stats"]
 
 
 def nodes(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
-    """List the nodes. One for each process that runs now, or was lost of late; * holds the cluster's duties."""
+    """List running and recently lost nodes, one per process. * marks the leader, which runs cluster maintenance."""
     with connected(server, key) as client:
         found = client.list_nodes()
     if as_json:
         print_json(found)
         return
     table(
-        ("node", "name", "pid", "version", "roles", "state", "since", "running", "held", "room", "late"),
+        ("node", "name", "pid", "version", "roles", "state", "since", "running", "held", "capacity", "late"),
         (
             (
                 f"{node.id[:12]}{'*' if node.leader else ''}",
@@ -35,13 +35,13 @@ def nodes(as_json: AsJson = False, server: Server = None, key: ApiKey = None) ->
             )
             for node in found
         ),
-        empty="No node is alive: nothing fires. `onthedot serve` starts one.",
+        empty="No nodes are alive, so nothing fires. Start one with `onthedot serve`.",
         wide=("name",),
     )
 
 
 def stats(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
-    """Show the totals. Jobs by state, runs by status, what is due, the dead letters."""
+    """Show totals: jobs by state, runs by status, due runs and dead letters."""
     with connected(server, key) as client:
         found = client.stats()
     if as_json:

@@ -1,4 +1,4 @@
-"""`onthedot dead`: runs that failed for good."""
+"""`onthedot dead`: list and redrive dead letters."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from onthedot.cli.runs import runs_table
 
 __all__ = ["group"]
 
-group = command_group("Dead letters: runs that failed after their last try.")
+group = command_group("List and redrive dead letters: runs that failed their last attempt.")
 
-OfJob = Annotated[str | None, typer.Option("--job", metavar="JOB", help="Only those of this job (id or key)")]
+OfJob = Annotated[str | None, typer.Option("--job", metavar="JOB", help="Only dead letters of this job (ID or key)")]
 
 
 @group.command("list")
 def list_(
     job: OfJob = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=500, help="How many at most")] = 50,
+    limit: Annotated[
+        int, typer.Option("-n", "--limit", min=1, max=500, help="Maximum number of dead letters to list")
+    ] = 50,
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
@@ -38,17 +40,17 @@ def list_(
 
 @group.command("redrive")
 def redrive(
-    runs: Annotated[list[str] | None, typer.Argument(metavar="[RUN]...", help="Ids of dead letters")] = None,
+    runs: Annotated[list[str] | None, typer.Argument(metavar="[RUN]...", help="Run IDs of dead letters")] = None,
     job: OfJob = None,
-    all_: Annotated[bool, typer.Option("--all", help="All there are, up to the limit")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most")] = 1000,
+    all_: Annotated[bool, typer.Option("--all", help="Redrive all dead letters, up to --limit")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of dead letters to redrive")] = 1000,
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Run dead letters again, each as a new run."""
+    """Retry dead letters, each as a new run."""
     if sum(map(bool, (runs, job, all_))) != 1:
-        raise typer.BadParameter("say which: RUN ids, --job JOB, or --all")
+        raise typer.BadParameter("specify exactly one of: RUN IDs, --job JOB, --all")
     with connected(server, key) as client:
         job_id = find_job(client, job).id if job is not None else None
         new = client.redrive(runs or None, job_id=job_id, limit=limit)
@@ -57,4 +59,4 @@ def redrive(
         return
     for run in new:
         say(run)
-    say(f"{len(new)} new runs.")
+    say(f"Created {len(new)} new run{'s' if len(new) != 1 else ''}.")

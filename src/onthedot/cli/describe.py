@@ -1,4 +1,4 @@
-"""A job and a run in a few words, for tables."""
+"""Short descriptions of jobs and runs, for tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def schedule_text(schedule: Schedule) -> str:
 
 
 def meaning(job: JobView) -> str | None:
-    """The schedule in words; None where they would only repeat it, or `H` depends on what is not told."""
+    """The schedule in words; None if that would only repeat it, or if `H` depends on a key that the job lacks."""
     from onthedot.timing import describe
 
     if job.schedule.cron is None or ("H" in job.schedule.cron and job.key is None):

@@ -1,4 +1,4 @@
-"""What the doctor looks at. Each look finds one thing, and a look that fails is a finding too."""
+"""The checks of `onthedot doctor`. Each check yields findings; a check that fails is itself a finding."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ async def examine(store: str | None, file: str | None, server: str | None, key: 
     try:
         settings = load_settings({"store": store}, file=file)
     except SettingsError as error:
-        return [_wrong("settings", str(error).replace("\n", "; "), "correct it; nothing else can be looked at before")]
+        return [
+            _wrong("settings", str(error).replace("\n", "; "), "fix the settings first; the other checks need them")
+        ]
     findings = [_versions(), _settings(settings), *_jobs_file(settings), *_disk(settings), _descriptors(settings)]
     findings.extend([finding async for finding in _store(settings, server, key)])
     return findings
@@ -63,7 +65,7 @@ def _versions() -> Finding:
 
 
 def _settings(settings: Settings) -> Finding:
-    given = ", ".join(sorted(settings.given)) or "all at their defaults"
+    given = ", ".join(sorted(settings.given)) or "all defaults"
     return _ok("settings", given)
 
 
@@ -71,11 +73,11 @@ def _jobs_file(settings: Settings) -> list[Finding]:
     try:
         jobs = jobs_file_of(settings)
     except OnTheDotError as error:
-        return [_wrong("jobs file", str(error), "correct the file: nothing of it is applied as it is")]
+        return [_wrong("jobs file", str(error), "fix the file; it is not applied until it is valid")]
     if jobs is None:
         return []
     found = _ok("jobs file", f"{settings.jobs_file_path}: {len(jobs.specs)} jobs")
-    advice = "correct the name, or put it where this node finds it: beside the jobs file, or installed"
+    advice = "correct the name, or make it importable on this node: next to the jobs file, or installed"
     return [found, *(_wrong("jobs file", remark, advice) for remark in failing(jobs, _problem_of(settings, jobs)))]
 
 
@@ -102,22 +104,22 @@ def _disk(settings: Settings) -> list[Finding]:
         free = shutil.disk_usage(there).free
         found = f"{free / (1 << 30):.1f} GiB free for {what} in {place}"
         if free < NO_DISK:
-            findings.append(_wrong("disk", found, "make room: without it nothing can be recorded"))
+            findings.append(_wrong("disk", found, "free up disk space; without it nothing can be recorded"))
         elif free < LITTLE_DISK:
-            findings.append(_warning("disk", found, "make room, or shorten RETENTION"))
+            findings.append(_warning("disk", found, "free up disk space, or lower RETENTION"))
         else:
             findings.append(_ok("disk", found))
     return findings
 
 
 def _descriptors(settings: Settings) -> Finding:
-    """What a node that is started like this command may have open."""
+    """The limit of open files for a node started from the same environment as this command."""
     most = allowed()
     sending = for_sending(most, settings.function_processes) or settings.concurrency
     if sending >= settings.concurrency:
-        return _ok("descriptors", f"{most} files and sockets may be open")
-    found = f"{most} files and sockets may be open: {sending} webhooks at a time, though CONCURRENCY is "
-    advice = "raise the limit (`ulimit -Hn`, LimitNOFILE= of systemd, --ulimit nofile of Docker), or lower CONCURRENCY"
+        return _ok("descriptors", f"limit of {most} open files and sockets")
+    found = f"limit of {most} open files and sockets allows {sending} concurrent webhooks, but CONCURRENCY is "
+    advice = "raise the limit (`ulimit -Hn`, LimitNOFILE= in systemd, --ulimit nofile in Docker), or lower CONCURRENCY"
     return _warning("descriptors", f"{found}{settings.concurrency}", advice)
 
 
@@ -126,10 +128,10 @@ async def _store(settings: Settings, server: str | None, key: str | None) -> Asy
     try:
         driver = await open_driver(settings.store, create=False)
     except StoreMissing as error:
-        yield _warning("store", str(error), "`onthedot serve` makes it")
+        yield _warning("store", str(error), "`onthedot serve` creates it")
         return
     except StoreInUse:
-        yield _ok("store", f"{shown} is held by a running server: asking that")
+        yield _ok("store", f"{shown} is in use by a running server; checking through its API")
         async for finding in _by_server(server_url(server, settings.port), key or os.environ.get("ONTHEDOT_KEY")):
             yield finding
         return
@@ -142,11 +144,11 @@ async def _store(settings: Settings, server: str | None, key: str | None) -> Asy
             await driver.check_room()
             names = ", ".join(migration.name for migration in missing)
             yield _warning(
-                "store", f"{shown} lacks migrations: {names}", "`onthedot migrate`, or just `onthedot serve`"
+                "store", f"{shown} has pending migrations: {names}", "run `onthedot migrate`, or start `onthedot serve`"
             )
             return
         store = Store(driver)
-        yield _ok("store", f"{shown} answers, tables up to date")
+        yield _ok("store", f"{shown} is reachable, schema up to date")
         yield await _durability(store, settings)
         if (failover := await _failover(store)) is not None:
             yield failover
@@ -164,19 +166,21 @@ async def _store(settings: Settings, server: str | None, key: str | None) -> Asy
 
 def _advice_for(error: Exception, settings: Settings) -> str:
     if isinstance(error, StoreUnavailable) and not settings.is_sqlite:
-        return "is PostgreSQL running, and are host, port, user and database in STORE right?"
+        return "is PostgreSQL running, and are the host, port, user and database in STORE correct?"
     if settings.is_sqlite:
-        return "may this user write the file and its folder?"
-    return "see the message"
+        return "check that this user can write to the file and its directory"
+    return "see the message above"
 
 
 async def _durability(store: Store, settings: Settings) -> Finding:
-    """What was acknowledged must survive a power cut: that hangs on two settings of the database."""
+    """Acknowledged writes must survive a power failure, which depends on two settings of the database."""
     if settings.is_sqlite:
         rows = await store.driver.read(lambda tx: tx.sql("PRAGMA synchronous"))
         full = int(rows[0]["synchronous"]) >= FULL_SYNC
         return (
-            _ok("fsync", "SQLite synchronous FULL") if full else _wrong("fsync", "SQLite does not sync", "file a bug")
+            _ok("fsync", "SQLite synchronous FULL")
+            if full
+            else _wrong("fsync", "SQLite synchronous is below FULL", "please report this as a bug")
         )
     rows = await store.driver.read(
         lambda tx: tx.sql(
@@ -187,12 +191,12 @@ async def _durability(store: Store, settings: Settings) -> Finding:
     row = rows[0]
     found = f"PostgreSQL {row['version']}: fsync {row['fsync']}, synchronous_commit {row['committed']}"
     if "off" in (row["fsync"], row["committed"]):
-        return _wrong("fsync", found, "switch both on, or acknowledged jobs may be lost in a crash")
+        return _wrong("fsync", found, "turn both on; otherwise a crash can lose acknowledged jobs")
     return _ok("fsync", found)
 
 
 async def _failover(store: Store) -> Finding | None:
-    """Whether PostgreSQL is another one than it was, or the same on another timeline."""
+    """Whether the store is now on another PostgreSQL instance, or on another timeline of the same one."""
     rows = await store.driver.read(
         lambda tx: tx.sql("SELECT system, timeline, previous, changed_at FROM lineage WHERE previous IS NOT NULL")
     )
@@ -201,12 +205,12 @@ async def _failover(store: Store) -> Finding | None:
     since = await store.now() - rows[0]["changed_at"]
     found = f"{ago(since)} ago, from {rows[0]['previous']} to {rows[0]['system']}/{rows[0]['timeline']}"
     if since > DAY:
-        return _ok("failover", f"the last one {found}")
+        return _ok("failover", f"last failover {found}")
     return _warning(
         "failover",
-        f"the database failed over or was restored {found}; new ids go on after a gap",
-        "unless replication is synchronous, what was acknowledged last may be missing and at-most-once runs may have"
-        " been repeated: compare `onthedot runs list` with what receivers have",
+        f"the database failed over or was restored {found}; new IDs continue after a gap",
+        "unless replication is synchronous, the last acknowledged writes may be lost and at-most-once runs may have"
+        " been repeated: compare `onthedot runs list` with the records of your receivers",
     )
 
 
@@ -219,7 +223,9 @@ def _dead_letters(count: int) -> Finding:
     if not count:
         return _ok("dead", "no dead letters")
     letters = "1 dead letter" if count == 1 else f"{count:,} dead letters"
-    return _warning("dead", letters, "`onthedot dead list` says why; mend it, then `onthedot dead redrive`")
+    return _warning(
+        "dead", letters, "see the reasons with `onthedot dead list`; fix them, then run `onthedot dead redrive`"
+    )
 
 
 async def _clocks(store: Store) -> Finding:
@@ -227,19 +233,19 @@ async def _clocks(store: Store) -> Finding:
     before = clock.now_ms()
     there = await store.now()
     apart = there - (before + clock.now_ms()) // 2
-    found = f"the database's is {ago(abs(apart))} {'ahead' if apart >= 0 else 'behind'}"
+    found = f"the database clock is {ago(abs(apart))} {'ahead of' if apart >= 0 else 'behind'} this machine"
     if abs(apart) > CLOCKS_APART:
-        return _warning("clock", found, "runs fire by the database's clock; set this machine's by NTP")
+        return _warning("clock", found, "runs fire by the database clock; synchronize this machine with NTP")
     return _ok("clock", found)
 
 
 async def _floors(store: Store) -> AsyncIterator[Finding]:
-    """Jobs that a clock which was ahead has carried into the future are silent until it comes there."""
+    """Jobs whose next run was moved into the future by a clock that was ahead do not fire until then."""
     ahead = await store.floors_ahead(MOST_NAMED + 1)
     if ahead:
         named = ", ".join(map(str, ahead[:MOST_NAMED])) + (", …" if len(ahead) > MOST_NAMED else "")
-        found = f"the database's was ahead: jobs {named} have gone on into the future and are silent until then"
-        yield _wrong("clock", found, "a node that runs sets them back within seconds; see its log for floor.repaired")
+        found = f"the database clock was ahead, so jobs {named} were moved into the future and do not fire until then"
+        yield _wrong("clock", found, "a running node repairs them within seconds; look for floor.repaired in its log")
 
 
 async def _cluster(store: Store, settings: Settings) -> AsyncIterator[Finding]:
@@ -250,41 +256,41 @@ async def _cluster(store: Store, settings: Settings) -> AsyncIterator[Finding]:
     if alive:
         yield _ok("nodes", f"{len(alive)} alive: {', '.join(node.name for node in alive)}")
     else:
-        yield _warning("nodes", "none is alive: nothing fires", "`onthedot serve` starts one")
+        yield _warning("nodes", "no nodes are alive, so nothing fires", "start one with `onthedot serve`")
     if lost:
         names = ", ".join(f"{node.name} ({node.pid})" for node in lost)
-        yield _warning(
-            "lost", f"{len(lost)} nodes were lost: {names}", "their runs were taken over; look at their logs"
-        )
-    waits = f"{backlog.due} runs are due, {backlog.running} run"
+        yield _warning("lost", f"{len(lost)} nodes lost: {names}", "other nodes took over their runs; check their logs")
+    waits = f"{backlog.due} runs due, {backlog.running} running"
     if alive and (backlog.oldest_ms or 0) > 60_000:
         yield _warning(
-            "backlog", f"{waits}; the oldest waits {ago(backlog.oldest_ms or 0)}", "more nodes, or CONCURRENCY"
+            "backlog",
+            f"{waits}; the oldest has waited {ago(backlog.oldest_ms or 0)}",
+            "add nodes, or raise CONCURRENCY",
         )
     else:
         yield _ok("backlog", waits)
     for offer, count in sorted(backlog.unoffered.items()):
-        yield _wrong("unoffered", f"{count} due runs need {offer}, which no node offers", _how_to_offer(offer))
+        yield _wrong("unoffered", f"{count} due runs need {offer}, which no live node provides", _how_to_offer(offer))
 
 
 def _how_to_offer(offer: str) -> str:
     kind, _, name = offer.partition(":")
     if kind == "function":
-        return f"start a node with FUNCTIONS={name}, or with the jobs file that names it"
+        return f"start a node with FUNCTIONS={name}, or with a jobs file that uses it"
     if kind == "command":
         return f"define [commands.{name}] in a node's onthedot.toml"
-    return "start a node with the role executor"
+    return "start a node with the executor role"
 
 
 async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
     async with AsyncClient(url, key, tries=2) as client:
         try:
             health = await client.health()
-            yield _ok("server", f"{url} answers: {health.get('status')}, version {health.get('version')}")
+            yield _ok("server", f"{url} is up: status {health.get('status')}, version {health.get('version')}")
             nodes = await client.list_nodes()
             dead = int((await client.stats())["dead"])
         except OnTheDotError as error:
-            yield _warning("server", f"{url}: {error}", "say where it is with --url, and give --key if it needs one")
+            yield _warning("server", f"{url}: {error}", "check --url, and pass --key if the server requires one")
             return
         async for finding in _readiness(client):
             yield finding
@@ -298,10 +304,10 @@ async def _readiness(client: AsyncClient) -> AsyncIterator[Finding]:
     try:
         clock = (await client.ready()).get("clock")
     except OnTheDotError as error:
-        yield _warning("server", f"it is not ready: {error}", "see its log")
+        yield _warning("server", f"not ready: {error}", "check the server log")
         return
     if clock is not None:
-        yield _warning("clock", f"the machine's: {clock}", "what was fired early stays fired; look at NTP")
+        yield _warning("clock", f"machine clock: {clock}", "check NTP; runs that fired early are not undone")
 
 
 def _ok(subject: str, found: str) -> Finding:

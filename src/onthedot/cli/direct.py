@@ -1,4 +1,4 @@
-"""Commands that work on the store itself, without a server: keys, migrate, doctor."""
+"""Store access for commands that need no server: keys, migrate, doctor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`onthedot doctor`: look at everything that can be wrong, and say what to do about it."""
+"""`onthedot doctor`: check the installation for problems and suggest fixes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def doctor(
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Find what is wrong, and what to do. Looks at settings, store, clocks, nodes, waiting runs and disk.
+    """Check settings, store, clocks, nodes, backlog and disk for problems, and suggest fixes.
 
-    Exit code 1 if something is wrong.
+    Exits with code 1 if it finds an error.
     """
     from onthedot.cli.diagnosis import examine
 

@@ -1,4 +1,4 @@
-"""`onthedot echo`: a receiver that logs what arrives."""
+"""`onthedot echo`: a webhook receiver that logs each request."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ __all__ = ["echo"]
 def echo(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on")] = 5003,
     host: Annotated[str, typer.Option(help="Address to listen on")] = "127.0.0.1",
-    delay: Annotated[str, typer.Option(help="Answer this late: 200ms, 3s")] = "0s",
-    fail: Annotated[float, typer.Option(min=0, max=1, help="Share of requests that fail, 0 to 1")] = 0.0,
-    status: Annotated[int, typer.Option(min=100, max=599, help="Status of those that fail")] = 500,
-    drop: Annotated[float, typer.Option(min=0, max=1, help="Share of requests hung up on, 0 to 1")] = 0.0,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Don't log what arrives")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line")] = False,
+    delay: Annotated[str, typer.Option(help="Delay before each response, such as 200ms or 3s")] = "0s",
+    fail: Annotated[float, typer.Option(min=0, max=1, help="Fraction of requests to fail, 0 to 1")] = 0.0,
+    status: Annotated[int, typer.Option(min=100, max=599, help="HTTP status of failed requests")] = 500,
+    drop: Annotated[
+        float, typer.Option(min=0, max=1, help="Fraction of requests to drop without a response, 0 to 1")
+    ] = 0.0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Do not log requests")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per request")] = False,
 ) -> None:
-    """Receive webhooks and log them. Can be slow, fail, or hang up: for demos and tests."""
+    """Receive webhooks and log them. Can delay responses, fail or drop requests, for demos and tests."""
     from onthedot.echo import run_echo
     from onthedot.errors import OnTheDotError
     from onthedot.model.duration import Duration
@@ -31,4 +33,4 @@ def echo(
     try:
         run_echo(port, host, seconds, fail, drop, as_json, status, quiet)
     except OSError as error:
-        raise OnTheDotError(f"can't listen on {host}:{port}: {error.strerror}. Another --port may be free") from None
+        raise OnTheDotError(f"can't listen on {host}:{port}: {error.strerror}; try another --port") from None

@@ -1,4 +1,4 @@
-"""Errors for people at a terminal: what is wrong, and what to do about it."""
+"""Formats errors for the terminal, with advice on how to fix them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from onthedot.errors import Forbidden, Invalid, OnTheDotError, StoreInUse, Store
 __all__ = ["explain"]
 
 _ADVICE: dict[type[OnTheDotError], str] = {
-    Unreachable: "Is it running? `onthedot serve` starts it; --url or ONTHEDOT_URL says where it is.",
-    Unauthorized: "Give a key with --key or ONTHEDOT_KEY. Who has an admin key makes one: `onthedot keys create --name "
-    "me --scope write --url … --key …`; on PostgreSQL --store will do.",
-    Forbidden: "Who has an admin key makes one that may do more: `onthedot keys create --name me --scope admin --url … "
-    "--key …`; on PostgreSQL --store will do.",
-    StoreUnavailable: "`onthedot doctor` looks at what is wrong.",
-    StoreInUse: "Stop the other process, or talk to it with --url.",
+    Unreachable: "Is the server running? Start it with `onthedot serve`, or set its URL with --url or ONTHEDOT_URL.",
+    Unauthorized: "Pass an API key with --key or ONTHEDOT_KEY. To create one, use an admin key: `onthedot keys create "
+    "--name me --scope write --url … --key …`; on PostgreSQL, --store works instead of --url and --key.",
+    Forbidden: "Use a key with a wider scope. To create one, use an admin key: `onthedot keys create --name me --scope "
+    "admin --url … --key …`; on PostgreSQL, --store works instead of --url and --key.",
+    StoreUnavailable: "Run `onthedot doctor` to diagnose the problem.",
+    StoreInUse: "Stop the other process, or use its API with --url.",
 }
 
 
 def explain(error: OnTheDotError) -> str:
     lines = [f"Error: {_first(error)}"]
     if isinstance(error, Invalid) and (len(error.problems) > 1 or error.problems[0].accepted):
-        lines = ["Error: this can't be accepted."]
+        lines = ["Error: validation failed."]
         for problem in error.problems:
             given = f" (given: {problem.given})" if problem.given is not None else ""
             lines.append(f"  {problem.path}: {problem.message}{given}")

@@ -1,4 +1,4 @@
-"""Groups of commands all look the same."""
+"""Creates a command group with the settings that all groups share."""
 
 from __future__ import annotations
 

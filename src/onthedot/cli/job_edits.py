@@ -1,4 +1,4 @@
-"""`onthedot jobs edit`: in an editor, or field by field."""
+"""`onthedot jobs edit`: edit a job in an editor, or field by field."""
 
 from __future__ import annotations
 
@@ -22,26 +22,32 @@ if TYPE_CHECKING:
 
 __all__ = ["edit", "patch_of", "spec_of"]
 
-HEAD = "# The job {name}. Save and leave to apply; leave it as it is to change nothing.\n"
+HEAD = "# Job {name}. Save and quit to apply your changes; quit without changes to cancel.\n"
 
 
 def edit(
-    job: Annotated[str, typer.Argument(metavar="JOB", help="Id or key of the job")],
-    cron: Annotated[str | None, typer.Option(help='"0 4 * * *", 5 or 6 fields, or @daily')] = None,
-    every: Annotated[str | None, typer.Option(help="90s, 5m, 1h30m")] = None,
-    at: Annotated[str | None, typer.Option(help="2026-12-24T18:00:00Z, or local time with --tz")] = None,
-    in_: Annotated[str | None, typer.Option("--in", help="10s from now, once")] = None,
-    tz: Annotated[str | None, typer.Option(help="Time zone, such as Europe/Berlin")] = None,
+    job: Annotated[str, typer.Argument(metavar="JOB", help="ID or key of the job")],
+    cron: Annotated[
+        str | None, typer.Option(help='Cron expression with 5 or 6 fields, such as "0 4 * * *" or @daily')
+    ] = None,
+    every: Annotated[str | None, typer.Option(help="Fixed interval, such as 90s, 5m or 1h30m")] = None,
+    at: Annotated[
+        str | None, typer.Option(help="Run once at this time: 2026-12-24T18:00:00Z, or local time with --tz")
+    ] = None,
+    in_: Annotated[str | None, typer.Option("--in", help="Run once after this delay, such as 10s")] = None,
+    tz: Annotated[str | None, typer.Option(help="IANA time zone, such as Europe/Berlin")] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="schedule.cron='0 4 * * *', policy.timeout=10s"),
+        typer.Option("--set", metavar="PATH=VALUE", help="Set a field, such as schedule.cron='0 4 * * *'; repeatable"),
     ] = None,
-    unset: Annotated[list[str] | None, typer.Option("--unset", metavar="PATH", help="Back to the default")] = None,
+    unset: Annotated[
+        list[str] | None, typer.Option("--unset", metavar="PATH", help="Reset a field to its default; repeatable")
+    ] = None,
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Change a job: its time by flags, any field with --set and --unset, or all of it in $EDITOR."""
+    """Edit a job: its schedule with options, any field with --set and --unset, or all of it in $EDITOR."""
     times = {"cron": cron, "every": every, "at": at, "in": in_, "tz": tz}
     schedule = [f"schedule.{name}={json.dumps(value)}" for name, value in times.items() if value is not None]
     with connected(server, key) as client:
@@ -55,7 +61,7 @@ def edit(
     if as_json:
         print_json(changed)
     elif changed.version == found.version:
-        say("Nothing changed.")
+        say("No changes.")
     else:
         say(
             f"Job {changed.key or changed.id} is at version {changed.version}; "
@@ -81,12 +87,12 @@ def _put(patch: dict[str, Any], path: str, value: Any) -> None:
     for folder in folders:
         patch = patch.setdefault(folder, {})
         if not isinstance(patch, dict):
-            raise typer.BadParameter(f"{path!r} goes through a value that another --set gave")
+            raise typer.BadParameter(f"{path!r} conflicts with another --set that sets a parent field")
     patch[name] = value
 
 
 def spec_of(job: JobView) -> dict[str, Any]:
-    """What was written, without what the server added and without what is the default anyway."""
+    """The job as a user would write it: without server-side fields and default values."""
     from onthedot.model.decoding import to_builtins
     from onthedot.model.policy import Policy
 
@@ -109,7 +115,7 @@ def _beyond(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_editor(job: JobView) -> JobSpec | None:
-    """The spec as edited; None if nothing was changed. A mistake is shown and the text opened again."""
+    """The edited spec; None if unchanged. On an error, shows it and opens the editor again."""
     import yaml
 
     from onthedot.cli.failures import explain
@@ -118,7 +124,7 @@ def _in_editor(job: JobView) -> JobSpec | None:
 
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
-        raise typer.BadParameter("no editor: set EDITOR, or use --set PATH=VALUE")
+        raise typer.BadParameter("no editor found: set EDITOR, or use --set PATH=VALUE")
     before = HEAD.format(name=job.key or job.id) + yaml.safe_dump(spec_of(job), sort_keys=False, allow_unicode=True)
     with tempfile.TemporaryDirectory(prefix="onthedot-") as folder:
         path = Path(folder) / f"{job.key or job.id}.yaml"

@@ -21,41 +21,53 @@ WHEN, WHAT, HOW = "When (exactly one)", "What (exactly one)", "How"
 
 def add(
     file: Annotated[
-        str | None, typer.Argument(metavar="[FILE]", help="A job or a jobs file; - is standard input")
+        str | None, typer.Argument(metavar="[FILE]", help="File with one job, or a jobs file; - reads standard input")
     ] = None,
-    cron: Annotated[str | None, typer.Option(help='"0 3 * * *", 5 or 6 fields, or @daily')] = None,
-    every: Annotated[str | None, typer.Option(help="90s, 5m, 1h30m")] = None,
-    at: Annotated[str | None, typer.Option(help="2026-12-24T18:00:00Z, or local time with --tz")] = None,
-    in_: Annotated[str | None, typer.Option("--in", help="10s from now, once")] = None,
-    tz: Annotated[str | None, typer.Option(help="Time zone, such as Europe/Berlin [default: UTC]")] = None,
-    start: Annotated[str | None, typer.Option(help="Not before this time")] = None,
-    end: Annotated[str | None, typer.Option(help="Not after this time")] = None,
-    count: Annotated[int | None, typer.Option(help="So many times at most")] = None,
-    url: Annotated[str | None, typer.Option(help="Webhook: the address that is called")] = None,
-    function: Annotated[str | None, typer.Option(help="Python function, package.module:name")] = None,
-    command: Annotated[str | None, typer.Option(help="Name of a registered command")] = None,
-    method: Annotated[str | None, typer.Option(help="Webhook: GET, POST, PUT … [default: POST]")] = None,
-    header: Annotated[list[str] | None, typer.Option("-H", "--header", help="Webhook: 'Name: value'")] = None,
-    body: Annotated[str | None, typer.Option(help="Webhook: JSON, or text")] = None,
+    cron: Annotated[
+        str | None, typer.Option(help='Cron expression with 5 or 6 fields, such as "0 3 * * *" or @daily')
+    ] = None,
+    every: Annotated[str | None, typer.Option(help="Fixed interval, such as 90s, 5m or 1h30m")] = None,
+    at: Annotated[
+        str | None, typer.Option(help="Run once at this time: 2026-12-24T18:00:00Z, or local time with --tz")
+    ] = None,
+    in_: Annotated[str | None, typer.Option("--in", help="Run once after this delay, such as 10s")] = None,
+    tz: Annotated[str | None, typer.Option(help="IANA time zone, such as Europe/Berlin [default: UTC]")] = None,
+    start: Annotated[str | None, typer.Option(help="Do not fire before this time")] = None,
+    end: Annotated[str | None, typer.Option(help="Do not fire after this time")] = None,
+    count: Annotated[int | None, typer.Option(help="Maximum number of runs")] = None,
+    url: Annotated[str | None, typer.Option(help="Webhook: URL to call")] = None,
+    function: Annotated[str | None, typer.Option(help="Python function to call, package.module:name")] = None,
+    command: Annotated[str | None, typer.Option(help="Registered command to run, by name")] = None,
+    method: Annotated[str | None, typer.Option(help="Webhook: HTTP method [default: POST]")] = None,
+    header: Annotated[
+        list[str] | None, typer.Option("-H", "--header", help="Webhook: request header 'Name: value'; repeatable")
+    ] = None,
+    body: Annotated[str | None, typer.Option(help="Webhook: request body, JSON or text")] = None,
     secret: Annotated[str | None, typer.Option(help="Webhook: signing secret, whsec_…")] = None,
-    key: Annotated[str | None, typer.Option(help="The job's own key: unique, stable")] = None,
-    name: Annotated[str | None, typer.Option(help="A name for people")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="May be given several times")] = None,
-    param: Annotated[list[str] | None, typer.Option(help="name=value for a function or command")] = None,
-    timeout: Annotated[str | None, typer.Option(help="A run is stopped after this")] = None,
-    attempts: Annotated[int | None, typer.Option(help="How often a failing run is tried [default: 3]")] = None,
-    overlap: Annotated[str | None, typer.Option(help="allow, skip, queue or replace")] = None,
-    catch_up: Annotated[str | None, typer.Option(help="latest, skip or all")] = None,
-    paused: Annotated[bool, typer.Option("--paused", help="Add it, but don't start it yet")] = False,
-    owner: Annotated[str | None, typer.Option(help="Whose job it is [default: the name of the key]")] = None,
-    run_now: Annotated[bool, typer.Option("--run-now", help="Run it once at once, then by its schedule")] = False,
+    key: Annotated[str | None, typer.Option(help="Unique key of the job")] = None,
+    name: Annotated[str | None, typer.Option(help="Display name")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Tag; repeatable")] = None,
+    param: Annotated[
+        list[str] | None, typer.Option(help="Parameter name=value for a function or command; repeatable")
+    ] = None,
+    timeout: Annotated[str | None, typer.Option(help="Stop a run after this time, such as 30s")] = None,
+    attempts: Annotated[int | None, typer.Option(help="Maximum number of attempts per run [default: 3]")] = None,
+    overlap: Annotated[
+        str | None, typer.Option(help="When a run is still executing: allow, skip, queue or replace")
+    ] = None,
+    catch_up: Annotated[
+        str | None, typer.Option(help="Missed slots to run after downtime: latest, skip or all")
+    ] = None,
+    paused: Annotated[bool, typer.Option("--paused", help="Create the job paused")] = False,
+    owner: Annotated[str | None, typer.Option(help="Owner of the job [default: the name of the API key]")] = None,
+    run_now: Annotated[bool, typer.Option("--run-now", help="Also run it once immediately")] = False,
     as_json: AsJson = False,
     server: OnlyServer = None,
     api_key: OnlyKey = None,
 ) -> None:
-    """Add a job: by flags, from a file, or from standard input (-).
+    """Add a job from options, from a file, or from standard input (-).
 
-    onthedot jobs add --cron "0 3 * * *" --tz Europe/Berlin --url https://example.com/hook --key nightly
+    Example: onthedot jobs add --cron "0 3 * * *" --tz Europe/Berlin --url https://example.com/hook --key nightly
     """
     flags = {
         "schedule": {"cron": cron, "every": every, "at": at, "in": in_, "tz": tz, "start": start, "end": end}
@@ -83,7 +95,7 @@ def add(
 
 
 def loose_spec(flags: dict[str, Any]) -> dict[str, Any]:
-    """The same without what was not given."""
+    """The same without the options that were not given."""
     kept: dict[str, Any] = {}
     for name, value in flags.items():
         inner = loose_spec(value) if isinstance(value, dict) and name != "params" else value
@@ -98,14 +110,14 @@ def _from_flags(flags: dict[str, Any]) -> JobSpec:
 
     spec = loose_spec(flags)
     if "schedule" not in spec:
-        raise typer.BadParameter("say when: --cron, --every, --at or --in (or give a FILE)")
+        raise typer.BadParameter("no schedule: specify --cron, --every, --at or --in, or a FILE")
     return convert(spec, JobSpec)
 
 
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name.strip():
-        raise typer.BadParameter(f"{text!r} is no header. Accepted: 'Name: value'", param_hint="--header")
+        raise typer.BadParameter(f"{text!r} is not a valid header. Accepted: 'Name: value'", param_hint="--header")
     return name.strip(), value.strip()
 
 
@@ -120,7 +132,7 @@ def _target(
 ) -> dict[str, Any]:
     chosen = [name for name, value in (("--url", url), ("--function", function), ("--command", command)) if value]
     if len(chosen) > 1:
-        raise typer.BadParameter(f"{' and '.join(chosen)} can't go together: a job has one target")
+        raise typer.BadParameter(f"{' and '.join(chosen)} can't be combined: a job has one target")
     if function:
         return {"type": "function", "function": function}
     if command:
@@ -163,7 +175,7 @@ def object_value(flag: str, text: str) -> dict[str, Any]:
 
 
 def parsed_value(text: str) -> Any:
-    """JSON if it is JSON, else the text itself: `retries=3` is a number, `colour=red` needs no quotes."""
+    """JSON if it is valid JSON, else the text itself: `retries=3` is a number, `colour=red` needs no quotes."""
     import msgspec
 
     try:

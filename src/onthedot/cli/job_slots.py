@@ -1,4 +1,4 @@
-"""`onthedot jobs explain` and `backfill`: why a job did or did not fire, and how to make up for it."""
+"""`onthedot jobs explain` and `backfill`: why a job did or did not fire, and how to run missed slots."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 __all__ = ["backfill", "explain"]
 
 SHOWN = 20
-"""Slots that a dry run lists one by one."""
+"""How many slots a dry run lists."""
 
 
 def explain(
     job: Job,
-    at: Annotated[str | None, typer.Option("--at", help="The instant in question (RFC 3339) [default: now]")] = None,
+    at: Annotated[str | None, typer.Option("--at", help="Instant to explain (RFC 3339) [default: now]")] = None,
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Say why a job fired, did not fire, or will fire at an instant."""
+    """Explain why a job fired, did not fire, or will fire at an instant."""
     from onthedot.clock import SystemClock
     from onthedot.model.instant import format_instant
 
@@ -49,15 +49,15 @@ def _show(found: Explanation) -> None:
 
 def backfill(
     job: Job,
-    start: Annotated[str, typer.Argument(metavar="FROM", help="First instant (RFC 3339)")],
-    end: Annotated[str, typer.Argument(metavar="TO", help="Last instant (RFC 3339)")],
-    force: Annotated[bool, typer.Option("--force", help="Also the slots that are done already")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the slots; start nothing")] = False,
+    start: Annotated[str, typer.Argument(metavar="FROM", help="Start of the range (RFC 3339)")],
+    end: Annotated[str, typer.Argument(metavar="TO", help="End of the range, inclusive (RFC 3339)")],
+    force: Annotated[bool, typer.Option("--force", help="Include slots that have already succeeded")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the slots without running them")] = False,
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Run the past slots of a job that were not done, in the backlog lane."""
+    """Run past slots of a job that have not succeeded, at backlog priority."""
     with connected(server, key) as client:
         found = find_job(client, job)
         if dry_run:
@@ -68,9 +68,9 @@ def backfill(
     if as_json:
         print_json({"runs": runs})
     elif runs:
-        say(f"{len(runs)} runs started: onthedot runs list {found.key or found.id}")
+        say(f"Created {len(runs)} runs. List them with `onthedot runs list {found.key or found.id}`.")
     else:
-        say("No slots to fill in this range.")
+        say("No slots to backfill in this range.")
 
 
 def _list(slots: list[str]) -> None:
@@ -78,4 +78,4 @@ def _list(slots: list[str]) -> None:
         say(slot)
     if len(slots) > SHOWN:
         say(f"… and {len(slots) - SHOWN} more")
-    say(f"{len(slots)} slots would be run." if slots else "No slots to fill in this range.")
+    say(f"{len(slots)} slots would be backfilled." if slots else "No slots to backfill in this range.")

@@ -1,4 +1,4 @@
-"""`onthedot jobs`: see and manage jobs."""
+"""`onthedot jobs`: list and manage jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["group", "show_job"]
 
-group = command_group("See and manage jobs.")
+group = command_group("List and manage jobs.")
 group.command("add")(add)
 group.command("edit")(edit)
 group.command("explain")(explain)
@@ -28,14 +28,22 @@ group.command("backfill")(backfill)
 
 @group.command("list")
 def list_(
-    q: Annotated[str | None, typer.Argument(metavar="[PREFIX]", help="Beginning of the key or name")] = None,
+    q: Annotated[
+        str | None, typer.Argument(metavar="[PREFIX]", help="Only jobs whose key or name starts with this prefix")
+    ] = None,
     tag: Annotated[str | None, typer.Option(help="Only jobs with this tag")] = None,
-    status: Annotated[str | None, typer.Option(help="active, paused, ended or quarantined")] = None,
-    target: Annotated[str | None, typer.Option(help="webhook, function or command")] = None,
-    schedule: Annotated[str | None, typer.Option(help="cron, every, at or in")] = None,
+    status: Annotated[
+        str | None, typer.Option(help="Only jobs in this state: active, paused, ended or quarantined")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Only jobs with this target type: webhook, function or command")
+    ] = None,
+    schedule: Annotated[
+        str | None, typer.Option(help="Only jobs with this schedule type: cron, every, at or in")
+    ] = None,
     owner: Annotated[str | None, typer.Option(help="Only jobs of this owner")] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=500, help="How many at most")] = 50,
-    all_: Annotated[bool, typer.Option("--all", help="All of them, however many")] = False,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=500, help="Maximum number of jobs to list")] = 50,
+    all_: Annotated[bool, typer.Option("--all", help="List all jobs")] = False,
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
@@ -65,16 +73,16 @@ def list_(
             )
             for job in found
         ),
-        empty="No jobs. `onthedot jobs add --every 1m --url http://…` makes one.",
+        empty="No jobs. Create one with `onthedot jobs add --every 1m --url http://…`.",
         wide=("job", "schedule", "target"),
     )
     if more:
-        say(f"… and more: --limit {min(500, limit * 10)}, --all, or a prefix narrows it down")
+        say(f"… more jobs not shown. Use --limit {min(500, limit * 10)} or --all, or filter by prefix.")
 
 
 @group.command("show")
 def show(job: Job, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
-    """Show one job with its numbers."""
+    """Show a job with its statistics."""
     with connected(server, key) as client:
         found = find_job(client, job)
     if as_json:
@@ -110,7 +118,10 @@ def show_job(job: JobView) -> None:
             ("next run", f"{job.next_run} ({when(job.next_run)})" if job.next_run else "none"),
             ("last run", f"{job.last_run} ({when(job.last_run)}) {stats.last_status or ''}" if job.last_run else None),
             ("runs", f"{stats.runs}, {stats.failures} failed" if stats.runs else None),
-            ("takes", f"{ago(round(stats.avg_duration_ms))} on average" if stats.avg_duration_ms is not None else None),
+            (
+                "duration",
+                f"{ago(round(stats.avg_duration_ms))} on average" if stats.avg_duration_ms is not None else None,
+            ),
             ("version", job.version),
             ("created", job.created_at),
             ("updated", job.updated_at),
@@ -128,13 +139,15 @@ def _state(job: JobView) -> str:
 @group.command("pause")
 def pause(
     job: Job,
-    note: Annotated[str | None, typer.Option(help="Why, for whoever reads it")] = None,
-    until: Annotated[str | None, typer.Option(help="Goes on by itself then: 2026-12-24T18:00:00Z")] = None,
+    note: Annotated[str | None, typer.Option(help="Reason for the pause")] = None,
+    until: Annotated[
+        str | None, typer.Option(help="Resume automatically at this time, such as 2026-12-24T18:00:00Z")
+    ] = None,
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Pause a job: nothing of it starts but an explicit run."""
+    """Pause a job. Manual runs still start."""
     with connected(server, key) as client:
         done = client.pause_job(find_job(client, job).id, note=note, until=until)
     ends = f" until {done.pause.until}" if done.pause is not None and done.pause.until else ""
@@ -143,7 +156,7 @@ def pause(
 
 @group.command("resume")
 def resume(job: Job, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
-    """Resume a paused job. Slots that passed meanwhile are not made up for."""
+    """Resume a paused job. Slots missed during the pause are not run."""
     with connected(server, key) as client:
         done = client.resume_job(find_job(client, job).id)
     if as_json:
@@ -155,30 +168,32 @@ def resume(job: Job, as_json: AsJson = False, server: Server = None, key: ApiKey
 @group.command("run")
 def run(
     job: Job,
-    params: Annotated[str | None, typer.Option(help="For this run alone, over the job's: '{\"day\": 1}'")] = None,
+    params: Annotated[
+        str | None, typer.Option(help="Parameters for this run only, merged over the job's: '{\"day\": 1}'")
+    ] = None,
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Run a job now, beside its schedule."""
+    """Run a job now, in addition to its schedule."""
     own = None if params is None else object_value("--params", params)
     with connected(server, key) as client:
         started = client.run_job(find_job(client, job).id, params=own)
     if as_json:
         print_json(started)
     else:
-        say(f"Run {started.id}. Its log: onthedot runs logs -f {started.id}")
+        say(f"Created run {started.id}. Follow its log with `onthedot runs logs -f {started.id}`.")
 
 
 @group.command("delete")
 def delete(
     job: Job,
-    yes: Annotated[bool, typer.Option("-y", "--yes", help="Don't ask")] = False,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation")] = False,
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Delete a job. What it did stays in the history."""
+    """Delete a job. Its run history is kept."""
     import sys
 
     with connected(server, key) as client:
@@ -186,7 +201,7 @@ def delete(
         name = found.key or found.name or str(found.id)
         if not yes:
             if not sys.stdin.isatty():
-                raise typer.BadParameter(f"nobody is there to ask whether job {name} is to be deleted: say -y")
+                raise typer.BadParameter(f"can't ask for confirmation without a terminal: use -y to delete job {name}")
             typer.confirm(f"Delete job {name} ({schedule_text(found.schedule)})?", abort=True)
         client.delete_job(found.id)
     print_json({"deleted": found.id, "key": found.key}) if as_json else say(f"Job {name} is deleted.")

@@ -1,4 +1,4 @@
-"""`onthedot jobs apply` and `export`: jobs as a file under version control."""
+"""`onthedot jobs apply` and `export`: keep jobs in a file under version control."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ __all__ = ["apply", "export"]
 
 
 def apply(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help=".json, .yaml or .toml")],
-    prune: Annotated[bool, typer.Option("--prune", help="Remove jobs of this file that are no longer in it")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change")] = False,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Jobs file: .json, .yaml or .toml")],
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Delete jobs of this source that are no longer in the file")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change without changing it")] = False,
     source: Annotated[
-        str | None, typer.Option(help="Name to keep the jobs under [default: the file's `source`, else its name]")
+        str | None, typer.Option(help="Source name for the file's jobs [default: the file's `source`, else its name]")
     ] = None,
     adopt: Annotated[
-        bool, typer.Option("--adopt", help="Take over jobs of these keys that another file keeps, or nobody")
+        bool, typer.Option("--adopt", help="Take over jobs with these keys that belong to another source or to none")
     ] = False,
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Make the server's jobs what a file says. The same file again changes nothing; a bad file changes nothing."""
+    """Sync the jobs on the server with a file. Applying the same file twice, or an invalid file, changes nothing."""
     from onthedot.errors import Invalid
     from onthedot.jobsfile import read_jobs_file
     from onthedot.launcher.remarks import remarks_on
@@ -41,7 +43,7 @@ def apply(
 
     jobs = read_jobs_file(file, load_settings().supported_extensions, source=source)
     if jobs.commands:
-        raise typer.BadParameter(f"{file} defines commands: only `onthedot serve --jobs {file}` can register those")
+        raise typer.BadParameter(f"{file} defines commands; only `onthedot serve --jobs {file}` can register them")
     with connected(server, key) as client:
         try:
             report = _sync(client, jobs, prune=prune, dry_run=dry_run, adopt=adopt)
@@ -60,11 +62,11 @@ def apply(
         for remark in remarks_on(jobs, report, file):
             typer.echo(f"{remark}.", err=True)
     elif report.kept:
-        say(f"No longer in the file: {', '.join(report.kept)}. --prune removes what is not in it.")
+        say(f"No longer in the file: {', '.join(report.kept)}. Use --prune to delete them.")
 
 
 def _sync(client: Client, jobs: JobsFile, *, prune: bool, dry_run: bool, adopt: bool) -> SyncReport:
-    """One request, one transaction: all or nothing. A terminal sees that something goes on meanwhile."""
+    """Sync in one request and one transaction, with a progress bar on a terminal."""
     more: dict[str, Any] = {"adopt": True} if adopt else {}
     if jobs.origin is not None:
         more["file"] = jobs.origin
@@ -77,21 +79,24 @@ def _sync(client: Client, jobs: JobsFile, *, prune: bool, dry_run: bool, adopt: 
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task(f"{len(jobs.specs)} jobs of {jobs.source}", total=None)
+        progress.add_task(f"Syncing {len(jobs.specs)} jobs from {jobs.source}", total=None)
         return client.sync_jobs(jobs.source, jobs.specs, prune=prune, dry_run=dry_run, **more)
 
 
 def export(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help=".json or .yaml [default: JSON on the terminal]")
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="Output file: .json or .yaml [default: JSON on standard output]"),
     ] = None,
     tag: Annotated[str | None, typer.Option(help="Only jobs with this tag")] = None,
-    q: Annotated[str | None, typer.Option("--prefix", help="Only jobs whose key or name begins so")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON, whatever the file is called")] = False,
+    q: Annotated[
+        str | None, typer.Option("--prefix", help="Only jobs whose key or name starts with this prefix")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON whatever the file extension")] = False,
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Write the jobs as a file that `jobs apply` reads. Secrets are masked; a job without a key gets one."""
+    """Export jobs to a file that `jobs apply` can read. Masks secrets and gives a key to jobs that have none."""
     with connected(server, key) as client:
         jobs: list[dict[str, Any]] = []
         for job in client.iter_jobs(tag=tag, q=q):
@@ -112,4 +117,4 @@ def export(
         import msgspec
 
         file.write_bytes(msgspec.json.format(encode_json(document), indent=2) + b"\n")
-    say(f"{len(jobs)} jobs written to {file}.")
+    say(f"Wrote {len(jobs)} jobs to {file}.")

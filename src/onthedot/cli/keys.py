@@ -1,8 +1,8 @@
-"""`onthedot keys`: who may use the API.
+"""`onthedot keys`: manage API keys.
 
-Work on the store itself, so that the first key can be made before the server may start, or through a server: the one
-that --url or ONTHEDOT_URL names, the one that holds the SQLite file, or, where there is no file yet and none was named,
-the one that runs at the usual address.
+The commands work on the store directly, so that the first key can be created before the server starts, or through a
+server: the one given by --url or ONTHEDOT_URL, the one that has the SQLite file open, or, if no store was given and the
+file does not exist, the one at the default address.
 """
 
 from __future__ import annotations
@@ -33,24 +33,26 @@ if TYPE_CHECKING:
 
 __all__ = ["group"]
 
-Tenant = Annotated[str, typer.Option(help="Tenant whose keys are meant")]
+Tenant = Annotated[str, typer.Option(help="Tenant that the keys belong to")]
 
-group = command_group("API keys, on the store itself (--store) or through a server (--url).")
+group = command_group("Manage API keys, directly in the store (--store) or through a server (--url).")
 
 
 @group.command("create")
 def create(
-    name: Annotated[str, typer.Option(help="What it is for, such as ci or anna")],
-    scope: Annotated[Literal["read", "write", "admin"], typer.Option(help="What it may do")] = "read",
-    tenant: Annotated[str, typer.Option(help="Tenant that it belongs to")] = "default",
-    expires: Annotated[str | None, typer.Option(help="90d, 12h [default: never]")] = None,
+    name: Annotated[str, typer.Option(help="Name of the key, such as ci or anna")],
+    scope: Annotated[
+        Literal["read", "write", "admin"], typer.Option(help="Scope of the key: read, write or admin")
+    ] = "read",
+    tenant: Annotated[str, typer.Option(help="Tenant that the key belongs to")] = "default",
+    expires: Annotated[str | None, typer.Option(help="Lifetime, such as 90d or 12h [default: unlimited]")] = None,
     as_json: AsJson = False,
     store: StoreUrl = None,
     settings: SettingsFile = None,
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Make an API key. It is shown this once and stored as a hash."""
+    """Create an API key. It is shown once and stored as a hash."""
     from onthedot.model.decoding import convert
     from onthedot.model.key import ApiKeySpec
 
@@ -66,13 +68,13 @@ def create(
     until = f", expires {when(made.info.expires_at)}" if made.info.expires_at else ""
     told = f"Key {made.info.id} ({made.info.name}, {made.info.scope}{until}). It is not shown again."
     say(told, to=sys.stderr)
-    typer.echo("Use it: export ONTHEDOT_KEY=…, or `Authorization: Bearer …`", err=True)
+    typer.echo("To use it, set ONTHEDOT_KEY=… or send `Authorization: Bearer …`.", err=True)
     if made.first:
-        typer.echo("It is the first one: servers that were open close within two seconds, and want a key.", err=True)
+        typer.echo("This is the first key: open servers require a key within two seconds.", err=True)
         if scope != "admin":
             typer.echo(
-                "No key may make others yet: on SQLite stop the server before the next `keys create`, or make one with"
-                " --scope admin there.",
+                "There is no admin key yet. To create more keys on SQLite, stop the server first; the next key should"
+                " have --scope admin.",
                 err=True,
             )
 
@@ -86,7 +88,7 @@ def list_(
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """List the keys; of each only its first characters."""
+    """List API keys, with only the first characters of each."""
 
     async def read(service: Service) -> list[ApiKeyView]:
         return await service.list_keys(await service.tenant_named(tenant))
@@ -116,7 +118,7 @@ def list_(
             )
             for key in found
         ),
-        empty="No keys. While there is none, everybody on this machine may use the server.",
+        empty="No keys. Until you create one, everybody on this machine can use the server.",
         wide=("name",),
     )
 
@@ -124,12 +126,12 @@ def list_(
 def _state(revoked_at: str | None, expires_at: str | None) -> str:
     if revoked_at is not None:
         return f"revoked {when(revoked_at)}"
-    return f"expires {when(expires_at)}" if expires_at is not None else "works"
+    return f"expires {when(expires_at)}" if expires_at is not None else "valid"
 
 
 @group.command("revoke")
 def revoke(
-    key_id: Annotated[int, typer.Argument(metavar="ID", min=1, help="Id of the key, as `keys list` shows it")],
+    key_id: Annotated[int, typer.Argument(metavar="ID", min=1, help="ID of the key, as shown by `keys list`")],
     tenant: Tenant = "default",
     as_json: AsJson = False,
     store: StoreUrl = None,
@@ -137,7 +139,7 @@ def revoke(
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Revoke a key: it stops working within two seconds."""
+    """Revoke an API key. It stops working within two seconds."""
 
     async def do(service: Service) -> None:
         await service.revoke_key(await service.tenant_named(tenant), key_id)
@@ -154,7 +156,7 @@ def revoke(
 
 
 def _other(tenant: str) -> str | None:
-    """Through a server, whoever names no tenant means their own."""
+    """A server takes a missing tenant to mean the caller's own."""
     return None if tenant == "default" else tenant
 
 
@@ -176,12 +178,12 @@ def _do(
             return by_server(client)
 
     if store is not None and server is not None:
-        raise typer.BadParameter("--store and --url are two ways to the keys: give one")
+        raise typer.BadParameter("--store and --url can't be combined")
     if store is None and (server or key or os.environ.get("ONTHEDOT_URL")):
         return ask(server_url(server))
     settings = settings_for(store, settings_file)
     if "store" not in settings.given and not Path(settings.store.removeprefix("sqlite:///")).exists():
-        try:  # a key in a new file would close nothing: perhaps the server runs in another directory
+        try:  # a key in a new file would protect nothing: the server may run in another directory
             return ask(server_url(None, settings.port))
         except Unreachable:
             pass
@@ -194,7 +196,7 @@ def _do(
 
 
 def _holder(settings: Settings) -> str:
-    """The server that holds the file, wherever it listens."""
+    """The URL of the server that has the SQLite file open."""
     from onthedot.settings import address
     from onthedot.store.sqlite.holder import binding_of_holder
 

@@ -1,4 +1,4 @@
-"""`onthedot migrate`: bring the tables up to date by hand, before nodes of a new version start."""
+"""`onthedot migrate`: upgrade the schema before nodes of a new version start."""
 
 from __future__ import annotations
 
@@ -18,25 +18,27 @@ __all__ = ["migrate"]
 
 
 def migrate(
-    check: Annotated[bool, typer.Option("--check", help="Change nothing; exit code 1 if something is missing")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Apply nothing; exit with code 1 if migrations are pending")
+    ] = False,
     as_json: AsJson = False,
     store: StoreUrl = None,
     settings: Settings = None,
 ) -> None:
-    """Bring the store's tables up to date. `serve` does this too; here it is a step of its own."""
+    """Apply pending schema migrations. `serve` also does this at startup; use this to upgrade as a separate step."""
     missing, applied = asyncio.run(_migrate(settings_for(store, settings).store, check))
     if as_json:
         print_json({"missing": missing} if check else {"applied": applied})
     elif check:
-        say(f"Missing: {', '.join(missing)}. `onthedot migrate` applies them." if missing else "Up to date.")
+        say(f"Pending: {', '.join(missing)}. Run `onthedot migrate` to apply them." if missing else "Up to date.")
     else:
-        say(f"Applied: {', '.join(applied)}." if applied else "Up to date; nothing to do.")
+        say(f"Applied: {', '.join(applied)}." if applied else "Up to date; nothing to apply.")
     if check and missing:
         raise typer.Exit(1)
 
 
 async def _migrate(url: str, check: bool) -> tuple[list[str], list[str]]:
-    """A check makes nothing, not even the file."""
+    """A check creates nothing, not even the SQLite file."""
     from onthedot.errors import StoreMissing
     from onthedot.store import open_driver
     from onthedot.store.migrate import check_version, known_migrations

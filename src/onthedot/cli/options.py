@@ -1,4 +1,4 @@
-"""Options that many commands share, and the client that they lead to."""
+"""Options that many commands share, and the client that they configure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "server_url",
 ]
 
-_SERVER_HELP = "Where the server is [env: ONTHEDOT_URL; default: http://127.0.0.1:8000]"
+_SERVER_HELP = "Server URL [env: ONTHEDOT_URL; default: http://127.0.0.1:8000]"
 _KEY_HELP = "API key [env: ONTHEDOT_KEY]"
 
 Server = Annotated[str | None, typer.Option("--url", "--server", metavar="URL", help=_SERVER_HELP)]
@@ -35,14 +35,14 @@ ApiKey = Annotated[str | None, typer.Option("--key", "--api-key", metavar="KEY",
 # where --url and --key are fields of a job
 OnlyServer = Annotated[str | None, typer.Option("--server", metavar="URL", help=_SERVER_HELP)]
 OnlyKey = Annotated[str | None, typer.Option("--api-key", metavar="KEY", help=_KEY_HELP)]
-Job = Annotated[str, typer.Argument(metavar="JOB", help="Id or key of the job")]
+Job = Annotated[str, typer.Argument(metavar="JOB", help="ID or key of the job")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table")]
 StoreUrl = Annotated[
     str | None,
-    typer.Option("--store", metavar="URL", help="sqlite:///PATH or postgresql://… [env: ONTHEDOT_STORE]"),
+    typer.Option("--store", metavar="URL", help="Store URL: sqlite:///PATH or postgresql://… [env: ONTHEDOT_STORE]"),
 ]
 Settings = Annotated[
-    str | None, typer.Option("--settings", metavar="FILE", help="Settings file [default: onthedot.toml, if there]")
+    str | None, typer.Option("--settings", metavar="FILE", help="Settings file [default: onthedot.toml, if it exists]")
 ]
 
 
@@ -60,7 +60,7 @@ def connected(server: str | None, key: str | None) -> Iterator[Client]:
 
 
 def find_job(client: Client, name: str) -> JobView:
-    """By id or by key; a key may look like a number."""
+    """Look a job up by ID or by key; a key may look like a number."""
     from onthedot.errors import NotFound
 
     if name.isascii() and name.isdecimal() and len(name) < 19:
@@ -71,4 +71,4 @@ def find_job(client: Client, name: str) -> JobView:
     try:
         return client.get_job_by_key(name)
     except NotFound:
-        raise NotFound(f"there is no job {name!r}; `onthedot jobs list` shows what there is") from None
+        raise NotFound(f"job {name!r} not found; run `onthedot jobs list` to see all jobs") from None

@@ -1,4 +1,4 @@
-"""What commands print: tables that fit a terminal, JSON for programs, times as a person says them."""
+"""Output of commands: tables that fit the terminal, JSON for programs, relative times."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ GAP = "  "
 
 
 def say(text: str, *, to: TextIO | None = None) -> None:
-    """What is in it may come from anywhere: it is printed, not obeyed."""
+    """Print text from any source, with control characters escaped."""
     _write(plain(text), to)
 
 
 def _write(text: str, to: TextIO | None = None) -> None:
-    """With colours of our own."""
+    """Print text that may contain our own colour codes."""
     (to or sys.stdout).write(text + "\n")
 
 
@@ -47,8 +47,8 @@ def table(
     wide: Sequence[str] = (),
     whole: str | None = None,
 ) -> None:
-    """`wide` columns give way when the line gets too long; numbers, states and ids stay as they are. The text of the
-    column `whole` is never cut: it goes on in the lines below."""
+    """Print a table. `wide` columns are truncated when the line gets too long; the column `whole` is wrapped instead.
+    Numbers, states and IDs always keep their width."""
     cells = [[_cell(value).replace("\n", " ") for value in row] for row in rows]
     if not cells:
         say(empty)
@@ -80,7 +80,7 @@ def _lines(row: Sequence[str], widths: Sequence[int], wrapped: int) -> Iterator[
 
 
 def line_width() -> int:
-    """COLUMNS if it is set, else the terminal's; for a file or a pipe the 80 columns that everybody can read."""
+    """COLUMNS if set, else the width of the terminal; 80 for a file or a pipe."""
     return shutil.get_terminal_size((WIDTH, 24)).columns
 
 
@@ -95,7 +95,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], style: Callable[[str], st
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> None:
-    """One thing, its fields one under the other."""
+    """Print the fields of one object, one per line."""
     known = [(name, _cell(value)) for name, value in pairs if value is not None and _cell(value) != ""]
     width = max((len(name) for name, _ in known), default=0)
     for name, value in known:
@@ -129,7 +129,7 @@ def _cell(value: object) -> str:
 
 
 def when(instant: str | None, now: int | None = None) -> str:
-    """ "in 5m", "3h ago": what one wants to know of an instant in a list."""
+    """An instant relative to now: "in 5m", "3h ago"."""
     ms = parse_rfc3339(instant) if instant is not None else None
     if ms is None:
         return ""

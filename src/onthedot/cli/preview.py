@@ -1,4 +1,4 @@
-"""`onthedot preview "0 3 * * *"`: the next fire times, without a server."""
+"""`onthedot preview "0 3 * * *"`: show the next fire times, without a server."""
 
 from __future__ import annotations
 
@@ -18,15 +18,19 @@ ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 def preview(
-    expression: Annotated[str, typer.Argument(metavar="SCHEDULE", help='"0 3 * * *", @daily, 90s, or a date and time')],
-    tz: Annotated[str, typer.Option("--tz", help="Time zone, such as Europe/Berlin")] = "UTC",
-    count: Annotated[int, typer.Option("-n", "--count", min=1, max=1000, help="How many")] = 10,
-    after: Annotated[str | None, typer.Option(help="From this instant on (RFC 3339) [default: now]")] = None,
-    start: Annotated[str | None, typer.Option(help="Not before this time")] = None,
-    end: Annotated[str | None, typer.Option(help="Not after this time")] = None,
+    expression: Annotated[
+        str, typer.Argument(metavar="SCHEDULE", help="Cron expression, interval such as 90s, or date and time")
+    ],
+    tz: Annotated[str, typer.Option("--tz", help="IANA time zone, such as Europe/Berlin")] = "UTC",
+    count: Annotated[int, typer.Option("-n", "--count", min=1, max=1000, help="Number of fire times to show")] = 10,
+    after: Annotated[
+        str | None, typer.Option(help="Show fire times after this instant (RFC 3339) [default: now]")
+    ] = None,
+    start: Annotated[str | None, typer.Option(help="Do not fire before this time")] = None,
+    end: Annotated[str | None, typer.Option(help="Do not fire after this time")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show when a schedule fires. Says what it means and what daylight saving does to it; needs no server."""
+    """Show when a schedule fires, what it means and how daylight saving time affects it. Needs no server."""
     from onthedot.clock import SystemClock
     from onthedot.service import preview_schedule
 
@@ -39,24 +43,24 @@ def preview(
     table(
         ("utc", *(() if tz == "UTC" else (tz,)), "when"),
         ((fire, *(() if tz == "UTC" else (_local(fire, tz),)), when(fire, now)) for fire in seen.fires),
-        empty="It never fires.",
+        empty="No fire times: this schedule never fires.",
     )
     for remark in seen.remarks:
         say(f"Note: {remark}")
 
 
 def plan() -> None:
-    """Which firings a change would add, move or remove: a name that is taken, and says that it is not built."""
+    """Reserved for a command that shows which firings a change would add, move or remove."""
     from onthedot.errors import OnTheDotError
 
     raise OnTheDotError(
-        "`onthedot plan` is not built into this version. `onthedot jobs apply FILE --dry-run` tells which jobs a file "
-        "would change, `onthedot preview` when one schedule fires"
+        "`onthedot plan` is not available in this version. Use `onthedot jobs apply FILE --dry-run` to see which jobs "
+        "a file would change, and `onthedot preview` to see when a schedule fires"
     )
 
 
 def schedule_of(expression: str, tz: str, start: str | None = None, end: str | None = None) -> Schedule:
-    """A duration is `every`, a date `at`, all else a cron expression: its errors are the helpful ones."""
+    """Read a duration as `every`, a date as `at` and anything else as cron, whose errors are the most helpful."""
     from onthedot.model.duration import Duration
     from onthedot.model.instant import parse_local
     from onthedot.model.schedule import Schedule

@@ -1,4 +1,4 @@
-"""`onthedot runs`: what ran, what runs, what will."""
+"""`onthedot runs`: past, running and pending runs."""
 
 from __future__ import annotations
 
@@ -21,25 +21,28 @@ if TYPE_CHECKING:
 
 __all__ = ["group", "runs_table"]
 
-group = command_group("Look at runs, stop them, run them again.")
+group = command_group("List, cancel and retry runs.")
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, such as 12-1763234567890")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="ID of the run, such as 12-1763234567890")]
 LOOK_AGAIN = 0.5
 OVER = ("DONE", "FAILED", "CANCELLED", "SKIPPED")
 
 
 @group.command("list")
 def list_(
-    job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="Id or key: only runs of this job")] = None,
-    status: Annotated[str | None, typer.Option(help="PENDING, EXECUTING, DONE, FAILED, CANCELLED or SKIPPED")] = None,
-    since: Annotated[str | None, typer.Option(help="Scheduled for this instant or later (RFC 3339)")] = None,
-    until: Annotated[str | None, typer.Option(help="Scheduled for this instant or earlier (RFC 3339)")] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=500, help="How many at most")] = 20,
+    job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="Only runs of this job (ID or key)")] = None,
+    status: Annotated[
+        str | None,
+        typer.Option(help="Only runs with this status: PENDING, EXECUTING, DONE, FAILED, CANCELLED or SKIPPED"),
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="Only runs scheduled at or after this instant (RFC 3339)")] = None,
+    until: Annotated[str | None, typer.Option(help="Only runs scheduled at or before this instant (RFC 3339)")] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=500, help="Maximum number of runs to list")] = 20,
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """List runs, newest first; those not yet due only with --status PENDING."""
+    """List runs, newest first. Runs that are not yet due are listed only with --status PENDING."""
     with connected(server, key) as client:
         job_id = find_job(client, job).id if job is not None else None
         wanted = status.upper() if status else None
@@ -73,7 +76,7 @@ def runs_table(runs: Iterable[RunView], *, empty: str) -> None:
 
 @group.command("show")
 def show(run: Run, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
-    """Show one run with all its attempts."""
+    """Show a run with all its attempts."""
     with connected(server, key) as client:
         found = client.get_run(run)
     if as_json:
@@ -105,12 +108,12 @@ def show(run: Run, as_json: AsJson = False, server: Server = None, key: ApiKey =
 @group.command("logs")
 def logs(
     run: Run,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the run is over")] = False,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Print new output until the run finishes")] = False,
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Print what a run has printed so far: the last 64 KB."""
+    """Print the output of a run: at most the last 64 KB."""
     with connected(server, key) as client:
         if as_json:
             print_json({"run": run, "log": client.run_logs(run)})
@@ -125,7 +128,7 @@ def _follow(client: Client, run: str, write: Callable[[str], object], pause: Cal
 
     seen = ""
     while True:
-        over = client.get_run(run).status in OVER  # asked first: what comes after that is the whole log
+        over = client.get_run(run).status in OVER  # checked first, so that the log read after it is complete
         text = client.run_logs(run)
         write(added(seen, text))
         sys.stdout.flush()
@@ -145,7 +148,7 @@ def _pause() -> None:
 
 @group.command("cancel")
 def cancel(run: Run, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
-    """Cancel a run: at once if it waits, by an order to its node if it executes."""
+    """Cancel a run: immediately if it is pending, through its node if it is executing."""
     with connected(server, key) as client:
         done = client.cancel_run(run)
     if as_json:
@@ -153,12 +156,12 @@ def cancel(run: Run, as_json: AsJson = False, server: Server = None, key: ApiKey
     elif done.status == "CANCELLED":
         say(f"Run {done.id} is cancelled.")
     else:
-        say(f"Run {done.id} is {done.status}; its node has the order to stop it.")
+        say(f"Run {done.id} is {done.status}; its node was asked to stop it.")
 
 
 @group.command("retry")
 def retry(run: Run, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
-    """Run a finished run's slot again, as a new run."""
+    """Retry a finished run as a new run of the same slot."""
     with connected(server, key) as client:
         new = client.retry_run(run)
-    print_json(new) if as_json else say(f"Run {new.id}. Its log: onthedot runs logs -f {new.id}")
+    print_json(new) if as_json else say(f"Created run {new.id}. Follow its log with `onthedot runs logs -f {new.id}`.")

@@ -16,15 +16,21 @@ def serve(
     store: StoreUrl = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on [default: 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port to listen on [default: 8000]")] = None,
-    roles: Annotated[str | None, typer.Option(help="api, executor [default: api,executor]")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Node processes; PostgreSQL only [default: 1]")] = None,
-    jobs: Annotated[Path | None, typer.Option(metavar="FILE", help="Jobs file to load and follow")] = None,
+    roles: Annotated[
+        str | None, typer.Option(help="Roles of this node: api, executor or both [default: api,executor]")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Number of node processes; PostgreSQL only [default: 1]")
+    ] = None,
+    jobs: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Jobs file to load, and to reload when it changes")
+    ] = None,
     source: Annotated[
-        str | None, typer.Option(help="Name to keep the file's jobs under [default: its `source`, else its name]")
+        str | None, typer.Option(help="Source name for the file's jobs [default: the file's `source`, else its name]")
     ] = None,
     settings: Settings = None,
 ) -> None:
-    """Start a node. API, page and engine run in one process, on SQLite unless told otherwise."""
+    """Start a node. The API, the dashboard and the engine run in one process, on SQLite by default."""
     from onthedot.launcher import launch_scheduler
 
     launch_scheduler(

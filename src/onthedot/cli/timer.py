@@ -13,22 +13,24 @@ __all__ = ["timer"]
 
 
 def timer(
-    duration: Annotated[str, typer.Argument(metavar="DURATION", help="10s, 5m, 1h30m: whole seconds")],
-    target: Annotated[str, typer.Argument(metavar="URL", help="What is called with POST when the time is up")],
+    duration: Annotated[
+        str, typer.Argument(metavar="DURATION", help="Delay in whole seconds, such as 10s, 5m or 1h30m")
+    ],
+    target: Annotated[str, typer.Argument(metavar="URL", help="URL to call with POST when the timer expires")],
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Set a timer. When it expires, one POST goes to URL."""
+    """Set a timer that sends one POST to URL when it expires."""
     from onthedot.model.duration import ACCEPTED_DURATIONS, HOUR, MINUTE, SECOND, Duration
     from onthedot.model.timer import TimerSpec
 
     try:
         total = Duration.parse(duration)
     except ValueError:
-        raise typer.BadParameter(f"{duration!r} is no duration: {ACCEPTED_DURATIONS}") from None
+        raise typer.BadParameter(f"{duration!r} is not a valid duration. Accepted: {ACCEPTED_DURATIONS}") from None
     if total % SECOND:
-        raise typer.BadParameter(f"{duration!r}: a timer has whole seconds")
+        raise typer.BadParameter(f"{duration!r} is not a whole number of seconds")
     hours, rest = divmod(int(total), HOUR)
     minutes, rest = divmod(rest, MINUTE)
     with connected(server, key) as client:

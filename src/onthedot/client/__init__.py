@@ -1,4 +1,4 @@
-"""The Python client: the API's verbs over HTTP, async and plain."""
+"""Python clients for the HTTP API: AsyncClient for asyncio, Client for everything else."""
 
 from __future__ import annotations
 

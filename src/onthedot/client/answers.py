@@ -1,4 +1,4 @@
-"""What the server answers where it is no job, run or node. Fields that a newer server adds are ignored."""
+"""Response types that are not jobs, runs or nodes. Fields added by newer servers are ignored."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 
 class ResultPage(msgspec.Struct, Generic[T], frozen=True):
-    """Some items, and the address of the next page; None on the last one."""
+    """One page of items. `next` is the URL of the next page; None on the last page."""
 
     items: list[T]
     next: str | None = None
 
 
 class BatchResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One job of a batch: `status` 201 with its id, or what is wrong with it."""
+    """Result for one job of a batch: `status` 201 with its ID, or the errors."""
 
     status: int
     id: int | None = None

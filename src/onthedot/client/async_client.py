@@ -1,10 +1,9 @@
-"""The server's verbs for asyncio programs.
+"""The HTTP API for asyncio programs.
 
     async with AsyncClient("http://127.0.0.1:8000") as client:
         job = await client.create_job(JobSpec(...))
 
-Creates and verbs carry an Idempotency-Key of their own, so that a lost answer can be asked for again without acting
-twice.
+Creates and actions send a generated Idempotency-Key, so that a request can be retried safely after a lost response.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class _NewRuns(msgspec.Struct, frozen=True):
 
 
 class AsyncClient:
-    """Raises what `onthedot.errors` names; Unreachable when no server answers."""
+    """A client for the HTTP API. Raises the exceptions of `onthedot.errors`; Unreachable if it can't connect."""
 
     def __init__(
         self,
@@ -70,38 +69,45 @@ class AsyncClient:
     # jobs
 
     async def create_job(self, spec: JobSpec, *, idempotency_key: str | None = None) -> JobView:
+        """Create a job."""
         return await self._http.call("POST", "/v1/jobs", JobView, body=spec, headers=_once(idempotency_key))
 
     async def create_many(self, specs: Sequence[JobSpec], *, idempotency_key: str | None = None) -> list[BatchResult]:
-        """One answer per job, in order; a wrong one does not stop the others. At most 5,000 at a time."""
+        """Create up to 5,000 jobs. Returns one result per job, in order; an invalid job does not affect the others."""
         return await self._http.call(
             "POST", "/v1/jobs/batch", list[BatchResult], body=list(specs), headers=_once(idempotency_key)
         )
 
     async def get_job(self, job_id: int) -> JobView:
+        """Get a job by ID."""
         return await self._http.call("GET", f"/v1/jobs/{job_id}", JobView)
 
     async def get_job_by_key(self, key: str) -> JobView:
+        """Get a job by key."""
         return await self._http.call("GET", f"/v1/jobs/by-key/{quote(key, safe='')}", JobView)
 
     async def list_jobs(self, **filters: Any) -> ResultPage[JobView]:
-        """One page. Filters: q, tag, status, target, schedule, owner, next_before, next_after, limit, cursor."""
+        """Get one page of jobs.
+
+        Filters: q, tag, status, target, schedule, owner, next_before, next_after, limit, cursor.
+        """
         return await self._http.call("GET", "/v1/jobs", ResultPage[JobView], query=filters)
 
     def iter_jobs(self, **filters: Any) -> AsyncIterator[JobView]:
-        """All of them, page by page as they are used."""
+        """Iterate over all jobs, fetching pages as needed."""
         return self._pages("/v1/jobs", ResultPage[JobView], filters)
 
     async def replace_job(self, job_id: int, spec: JobSpec, *, if_match: int | None = None) -> JobView:
+        """Replace a job. `if_match`: only if it still has this version."""
         return await self._http.call("PUT", f"/v1/jobs/{job_id}", JobView, body=spec, headers=_match(if_match))
 
     async def put_job_by_key(self, key: str, spec: JobSpec, *, if_match: int | None = None) -> JobView:
-        """Create the job of that key, or replace it."""
+        """Create or replace the job with this key."""
         path = f"/v1/jobs/by-key/{quote(key, safe='')}"
         return await self._http.call("PUT", path, JobView, body=spec, headers=_match(if_match))
 
     async def patch_job(self, job_id: int, patch: Mapping[str, Any], *, if_match: int | None = None) -> JobView:
-        """A JSON merge patch (RFC 7396): the fields to change; None takes a field away."""
+        """Apply a JSON merge patch (RFC 7396): the fields to change; None removes a field."""
         return await self._http.call(
             "PATCH",
             f"/v1/jobs/{job_id}",
@@ -112,6 +118,7 @@ class AsyncClient:
         )
 
     async def delete_job(self, job_id: int, *, if_match: int | None = None) -> None:
+        """Delete a job. Its run history is kept."""
         await self._http.call("DELETE", f"/v1/jobs/{job_id}", NOTHING, headers=_match(if_match))
 
     async def pause_job(
@@ -123,7 +130,7 @@ class AsyncClient:
         if_match: int | None = None,
         idempotency_key: str | None = None,
     ) -> JobView:
-        """`note`: why. `until` (RFC 3339): then it goes on by itself."""
+        """Pause a job. `note`: the reason. `until` (RFC 3339): resume automatically at this time."""
         body = _given(note=note, until=until)
         return await self._http.call(
             "POST", f"/v1/jobs/{job_id}/pause", JobView, body=body, headers=_verb(idempotency_key, if_match)
@@ -132,6 +139,7 @@ class AsyncClient:
     async def resume_job(
         self, job_id: int, *, if_match: int | None = None, idempotency_key: str | None = None
     ) -> JobView:
+        """Resume a paused job."""
         return await self._http.call(
             "POST", f"/v1/jobs/{job_id}/resume", JobView, headers=_verb(idempotency_key, if_match)
         )
@@ -144,14 +152,14 @@ class AsyncClient:
         if_match: int | None = None,
         idempotency_key: str | None = None,
     ) -> RunView:
-        """One run now, beside the schedule. `params`: its own, over those of the job."""
+        """Run a job now, in addition to its schedule. `params` are merged over the job's, for this run only."""
         body = _given(params=None if params is None else dict(params))
         return await self._http.call(
             "POST", f"/v1/jobs/{job_id}/run", RunView, body=body, headers=_verb(idempotency_key, if_match)
         )
 
     async def job_status(self, job_id: int) -> JobStatus:
-        """In short: of the run that executes, else the next, else the last."""
+        """Status of the executing run, else of the next, else of the last run."""
         return await self._http.call("GET", f"/v1/jobs/{job_id}/status", JobStatus)
 
     async def backfill_job(
@@ -164,7 +172,7 @@ class AsyncClient:
         if_match: int | None = None,
         idempotency_key: str | None = None,
     ) -> list[str]:
-        """Run the slots from `start` to `end` that were not done; the ids of the new runs."""
+        """Run the slots from `start` to `end` that have not succeeded. Returns the IDs of the new runs."""
         body = {"start": start, "end": end, "force": force}
         path, headers = f"/v1/jobs/{job_id}/backfill", _verb(idempotency_key, if_match)
         return (await self._http.call("POST", path, _NewRuns, body=body, headers=headers)).runs
@@ -176,15 +184,17 @@ class AsyncClient:
         return (await self._http.call("POST", path, _NewRuns, body=body, repeatable=True)).slots
 
     async def explain(self, job_id: int, at: str) -> Explanation:
+        """Explain why a job fired, did not fire, or will fire at an instant (RFC 3339)."""
         return await self._http.call("GET", f"/v1/jobs/{job_id}/explain", Explanation, query={"at": at})
 
     async def sync_jobs(
         self, source: str, specs: Iterable[JobSpec], *, prune: bool = False, dry_run: bool = False, **more: Any
     ) -> SyncReport:
-        """Make the jobs of `source` exactly these. Changes nothing if one of them is wrong.
+        """Make the jobs of `source` match `specs`. Changes nothing if a spec is invalid.
 
-        More: `adopt=True` takes over jobs of these keys that are somebody else's; `former`, a name that the source had;
-        `file`, which one it is (`host:/path`) if the source is only its name: PostgreSQL removes what came from it.
+        Options: `adopt=True` takes over jobs with these keys from other sources; `former` is a previous name of the
+        source; `file` (`host:/path`) identifies the file if the source is only a file name, so that PostgreSQL prunes
+        only jobs from that file.
         """
         body = {"source": source, "jobs": list(specs), "prune": prune, "dry_run": dry_run, **more}
         return await self._http.call("POST", "/v1/jobs/sync", SyncReport, body=body, repeatable=True)
@@ -192,32 +202,37 @@ class AsyncClient:
     # runs and dead letters
 
     async def list_runs(self, **filters: Any) -> ResultPage[RunView]:
-        """One page, newest first. Filters: job_id, status, since, until, limit, cursor."""
+        """Get one page of runs, newest first. Filters: job_id, status, since, until, limit, cursor."""
         return await self._http.call("GET", "/v1/runs", ResultPage[RunView], query=filters)
 
     def iter_runs(self, **filters: Any) -> AsyncIterator[RunView]:
+        """Iterate over all runs, newest first, fetching pages as needed."""
         return self._pages("/v1/runs", ResultPage[RunView], filters)
 
     async def get_run(self, run_id: str) -> RunView:
+        """Get a run with all its attempts."""
         return await self._http.call("GET", f"/v1/runs/{quote(run_id, safe='')}", RunView)
 
     async def run_logs(self, run_id: str) -> str:
+        """Get the output of a run: at most the last 64 KB."""
         return await self._http.call("GET", f"/v1/runs/{quote(run_id, safe='')}/logs", str)
 
     async def cancel_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
+        """Cancel a pending run, or ask the node of an executing run to stop it."""
         path = f"/v1/runs/{quote(run_id, safe='')}/cancel"
         return await self._http.call("POST", path, RunView, headers=_once(idempotency_key))
 
     async def retry_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
-        """The same slot again, as a new run."""
+        """Retry a finished run as a new run of the same slot."""
         path = f"/v1/runs/{quote(run_id, safe='')}/retry"
         return await self._http.call("POST", path, RunView, headers=_once(idempotency_key))
 
     async def list_dead(self, **filters: Any) -> ResultPage[RunView]:
-        """One page. Filters: job_id, limit, cursor."""
+        """Get one page of dead letters. Filters: job_id, limit, cursor."""
         return await self._http.call("GET", "/v1/dead", ResultPage[RunView], query=filters)
 
     def iter_dead(self, **filters: Any) -> AsyncIterator[RunView]:
+        """Iterate over all dead letters, fetching pages as needed."""
         return self._pages("/v1/dead", ResultPage[RunView], filters)
 
     async def redrive(
@@ -228,7 +243,7 @@ class AsyncClient:
         limit: int = 1000,
         idempotency_key: str | None = None,
     ) -> list[str]:
-        """New runs for the named dead letters, for those of one job, or for all; the ids of the new runs."""
+        """Retry the given dead letters, those of one job, or all. Returns the IDs of the new runs."""
         body: dict[str, Any] = {"limit": limit}
         body |= {} if ids is None else {"ids": list(ids)}
         body |= {} if job_id is None else {"job_id": job_id}
@@ -238,39 +253,46 @@ class AsyncClient:
     # timers, schedules
 
     async def create_timer(self, timer: TimerSpec, *, idempotency_key: str | None = None) -> TimerView:
+        """Create a timer that sends one POST when it expires."""
         return await self._http.call("POST", "/timers", TimerView, body=timer, headers=_once(idempotency_key))
 
     async def get_timer(self, timer_id: int) -> TimerView:
+        """Get the time left on a timer."""
         return await self._http.call("GET", f"/timers/{timer_id}", TimerView)
 
     async def preview(self, schedule: Schedule, *, after: str | None = None, count: int = 10) -> Preview:
+        """Compute the next fire times of a schedule."""
         body: dict[str, Any] = {"schedule": schedule, "count": count} | ({} if after is None else {"after": after})
         return await self._http.call("POST", "/v1/preview", Preview, body=body, repeatable=True)
 
     # the cluster
 
     async def list_nodes(self) -> list[NodeView]:
+        """List running and recently lost nodes."""
         return (await self._http.call("GET", "/v1/nodes", ResultPage[NodeView])).items
 
     async def stats(self) -> dict[str, Any]:
+        """Get totals of jobs, runs and dead letters."""
         return await self._http.call("GET", "/v1/stats", dict[str, Any])
 
     async def health(self) -> dict[str, Any]:
+        """Liveness of the node."""
         return await self._http.call("GET", "/healthz", dict[str, Any])
 
     async def ready(self) -> dict[str, Any]:
-        """StoreUnavailable while it is not."""
+        """Readiness of the node. Raises StoreUnavailable while it is not ready."""
         return await self._http.call("GET", "/readyz", dict[str, Any])
 
     async def create_key(self, spec: ApiKeySpec) -> ApiKeyCreated:
-        """The key itself is in this answer and nowhere else, ever."""
+        """Create an API key. Only this response contains the key itself."""
         return await self._http.call("POST", "/v1/keys", ApiKeyCreated, body=spec)
 
     async def list_keys(self, tenant: str | None = None) -> list[ApiKey]:
-        """Of your own tenant, unless you run the place and name another."""
+        """List API keys of your tenant; admins of the tenant `default` can name another."""
         return (await self._http.call("GET", "/v1/keys", ResultPage[ApiKey], query=_of(tenant))).items
 
     async def revoke_key(self, key_id: int, tenant: str | None = None) -> None:
+        """Revoke an API key."""
         await self._http.call("DELETE", f"/v1/keys/{key_id}", NOTHING, query=_of(tenant))
 
     async def _pages(self, path: str, kind: type[ResultPage[T]], filters: dict[str, Any]) -> AsyncIterator[T]:
@@ -280,7 +302,7 @@ class AsyncClient:
             page = await self._http.call("GET", following, kind, query=query)
             for item in page.items:
                 yield item
-            following, query = page.next, None  # the address of the next page has the filters in it
+            following, query = page.next, None  # the URL of the next page includes the filters
 
 
 def _of(tenant: str | None) -> dict[str, Any]:

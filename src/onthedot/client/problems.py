@@ -1,4 +1,4 @@
-"""A problem document → the exception the server raised: a client catches the same errors as the service's own code."""
+"""Turns a problem document into the exception that the server raised, so that clients can catch the same errors."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class _Problem(msgspec.Struct, frozen=True):
 
 
 def error_of(status: int, body: bytes) -> OnTheDotError:
-    """By the problem's type; by the status alone if something between us and the server answered."""
+    """Choose the exception by problem type, or by status if a proxy sent the response."""
     try:
         problem = msgspec.json.decode(body, type=_Problem)
     except (msgspec.DecodeError, UnicodeDecodeError):
         problem = _Problem()
     kind: Any = _BY_TYPE.get(problem.type.rpartition(":")[2]) or _BY_STATUS.get(status, errors.ServerFailed)
-    detail = problem.detail or f"the server answered {status}: {body[:200].decode(errors='replace')}"
+    detail = problem.detail or f"the server returned status {status}: {body[:200].decode(errors='replace')}"
     if issubclass(kind, Invalid):
         return kind(problem.errors or [FieldProblem(path="$", message=detail)])  # type: ignore[no-any-return]
     return kind(detail)  # type: ignore[no-any-return]

@@ -1,9 +1,9 @@
-"""The same verbs for programs without asyncio: each waits for its answer.
+"""The HTTP API for programs without asyncio.
 
     with Client("http://127.0.0.1:8000") as client:
         job = client.create_job(JobSpec(...))
 
-What each verb does is said in AsyncClient.
+The methods are documented in AsyncClient.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Client:
-    """A loop of its own and an AsyncClient on it; not for use inside a running event loop."""
+    """A blocking client for the HTTP API. Do not use it inside a running event loop; use AsyncClient there."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class Client:
         return self._run(self._async.health())
 
     def ready(self) -> dict[str, Any]:
-        """StoreUnavailable while it is not."""
+        """Readiness of the node. Raises StoreUnavailable while it is not ready."""
         return self._run(self._async.ready())
 
     def create_key(self, spec: ApiKeySpec) -> ApiKeyCreated:

@@ -1,4 +1,4 @@
-"""One HTTP exchange with the server: sent again only where that can't act twice."""
+"""HTTP requests to the server. Retries only requests that are safe to repeat."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class Transport:
         media: str = "application/json",
         repeatable: bool = False,
     ) -> T:
-        """The answer as `kind`. `kind` str: the text as it is; `kind` NoneType: nothing is expected.
+        """Send a request and decode the response as `kind`. str: the text itself; NoneType: no content.
 
-        `repeatable`: doing it twice is the same as once, whatever the method says.
+        `repeatable`: the request is idempotent whatever its method.
         """
         raw = None if body is None else body if isinstance(body, bytes) else encode_json(body)
         sent = {**self._headers, **({"content-type": media} if raw is not None else {}), **(headers or {})}
@@ -75,7 +75,7 @@ class Transport:
         try:
             return msgspec.json.decode(answer, type=kind, dec_hook=dec_hook)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ServerFailed(f"{self.url}{path} does not answer like On the Dot: {error}") from None
+            raise ServerFailed(f"unexpected response from {self.url}{path}: {error}") from None
 
     async def _exchange(
         self, method: str, path: str, query: dict[str, str], raw: bytes | None, headers: dict[str, str], tries: int
@@ -95,16 +95,16 @@ class Transport:
                     asked = _seconds(response.headers.get("retry-after"))
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 if not left:
-                    raise Unreachable(f"no answer from {self.url}: {_reason(error)}") from None
+                    raise Unreachable(f"can't reach {self.url}: {_reason(error)}") from None
                 asked = None
             except ValueError as error:
-                raise Unreachable(f"{self.url!r} is no address of a server: {error}") from None
+                raise Unreachable(f"{self.url!r} is not a valid server URL: {error}") from None
             else:
                 if status not in SENT_AGAIN or not left:
                     return status, answer
             await self._clock.sleep(min(LONGEST_PAUSE, asked if asked is not None else pause * random.uniform(0.5, 1)))
             pause *= 2
-        raise AssertionError("the last try returns or raises")
+        raise AssertionError("the last attempt returns or raises")
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None or self._session.closed:
@@ -113,7 +113,7 @@ class Transport:
 
 
 def _payload(raw: bytes | None) -> bytes | io.BytesIO | None:
-    """A large body is sent in pieces: in one it would hold up the caller's loop."""
+    """Send a large body in chunks: in one piece it would block the caller's event loop."""
     return io.BytesIO(raw) if raw is not None and len(raw) > IN_ONE else raw
 
 
@@ -130,7 +130,7 @@ def _seconds(header: str | None) -> float | None:
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
-        return "it took too long"
+        return "request timed out"
     if isinstance(error, aiohttp.ClientConnectorError):
         number = error.os_error.errno
         return os.strerror(number).lower() if number else str(error.os_error)

@@ -1,4 +1,4 @@
-"""A request as it came in, and how it is logged: a line for people, an object for programs."""
+"""A received request, and its two log formats: text and JSON."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _SHOWN = 300
 
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
-    """One request as it came in. `at` in ms since the epoch; header names in lower case."""
+    """A received request. `at` in ms since the epoch; header names in lower case."""
 
     at: int
     method: str
     path: str
     headers: dict[str, str]
     body: bytes
-    status: int  # what it is answered with; 0: nothing, the connection is dropped
+    status: int  # status of the response; 0: none, the connection is dropped
 
     @property
     def run_id(self) -> str | None:
@@ -30,7 +30,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def late_ms(self) -> int | None:
-        """How long after its slot it came; None without x-onthedot-scheduled-for."""
+        """How long after its scheduled time it arrived; None without x-onthedot-scheduled-for."""
         try:
             slot = datetime.fromisoformat(self.headers["x-onthedot-scheduled-for"])
             return self.at - round(slot.timestamp() * 1000)
@@ -38,7 +38,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
             return None
 
     def line(self) -> str:
-        """For people."""
+        """One line of text."""
         words = [_time_of_day(self.at), self.method, self.path, str(self.status or "dropped")]
         if (run_id := self.run_id) is not None:
             words.append(f"run={run_id}")
@@ -51,7 +51,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
         return plain_line(" ".join(words))
 
     def json(self) -> str:
-        """For programs: one object per line."""
+        """One JSON object."""
         seen: dict[str, Any] = {"at": self.at, "method": self.method, "path": self.path, "status": self.status}
         seen |= {"run_id": self.run_id, "late_ms": self.late_ms, "headers": self.headers}
         seen["body"] = self.body.decode("utf-8", errors="replace")
@@ -59,7 +59,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _time_of_day(at: int) -> str:
-    """What strftime writes, in a fifth of its time."""
+    """The same as strftime, five times as fast."""
     seconds, ms = divmod(at, 1000)
     return f"{seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}"
 

@@ -1,4 +1,4 @@
-"""The receiver as a command, until it is interrupted."""
+"""Runs the receiver as a command until it is interrupted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run_echo(
     status: int = 500,
     quiet: bool = False,
 ) -> None:
-    """Listen and log until interrupted. Raises OSError if the port is taken."""
+    """Listen and log until interrupted. Raises OSError if the port is in use."""
 
     def show(arrival: Arrival) -> None:
         sys.stdout.write((arrival.json() if json else arrival.line()) + "\n")
@@ -57,7 +57,7 @@ async def _serve(echo: EchoServer) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     async with echo:
-        sys.stderr.write(f"listening on {echo.url} (Ctrl-C stops)\n")
+        sys.stderr.write(f"listening on {echo.url} (Ctrl-C to stop)\n")
         sys.stderr.flush()
         await stopped.wait()
     sys.stderr.write(f"{echo.count} requests received\n")

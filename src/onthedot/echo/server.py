@@ -1,4 +1,4 @@
-"""The receiver: counts, keeps, delays, fails and hangs up, as it is told."""
+"""The receiver: counts, records, delays, fails and drops requests, as configured."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["EchoServer"]
 
 
 class EchoServer:
-    """The receiver as an object: `async with EchoServer() as echo:` listens on `echo.url`; see `echo.received`.
+    """A webhook receiver: `async with EchoServer() as echo:` listens on `echo.url` and records in `echo.received`.
 
-    `delay` in seconds; `fail` and `drop` are rates from 0 to 1: answered with `status`, or dropped without an answer.
-    A test sets `answer` to decide by itself: given the arrival, it returns status, headers and body.
+    `delay` is in seconds. `fail` and `drop` are fractions, 0 to 1, of requests that get `status` or no response. Tests
+    set `answer` to a function that takes the request and returns status, headers and body.
     """
 
     def __init__(
@@ -54,18 +54,18 @@ class EchoServer:
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
     def decide(self) -> int:
-        """The status for the next arrival; 0: drop it."""
+        """The status for the next request; 0: drop it."""
         if self.drop and self._rng.random() < self.drop:
             return 0
         return self.status if self.fail and self._rng.random() < self.fail else 200
 
     @property
     def watched(self) -> bool:
-        """Does anybody look at what arrives, or is it only counted?"""
+        """Whether anything uses the requests, or they are only counted."""
         return self._keep or self._on_arrival is not None or self.answer is not None
 
     def record(self, arrival: Arrival | None) -> None:
-        """None: one that nobody looks at."""
+        """Count a request; None: one that is not recorded."""
         self.count += 1
         if arrival is not None:
             if self._keep:
@@ -77,7 +77,7 @@ class EchoServer:
                 reached.set_result(None)
 
     async def wait_for(self, n: int, timeout: float = 10.0) -> list[Arrival]:
-        """Until at least `n` arrived; returns all. TimeoutError says how many there were."""
+        """Wait until at least `n` requests arrived; returns all. TimeoutError says how many there were."""
         if self.count >= n:
             return self.received
         waiter = (n, asyncio.get_running_loop().create_future())
@@ -104,13 +104,13 @@ class EchoServer:
         await self._server.wait_closed()
 
     def close_connections(self) -> None:
-        """Hang up on everybody; who comes again is served."""
+        """Close all connections; new ones are accepted."""
         for connection in list(self.connections):
             connection.close()
 
 
 class _Connection(asyncio.Protocol):
-    """One connection; httptools calls the on_… methods. Requests on it are answered in the order they came."""
+    """One connection; httptools calls the on_… methods. Requests are answered in the order of arrival."""
 
     transport: asyncio.Transport
 
@@ -196,7 +196,7 @@ class _Connection(asyncio.Protocol):
 
 @lru_cache(maxsize=64)
 def _plain(status: int, is_head: bool, keep_alive: bool) -> bytes:
-    return _written(status, {}, b"ok\n" if status == 200 else b"failed, as told\n", is_head, keep_alive)
+    return _written(status, {}, b"ok\n" if status == 200 else b"failed on request\n", is_head, keep_alive)
 
 
 def _written(status: int, headers: dict[str, str], body: bytes, is_head: bool, keep_alive: bool) -> bytes:

@@ -1,10 +1,10 @@
-"""A jobs file (.json, .yaml, .toml) → job specs, or every problem it has with file, line and field.
+"""Reads a jobs file (.json, .yaml, .toml) into job specs, or reports every problem with file, line and field.
 
-Two forms of a job may be mixed: the short one (`identifier`, `path`, `function_name`, `periodicity` …) and the full
-one, as in the API. Nothing of a file with a mistake is applied.
+Two forms of a job can be mixed: the short form (`identifier`, `path`, `function_name`, `periodicity` …) and the full
+form, as in the API. A file with an error is not applied at all.
 
-`source` at its top is the name that its jobs are kept under; without one it is the file's own name, which another file
-on the same database may have, too.
+The top-level field `source` names the owner of the file's jobs. It defaults to the file name, which another file on the
+same database may share.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOST_BYTES = 16 * 2**20
 
 
 class JobsFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file says. `source` is the name that its jobs are kept in sync under; `named`: somebody chose it."""
+    """The content of a jobs file. `source` names the owner of its jobs; `named`: it was set explicitly."""
 
     name: str
     source: str
@@ -48,43 +48,43 @@ class JobsFile(msgspec.Struct, frozen=True, kw_only=True):
     commands: dict[str, CommandSetting]
     text: str
     extension: str
-    short: frozenset[int] = frozenset()  # the places of jobs in short form
+    short: frozenset[int] = frozenset()  # the indexes of jobs in short form
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """The functions that its jobs call: giving the file to the node opens exactly these, to the file's tenant."""
+        """The functions that its jobs call. Loading the file registers exactly these, for the file's tenant."""
         return tuple(sorted({spec.target.function for spec in self.specs if isinstance(spec.target, FunctionTarget)}))
 
     @property
     def origin(self) -> str | None:
-        """Which file it is, where its source is only its name. None: somebody chose the source."""
+        """Host and path of the file, if the source is only its name; None if the source was set explicitly."""
         return None if self.named else f"{platform.node()}:{self.directory / self.name}"[-LONGEST_ORIGIN:]
 
     @property
     def former(self) -> str | None:
-        """The name that its jobs were kept under before it had a source: those are still its own."""
+        """The source of its jobs before one was set explicitly; those jobs still belong to the file."""
         return self.name if self.source != self.name else None
 
     def located(self, invalid: Invalid) -> Invalid:
-        """The same problems with file and line, in the words of the file; for what is found wrong after reading."""
+        """The same problems with file, line and the file's own field names; for problems found after reading."""
         return _located(invalid.problems, self.name, self.text, self.extension, self.short)
 
 
 def read_jobs_file(
     path: Path | str, extensions: Sequence[str] = EXTENSIONS, *, single: bool = False, source: str | None = None
 ) -> JobsFile:
-    """Read and check a file. Unreadable, or Invalid with every problem at once.
+    """Read and validate a file. Raises Unreadable, or Invalid with every problem at once.
 
-    `single`: for adding by hand; the file may be one job alone, and jobs need no key. `source` wins over the file's.
+    `single`: the file may contain a single job, and jobs need no key (for `jobs add`). `source` overrides the file's.
     """
     path = Path(path)
     extension = path.suffix.lower().lstrip(".")
     if extension not in extensions:
         accepted = ", ".join(f".{name}" for name in extensions)
-        raise Unreadable(f"{path}: a jobs file ends in one of {accepted} (setting SUPPORTED_EXTENSIONS)")
+        raise Unreadable(f"{path}: not a supported file type. Accepted: {accepted} (setting SUPPORTED_EXTENSIONS)")
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise Unreadable(f"{path}: a jobs file has at most {MOST_BYTES // 2**20} MiB")
+            raise Unreadable(f"{path}: larger than {MOST_BYTES // 2**20} MiB, the maximum for a jobs file")
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise Unreadable(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
@@ -157,14 +157,14 @@ def _spec(item: Any, path: str, problems: list[FieldProblem], *, keyed: bool) ->
         return None
     inside = f"{path}." if path else ""
     if spec.key is None and keyed:
-        accepted = "a name of its own, so that loading the file again finds the job"
+        accepted = "a unique key, so that reloading the file finds the job"
         problems.append(FieldProblem(path=f"{inside}key", message="required in a jobs file", accepted=accepted))
     found: list[FieldProblem] = []
     try:
         check_spec(spec)
     except Invalid as invalid:
         found.extend(invalid.problems)
-    try:  # whether a time is past matters only for what changed, and only the store knows that
+    try:  # a time in the past is an error only in a changed job, which only the store can tell
         check_schedule(spec.schedule, now=SystemClock().now_ms(), changed=False)
     except Invalid as invalid:
         found.extend(invalid.problems)
@@ -181,9 +181,9 @@ def _repeated(items: list[Any]) -> list[FieldProblem]:
         if not isinstance(key, str):
             continue
         if key in first:
-            message = f"the same as in jobs[{first[key]}]"
+            message = f"duplicate: jobs[{first[key]}] has the same {name}"
             problems.append(
-                FieldProblem(path=f"jobs[{place}].{name}", message=message, given=key, accepted="another one")
+                FieldProblem(path=f"jobs[{place}].{name}", message=message, given=key, accepted=f"a unique {name}")
             )
         first.setdefault(key, place)
     return problems
@@ -205,18 +205,18 @@ def _source(document: Any, problems: list[FieldProblem]) -> str | None:
     given = document["source"]
     if isinstance(given, str) and 0 < len(given) <= LONGEST_SOURCE and given.isprintable():
         return given
-    accepted = f"a name of 1 to {LONGEST_SOURCE} characters, the same whatever the file is called"
-    problems.append(FieldProblem(path="source", message="is no name", given=given, accepted=accepted))
+    accepted = f"printable text of 1 to {LONGEST_SOURCE} characters"
+    problems.append(FieldProblem(path="source", message="not a valid source name", given=given, accepted=accepted))
     return None
 
 
 def _written_twice(text: str, extension: str) -> list[FieldProblem]:
-    """JSON and YAML parsers silently take the last of two equal names; the first one was meant by somebody."""
+    """JSON and YAML parsers silently keep the last of two equal names; here that is an error."""
     seen: set[str] = set()
     problems = []
     for path, _ in lines_of(text, extension):
         if path in seen:
-            problems.append(FieldProblem(path=path, message="written twice"))
+            problems.append(FieldProblem(path=path, message="duplicate field"))
         seen.add(path)
     return problems
 
@@ -232,12 +232,12 @@ def _located(problems: Sequence[FieldProblem], name: str, text: str, extension: 
         place = name if line is None else f"{name}:{line}"
         found.append(msgspec.structs.replace(problem, path=f"{place}: {path}"))
     if len(problems) > MOST_PROBLEMS:
-        found.append(FieldProblem(path=name, message=f"has more mistakes: these are the first {MOST_PROBLEMS}"))
+        found.append(FieldProblem(path=name, message=f"more errors not shown: these are the first {MOST_PROBLEMS}"))
     return Invalid(found)
 
 
 def _as_written(path: str, short: frozenset[int]) -> str:
-    """`jobs[0].schedule.every` of a short job stands in the file as `jobs[0].periodicity`."""
+    """`jobs[0].schedule.every` of a job in short form is `jobs[0].periodicity` in the file."""
     item, _, field = path.partition("].")
     place = item.removeprefix("jobs[")
     if field and place.isdigit() and int(place) in short:

@@ -1,6 +1,6 @@
-"""On which line of a file a field stands: for error messages that a person can act on.
+"""Finds the line of a field in a file, for error messages.
 
-No parser keeps both values and positions, so the text is walked a second time. Paths are written as in problems:
+No parser keeps both values and positions, so the text is scanned a second time. Paths are written as in problems:
 `jobs[2].key`.
 """
 
@@ -26,18 +26,18 @@ Entry = tuple[str, int]
 
 
 def lines_of(text: str, extension: str) -> list[Entry]:
-    """(path, line) of every field in the order of the file; a path that stands there twice was written twice."""
+    """(path, line) of every field in file order; duplicate fields appear twice."""
     scan = {"json": _json, "toml": _toml}.get(extension, _yaml)
     return list(scan(text))
 
 
 def line_of(path: str, lines: dict[str, int]) -> int | None:
-    """The line of the field, or of the nearest thing around it that is in the file."""
+    """The line of the field, or of the nearest enclosing element in the file."""
     while path:
         if path in lines:
             return lines[path]
         shorter = _LAST.sub("", path)
-        path = shorter if shorter != path else path[:-1]  # a name may hold dots and brackets of its own
+        path = shorter if shorter != path else path[:-1]  # a name may contain dots and brackets
     return None
 
 
@@ -46,7 +46,7 @@ def _join(path: str, name: str) -> str:
 
 
 def _json(text: str) -> Iterator[Entry]:
-    """Walks JSON that is known to be valid, so that all there is to do is to count."""
+    """Scan JSON that is known to be valid."""
     newlines = [match.start() for match in re.finditer("\n", text)]
 
     def line(position: int) -> int:
@@ -90,13 +90,13 @@ def _json(text: str) -> Iterator[Entry]:
 
 
 def _yaml(text: str) -> Iterator[Entry]:
-    root = yaml.compose(text, Loader=yaml.SafeLoader)  # that its aliases are few was seen when it was read
+    root = yaml.compose(text, Loader=yaml.SafeLoader)  # the number of aliases was checked when it was read
     if root is not None:
         yield from _yaml_node(root, "", frozenset())
 
 
 def _yaml_node(node: yaml.Node, path: str, above: frozenset[int]) -> Iterator[Entry]:
-    if id(node) in above:  # an alias to something around it
+    if id(node) in above:  # an alias to an enclosing node
         return
     above |= {id(node)}
     if isinstance(node, yaml.MappingNode):
@@ -111,7 +111,7 @@ def _yaml_node(node: yaml.Node, path: str, above: frozenset[int]) -> Iterator[En
 
 
 def _toml(text: str) -> Iterator[Entry]:
-    """TOML's parser keeps no positions: good enough are the `[[jobs]]` headers and the names at the start of lines."""
+    """The TOML parser keeps no positions, so use the `[[jobs]]` headers and the names at the start of lines."""
     index, inside = -1, ""
     for number, line in enumerate(text.splitlines(), 1):
         if _TOML_HEAD.match(line):

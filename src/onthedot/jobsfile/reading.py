@@ -1,4 +1,4 @@
-"""JSON, YAML or TOML text → plain dicts and lists, with the line of what can't be read."""
+"""Parses JSON, YAML or TOML text into plain dicts and lists; errors name the line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_VALUES = 1_000_000
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without its dates: `2022-11-21` stays the text it is in JSON."""
+    """YAML without dates: `2022-11-21` stays text, as in JSON."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -29,7 +29,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def loose(text: str, extension: str, name: str) -> Any:
-    """What the file says, unchecked. Unreadable names file and line."""
+    """The parsed file, not validated. Unreadable names file and line."""
     try:
         if extension == "json":
             return msgspec.json.decode(text)
@@ -49,23 +49,23 @@ def loose(text: str, extension: str, name: str) -> Any:
 
 
 def _yaml(text: str) -> Any:
-    """An alias may name what is full of aliases itself: nine lines can mean a billion values."""
+    """Nested aliases can expand nine lines to a billion values, so count before constructing."""
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
         if node is None:
             return None
         if _written_out(node, {}, frozenset()) > MOST_VALUES:
-            raise ValueError(f"with its aliases written out it has more than {MOST_VALUES} values")
+            raise ValueError(f"its aliases expand to more than {MOST_VALUES} values")
         return loader.construct_document(node)
     finally:
         loader.dispose()
 
 
 def _written_out(node: yaml.Node, known: dict[int, int], above: frozenset[int]) -> int:
-    """How many values it is, each alias counted as what it stands for."""
+    """The number of values with all aliases expanded."""
     if id(node) in above:
-        raise ValueError(f"line {node.start_mark.line + 1}: an alias stands inside what it names")
+        raise ValueError(f"line {node.start_mark.line + 1}: an alias refers to a node that contains it")
     if id(node) not in known:
         below = above | {id(node)} if not isinstance(node, yaml.ScalarNode) else above
         inner: list[yaml.Node] = []
@@ -78,7 +78,7 @@ def _written_out(node: yaml.Node, known: dict[int, int], above: frozenset[int]) 
 
 
 def _json_line(text: str) -> str:
-    """msgspec says at which byte, the json module on which line."""
+    """msgspec reports the byte, the json module the line."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:

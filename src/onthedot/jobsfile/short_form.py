@@ -1,4 +1,4 @@
-"""The short form of a job in a file: a function, how often, since when."""
+"""The short form of a job in a jobs file: a function, its interval and start date."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRITTEN_AS = {
     "policy.timeout": "timeout",
     "params": "arguments",
 }
-"""A field of the full form → the field that a short job has for it."""
+"""Maps fields of the full form to fields of the short form."""
 
 
 class ShortJob(Strict, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ def from_short_form(item: Any, path: str) -> JobSpec:
 
 
 def _schedule(short: ShortJob, path: str) -> Schedule:
-    """A duration, counted from `start_date`; or a cron expression, which has blanks or begins with @."""
+    """A duration counted from `start_date`, or a cron expression, which contains spaces or starts with @."""
     text = short.periodicity
     if isinstance(text, str) and re.search(r"^@|\S\s+\S", text.strip()):
         return Schedule(cron=text.strip(), start=short.start_date, end=short.end_date)

@@ -1,4 +1,4 @@
-"""`launch_scheduler()`: the one entry point that starts a node and stays until it is told to stop."""
+"""`launch_scheduler()`: the entry point that starts a node and blocks until it is stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees first: where it is, what it does, what to try."""
+"""The startup banner: URL, store, jobs file, and what to try first."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def banner(
     if "executor" in settings.roles:
         rows.append(("logs", f"{settings.logs_base_directory}/"))
     else:
-        rows.append(("roles", "api only: other nodes execute"))
+        rows.append(("roles", "api only; other nodes execute runs"))
     if settings.workers > 1:
         rows.append(("workers", f"{settings.workers} processes"))
     if port is not None:
         url = f"http://{address(settings.host, port)}"
-        title = f"{green}●{plain} {bold}{url}{plain}   {dim}page, API (/docs), metrics{plain}"
+        title = f"{green}●{plain} {bold}{url}{plain}   {dim}dashboard, API (/docs), metrics{plain}"
         if is_open:
             here = f" --url {url}" if port != 8000 else ""
             rows.append(("try it", "onthedot echo                                  # in another terminal"))
             rows.append(("", f"onthedot timer 5s http://127.0.0.1:5003/{here}"))
-            rows.append(("access", "open to everybody on this machine until the first key is made:"))
+            rows.append(("access", "open to everybody on this machine until you create the first API key:"))
             rows.append(("", msgspec.structs.replace(settings, port=port).key_command))
     else:
-        title = f"{green}●{plain} executes, serves no API"
-    rows.append(("stop", "Ctrl-C; a second one stops at once"))
+        title = f"{green}●{plain} executor only, no API"
+    rows.append(("stop", "Ctrl-C; press it again to stop immediately"))
     lines = [f"{dim}{name:<8}{plain}{plain_line(value)}" for name, value in rows]
     return "\n".join(["", f"{bold}On the Dot{plain} {dim}{__version__}{plain}  {title}", "", *lines, "", ""])
 
@@ -62,6 +62,6 @@ def _loaded(jobs: JobsFile, synced: SyncReport | None) -> str:
     if synced is None:
         return text
     told = [("new", synced.created), ("changed", synced.updated), ("removed", synced.removed)]
-    told += [("taken over", synced.adopted), ("kept that are not in it", synced.kept), ("left alone", [*synced.held])]
+    told += [("adopted", synced.adopted), ("not in the file, kept", synced.kept), ("of another source", [*synced.held])]
     changes = ", ".join(f"{len(keys)} {word}" for word, keys in told if keys)
-    return f"{text} ({changes})" if changes else f"{text} (as before)"
+    return f"{text} ({changes})" if changes else f"{text} (unchanged)"

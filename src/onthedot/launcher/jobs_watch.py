@@ -1,4 +1,4 @@
-"""The jobs file may change while the node runs: it is loaded again when its time stamp changes, and on SIGHUP."""
+"""Reloads the jobs file when its modification time changes, and on SIGHUP."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ class JobsWatch:
             await self.step()
 
     async def step(self) -> None:
-        """Wait for the signal or for a look's time; load the file if there is a reason to."""
+        """Wait for the signal or the next check; reload the file if it changed or a reload was requested."""
         asked = await self._told()
         now = stamp(self._path)
-        if not asked and (now == self._seen or now is None):  # an editor may take the file away for a moment
+        if not asked and (now == self._seen or now is None):  # an editor may remove the file for a moment
             return
         self._seen = now
         await self.load()
 
     async def load(self) -> None:
-        """A bad file changes nothing and is said: what ran before goes on."""
+        """Apply the file. An invalid file is logged and changes nothing."""
         try:
             jobs = await asyncio.to_thread(read_jobs_file, self._path, self._extensions, source=self._source)
             report = await self._apply(jobs)
         except StoreUnavailable as error:
-            self._seen = None  # look again until it is applied
-            _log.warning("the jobs file waits for the store", file=str(self._path), error=str(error))
+            self._seen = None  # retry until it is applied
+            _log.warning("jobs file not applied: the store is unavailable", file=str(self._path), error=str(error))
             return
         except OnTheDotError as error:
-            _log.error("the jobs file was not applied", file=str(self._path), error=str(error))
+            _log.error("jobs file not applied: it is invalid", file=str(self._path), error=str(error))
             return
         _log.info(
             "jobs file applied",
@@ -87,7 +87,7 @@ class JobsWatch:
 
 
 def stamp(path: Path) -> tuple[int, int] | None:
-    """What changes when the file does; None: it is not there."""
+    """Modification time and size; None if the file does not exist."""
     try:
         status = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""From settings to a process that serves: one node on one loop, or several under a supervisor."""
+"""Starts one node, or several under a supervisor, from the settings."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["fast_loop", "jobs_file_of", "launch_scheduler"]
 
 
 def launch_scheduler(settings_file: Path | str | None = None, **settings: Any) -> None:
-    """Start API, page and engine in this process and block until SIGTERM or Ctrl-C.
+    """Start the API, the dashboard and the engine in this process, and block until SIGTERM or Ctrl-C.
 
-    `settings` are those of the settings file, in lower case, and win over it: `launch_scheduler(port=9000,
-    jobs_file_path="jobs.yaml", store="postgresql://…")`.
+    `settings` are the settings in lower case. They override the settings file and the environment:
+    `launch_scheduler(port=9000, jobs_file_path="jobs.yaml", store="postgresql://…")`.
     """
     chosen = load_settings(settings, file=settings_file)
     if chosen.workers > 1 and chosen.is_sqlite:
         raise SettingsError(
-            f"WORKERS is {chosen.workers}, but SQLite is for one process. "
-            "Use --store postgresql://… for several, or leave --workers out"
+            f"WORKERS is {chosen.workers}, but SQLite supports only one process. "
+            "Use --store postgresql://… for several, or omit --workers"
         )
     jobs = jobs_file_of(chosen)
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
@@ -39,7 +39,7 @@ def launch_scheduler(settings_file: Path | str | None = None, **settings: Any) -
 
 
 def jobs_file_of(settings: Settings) -> JobsFile | None:
-    """The jobs file, if there is one. One that was named on purpose must be there."""
+    """The jobs file, if there is one. A path that was set explicitly must exist."""
     path = settings.jobs_file_path
     if not path.exists() and "jobs_file_path" not in settings.given:
         return None
@@ -47,7 +47,7 @@ def jobs_file_of(settings: Settings) -> JobsFile | None:
 
 
 def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where there is one: it halves the cost of a webhook."""
+    """uvloop if installed: it halves the cost of a webhook."""
     try:
         import uvloop
     except ImportError:

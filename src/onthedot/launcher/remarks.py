@@ -1,4 +1,4 @@
-"""What a person should know about a jobs file that was loaded: jobs left alone, and the command that helps."""
+"""Warnings about a loaded jobs file: jobs that were not applied or will fail, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ TOLD_MOST = 20
 
 
 def all_remarks(prepared: Prepared, jobs: JobsFile, report: SyncReport) -> list[str]:
-    """Reads the files of modules. A node that runs nothing does not say what would fail: the code is elsewhere."""
+    """All warnings; reads the source files of functions. A node that executes nothing skips the check for code that is
+    missing: the code may be on other nodes."""
     told = remarks_on(jobs, report, prepared.settings.jobs_file_path)
     if "executor" in prepared.settings.roles:
         told += failing(jobs, lambda target: prepared.targets.problem(target, DEFAULT_TENANT))
@@ -27,13 +28,15 @@ def all_remarks(prepared: Prepared, jobs: JobsFile, report: SyncReport) -> list[
 
 
 def failing(jobs: JobsFile, problem: Callable[[Target], str | None]) -> list[str]:
-    """Jobs of the file that will fail, and why: a module, function or program that is not there."""
+    """Jobs of the file that will fail because a module, function or program does not exist."""
     why: dict[str, list[str]] = {}
     for spec in jobs.specs:
         if (found := problem(spec.target)) is not None:
             why.setdefault(found, []).append(str(spec.key))
     told = [f"{_named(keys)} will fail: {found}" for found, keys in why.items()]
-    return told if len(told) <= TOLD_MOST else [*told[:TOLD_MOST], f"and {len(told) - TOLD_MOST} more such reasons"]
+    return (
+        told if len(told) <= TOLD_MOST else [*told[:TOLD_MOST], f"and {len(told) - TOLD_MOST} more problems like these"]
+    )
 
 
 def remarks_on(jobs: JobsFile, report: SyncReport, path: Path) -> list[str]:
@@ -43,14 +46,14 @@ def remarks_on(jobs: JobsFile, report: SyncReport, path: Path) -> list[str]:
         whose = ", ".join(sorted({owner.partition(" (job ")[0] for owner in report.held.values()}))
         adopt = f"onthedot jobs apply {file} --adopt" + (f" --source {shlex.quote(jobs.source)}" if jobs.named else "")
         found.append(
-            f"{_named(list(report.held))} in {jobs.name} belong to {whose} and were left as they are. "
-            f"If the file was renamed, it takes them over by `{adopt}`"
+            f"not applied: {_named(list(report.held))} in {jobs.name} belong to {whose}. "
+            f"If you renamed the file, run `{adopt}` to take them over"
         )
     if report.kept:
         prune = f"onthedot jobs apply {file} --source {shlex.quote(jobs.source)} --prune"
         found.append(
-            f"{_named(report.kept)} of {jobs.source} are no longer in {jobs.name} and were kept: others may share this "
-            f"database. `{prune}` removes them; a `source` at the top of the file lets the next start do it"
+            f"not deleted: {_named(report.kept)} of source {jobs.source} are no longer in {jobs.name}, but others may "
+            f"share this database. Run `{prune}` to delete them, or set `source` in the file to delete them at startup"
         )
     return found
 

@@ -1,10 +1,10 @@
-"""`--workers N`: N node processes that share one port, watched: one that dies is started again, signals reach all.
+"""`--workers N`: supervises N node processes that share one port, restarts those that die and forwards signals.
 
-Each worker is a process of its own with the listening socket inherited. It holds the other end of a pipe to its
-supervisor: when that dies, the pipe closes and the worker stops, so that no orphan is left behind.
+Each worker is a separate process that inherits the listening socket. It holds the other end of a pipe to its
+supervisor: when the supervisor dies, the pipe closes and the worker stops, so that no orphan is left behind.
 
-The first signal goes on as SIGTERM, the second closes the pipe: of two equal signals that reach a busy worker before it
-runs again, the kernel keeps one, and it would take the second for the first.
+The first signal is forwarded as SIGTERM, the second by closing the pipe: the kernel merges two equal signals that reach
+a busy worker before it runs again, so a second SIGTERM could be lost.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Supervisor:
         self._at_once = False
 
     async def run(self) -> None:
-        """Until all workers have ended after `stop`, or one of them can't be kept alive."""
+        """Run until all workers have exited after `stop`, or one of them can't be kept alive."""
         seats = [
             asyncio.create_task(self._seat(number), name=f"supervisor.seat-{number}") for number in range(self._count)
         ]
@@ -79,7 +79,7 @@ class Supervisor:
             seat.result()
 
     def stop(self) -> None:
-        """In order. Said again it changes nothing: to a worker a second signal is another order."""
+        """Drain and stop. Idempotent: to a worker a second signal would mean an immediate stop."""
         if not self._stopping.is_set():
             self._stopping.set()
             self.forward(signal.SIGTERM)
@@ -96,20 +96,22 @@ class Supervisor:
                 worker.send_signal(number)
 
     async def _seat(self, number: int) -> None:
-        """One of the N: always somebody in it."""
+        """Keep one of the N workers running."""
         failures = 0
         while not self._stopping.is_set():
             began = self._clock.monotonic()
             worker = self._workers[number] = await self._start()
-            if self._stopping.is_set():  # told while it was being started
+            if self._stopping.is_set():  # stop was requested while it was starting
                 self._pass_on(worker)
             code = await worker.wait()
             if self._stopping.is_set():
                 return
             failures = failures + 1 if self._clock.monotonic() - began < HEALTHY else 0
             if failures >= GIVE_UP:
-                raise OnTheDotError(f"a worker ended {failures} times right after its start, last with {code}")
-            _log.warning("a worker ended and is started again", pid=worker.pid, code=code)
+                raise OnTheDotError(
+                    f"a worker exited {failures} times in a row right after starting, last with exit code {code}"
+                )
+            _log.warning("worker exited; restarting it", pid=worker.pid, code=code)
             if failures:
                 await self._pause(min(LONGEST_PAUSE, 0.2 * 2**failures))
 
@@ -146,12 +148,12 @@ async def supervise(settings: Settings, jobs: JobsFile | None) -> None:
 
 
 async def _told(settings: Settings, jobs: JobsFile | None, port: int | None) -> str:
-    """What no worker could start with is said once, by us: no key, a bad jobs file. A store that is away is waited for
-    by each of them."""
+    """Report errors that stop every worker once, here: no API key, an invalid jobs file. If the store is unavailable,
+    each worker waits for it."""
     try:
         prepared = await prepare(settings, jobs, SystemClock())
     except StoreUnavailable as error:
-        _log.warning("the workers will wait for the store", error=str(error))
+        _log.warning("store unavailable; workers will wait for it", error=str(error))
         return banner(settings, jobs, None, port=port, is_open=False)
     await prepared.close()
     tell_remarks(prepared)
@@ -191,7 +193,7 @@ async def _relay(event: asyncio.Event, act: Callable[[], None]) -> None:
 
 
 async def start_worker(settings: Settings, listener: socket.socket | None) -> NodeProcess:
-    """A fresh interpreter: what it is to do comes through its standard input, which stays open as long as we live."""
+    """Start a fresh interpreter. Its orders come through standard input, which stays open as long as we live."""
     descriptor = -1 if listener is None else listener.fileno()
     process = await asyncio.create_subprocess_exec(
         sys.executable,

@@ -1,7 +1,7 @@
-"""A database that is away when a node starts is waited for: machines come up in any order after a power cut.
+"""Waits for a database that is unavailable at startup: after a power failure machines come up in any order.
 
-Meanwhile the API answers: alive, not ready, try again. What waiting can't mend (a wrong password, no such database, an
-older version than the database needs) ends the start with a message instead.
+Meanwhile the API responds: alive, not ready, retry later. Errors that waiting can't fix (wrong password, no such
+database, a schema newer than this version) end the startup with a message instead.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ async def prepared_when_there(
     listener: socket.socket | None = None,
     clock: Clock | None = None,
 ) -> Prepared | None:
-    """None: told to stop before the store was there."""
+    """The prepared node; None if stopped before the store was available."""
     clock = clock or SystemClock()
     backoff = Backoff(random.Random(), first=0.2)
     said = -SAID_EVERY
@@ -52,13 +52,13 @@ async def prepared_when_there(
                     await stack.enter_async_context(answering(listener))
                 if clock.monotonic() - said >= SAID_EVERY:
                     said = clock.monotonic()
-                    _log.warning("waiting for the store", error=str(error))
+                    _log.warning("store unavailable; waiting for it", error=str(error))
             await at_most(clock, backoff.delay(), stop.wait())
     return None
 
 
 async def _unless(stop: asyncio.Event, settings: Settings, jobs: JobsFile | None, clock: Clock) -> Prepared | None:
-    """A connection that gets no answer takes seconds to fail: a signal need not wait for it."""
+    """An unanswered connection takes seconds to fail; a signal must not wait for it."""
     preparing = asyncio.ensure_future(prepare(settings, jobs, clock))
     stopped = asyncio.ensure_future(stop.wait())
     await asyncio.wait([preparing, stopped], return_when=asyncio.FIRST_COMPLETED)
@@ -74,7 +74,7 @@ async def _unless(stop: asyncio.Event, settings: Settings, jobs: JobsFile | None
 
 @asynccontextmanager
 async def answering(listener: socket.socket) -> AsyncIterator[None]:
-    """A server of its own on the same socket; who connects while it hands over waits in the socket's queue."""
+    """A temporary server on the same socket; connections made during the handover wait in the socket's backlog."""
     from onthedot.api.server.server import make_server
 
     server = make_server(waiting_app, grace_seconds=1, lifespan="off")
@@ -89,7 +89,7 @@ async def answering(listener: socket.socket) -> AsyncIterator[None]:
 
 
 async def waiting_app(scope: Any, receive: Callable[..., Any], send: Callable[..., Any]) -> None:
-    """healthz: alive. readyz: no. A browser gets a page that looks again, everybody else 503, try again."""
+    """/healthz: alive. /readyz: not ready. Browsers get a page that reloads itself, others 503 and Retry-After."""
     from onthedot.api.http.problems import PROBLEM_MEDIA, problem_of
     from onthedot.api.routes.health import Alive, Ready
     from onthedot.web.problem_page import problem_page
@@ -104,7 +104,9 @@ async def waiting_app(scope: Any, receive: Callable[..., Any], send: Callable[..
         name = scope["path"].removeprefix("/static/")
         status, more, kind, body = 200, {}, MEDIA[name], read_static(name)
     else:
-        problem, more = problem_of(StoreUnavailable("the node waits for its database, and starts when it is there"))
+        problem, more = problem_of(
+            StoreUnavailable("the node is waiting for its database and will start when it is available")
+        )
         kind, body = PROBLEM_MEDIA, msgspec.json.encode(problem)
         if scope["path"] == "/":
             kind, body = "text/html; charset=utf-8", problem_page(problem).encode()

@@ -1,4 +1,4 @@
-"""One of several node processes under a supervisor: `python -m onthedot.launcher.worker`, told by its stdin."""
+"""A node process under a supervisor: `python -m onthedot.launcher.worker`, configured through stdin."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def _work(line: bytes) -> None:
     settings, descriptor = decode_order(line)
     listener = socket.socket(fileno=descriptor) if descriptor >= 0 else None
     if listener is not None:
-        listener.set_inheritable(False)  # it came through an exec; what this node starts has no use for it
+        listener.set_inheritable(False)  # inherited through exec; child processes must not inherit it
     stopping = Stopping()
     orphaned = asyncio.create_task(_orphaned(stopping), name="worker.orphaned")
     try:
@@ -60,7 +60,7 @@ async def _work(line: bytes) -> None:
 
 
 async def _orphaned(stopping: Stopping) -> None:
-    """The pipe closes when the supervisor is gone, however it went."""
+    """The pipe closes when the supervisor ends, for whatever reason."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

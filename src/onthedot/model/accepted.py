@@ -28,7 +28,7 @@ def known_names(given: str, known: Iterable[str], nothing: str = "nothing") -> s
     """What could have been written instead of `given`, the nearest first."""
     names = list(known)
     close = difflib.get_close_matches(given[:100], names, n=1)
-    return ", ".join([f"perhaps {close[0]}; all there are: {names[0]}", *names[1:]] if close else names) or nothing
+    return ", ".join([f"did you mean {close[0]}? Known: {names[0]}", *names[1:]] if close else names) or nothing
 
 
 def basic(kind: Any) -> Any:

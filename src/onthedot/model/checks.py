@@ -82,7 +82,7 @@ def _zero_durations(policy: Policy) -> Iterator[FieldProblem]:
 def _tags(tags: list[str]) -> Iterator[FieldProblem]:
     for index, tag in enumerate(tags):
         if tag in tags[:index]:
-            yield FieldProblem(path=f"tags[{index}]", message="is there twice", given=tag, accepted="each tag once")
+            yield FieldProblem(path=f"tags[{index}]", message="duplicate tag", given=tag, accepted="each tag once")
 
 
 def _webhook(target: WebhookTarget) -> Iterator[FieldProblem]:
@@ -97,7 +97,7 @@ def _webhook(target: WebhookTarget) -> Iterator[FieldProblem]:
     for name, value in target.headers.items():
         yield from _header(name, value, seen)
     if target.secret is not None and target.secret != MASK and not _is_secret(target.secret):
-        yield FieldProblem(path="target.secret", message="not a signing secret", accepted=SIGNED_WITH)
+        yield FieldProblem(path="target.secret", message="not a valid signing secret", accepted=SIGNED_WITH)
 
 
 @lru_cache(maxsize=512)
@@ -118,10 +118,10 @@ def url_problem(url: str) -> str | None:
     if parts.scheme not in ("http", "https"):
         return "not an absolute http or https URL"
     if port == 0:
-        return "port 0 can't be connected to"
+        return "port 0 is not valid"
     if "@" in parts.netloc:
-        return "names a user or password; use an Authorization header"
-    return None if _is_host(parts) else "names no valid host"
+        return "contains a user name or password; use an Authorization header instead"
+    return None if _is_host(parts) else "has no valid host"
 
 
 def _is_host(parts: SplitResult) -> bool:
@@ -135,16 +135,20 @@ def _is_host(parts: SplitResult) -> bool:
 def _header(name: str, value: str, seen: set[str]) -> Iterator[FieldProblem]:
     path = f"target.headers.{name[:200]}"
     if _TOKEN.fullmatch(name) is None:
-        yield FieldProblem(path=path, message="not a header name", given=name[:200], accepted="letters, digits and -")
+        yield FieldProblem(
+            path=path, message="not a valid header name", given=name[:200], accepted="letters, digits and -"
+        )
     elif _OURS.fullmatch(name):
-        yield FieldProblem(path=path, message="is set by On the Dot itself", accepted="any other header")
+        yield FieldProblem(path=path, message="reserved: On the Dot sets this header", accepted="any other header")
     elif name.lower() in seen:
-        yield FieldProblem(path=path, message="is there twice, in another case", accepted="each header once")
+        yield FieldProblem(
+            path=path, message="duplicate header: names are case-insensitive", accepted="each header once"
+        )
     seen.add(name.lower())
     if len(value) > MAX_HEADER_VALUE or _CONTROL.search(value):
         accepted = f"one line of at most {MAX_HEADER_VALUE} characters"
         given = MASK if is_secret_name(name) else value[:200]
-        yield FieldProblem(path=path, message="not a header value", given=given, accepted=accepted)
+        yield FieldProblem(path=path, message="not a valid header value", given=given, accepted=accepted)
 
 
 def _is_secret(secret: str) -> bool:
@@ -162,7 +166,7 @@ def _function(target: FunctionTarget) -> Iterator[FieldProblem]:
     if not all(part.isidentifier() for part in parts):
         yield FieldProblem(
             path="target.function",
-            message="not the name of a function",
+            message="not a valid function name",
             given=target.function[:200],
             accepted='"package.module:function", or the name under which an embedding program registered it',
         )

@@ -1,4 +1,4 @@
-"""Strict decoding with errors for people: every wrong field at once, each with path, what was given, what is accepted.
+"""Strict decoding that reports every invalid field at once, with its path, what was given and what is accepted.
 
 The good case is msgspec's C path alone. Only when that refuses, the input is walked once more in Python (`mistakes`) to
 find all that is wrong with it instead of the first thing.

@@ -97,7 +97,7 @@ def _tag_problem(value: dict[str, Any], tag_field: str, path: str) -> FieldProbl
         return FieldProblem(path=where, message="required field is missing", accepted=", ".join(TARGET_TYPES))
     if given in NOT_BUILT:
         built = ", ".join(kind for kind in TARGET_TYPES if kind not in NOT_BUILT)
-        message = f"not available: {given!r} is not built into this version"
+        message = f"not available: {given!r} is not supported in this version"
         return FieldProblem(path=where, message=message, given=given, accepted=built)
     known = ", ".join(TARGET_TYPES)
     return FieldProblem(path=where, message="unknown target type", given=brief(given), accepted=known)
@@ -118,8 +118,8 @@ _WORDS = (
     (re.compile(r"Expected `\w+` of length <="), "is too long"),
     (re.compile(r"Expected `\w+` >"), "is too small"),
     (re.compile(r"Expected `\w+` <"), "is too large"),
-    (re.compile(r"Expected `\w+` matching regex"), "does not have the right form"),
-    (re.compile(r"Invalid enum value"), "is not one of the choices"),
+    (re.compile(r"Expected `\w+` matching regex"), "does not have the required format"),
+    (re.compile(r"Invalid enum value"), "is not an accepted value"),
 )
 
 

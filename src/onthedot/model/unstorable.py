@@ -60,7 +60,7 @@ def _walk(value: Any, path: str, depth: int) -> Iterator[FieldProblem]:
     elif isinstance(value, dict):
         for name, item in value.items():
             if not isinstance(name, str):
-                yield FieldProblem(path=child(path, name), message="the name of a field must be text", accepted="text")
+                yield FieldProblem(path=child(path, name), message="field names must be text", accepted="text")
                 continue
             yield from _text(name, child(path, name))
             yield from _walk(item, child(path, name), depth + 1)
@@ -75,7 +75,7 @@ def _text(value: str, path: str) -> Iterator[FieldProblem]:
     if "\x00" in value:
         yield FieldProblem(path=path, message="contains a NUL character", accepted="text without \\u0000")
     elif not value.isascii() and _SURROGATE.search(value):
-        yield FieldProblem(path=path, message="contains half a surrogate pair", accepted="valid Unicode text")
+        yield FieldProblem(path=path, message="contains an unpaired surrogate", accepted="valid Unicode text")
 
 
 def _number(value: Any, path: str) -> Iterator[FieldProblem]:

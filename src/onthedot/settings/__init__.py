@@ -1,4 +1,4 @@
-"""Settings: file, environment and flags become one frozen object."""
+"""Settings from file, environment and flags, as one frozen object."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Flags > environment > `onthedot.toml` > defaults, read once.
+"""Loads settings once, in this order of precedence: flags, environment, `onthedot.toml`, defaults.
 
-A setting nobody knows is an error that names the nearest known one: a typo that is silently ignored costs a night.
-Every wrong value is named with what was given and what is accepted, all of them at once.
+An unknown setting is an error that suggests the nearest known one, because a typo that is ignored costs hours.
+All invalid values are reported at once, each with what was given and what is accepted.
 """
 
 from __future__ import annotations
@@ -21,8 +21,15 @@ __all__ = ["load_settings"]
 
 PREFIX = "ONTHEDOT_"
 BARE_NAMES = ("JOBS_FILE_PATH", "SUPPORTED_EXTENSIONS", "GRANULARITY", "LOG_LEVEL", "LOGS_BASE_DIRECTORY")
-CLIENT_NAMES = ("URL", "KEY")  # the client commands' own variables
-RUN_NAMES = ("RUN_ID", "JOB_ID", "JOB_KEY", "SCHEDULED_FOR", "ATTEMPT", "PARAMS")  # what a job's command is told
+CLIENT_NAMES = ("URL", "KEY")  # variables of the client commands
+RUN_NAMES = (
+    "RUN_ID",
+    "JOB_ID",
+    "JOB_KEY",
+    "SCHEDULED_FOR",
+    "ATTEMPT",
+    "PARAMS",
+)  # variables that a command target receives
 FILE_NAME = "onthedot.toml"
 
 
@@ -31,12 +38,12 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     file: Path | str | None = None,
 ) -> Settings:
-    """One Settings of the three sources, or SettingsError with everything that is wrong.
+    """Merge the three sources into one Settings. Raises SettingsError with all problems.
 
-    `flags` that are None were not given. `file` None: `onthedot.toml` in the working directory, if there is one.
+    `flags` that are None count as not given. `file` None: `onthedot.toml` in the working directory, if it exists.
     """
     problems: list[str] = []
-    found: dict[str, tuple[str, Any]] = {}  # name → (where it came from, value); later sources win
+    found: dict[str, tuple[str, Any]] = {}  # name → (origin, value); later sources win
     found.update(_from_file(file, problems))
     found.update(_from_environment(os.environ if environ is None else environ, problems))
     found.update(_from_flags(flags or {}, problems))
@@ -45,9 +52,9 @@ def load_settings(
         try:
             values[name.lower()] = PARSERS[name](value)
         except WrongValue as wrong:
-            problems.append(f"{name} ({origin}): {quoted(value)} is wrong. Accepted: {wrong}")
+            problems.append(f"{name} ({origin}): {quoted(value)} is not valid. Accepted: {wrong}")
         except NotYet:
-            problems.append(f"{name} ({origin}): not available yet in this version. Remove it")
+            problems.append(f"{name} ({origin}): not available in this version; remove it")
     if problems:
         raise SettingsError("\n".join(problems))
     for name in NOT_YET:
@@ -61,7 +68,7 @@ def _from_file(file: Path | str | None, problems: list[str]) -> dict[str, tuple[
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         if file is not None:
-            problems.append(f"{path}: there is no such settings file")
+            problems.append(f"{path}: settings file not found")
         return {}
     except (OSError, UnicodeDecodeError) as error:
         problems.append(f"{path}: can't be read: {error}")
@@ -85,7 +92,7 @@ def _from_environment(environ: Mapping[str, str], problems: list[str]) -> dict[s
             continue
         if name not in PARSERS or name == "COMMANDS":
             problems.append(f"${variable}: unknown setting{_nearest(name, PREFIX)}")
-        elif value:  # set but empty means unset, as shells and compose files do it
+        elif value:  # empty means unset, as in shells and compose files
             found[name] = (f"${variable}", value)
     return found
 

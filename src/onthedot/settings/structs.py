@@ -1,4 +1,4 @@
-"""What an operator decides, as one frozen object."""
+"""The settings as one frozen object."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ EXTENSIONS = ("json", "yaml", "yml", "toml")
 
 
 def address(host: str, port: int | str) -> str:
-    """Host and port as one reaches from this machine what is bound to them."""
+    """The address at which this machine reaches a server bound to host and port."""
     name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host.strip("[]"), host.strip("[]"))  # noqa: S104
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
 class CommandSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that jobs may name: the operator decides what it is, a job only that it runs."""
+    """A command that jobs can run by name. Only the operator defines its program and arguments."""
 
     argv: tuple[str, ...]
     env: dict[str, str] = msgspec.field(default_factory=dict)
     cwd: str | None = None
-    inherit_env: tuple[str, ...] = ()  # names of further variables it gets from the node's own environment
+    inherit_env: tuple[str, ...] = ()  # further variables to copy from the node's environment
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything an operator decides. Durations are `Duration` (ms); `given` are the names somebody set on purpose."""
+    """All settings of a node. Durations are `Duration` (ms); `given` has the names that were set explicitly."""
 
     store: str = "sqlite:///onthedot.db"
     host: str = "127.0.0.1"
@@ -62,7 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def loopback(self) -> bool:
-        """Bound to this machine alone: open until the first key is made."""
+        """Whether HOST is a loopback address; such a server is open until the first key is created."""
         if self.host == "localhost":
             return True
         try:
@@ -72,24 +72,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def binding(self) -> str | None:
-        """Where the API listens; None: this node serves none."""
+        """The address the API listens on; None without the api role."""
         if "api" not in self.roles:
             return None
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """Where the API is reached from this machine."""
+        """The URL of the API on this machine."""
         return f"http://{address(self.host, self.port)}"
 
     @property
     def key_command(self) -> str:
-        """Makes the first key while the server runs, in any directory of its machine, whatever its store."""
+        """The command that creates the first key; works with any store and in any directory while the server runs."""
         return f"onthedot keys create --name me --scope admin --url {self.url}"
 
     @property
     def exposed(self) -> bool:
-        """An API that is not this machine's alone, or that asks for keys in any case."""
+        """Whether the API can be reached from other machines, or always requires a key."""
         return "api" in self.roles and (not self.loopback or "keys" in self.auth)
 
     @property

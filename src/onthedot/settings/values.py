@@ -1,4 +1,4 @@
-"""How each setting is read: from text with commas in the environment, from TOML's own types in the file."""
+"""Parses each setting: comma-separated text in the environment, native types in the TOML file."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ GRANULARITIES = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
 
 
 class WrongValue(Exception):
-    """The value does not do; the message is what would."""
+    """The value is not valid; the message says what is accepted."""
 
 
 class NotYet(Exception):
-    """The setting is known, but nothing uses it in this version."""
+    """The setting is known but not available in this version."""
 
 
 def quoted(value: Any) -> str:
@@ -94,12 +94,12 @@ def _listed(text: str) -> Any:
         try:
             return msgspec.json.decode(text)
         except msgspec.DecodeError:
-            pass  # an IPv6 address may stand in brackets, too
+            pass  # an IPv6 address may be in brackets
     return text.split(",")
 
 
 def _words(value: Any, accepted: str) -> tuple[str, ...]:
-    """A list in the file, text with commas or a list in JSON in the environment and in flags."""
+    """A list in the file; comma-separated text or a JSON list in the environment and in flags."""
     items = _listed(value) if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) for item in items):
         raise WrongValue(accepted)
@@ -119,8 +119,10 @@ def _some_of(choices: tuple[str, ...], accepted: str, *, lower: bool = True) -> 
 
 def _auth(value: Any) -> tuple[str, ...]:
     if "oidc" in _words(value, ", ".join(AUTHS)):
-        raise WrongValue("auto (open on loopback until the first key is made) or keys; oidc is not available yet")
-    return tuple(_some_of(AUTHS, "auto (open on loopback until the first key is made) or keys")(value))
+        raise WrongValue(
+            "auto (open on loopback until the first key is created) or keys; oidc is not available in this version"
+        )
+    return tuple(_some_of(AUTHS, "auto (open on loopback until the first key is created) or keys")(value))
 
 
 def _log_level(value: Any) -> str:
@@ -142,19 +144,19 @@ _HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?", re.
 def _egress(value: Any) -> tuple[str, ...]:
     accepted = (
         "networks (10.0.0.0/8), addresses (192.168.1.7, ::1) and host names (hooks.internal, *.corp.example), "
-        "the last two also with one port (127.0.0.1:8000)"
+        "addresses and host names optionally with a port (127.0.0.1:8000)"
     )
     words = _words(value, accepted)
     for word in words:
         try:
             ipaddress.ip_network(word.strip("[]"), strict=False)
         except ValueError:
-            if not _is_door(word) and not _is_host(word):
+            if not _is_host_port(word) and not _is_host(word):
                 raise WrongValue(accepted) from None
     return words
 
 
-def _is_door(word: str) -> bool:
+def _is_host_port(word: str) -> bool:
     """ "127.0.0.1:8000", "[::1]:8000", "hooks.internal:8000"."""
     host, _, port = word.rpartition(":")
     if not port.isdecimal() or not 0 < int(port) < 65536:
@@ -171,7 +173,9 @@ def _is_host(word: str) -> bool:
 
 
 def _functions(value: Any) -> tuple[str, ...]:
-    accepted = "Python modules whose functions jobs may call (reports.nightly), or single ones (reports.nightly:send)"
+    accepted = (
+        "Python modules whose functions jobs may call (reports.nightly), or single functions (reports.nightly:send)"
+    )
     words = _words(value, accepted)
     for word in words:
         module, colon, name = word.partition(":")
@@ -181,11 +185,11 @@ def _functions(value: Any) -> tuple[str, ...]:
 
 
 def read_commands(value: Any) -> dict[str, CommandSetting]:
-    """`[commands.NAME]` tables of the settings file, or of a jobs file given on the command line."""
+    """Read the `[commands.NAME]` tables of the settings file, or of a jobs file given on the command line."""
     try:
         return dict(_commands(value))
     except WrongValue as wrong:
-        raise SettingsError(f"commands: {quoted(value)} is wrong. Accepted: {wrong}") from None
+        raise SettingsError(f"commands: {quoted(value)} is not valid. Accepted: {wrong}") from None
 
 
 def _commands(value: Any) -> dict[str, CommandSetting]:
@@ -195,7 +199,7 @@ def _commands(value: Any) -> dict[str, CommandSetting]:
     commands = {}
     for name, table in value.items():
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", str(name)):
-            raise WrongValue(f"{accepted}; {name!r} is no name")
+            raise WrongValue(f"{accepted}; {name!r} is not a valid name")
         if isinstance(table, CommandSetting):
             commands[name] = table
             continue
@@ -205,7 +209,7 @@ def _commands(value: Any) -> dict[str, CommandSetting]:
         except msgspec.ValidationError as error:
             raise WrongValue(f"{accepted}; commands.{name}: {error}") from None
         if not command.argv or not command.argv[0]:
-            raise WrongValue(f"{accepted}; commands.{name}.argv names no program")
+            raise WrongValue(f"{accepted}; commands.{name}.argv is missing the program")
         commands[name] = command
     return commands
 
@@ -219,13 +223,11 @@ PARSERS: dict[str, Parser] = {
     "STORE": _store,
     "HOST": _text("an address or host name to listen on, such as 127.0.0.1, ::1 or 0.0.0.0", r"[A-Za-z0-9.:_%-]+"),
     "PORT": _whole(0, 65535),
-    "ROLES": _some_of(ROLES, "api, executor, or both with a comma"),
+    "ROLES": _some_of(ROLES, "api, executor, or both separated by a comma"),
     "WORKERS": _whole(1, 256),
     "JOBS_FILE_PATH": _path,
-    "JOBS_SOURCE": _text(
-        "a name of 1 to 200 characters that the jobs of the file are kept under", r"[^\x00-\x1f\x7f]{1,200}"
-    ),
-    "SUPPORTED_EXTENSIONS": _some_of(EXTENSIONS, f"some of {', '.join(EXTENSIONS)}"),
+    "JOBS_SOURCE": _text("a source name of 1 to 200 characters for the jobs of the file", r"[^\x00-\x1f\x7f]{1,200}"),
+    "SUPPORTED_EXTENSIONS": _some_of(EXTENSIONS, f"one or more of {', '.join(EXTENSIONS)}"),
     "GRANULARITY": _granularity,
     "LOG_LEVEL": _log_level,
     "LOGS_BASE_DIRECTORY": _path,

@@ -1,4 +1,4 @@
-"""The wire between those who say what happens and those who listen."""
+"""Delivers events from emitters to subscribers."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ Subscriber = Callable[[Event], None]
 
 
 class Telemetry:
-    """Calls each subscriber in turn, in the emitter's own thread: subscribers are quick and hand slow work on."""
+    """Calls each subscriber in turn in the emitter's thread, so subscribers must be fast and hand off slow work."""
 
     def __init__(self) -> None:
         self._subscribers: tuple[Subscriber, ...] = ()
         self._only_failures: tuple[Subscriber, ...] = ()
 
     def subscribe(self, subscriber: Subscriber, *, only_failures: bool = False) -> Callable[[], None]:
-        """Listen from now on; call what is returned to stop. `only_failures`: runs that start and succeed at the first
-        try may pass unheard, because putting each of them into words costs more than a quick function takes."""
+        """Subscribe; returns a function that unsubscribes. With `only_failures`, events of runs that succeed at the
+        first attempt may be left out, because building them costs more than a fast function takes."""
         self._subscribers = (*self._subscribers, subscriber)
         if only_failures:
             self._only_failures = (*self._only_failures, subscriber)
@@ -43,11 +43,11 @@ class Telemetry:
 
     @property
     def heard(self) -> bool:
-        """Whether anybody wants to hear of every ordinary firing."""
+        """Whether any subscriber wants the events of every run."""
         return len(self._subscribers) > len(self._only_failures)
 
     def emit(self, event: str, /, **fields: Any) -> None:
-        """Say that something happened. Never raises: a broken listener must not stop a firing."""
+        """Emit an event. Never raises: a failing subscriber must not stop a run."""
         if not self._subscribers:
             return
         said = Event(event, fields)
@@ -55,4 +55,4 @@ class Telemetry:
             try:
                 subscriber(said)
             except Exception:
-                _log.exception("a listener failed on %s", event)
+                _log.exception("telemetry subscriber failed on %s", event)

@@ -1,4 +1,4 @@
-"""Events as log lines, and the one place where logging is set up."""
+"""Writes events to the log, and configures logging."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onthedot.telemetry.plain import plain, plain_line
 
 __all__ = ["configure_logging", "log_events", "log_failures"]
 
-# Ordinary firings are DEBUG: at thousands a second a line each would cost more than the firing itself.
+# Successful runs are DEBUG: at thousands a second, a line each would cost more than the run itself.
 _LEVELS = {
     "run.refused": "warning",
     "run.lost": "warning",
@@ -54,7 +54,7 @@ def level_of(event: Event) -> str:
 
 
 def log_events(telemetry: Telemetry) -> Callable[[], None]:
-    """Write what happens to the log, each event at the level it deserves; call what is returned to stop."""
+    """Log events, each at its own level. Returns a function that stops it."""
     logger = structlog.stdlib.get_logger("onthedot")
     heard = logging.getLogger("onthedot").isEnabledFor
 
@@ -69,20 +69,20 @@ def log_events(telemetry: Telemetry) -> Callable[[], None]:
 _FAILURES = {
     "run.retried": (
         logging.WARNING,
-        "job %(job)s: run %(run_id)s failed (attempt %(tries)s) and is retried: %(error)s",
+        "job %(job)s: run %(run_id)s failed (attempt %(tries)s) and will be retried: %(error)s",
     ),
-    "run.finished": (logging.ERROR, "job %(job)s: run %(run_id)s failed for good: %(error)s"),
+    "run.finished": (logging.ERROR, "job %(job)s: run %(run_id)s failed permanently: %(error)s"),
     "run.skipped": (logging.WARNING, "job %(job)s: run %(run_id)s was not started: %(reason)s"),
     "run.lost": (logging.WARNING, "job %(job)s: the node of run %(run_id)s was lost"),
     "job.quarantined": (logging.ERROR, "job %(job)s is quarantined: %(reason)s"),
-    "store.unavailable": (logging.ERROR, "the store does not answer: %(error)s"),
-    "store.back": (logging.INFO, "the store answers again"),
+    "store.unavailable": (logging.ERROR, "store unavailable: %(error)s"),
+    "store.back": (logging.INFO, "store available again"),
 }
 
 
 def log_failures(telemetry: Telemetry) -> Callable[[], None]:
-    """What goes wrong, as ordinary lines of the logger "onthedot", for a program that has set up `logging` its own
-    way: nothing is configured here. Call what is returned to stop."""
+    """Log failures to the logger "onthedot", for programs that configure `logging` themselves. Returns a function that
+    stops it."""
     logger = logging.getLogger("onthedot")
 
     def write(event: Event) -> None:
@@ -98,7 +98,7 @@ def log_failures(telemetry: Telemetry) -> Callable[[], None]:
 
 
 def _without_commands(_: Any, __: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """What is logged may come from anybody: a terminal is not to obey it."""
+    """Escape control characters: logged values may come from untrusted sources."""
     for name, value in fields.items():
         if isinstance(value, str):
             fields[name] = plain(value) if name == "exception" else plain_line(value)
@@ -108,9 +108,9 @@ def _without_commands(_: Any, __: str, fields: dict[str, Any]) -> dict[str, Any]
 
 
 def configure_logging(level: str = "INFO", *, as_json: bool | None = None, stream: TextIO | None = None) -> None:
-    """One handler for our own lines and those of libraries: coloured for a person, JSON for a collector.
+    """Install one handler for our own log and that of libraries: text on a terminal, JSON otherwise.
 
-    as_json None: by whether the stream is a terminal.
+    as_json None: choose by whether the stream is a terminal.
     """
     stream = stream or sys.stderr
     as_json = not stream.isatty() if as_json is None else as_json
@@ -126,14 +126,14 @@ def configure_logging(level: str = "INFO", *, as_json: bool | None = None, strea
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
-    # traces are text by then: the pretty ones print local variables, API keys among them
+    # plain tracebacks: the pretty ones print local variables, which may include API keys
     console = structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback)
     renderer: Any = structlog.processors.JSONRenderer() if as_json else console
     tail: list[Any] = [
         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
         structlog.processors.format_exc_info,
     ]
-    if not as_json:  # JSON escapes by itself
+    if not as_json:  # JSON escapes control characters anyway
         tail.append(_without_commands)
     handler = logging.StreamHandler(stream)
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[*tail, renderer]))

@@ -1,4 +1,4 @@
-"""Events as Prometheus metrics. No label grows with the data: no job id, no key, no address."""
+"""Prometheus metrics. No label has unbounded values: no job ID, no key, no address."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onthedot.telemetry.requests import RequestCounts
 
 __all__ = ["CONTENT_TYPE", "Metrics"]
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # a time of birth beside every counter doubles the text and tells nothing
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a creation time for every counter doubles the output for no use
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _LATENESS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600)
@@ -24,68 +24,70 @@ _SKIP_REASONS = ("coalesced", "overlap", "late", "paused", "excluded", "deleted"
 
 
 class Metrics:
-    """Counters of one node, in a registry of its own so that two nodes in one process don't mix."""
+    """The metrics of one node, in a separate registry so that two nodes in one process don't mix."""
 
     def __init__(self) -> None:
         registry = self.registry = CollectorRegistry()
-        self.claimed = Counter("onthedot_runs_claimed", "Runs this node claimed", registry=registry)
-        self.fired = Counter("onthedot_runs_fired", "Runs this node started", registry=registry)
+        self.claimed = Counter("onthedot_runs_claimed", "Runs claimed by this node", registry=registry)
+        self.fired = Counter("onthedot_runs_fired", "Runs started by this node", registry=registry)
         self.finished = Counter(
-            "onthedot_runs_finished", "Runs that ended, by how", ["status", "kind"], registry=registry
+            "onthedot_runs_finished", "Finished runs by status and kind", ["status", "kind"], registry=registry
         )
-        self.failed = Counter("onthedot_runs_failed", "Runs that failed for good", registry=registry)
-        self.retried = Counter("onthedot_runs_retried", "Attempts that will be made again", registry=registry)
-        self.skipped = Counter("onthedot_runs_skipped", "Slots not fired, by reason", ["reason"], registry=registry)
-        self.refused = Counter("onthedot_finishes_refused", "Finishes whose fence no longer matched", registry=registry)
+        self.failed = Counter("onthedot_runs_failed", "Runs that failed permanently", registry=registry)
+        self.retried = Counter("onthedot_runs_retried", "Failed attempts that will be retried", registry=registry)
+        self.skipped = Counter("onthedot_runs_skipped", "Skipped slots by reason", ["reason"], registry=registry)
+        self.refused = Counter(
+            "onthedot_finishes_refused",
+            "Results discarded because the fencing token no longer matched",
+            registry=registry,
+        )
         self.lost = Counter("onthedot_runs_lost", "Runs whose node was lost", registry=registry)
         self.dead = Counter("onthedot_dead_letters", "Runs that became dead letters", registry=registry)
         self.conflicts = Counter(
-            "onthedot_ledger_conflicts", "Slots found twice in the ledger: must stay 0", registry=registry
+            "onthedot_ledger_conflicts", "Slots found twice in the ledger; must stay 0", registry=registry
         )
         self.quarantined = Counter(
             "onthedot_jobs_quarantined", "Jobs whose schedule could not be computed", registry=registry
         )
-        self.silent = Counter(
-            "onthedot_jobs_silent", "Active jobs found without a next run: must stay 0", registry=registry
-        )
+        self.silent = Counter("onthedot_jobs_silent", "Active jobs without a next run; must stay 0", registry=registry)
         self.clock_set = Counter(
-            "onthedot_clock_set", "Times the database's clock was set by more than a second", ["way"], registry=registry
+            "onthedot_clock_set", "Changes of the database clock by more than a second", ["way"], registry=registry
         )
         self.floors = Counter(
             "onthedot_floors_repaired",
-            "Jobs that a clock which was ahead had carried into the future",
+            "Jobs that a clock running ahead had moved into the future, and that were repaired",
             registry=registry,
         )
-        self.lookups_abandoned = Counter(
-            "onthedot_lookups_abandoned", "Look-ups of names that were not answered in time", registry=registry
-        )
+        self.lookups_abandoned = Counter("onthedot_lookups_abandoned", "DNS lookups that timed out", registry=registry)
         self.nodes_lost = Counter("onthedot_nodes_lost", "Nodes declared lost", registry=registry)
         self.short = Counter(
             "onthedot_node_short",
-            "Times this machine ran out of descriptors, memory, ports or processes, and took less for a while",
+            "Times this machine ran out of descriptors, memory, ports or processes and lowered its capacity",
             registry=registry,
         )
-        self.store_errors = Counter("onthedot_store_unavailable", "Times the store was found away", registry=registry)
+        self.store_errors = Counter(
+            "onthedot_store_unavailable", "Times the store became unavailable", registry=registry
+        )
         self.lateness = Histogram(
-            "onthedot_run_lateness_seconds", "Start minus due time", buckets=_LATENESS, registry=registry
+            "onthedot_run_lateness_seconds", "Start time minus due time", buckets=_LATENESS, registry=registry
         )
         self.duration = Histogram(
-            "onthedot_run_duration_seconds", "How long runs took", buckets=_DURATION, registry=registry
+            "onthedot_run_duration_seconds", "Duration of runs", buckets=_DURATION, registry=registry
         )
         self.loop_held = Histogram(
             "onthedot_loop_held_seconds",
-            "How long something held the loop, where that was more than a millisecond",
+            "Time the event loop was blocked, if more than a millisecond",
             buckets=_HELD,
             registry=registry,
         )
         self.requests = RequestCounts()
         registry.register(self.requests)
-        self.due = Gauge("onthedot_runs_due", "Runs that are due and not claimed", registry=registry)
-        self.oldest = Gauge("onthedot_oldest_due_seconds", "How long the oldest due run has waited", registry=registry)
-        self.running = Gauge("onthedot_runs_running", "Runs claimed and not finished, all nodes", registry=registry)
-        self.unoffered = Gauge("onthedot_runs_unoffered", "Due runs that no live node offers to run", registry=registry)
-        self.nodes = Gauge("onthedot_nodes", "Nodes by state (their leases)", ["state"], registry=registry)
-        self.store_up = Gauge("onthedot_store_up", "1 while the store answers", registry=registry)
+        self.due = Gauge("onthedot_runs_due", "Runs that are due but not claimed", registry=registry)
+        self.oldest = Gauge("onthedot_oldest_due_seconds", "Waiting time of the oldest due run", registry=registry)
+        self.running = Gauge("onthedot_runs_running", "Runs claimed but not finished, on all nodes", registry=registry)
+        self.unoffered = Gauge("onthedot_runs_unoffered", "Due runs that no live node can execute", registry=registry)
+        self.nodes = Gauge("onthedot_nodes", "Nodes by state of their lease", ["state"], registry=registry)
+        self.store_up = Gauge("onthedot_store_up", "1 if the store is reachable, else 0", registry=registry)
         self._by_end: dict[tuple[str, str], Counter] = {}
         for reason in _SKIP_REASONS:
             self.skipped.labels(reason)
@@ -112,7 +114,7 @@ class Metrics:
         }
 
     def listen(self, telemetry: Telemetry) -> Callable[[], None]:
-        """Count what happens from now on; call what is returned to stop."""
+        """Subscribe to events; returns a function that unsubscribes."""
         return telemetry.subscribe(self.count)
 
     def count(self, event: Event) -> None:
@@ -121,7 +123,7 @@ class Metrics:
             on(event.fields)
 
     def text(self) -> bytes:
-        """All of it in Prometheus' text format."""
+        """All metrics in the Prometheus text format."""
         return generate_latest(self.registry)
 
     def _started(self, fields: dict[str, Any]) -> None:
@@ -133,7 +135,7 @@ class Metrics:
     def _finished(self, fields: dict[str, Any]) -> None:
         status = _known(fields.get("status"), _STATUSES)
         how = status, str(fields.get("kind", "scheduled"))
-        if how not in self._by_end:  # looked up once: 2.0 µs each time
+        if how not in self._by_end:  # cached: each lookup takes 2.0 µs
             self._by_end[how] = self.finished.labels(*how)
         self._by_end[how].inc()
         if status == "FAILED":
@@ -144,5 +146,5 @@ class Metrics:
 
 
 def _known(value: Any, known: tuple[str, ...]) -> str:
-    """A label from a closed set: what is not in it is "other", whatever an emitter says."""
+    """A label value from a closed set; anything else becomes "other"."""
     return value if value in known else "other"

@@ -1,8 +1,8 @@
-"""Text from outside, made fit for a terminal: what would move the cursor, colour, retitle or turn the text around is
-shown as what it is instead of being obeyed.
+"""Escapes untrusted text for a terminal: control characters and escape sequences, and characters that change the text
+direction.
 
-Job names, a receiver's answer, the output of a command: all of it may have been written by somebody who wants the
-operator to see something else than what there is.
+Job names, responses of receivers and the output of commands may come from an attacker who wants to mislead the
+operator.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _TURN = re.compile("\r\n?")
 
 
 def plain(text: str) -> str:
-    """Lines and tabs stay; a carriage return, which would write over the line before, begins another line."""
+    """Escape text. Newlines and tabs are kept; a carriage return, which would overwrite the line, becomes a newline."""
     if _HARMFUL.search(text) is None:
         return text
     return _HARMFUL.sub(_shown, _TURN.sub("\n", text))
 
 
 def plain_line(text: str) -> str:
-    """The same on one line."""
+    """Escape text and put it on one line."""
     return " ".join(plain(text).split("\n")).replace("\t", " ")
 
 
 def plain_json(text: str) -> str:
-    """A JSON document that reads back as the same: what JSON itself does not escape is escaped."""
+    """Escape the characters that JSON itself does not escape; the document stays equivalent."""
     return _IN_JSON.sub(_escaped, text)
 
 

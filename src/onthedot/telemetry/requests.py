@@ -1,7 +1,7 @@
-"""How many requests were answered and how long that took, kept as plain numbers until somebody reads the metrics.
+"""Counts and durations of HTTP requests, kept as plain numbers until the metrics are read.
 
-prometheus_client's own counter and histogram take a lock for each of the three numbers that a request changes, and look
-at every bucket: 5 µs, a tenth of what a create over HTTP costs the node. Only the loop that answers counts.
+The counter and histogram of prometheus_client take a lock for each of the three numbers that a request changes and look
+at every bucket: 5 µs, a tenth of the cost of a create over HTTP. Only the event loop that serves requests may count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NAMES = [*map(floatToGoString, _BOUNDS), "+Inf"]
 
 
 class _Times:
-    """One histogram: how many fell into each range, and their sum."""
+    """One histogram: the count of each bucket, and the sum."""
 
     __slots__ = ("counts", "total")
 
@@ -31,7 +31,7 @@ class _Times:
 
 
 class RequestCounts(Collector):
-    """Answers by method, route and status; times by method and route."""
+    """Responses by method, route and status; durations by method and route."""
 
     def __init__(self) -> None:
         self._answers: dict[tuple[str, str, int], int] = {}
@@ -53,12 +53,12 @@ class RequestCounts(Collector):
 
     def collect(self) -> Iterator[Metric]:
         answers = CounterMetricFamily(
-            "onthedot_http_requests", "Answers by route and status", labels=["method", "route", "status"]
+            "onthedot_http_requests", "Responses by method, route and status", labels=["method", "route", "status"]
         )
         for (method, route, status), number in self._answers.items():
             answers.add_metric([method, route, str(status)], number)
         yield answers
-        seconds = HistogramMetricFamily("onthedot_http_request_seconds", "Time to answer", labels=["method", "route"])
+        seconds = HistogramMetricFamily("onthedot_http_request_seconds", "Time to respond", labels=["method", "route"])
         for (method, route), times in self._times.items():
             buckets = list(zip(_NAMES, map(float, accumulate(times.counts)), strict=True))
             seconds.add_metric([method, route], buckets, times.total)

@@ -1,9 +1,9 @@
-"""Whether the loop stands still, for how long, and by whom.
+"""Detects when the event loop is blocked, for how long, and by what.
 
-Beats, firings and every answer wait for one loop: what holds it longer than the lease loses the node. So the loop looks
-at the clock every few milliseconds, and how much too late that was is counted. What the whole machine was late with is
-not: a stall counts as far as this process used the processor meanwhile, the loop itself or a thread that kept the
-interpreter to itself. A thread beside it takes down what the loop is at while it stands.
+Heartbeats, firings and responses share one event loop: blocking it longer than the lease loses the node. So a timer
+checks the clock every few milliseconds and counts how late it was. Delays of the whole machine do not count: a stall
+counts only as far as this process used CPU time meanwhile, in the loop or in a thread that kept the interpreter lock. A
+separate thread records where the loop is while it is blocked.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _log = structlog.stdlib.get_logger("onthedot.loop")
 
 
 class LoopWatch:
-    """`held` is told each time the loop looked too late: for how many seconds something of ours held it."""
+    """Calls `held` with the number of seconds that the loop was blocked, each time it was."""
 
     def __init__(self, held: Callable[[float], None], quiet_for: float = 0.0) -> None:
         self._held = held
@@ -58,10 +58,10 @@ class LoopWatch:
         if stall > 0.001:
             self._held(stall)
         if stall >= TOLD_FROM and now > self._quiet_until:
-            _log.warning("the loop stood still", seconds=round(stall, 3), at=seen or "not seen")
+            _log.warning("event loop blocked", seconds=round(stall, 3), at=seen or "unknown")
 
     def _ask(self) -> None:
-        """In a thread of its own: a loop that stands can't say why."""
+        """In a separate thread: a blocked loop can't report itself."""
         while not self._ended.wait(ASK_EVERY):
             if self._loop.time() - self._due < TOLD_FROM / 2 or self._seen is not None:
                 continue
@@ -78,7 +78,7 @@ class LoopWatch:
 
 
 def _told(frame: FrameType | None) -> str:
-    """`file:line function`, the innermost first; where it was, nothing of what it held."""
+    """`file:line function`, innermost first; locations only, no values."""
     if frame is None:
         return ""
     lines = traceback.extract_stack(frame, limit=FRAMES)
@@ -87,7 +87,7 @@ def _told(frame: FrameType | None) -> str:
 
 @asynccontextmanager
 async def watch_loop(held: Callable[[float], None], *, quiet_for: float = 0.0) -> AsyncIterator[LoopWatch]:
-    """For `quiet_for` seconds stalls are counted only."""
+    """Watch the running loop. For `quiet_for` seconds stalls are counted but not logged."""
     watch = LoopWatch(held, quiet_for)
     try:
         yield watch

@@ -17,7 +17,7 @@ __all__ = ["check_schedule"]
 
 T = TypeVar("T")
 SHORTEST = 100
-"""ms. What has to happen more often is no schedule: a thousand runs a second of one job is a slip of the pen."""
+"""The shortest interval, in ms: a thousand runs a second of one job is almost certainly a mistake."""
 
 
 def check_schedule(schedule: Schedule, *, now: int, changed: bool = True, timed: bool = True) -> None:
@@ -59,7 +59,7 @@ def check_schedule(schedule: Schedule, *, now: int, changed: bool = True, timed:
         problems.append(
             FieldProblem(
                 path="schedule.end",
-                message="is not after start",
+                message="must be after start",
                 given=schedule.end,
                 accepted=f"after {schedule.start}",
             )
@@ -70,8 +70,8 @@ def check_schedule(schedule: Schedule, *, now: int, changed: bool = True, timed:
             problems.append(
                 FieldProblem(
                     path="schedule",
-                    message="never fires: no slot is left after now, within start and end",
-                    accepted=f"a schedule with a slot after {format_instant(now)}",
+                    message="never fires: no fire time is left after now within start and end",
+                    accepted=f"a schedule that fires after {format_instant(now)}",
                 )
             )
     if problems:

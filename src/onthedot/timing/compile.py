@@ -81,7 +81,7 @@ def shape_problems(schedule: Schedule) -> list[FieldProblem]:
     missing = [
         FieldProblem(
             path=f"schedule.{name}",
-            message=f"not available: {name!r} is not built into this version",
+            message=f"not available: {name!r} is not supported in this version",
             given=brief(value),
             accepted="a schedule without it",
         )
@@ -92,7 +92,7 @@ def shape_problems(schedule: Schedule) -> list[FieldProblem]:
         if missing:
             raise NotAvailable(missing)
         return []
-    message = "says no time" if not given else f"says more than one time: {', '.join(given)}"
+    message = "no schedule type given" if not given else f"more than one schedule type given: {', '.join(given)}"
     accepted = f"exactly one of {', '.join(SCHEDULE_KINDS)}"
     return [FieldProblem(path="schedule", message=message, given=given or None, accepted=accepted), *missing]
 
@@ -118,7 +118,7 @@ def read_time(path: str, text: str | None, zone: str, *, whole_day: bool = False
         return None
     local, has_offset = parse_local(text)
     if local is None:
-        raise Invalid.one(path, "not a date and time", given=text[:200], accepted=ACCEPTED_TIMES)
+        raise Invalid.one(path, "not a valid date and time", given=text[:200], accepted=ACCEPTED_TIMES)
     if has_offset:
         return _representable(path, parse_rfc3339(text), text)
     if not whole_day or len(text) > len("2026-12-31"):

@@ -50,7 +50,10 @@ class CronTimetable:
         self._steady = zone in _UTC_NAMES
         if not self.walls.possible():
             raise Invalid.one(
-                "schedule.cron", "never fires: there is no such date", given=text[:200], accepted="a date that exists"
+                "schedule.cron",
+                "never fires: this date does not exist",
+                given=text[:200],
+                accepted="a date that exists",
             )
 
     def next_after(self, t: int) -> int | None:

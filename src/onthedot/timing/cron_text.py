@@ -71,22 +71,22 @@ def parse_cron(text: str, seed: str = "") -> CronSim:
     try:
         return CronSim(" ".join(plain), _ANY_DAY)
     except CronSimError:  # each field is fine by itself: what is left is a day that no named month has
-        raise _bad(text, "never fires: no month that is named has such a day", accepted="a date that exists") from None
+        raise _bad(text, "never fires: none of the given months has this day", accepted="a date that exists") from None
 
 
 def _fields(text: str) -> list[str]:
     if not text.isascii() or len(text) > MAX_LENGTH or not text.strip() or "\x00" in text:
-        raise _bad(text, f"not a cron expression of 1 to {MAX_LENGTH} plain characters")
+        raise _bad(text, f"not a cron expression of 1 to {MAX_LENGTH} ASCII characters")
     if text.strip().startswith("@"):
         macro = text.strip().lower()
         if macro == "@reboot":
-            raise _bad(text, "@reboot is not available: a job belongs to the cluster, not to one machine's start")
+            raise _bad(text, "@reboot is not supported: jobs belong to the cluster, not to one machine")
         if macro not in _MACROS:
             raise _bad(text, "unknown macro", accepted=", ".join(_MACROS))
         text = _MACROS[macro]
     fields = text.upper().split()
     if len(fields) not in (5, 6):
-        raise _bad(text, f"{len(fields)} field{'s' if len(fields) != 1 else ''} instead of 5 or 6")
+        raise _bad(text, f"has {len(fields)} field{'s' if len(fields) != 1 else ''}, expected 5 or 6")
     return fields if len(fields) == 6 else ["0", *fields]
 
 
@@ -158,9 +158,9 @@ def long_steps(parts: Sequence[str]) -> list[FieldProblem]:
                 found.append(
                     FieldProblem(
                         path="schedule.cron",
-                        message=f"the {name} field starts again before a step of {step} is over",
+                        message=f"a step of {step} is longer than the {name} field",
                         given=term,
-                        accepted=f'a step up to {high - low + 1} in the {name} field; for other gaps "every"',
+                        accepted=f'a step up to {high - low + 1} in the {name} field; "every" for longer intervals',
                     )
                 )
     return found

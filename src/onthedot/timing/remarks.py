@@ -1,4 +1,4 @@
-"""What a person should know about a preview: clocks that change, days that are rare, steps that start over."""
+"""Notes on a schedule: daylight saving time changes, rare days, steps that restart."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ def remarks(schedule: Schedule, fires: Sequence[int], seed: str = "") -> list[st
         cron = cron_timetable(schedule.cron, schedule.tz, seed)
         return [*_about_days(cron), *_about_steps(cron), *_about_hash(schedule.cron), *_about_clocks(cron, fires)]
     if schedule.every is not None and any(_changes(schedule.tz, fires)):
-        return [f"every is elapsed time: the local time in {schedule.tz} moves when its clocks change"]
+        return [f"`every` counts elapsed time, so the local time in {schedule.tz} shifts when clocks change"]
     return list(_about_at(schedule))
 
 
 def _about_days(cron: CronTimetable) -> Iterator[str]:
     day, month, weekday = cron.parts[3:]
     if not (day.startswith("*") or weekday.startswith("*")):
-        yield "day-of-month and day-of-week are both given: it fires when either matches"
+        yield "both day-of-month and day-of-week are set: it fires when either matches"
     elif (day, month) == ("29", "2"):
-        yield "runs only on 29 February, in leap years"
+        yield "fires only on February 29, in leap years"
     elif day in ("29", "30", "31") and month == "*":
-        yield f"runs only in months that have a day {day}; L is the last day of every month"
+        yield f"fires only in months that have a day {day}; use L for the last day of every month"
 
 
 def _about_steps(cron: CronTimetable) -> Iterator[str]:
     for part, (size, name, over) in zip(cron.parts, _CYCLES, strict=False):
         match = re.fullmatch(r"\*/(\d+)", part)
         if match is not None and 1 < int(match[1]) < size and size % int(match[1]):
-            yield f"{part} starts again with each {over}: the last step in it is shorter than {match[1]} {name}s"
+            yield f"{part} restarts every {over}, so its last interval is shorter than {match[1]} {name}s"
 
 
 def _about_hash(text: str) -> Iterator[str]:
     if uses_hash(text):
-        yield "H stands for a value taken from the job's key: always the same for one job, another for the next"
+        yield "H is a value derived from the job's key: fixed for each job, different between jobs"
 
 
 def _about_clocks(cron: CronTimetable, fires: Sequence[int]) -> Iterator[str]:
@@ -67,12 +67,12 @@ def _about_clocks(cron: CronTimetable, fires: Sequence[int]) -> Iterator[str]:
         clocks = f"{kind}: on {_date(old)} clocks in {cron.zone} go from {_clock(old, old)} to {_clock(new, old)}"
         named = ", ".join(_clock(wall, old) for wall in walls[:3]) + (" …" if len(walls) > 3 else "")
         if by > 0 and cron.fixed_time and at in fires:
-            yield f"{clocks}; there is no {named}, it fires at {_clock(new, old)} instead ({format_instant(at)})"
+            yield f"{clocks}, skipping {named}; it fires at {_clock(new, old)} instead ({format_instant(at)})"
         elif by > 0 and not cron.fixed_time and fires[0] < at <= fires[-1]:
-            yield f"{clocks}; there is no {named}, and no slot for it"
+            yield f"{clocks}, skipping {named}; it does not fire at skipped times"
         elif by < 0 and any(at + by <= t < at - by for t in fires):
-            passes = "on the first pass only" if cron.fixed_time else "in both passes"
-            yield f"{clocks}; {named} twice, it fires {passes}"
+            passes = "the first time only" if cron.fixed_time else "both times"
+            yield f"{clocks}, repeating {named}; it fires {passes}"
 
 
 def _changes(zone: str, fires: Sequence[int]) -> Iterator[Stretch]:
@@ -110,9 +110,9 @@ def _about_at(schedule: Schedule) -> Iterator[str]:
     wall, stretch = wall_of(local), stretch_at(schedule.tz, slot)
     if slot + stretch.offset != wall:
         shown = _clock(slot + stretch.offset, wall)
-        yield f"{_clock(wall, 0)} does not exist in {schedule.tz}: it fires at {shown}, the first valid time after it"
+        yield f"{_clock(wall, 0)} does not exist in {schedule.tz}: it fires at {shown}, the next valid time"
     elif wall >= stretch.end + stretch_at(schedule.tz, stretch.end).offset:
-        yield f"{_clock(wall, 0)} comes twice in {schedule.tz}: it fires the first time"
+        yield f"{_clock(wall, 0)} occurs twice in {schedule.tz}: it fires the first time"
 
 
 def _date(wall: int) -> str:

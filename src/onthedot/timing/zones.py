@@ -63,7 +63,7 @@ class Stretch(NamedTuple):
 
 @cache
 def zone(name: str) -> zoneinfo.ZoneInfo:
-    with _room_for(f"the rules of {name}"):
+    with _room_for(f"the time zone {name}"):
         return _read(name)
 
 
@@ -74,7 +74,7 @@ def _room_for(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in _LACKS:
-            raise NoRoom(f"{what} can't be read now: {error.strerror}") from None
+            raise NoRoom(f"can't load {what}: {error.strerror}") from None
         raise
 
 
@@ -86,13 +86,13 @@ def _read(name: str) -> zoneinfo.ZoneInfo:
 
 
 def zone_data() -> str:
-    """Whose rules they are."""
+    """The version of the time zone data, or the path in PYTHONTZPATH."""
     return os.environ["PYTHONTZPATH"] if _operators() else str(import_module("tzdata").IANA_VERSION)
 
 
 @cache
 def _names() -> frozenset[str]:
-    with _room_for("the names of time zones"):
+    with _room_for("the list of time zones"):
         if _operators():
             return frozenset(zoneinfo.available_timezones() - _NOT_NAMES)
         return frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split()) - _NOT_NAMES

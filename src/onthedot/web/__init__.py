@@ -1,4 +1,4 @@
-"""The pages: they talk to the service layer like everybody else, never to SQL."""
+"""The dashboard. Its pages use the service layer, never SQL."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from onthedot.web.static import routes as _static
 __all__ = ["routes"]
 
 routes = [*_overview, *_login, *_static]
-"""To be given to `create_app(extra_routes=…)`."""
+"""Pass these to `create_app(extra_routes=…)`."""

@@ -1,8 +1,8 @@
-"""Logging in to the pages with an API key.
+"""Login to the dashboard with an API key.
 
-What it begins is a session of its own, not the key: random, kept as a hash, in a cookie that no script can read and no
-other site's page can send. Each request looks it up like a key in the header. It ends by logout, when it was not used
-for twelve hours, after seven days in any case, and when its key is revoked or expires, on every node.
+A login starts a session that is separate from the key: a random token, stored as a hash, in a cookie that scripts can't
+read and other sites can't send. A session ends on logout, after twelve hours without use, after seven days in any case,
+and when its key is revoked or expires, on every node.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORM = ("application/x-www-form-urlencoded",)
 
 @operation("GET", "/login", "public", answers={200: "text/html"}, listed=False)
 async def login_page(request: Request) -> HttpResponse:
-    """Ask for a key."""
+    """Show the login form."""
     if await service_of(request).is_open():
         return responses.redirect("/")
     return responses.html(_page(request, None))
@@ -40,12 +40,12 @@ async def login_page(request: Request) -> HttpResponse:
 
 @operation("POST", "/login", "public", answers={303: None}, media=FORM, limit=4 * KIB, listed=False)
 async def login(request: Request) -> HttpResponse:
-    """Take the key."""
+    """Start a session with the submitted key."""
     form = parse_qs((await read_body(request)).decode("utf-8", "replace"), max_num_fields=10)
     key = form.get("key", [""])[0].strip()
     if not re.fullmatch(r"otd_[A-Za-z0-9_-]{1,200}", key):
         emit("login.refused", address=address_of(request), key=None)
-        return responses.html(_page(request, "that is no API key: they begin with otd_"), 401)
+        return responses.html(_page(request, "not a valid API key: API keys start with otd_"), 401)
     try:
         session, principal = await service_of(request).log_in(key)
     except Unauthorized as error:
@@ -57,7 +57,7 @@ async def login(request: Request) -> HttpResponse:
 
 @operation("POST", "/logout", "public", answers={303: None}, listed=False)
 async def logout(request: Request) -> HttpResponse:
-    """End the session, here and in the database."""
+    """End the session, in the browser and in the database."""
     session = session_of(request)
     if session is not None and await service_of(request).log_out(session):
         emit("logout", address=address_of(request))

@@ -1,4 +1,4 @@
-"""The first page: what is scheduled, when it runs next, how it went last."""
+"""The overview page: jobs with their next and last run."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PAGE = 100
 ASKED = (
     text("q", "Prefix of key or name", longest=200),
     choice("status", "State", get_args(JobState)),
-    text("cursor", "Where to go on", longest=1000),
-    flag("part", "Only what changes, for the page's own script"),
+    text("cursor", "Cursor of the next page", longest=1000),
+    flag("part", "Return only the job list, for the script of the page"),
 )
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the table, in words."""
+    """One row of the table, as text."""
 
     id: int
     title: str
@@ -67,11 +67,11 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     listed=False,
 )
 async def overview(request: Request) -> HttpResponse:
-    """The first page."""
+    """The overview page."""
     try:
         asked = read_query(_without_blanks(request.scope["query_string"]), ASKED)
         values = await gather(service_of(request), principal_of(request).tenant, asked)
-    except Invalid:  # an old bookmark, a slip in the address bar: show all there is
+    except Invalid:  # an outdated bookmark or a mistyped address: show all jobs
         return responses.redirect("/")
     values["signed_in"] = principal_of(request).key_id is not None
     values["base"] = base_of(request)
@@ -127,20 +127,20 @@ def _node_words(node: NodeView) -> dict[str, Any]:
         "roles": " and ".join(node.roles),
         "version": node.version,
         "since": node.started_at,
-        "load": f"{node.running:,} running, {node.held:,} held ahead, room for {node.capacity:,}"
+        "load": f"{node.running:,} running, {node.held:,} claimed ahead, capacity {node.capacity:,}"
         if node.capacity
-        else "executes nothing",
+        else "API only",
         "lateness": words.how_long(node.lateness_ms),
     }
 
 
 def _without_blanks(raw: bytes) -> bytes:
-    """A form sends its empty fields too; they mean: not asked."""
+    """Remove empty fields: a form sends them too."""
     return b"&".join(pair for pair in raw.split(b"&") if pair and not pair.endswith(b"="))
 
 
 def totals(stats: StoreStats) -> list[tuple[str, str, str]]:
-    """Name, number, and how it should look."""
+    """Label, value and CSS class of each total."""
     done, failed = stats.last_hour.get("DONE", 0), stats.last_hour.get("FAILED", 0)
     numbers = [
         ("job" if sum(stats.jobs.values()) == 1 else "jobs", sum(stats.jobs.values()), ""),

@@ -1,4 +1,4 @@
-"""What went wrong, as a page: a person in a browser should not have to read a problem document."""
+"""Renders an error as a page for browsers instead of a problem document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from onthedot.web.templating import render
 __all__ = ["problem_page"]
 
 LOOK_AGAIN = 5
-"""Seconds after which a page that could not be made is asked for again."""
+"""Seconds until a 503 page reloads itself."""
 
 
 def problem_page(problem: Problem) -> str:

@@ -1,4 +1,4 @@
-"""Our own style and script: the only ones that the pages may load."""
+"""The stylesheet and script of the dashboard; pages load no others."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MEDIA = {"style.css": "text/css", "page.js": "text/javascript", "dot.svg": "imag
 
 @operation("GET", "/static/{name}", "public", answers={200: "text/css"}, listed=False)
 async def static_file(request: Request) -> HttpResponse:
-    """A file of ours."""
+    """A static file."""
     name = request.path_params["name"]
     if name not in MEDIA:
-        raise NotFound("there is no such file")
-    forever = {"cache-control": "public, max-age=31536000, immutable"}  # its address changes with its content
+        raise NotFound("file not found")
+    forever = {"cache-control": "public, max-age=31536000, immutable"}  # the URL changes with the content
     return responses.plain(read_static(name), MEDIA[name], headers=forever)
 
 

@@ -1,4 +1,4 @@
-"""Templates: escaped unless said otherwise, and a missing name is an error."""
+"""Templates with autoescaping; an undefined variable is an error."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def _environment() -> jinja2.Environment:
 
 
 def prepare() -> None:
-    """Read and compile them all: some ten milliseconds that no request should wait for."""
+    """Compile all templates at startup, so that no request waits for it (about 10 ms)."""
     for name in _environment().list_templates():
         _environment().get_template(name)

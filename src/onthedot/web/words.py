@@ -1,4 +1,4 @@
-"""Views as a person reads them."""
+"""Formats jobs, schedules and durations for the dashboard."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["count_words", "expression", "how_long", "pieces", "schedule_words", 
 
 
 def pieces(path: str) -> list[str]:
-    """An address or a function's name, where a line may break."""
+    """Split a URL or function name where a line may break."""
     return re.split(r"(?<=[/:?&])(?=[^/:])", path)
 
 
@@ -27,7 +27,7 @@ def schedule_words(schedule: Schedule) -> str:
 
 
 def expression(schedule: Schedule) -> str:
-    """What was written, for those who read cron better than prose."""
+    """The schedule as written."""
     match schedule.kind:
         case "cron":
             written = schedule.cron or ""
@@ -41,7 +41,7 @@ def expression(schedule: Schedule) -> str:
 
 
 def target_words(target: Target) -> tuple[str, str]:
-    """The kind, and what exactly."""
+    """The target type and what it calls."""
     match target:
         case WebhookTarget():
             return target.method, target.url

@@ -169,7 +169,7 @@ def test_an_extension_that_is_not_supported_is_refused(tmp_path):
     path = tmp_path / "jobs.yaml"
     path.write_text(YAML)
     with pytest.raises(
-        Unreadable, match=r"jobs\.yaml: a jobs file ends in one of \.json, \.toml \(setting SUPPORTED_EXT"
+        Unreadable, match=r"jobs\.yaml: not a supported file type. Accepted: \.json, \.toml \(setting SUPPORTED_EXT"
     ):
         read_jobs_file(path, ("json", "toml"))
 
@@ -200,5 +200,5 @@ def test_a_file_may_name_its_source(text, extension):
 
 @pytest.mark.parametrize("source", ['""', "7", "null", '"a\\nb"', f'"{"x" * 201}"'])
 def test_a_source_is_a_name(source):
-    with pytest.raises(Invalid, match=r"jobs.json:1: source: is no name"):
+    with pytest.raises(Invalid, match=r"jobs.json:1: source: not a valid source name"):
         parse_jobs(f'{{"source": {source}, "jobs": []}}', "json", "jobs.json")

@@ -156,14 +156,14 @@ def test_a_field_written_twice_is_a_mistake(extension, text):
     with pytest.raises(Invalid) as caught:
         parse_jobs(text, extension, "jobs")
     (problem,) = caught.value.problems
-    assert problem.message == "written twice"
+    assert problem.message == "duplicate field"
     assert "jobs[0].path" in problem.path
 
 
 def test_two_jobs_of_one_key_are_refused_in_mixed_forms():
     text = """[{"identifier": "a", "path": "f", "function_name": "g", "periodicity": "1m"},
     {"key": "a", "schedule": {"every": "1m"}, "target": {"type": "webhook", "url": "http://x.org"}}]"""
-    with pytest.raises(Invalid, match=r"jobs\[1\]\.key: the same as in jobs\[0\]"):
+    with pytest.raises(Invalid, match=r"jobs\[1\]\.key: duplicate: jobs\[0\] has the same key"):
         parse_jobs(text, "json")
 
 

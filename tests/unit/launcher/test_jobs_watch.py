@@ -103,7 +103,7 @@ async def test_a_bad_file_is_said_once_and_changes_nothing(watch, service, fake_
         await look(watch, fake_clock)
         await look(watch, fake_clock)
     assert service.synced == []
-    assert [line["event"] for line in said] == ["the jobs file was not applied"]
+    assert [line["event"] for line in said] == ["jobs file not applied: it is invalid"]
     assert "jobs.json:2" in said[0]["error"]
 
 

@@ -41,7 +41,7 @@ def test_an_order_to_a_worker_arrives_as_it_was_given():
 
 
 def test_several_workers_need_postgres():
-    with pytest.raises(SettingsError, match="SQLite is for one process"):
+    with pytest.raises(SettingsError, match="SQLite supports only one process"):
         launch_scheduler(workers=2)
 
 

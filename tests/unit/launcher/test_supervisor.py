@@ -111,7 +111,7 @@ async def test_it_gives_up_on_what_can_not_live_and_stops_the_others(hall, clock
     for _ in range(GIVE_UP):
         next(worker for worker in hall.workers if worker is not survivor and worker.returncode is None).end(3)
         await clock.advance(3.3)
-    with pytest.raises(OnTheDotError, match="ended 5 times right after its start, last with 3"):
+    with pytest.raises(OnTheDotError, match="exited 5 times in a row right after starting, last with exit code 3"):
         await running
     assert survivor.signals == [signal.SIGTERM]
 
@@ -189,4 +189,4 @@ async def test_a_store_that_is_away_is_left_to_the_workers(free_port):
     with structlog.testing.capture_logs() as said:
         told = await supervisor._told(Settings(store=url, workers=2), None, 8000)
     assert "2 processes" in told
-    assert [line["event"] for line in said] == ["the workers will wait for the store"]
+    assert [line["event"] for line in said] == ["store unavailable; workers will wait for it"]

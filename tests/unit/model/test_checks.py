@@ -172,19 +172,19 @@ OURS = [
 @pytest.mark.parametrize("name", OURS)
 def test_headers_that_are_ours(name: str) -> None:
     found = problems(webhook(headers={name: "x"}))
-    assert found[f"target.headers.{name}"].message == "is set by On the Dot itself"
+    assert found[f"target.headers.{name}"].message == "reserved: On the Dot sets this header"
 
 
 @pytest.mark.parametrize("name", ["", " ", "a b", "a:", "a\r\nb", "ä", "a\x00", "(a)", "a" * 201])
 def test_no_header_names(name: str) -> None:
     (problem,) = problems(webhook(headers={name: "x"})).values()
-    assert problem.message == "not a header name"
+    assert problem.message == "not a valid header name"
 
 
 @pytest.mark.parametrize("value", ["a\r\nb", "a\nb", "a\rb", "\x00", "a\x1b[0m", "\x7f", "x" * 8193])
 def test_no_header_values(value: str) -> None:
     (problem,) = problems(webhook(headers={"x-a": value})).values()
-    assert problem.message == "not a header value"
+    assert problem.message == "not a valid header value"
 
 
 def test_headers() -> None:

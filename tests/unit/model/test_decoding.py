@@ -77,7 +77,7 @@ def test_all_mistakes_are_named_at_once() -> None:
         }
     )
     assert {path: problem.message for path, problem in found.items()} == {
-        "key": "does not have the right form",
+        "key": "does not have the required format",
         "name": "expected text or null, not a whole number",
         "schedule.cron": "expected text or null, not a whole number",
         "schedule.every": "a duration can't be negative",
@@ -87,11 +87,11 @@ def test_all_mistakes_are_named_at_once() -> None:
         "target.url": "expected text, not a whole number",
         "target.headers.a": "expected text, not a whole number",
         "target.headers.c": "expected text, not null",
-        "target.method": "is not one of the choices",
+        "target.method": "is not an accepted value",
         "policy.retry.attempts": "is too small",
         "policy.retry.factor": "is too large",
         "policy.retry.backoff": "not a duration",
-        "policy.overlap": "is not one of the choices",
+        "policy.overlap": "is not an accepted value",
         "policy.timeout": "not a duration",
         "tags[0]": "is empty",
         "tags[1]": "expected text, not a whole number",
@@ -174,8 +174,8 @@ def test_paths_begin_where_they_are_told_to() -> None:
         ({"a": "x\x00y"}, "params.a", "contains a NUL character"),
         ({"a\x00": 1}, "params.a\\u0000", "contains a NUL character"),
         ({"a": ["fine", "\x00"]}, "params.a[1]", "contains a NUL character"),
-        ({"a": "\ud800"}, "params.a", "contains half a surrogate pair"),
-        ({"\udfff": 1}, "params.\\udfff", "contains half a surrogate pair"),
+        ({"a": "\ud800"}, "params.a", "contains an unpaired surrogate"),
+        ({"\udfff": 1}, "params.\\udfff", "contains an unpaired surrogate"),
         ({"a": 2**63}, "params.a", "the number is too large"),
         ({"a": -(2**63) - 1}, "params.a", "the number is too large"),
         ({"a": 10**5000}, "params.a", "the number is too large"),
@@ -183,7 +183,7 @@ def test_paths_begin_where_they_are_told_to() -> None:
         ({"a": float("-inf")}, "params.a", "not a finite number"),
         ({"a": dt.date(2026, 1, 1)}, "params.a", "not a JSON value: date"),
         ({"a": b"x"}, "params.a", "not a JSON value: bytes"),
-        ({1: "x"}, "params.1", "the name of a field must be text"),
+        ({1: "x"}, "params.1", "field names must be text"),
     ],
 )
 def test_what_no_field_may_hold(params: dict[Any, Any], path: str, message: str) -> None:

@@ -91,7 +91,7 @@ WRONG = [
     ("TIMEOUT_SECONDS", "0", "from 1ms to 1d"),
     ("RETENTION", "1s", "from 1m"),
     ("AUTH", "none", "auto"),
-    ("AUTH", "oidc", "oidc is not available yet"),
+    ("AUTH", "oidc", "oidc is not available in this version"),
     ("EGRESS_ALLOW", "10.0.0.0/99", "networks (10.0.0.0/8)"),
     ("EGRESS_ALLOW", "10.0.0.256", "networks (10.0.0.0/8)"),
     ("EGRESS_ALLOW", "http://example.com", "networks (10.0.0.0/8)"),
@@ -106,20 +106,20 @@ def test_a_wrong_value_is_named_with_what_is_accepted(name, given, accepted, not
     with pytest.raises(SettingsError) as caught:
         load_settings({}, {f"ONTHEDOT_{name}": given}, nothing)
     message = str(caught.value)
-    assert message.startswith(f"{name} ($ONTHEDOT_{name}): {given!r} is wrong. Accepted: ")
+    assert message.startswith(f"{name} ($ONTHEDOT_{name}): {given!r} is not valid. Accepted: ")
     assert accepted in message
 
 
 @pytest.mark.parametrize("written", ["port = true", "port = 1.5", "store = 7", "roles = [1]", "jobs_file_path = ''"])
 def test_a_wrong_type_in_the_file_is_refused(written, nothing):
     nothing.write_text(written)
-    with pytest.raises(SettingsError, match="is wrong"):
+    with pytest.raises(SettingsError, match="is not valid"):
         load_settings({}, {}, nothing)
 
 
 @pytest.mark.parametrize("name", ["OBJECT_STORE", "ALERTS"])
 def test_what_is_reserved_says_so(name, nothing):
-    with pytest.raises(SettingsError, match=rf"{name} \(\$ONTHEDOT_{name}\): not available yet"):
+    with pytest.raises(SettingsError, match=rf"{name} \(\$ONTHEDOT_{name}\): not available in this version"):
         load_settings({}, {f"ONTHEDOT_{name}": "s3://x"}, nothing)
     nothing.write_text(f'{name.lower()} = ""')
     assert load_settings({}, {f"ONTHEDOT_{name}": ""}, nothing).given == frozenset()

@@ -96,7 +96,7 @@ def test_the_file_of_the_working_directory_is_found(tmp_path, monkeypatch):
 
 
 def test_a_file_that_was_named_must_be_there(tmp_path):
-    with pytest.raises(SettingsError, match=r"missing\.toml: there is no such settings file"):
+    with pytest.raises(SettingsError, match=r"missing\.toml: settings file not found"):
         load_settings({}, {}, tmp_path / "missing.toml")
 
 

@@ -55,7 +55,7 @@ def test_a_listener_that_fails_neither_stops_the_emitter_nor_the_other_listeners
     wire.subscribe(heard.append)
     wire.emit("dead.letter", job_id=1)
     assert [event.name for event in heard] == ["dead.letter"]
-    assert "a listener failed on dead.letter" in caplog.text
+    assert "telemetry subscriber failed on dead.letter" in caplog.text
 
 
 def test_an_event_may_have_a_field_called_event():

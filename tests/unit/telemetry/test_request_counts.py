@@ -22,10 +22,13 @@ def test_the_text_is_that_of_the_library() -> None:
     counts = RequestCounts()
     ours.register(counts)
     answers = Counter(
-        "onthedot_http_requests", "Answers by route and status", ["method", "route", "status"], registry=theirs
+        "onthedot_http_requests",
+        "Responses by method, route and status",
+        ["method", "route", "status"],
+        registry=theirs,
     )
     seconds = Histogram(
-        "onthedot_http_request_seconds", "Time to answer", ["method", "route"], buckets=BUCKETS, registry=theirs
+        "onthedot_http_request_seconds", "Time to respond", ["method", "route"], buckets=BUCKETS, registry=theirs
     )
     for method, route, status, took in SEEN:
         counts.count(method, route, status)

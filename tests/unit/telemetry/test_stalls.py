@@ -27,7 +27,7 @@ async def test_what_holds_the_loop_is_counted_and_told_with_its_place():
             await until(lambda: any(stall > 0.2 for stall in stalls), "the stall is counted")
             await until(lambda: logged, "the stall is told")
     (told,) = [line for line in logged if line["seconds"] > 0.2]
-    assert told["event"] == "the loop stood still"
+    assert told["event"] == "event loop blocked"
     assert "test_stalls.py" in told["at"]
     assert "burn" in told["at"]
 

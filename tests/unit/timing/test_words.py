@@ -83,9 +83,9 @@ def noted(cron: str, zone: str, after: str, count: int) -> list[str]:
     return remarks(schedule, fires)
 
 
-APIA = "Zone change: on 2011-12-30 clocks in Pacific/Apia go from 00:00 to 2011-12-31 00:00; "
-GAP = "DST: on 2026-03-29 clocks in Europe/Berlin go from 02:00 to 03:00; "
-FOLD = "DST: on 2026-10-25 clocks in Europe/Berlin go from 03:00 to 02:00; "
+APIA = "Zone change: on 2011-12-30 clocks in Pacific/Apia go from 00:00 to 2011-12-31 00:00, "
+GAP = "DST: on 2026-03-29 clocks in Europe/Berlin go from 02:00 to 03:00, "
+FOLD = "DST: on 2026-10-25 clocks in Europe/Berlin go from 03:00 to 02:00, "
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ FOLD = "DST: on 2026-10-25 clocks in Europe/Berlin go from 03:00 to 02:00; "
             "Europe/Berlin",
             "2026-03-28T12:00Z",
             1,
-            [GAP + "there is no 02:30, it fires at 03:00 instead (2026-03-29T01:00:00.000Z)"],
+            [GAP + "skipping 02:30; it fires at 03:00 instead (2026-03-29T01:00:00.000Z)"],
         ),
         ("30 2 * * *", "Europe/Berlin", "2026-03-27T00:00Z", 2, []),  # the moved one is not among them
         ("30 4 * * *", "Europe/Berlin", "2026-03-27T00:00Z", 5, []),
@@ -105,21 +105,21 @@ FOLD = "DST: on 2026-10-25 clocks in Europe/Berlin go from 03:00 to 02:00; "
             "Europe/Berlin",
             "2026-03-29T00:15Z",
             4,
-            [GAP + "there is no 02:00, 02:30, and no slot for it"],
+            [GAP + "skipping 02:00, 02:30; it does not fire at skipped times"],
         ),
         (
             "30 2 * * *",
             "Europe/Berlin",
             "2026-10-24T12:00Z",
             1,
-            [FOLD + "02:30 twice, it fires on the first pass only"],
+            [FOLD + "repeating 02:30; it fires the first time only"],
         ),
         (
             "*/10 * * * *",
             "Europe/Berlin",
             "2026-10-24T23:55Z",
             12,
-            [FOLD + "02:00, 02:10, 02:20 … twice, it fires in both passes"],
+            [FOLD + "repeating 02:00, 02:10, 02:20 …; it fires both times"],
         ),
         (
             "0 9 * * *",
@@ -127,7 +127,7 @@ FOLD = "DST: on 2026-10-25 clocks in Europe/Berlin go from 03:00 to 02:00; "
             "2011-12-29T20:00Z",
             1,
             [
-                APIA + "there is no 09:00, it fires at 2011-12-31 00:00 instead (2011-12-30T10:00:00.000Z)",
+                APIA + "skipping 09:00; it fires at 2011-12-31 00:00 instead (2011-12-30T10:00:00.000Z)",
             ],
         ),
         ("0 3 * * *", "UTC", "2026-03-28T12:00Z", 5, []),
@@ -151,17 +151,17 @@ def test_a_century_is_not_told_in_full() -> None:
 @pytest.mark.parametrize(
     ("cron", "expected"),
     [
-        ("0 0 29 2 *", ["runs only on 29 February, in leap years"]),
-        ("0 0 31 * *", ["runs only in months that have a day 31; L is the last day of every month"]),
-        ("0 0 13 * FRI", ["day-of-month and day-of-week are both given: it fires when either matches"]),
+        ("0 0 29 2 *", ["fires only on February 29, in leap years"]),
+        ("0 0 31 * *", ["fires only in months that have a day 31; use L for the last day of every month"]),
+        ("0 0 13 * FRI", ["both day-of-month and day-of-week are set: it fires when either matches"]),
         ("0 0 */2 * FRI", []),
-        ("*/7 * * * *", ["*/7 starts again with each hour: the last step in it is shorter than 7 minutes"]),
-        ("0 */5 * * *", ["*/5 starts again with each day: the last step in it is shorter than 5 hours"]),
-        ("*/45 * * * * *", ["*/45 starts again with each minute: the last step in it is shorter than 45 seconds"]),
+        ("*/7 * * * *", ["*/7 restarts every hour, so its last interval is shorter than 7 minutes"]),
+        ("0 */5 * * *", ["*/5 restarts every day, so its last interval is shorter than 5 hours"]),
+        ("*/45 * * * * *", ["*/45 restarts every minute, so its last interval is shorter than 45 seconds"]),
         ("*/15,7 */6 * * *", []),
         (
             "H 3 * * *",
-            ["H stands for a value taken from the job's key: always the same for one job, another for the next"],
+            ["H is a value derived from the job's key: fixed for each job, different between jobs"],
         ),
     ],
 )
@@ -175,12 +175,12 @@ def test_other_remarks(cron: str, expected: list[str]) -> None:
         (
             Schedule(at="2026-03-29T02:30", tz="Europe/Berlin"),
             [],
-            ["2026-03-29 02:30 does not exist in Europe/Berlin: it fires at 03:00, the first valid time after it"],
+            ["2026-03-29 02:30 does not exist in Europe/Berlin: it fires at 03:00, the next valid time"],
         ),
         (
             Schedule(at="2026-10-25T02:30", tz="Europe/Berlin"),
             [],
-            ["2026-10-25 02:30 comes twice in Europe/Berlin: it fires the first time"],
+            ["2026-10-25 02:30 occurs twice in Europe/Berlin: it fires the first time"],
         ),
         (Schedule(at="2026-10-25T02:30Z", tz="Europe/Berlin"), [], []),
         (Schedule(at="2026-07-25T02:30", tz="Europe/Berlin"), [], []),
@@ -189,7 +189,7 @@ def test_other_remarks(cron: str, expected: list[str]) -> None:
         (
             Schedule(every=Duration(86_400_000), tz="Europe/Berlin"),
             [ms("2026-03-28T12:00Z"), ms("2026-03-29T12:00Z")],
-            ["every is elapsed time: the local time in Europe/Berlin moves when its clocks change"],
+            ["`every` counts elapsed time, so the local time in Europe/Berlin shifts when clocks change"],
         ),
         (Schedule(every=Duration(86_400_000)), [ms("2026-03-28T12:00Z"), ms("2026-03-29T12:00Z")], []),
     ],

@@ -1,4 +1,4 @@
-// Keeps the first page true: relative times that tick, and a fresh list whenever something happened.
+// Updates the overview page: relative times every second, and the job list on every event.
 "use strict";
 (() => {
   const jobs = document.getElementById("jobs");
@@ -66,7 +66,7 @@
   events.onerror = () => { live.hidden = true; };
   const happened = () => {
     live.classList.remove("beat"); void live.offsetWidth; live.classList.add("beat");
-    const now = Date.now();  // at most two lists a second however much happens, and none is put off for ever
+    const now = Date.now();  // reload the list at most twice a second, but never starve it
     if (now - last > 500) { last = now; refresh(); } else soon();
   };
   for (const name of ["run.started", "run.finished", "run.retried", "run.skipped", "job.created", "job.changed",
