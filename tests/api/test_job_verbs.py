@@ -175,9 +175,9 @@ async def test_a_slip_of_the_pen_is_told_the_nearest_name(api, new_job):
     job = await new_job()
     wrong = {"start": "2023-11-14T18:00:00Z", "end": "2023-11-14T20:30:00Z", "forse": True}
     (mistake,) = problem(await api.post(f"/v1/jobs/{job['id']}/backfill", json=wrong), 422)["errors"]
-    assert mistake["accepted"].startswith("perhaps force; all there are: start, end, force")
+    assert mistake["accepted"].startswith("did you mean force? Known: start, end, force")
     (mistake,) = problem(await api.get("/v1/jobs?limt=3"), 422)["errors"]
-    assert mistake["accepted"].startswith("perhaps limit; all there are: ")
+    assert mistake["accepted"].startswith("did you mean limit? Known: ")
 
 
 async def test_a_pause_says_why_and_until_when(api, new_job):

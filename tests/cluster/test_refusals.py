@@ -43,7 +43,7 @@ async def test_a_port_that_is_taken(refused):
         code, told = await refused("--port", str(taken.getsockname()[1]))
     assert code == 2
     assert "Address already in use" in told
-    assert "--port takes another port" in told
+    assert "choose another port with --port" in told
     assert "Traceback" not in told
 
 
@@ -87,5 +87,5 @@ async def test_echo_on_a_port_that_is_taken(tmp_path, free_port):
         port = str(taken.getsockname()[1])
         echo = NodeProcess("echo", "--port", port, directory=tmp_path, port=free_port())
         assert await echo.exited() == 1
-    assert "Another --port may be free" in echo.output()
+    assert "try another --port" in echo.output()
     assert "Traceback" not in echo.output()

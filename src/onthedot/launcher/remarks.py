@@ -46,14 +46,14 @@ def remarks_on(jobs: JobsFile, report: SyncReport, path: Path) -> list[str]:
         whose = ", ".join(sorted({owner.partition(" (job ")[0] for owner in report.held.values()}))
         adopt = f"onthedot jobs apply {file} --adopt" + (f" --source {shlex.quote(jobs.source)}" if jobs.named else "")
         found.append(
-            f"not applied: {_named(list(report.held))} in {jobs.name} belong to {whose}. "
-            f"If you renamed the file, run `{adopt}` to take them over"
+            f"not applied, because owned by {whose}: {_named(list(report.held))} in {jobs.name}. "
+            f"If you renamed the file, run `{adopt}` to take over ownership"
         )
     if report.kept:
         prune = f"onthedot jobs apply {file} --source {shlex.quote(jobs.source)} --prune"
         found.append(
-            f"not deleted: {_named(report.kept)} of source {jobs.source} are no longer in {jobs.name}, but others may "
-            f"share this database. Run `{prune}` to delete them, or set `source` in the file to delete them at startup"
+            f"no longer in {jobs.name} but not deleted, since others may share this database: {_named(report.kept)} of "
+            f"source {jobs.source}. Run `{prune}` to delete, or set `source` in the file to delete at startup"
         )
     return found
 
