@@ -24,7 +24,7 @@ from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.plan import on_outcome
 from onthedot.store import Finished, NewJob, Store, open_store
 

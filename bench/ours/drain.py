@@ -12,7 +12,7 @@ from bench.contest import Cost, quantiles
 from bench.ours.parts import VERSION, Meter, callables, create, opened, running, spec, webhooks, workers
 from bench.ours.seeding import analyze, pending_jobs, runs_of
 from bench.ours.sizes import Sizes
-from onthedot.model.target import FunctionTarget, WebhookTarget
+from onthedot.model.targets import FunctionTarget, WebhookTarget
 from onthedot.targets import Call, EgressRule, Targets
 from onthedot.targets.webhook.kind import Webhooks
 

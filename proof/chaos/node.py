@@ -29,7 +29,7 @@ from onthedot.cli import main
 from onthedot.engine import Node
 from onthedot.model.node import NodeInfo
 from onthedot.model.run import Outcome
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.store import Claim, Finished, FinishReport, Store
 from onthedot.targets import Targets
 from onthedot.targets.contract import Call, HandOver

@@ -9,7 +9,7 @@ from onthedot.model.instant import format_instant
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.policy import Overlap, Policy, Retry
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import FunctionTarget, Target, WebhookTarget
+from onthedot.model.targets import FunctionTarget, Target, WebhookTarget
 
 __all__ = ["a_one_off", "a_recurring", "a_target", "another_policy", "another_schedule"]
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 STARTING = 5.0
 """Seconds in which modules are still being loaded, which holds the loop, and nobody need be told."""
 
-__all__ = ["Prepared", "Running", "assembled", "load_jobs", "prepare"]
+__all__ = ["Prepared", "Running", "assembled", "load_jobs", "prepare", "targets_of"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ async def prepare(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Pr
         store = await open_store(settings.store, clock, lookahead=settings.lookahead)
         stack.push_async_callback(store.close)
         await _refuse_open_door(settings, store)
-        targets = _targets(settings, jobs, clock)
+        targets = targets_of(settings, jobs)
         service = Service(store, targets, clock, settings)
         stack.push_async_callback(service.close)
         trust = await trusted(service, targets)
@@ -193,12 +193,14 @@ class JobsFileInUse:
 
 def _register(targets: Targets, settings: Settings, jobs: JobsFile | None) -> None:
     """The operator registers by settings, for all tenants, and by the jobs file, for the tenant that owns it."""
-    targets.register("function", settings.functions, {} if jobs is None else {DEFAULT_TENANT: jobs.functions})
+    targets.register(
+        "function", settings.functions, {} if jobs is None else {DEFAULT_TENANT: jobs.registered("function")}
+    )
     targets.register("command", settings.commands, {} if jobs is None else {DEFAULT_TENANT: jobs.commands})
 
 
-def _targets(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Targets:
-    """The jobs file's directory is where its modules are found."""
+def targets_of(settings: Settings, jobs: JobsFile | None) -> Targets:
+    """What a node offers by these settings. The jobs file's directory is where its modules are found."""
     paths = [str(Path.cwd())]
     if jobs is not None:
         paths.insert(0, str(jobs.directory))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onthedot.model.target import MASK
+from onthedot.model.secret_text import MASK
 from tests.api.conftest import JOB, paths, problem
 
 

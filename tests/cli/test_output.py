@@ -11,7 +11,7 @@ from onthedot.errors import FieldProblem, Invalid, NotFound, SettingsError, Stor
 from onthedot.model.duration import Duration
 from onthedot.model.run import RunView
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import CommandTarget, FunctionTarget, WebhookTarget
+from onthedot.model.targets import CommandTarget, FunctionTarget, WebhookTarget
 
 AT = "2026-01-01T00:00:00.000Z"
 NOW = 1_767_225_600_000

@@ -22,7 +22,7 @@ from onthedot.model.job import JobSpec
 from onthedot.model.key import ApiKeySpec
 from onthedot.model.policy import Policy, Retry
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.model.timer import TimerSpec
 
 URL = "http://127.0.0.1:9/"

@@ -10,7 +10,7 @@ from onthedot.client.problems import error_of
 from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from tests.services.ports import free_port
 
 SPEC = JobSpec(schedule=Schedule(every=Duration.parse("1m")), target=WebhookTarget(url="http://example.com/"))

@@ -11,7 +11,7 @@ from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
 from onthedot.model.key import ApiKeySpec
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.model.timer import TimerSpec
 
 SPEC = JobSpec(schedule=Schedule(every=Duration.parse("1m")), target=WebhookTarget(url="http://example.com/"))

@@ -15,7 +15,7 @@ from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
 from onthedot.model.key import ApiKeySpec
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import CommandTarget, FunctionTarget, WebhookTarget
+from onthedot.model.targets import CommandTarget, FunctionTarget, WebhookTarget
 from onthedot.service import DEFAULT_TENANT
 from onthedot.settings import CommandSetting, Settings
 from onthedot.store import JobFilter, open_store

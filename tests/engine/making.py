@@ -11,7 +11,7 @@ from onthedot.model.job import JobSpec
 from onthedot.model.policy import Policy
 from onthedot.model.run import Attempt, ClaimedRun, Outcome
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import CommandTarget, FunctionTarget, Target, WebhookTarget
+from onthedot.model.targets import CommandTarget, FunctionTarget, Target, WebhookTarget
 from onthedot.targets import Call
 from onthedot.targets.contract import HandOver, Timekeeper
 

@@ -13,7 +13,7 @@ from onthedot.engine.messages import OrdersRead, Return
 from onthedot.engine.tuning import BOOK_BY_MS, BOOK_FROM_MS
 from onthedot.model.duration import Duration
 from onthedot.model.run import Outcome
-from onthedot.model.target import FunctionTarget
+from onthedot.model.targets import FunctionTarget
 from onthedot.store import Finished, Order
 from onthedot.targets import Call
 from tests.engine import test_dispatcher, test_monitor

@@ -21,6 +21,7 @@ from onthedot.engine.running.deadlines import Deadlines
 from onthedot.engine.running.live_logs import LiveLogWriter
 from onthedot.engine.running.monitor import Monitor
 from onthedot.engine.running.run_context import RunContext
+from onthedot.engine.settings import EngineSettings
 from onthedot.model.duration import Duration
 from onthedot.model.run import Attempt, ClaimedRun, Outcome
 from onthedot.store import Finished
@@ -58,7 +59,7 @@ class Bench:
             lateness=self.lateness,
             logs=None,
             live_logs=LiveLogWriter(store=ScriptedStore(), clock=clock, health=StoreHealth()),
-            webhook_timeout=3.0,
+            default_timeout=lambda target: target.timeout_by(EngineSettings()),
             crashed=self.crashes.append,
             lacks=lambda pool, what: self.lacked.append(what),
             now_ms=time.now_ms,

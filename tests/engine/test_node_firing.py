@@ -12,6 +12,7 @@ from onthedot.model.instant import format_instant
 from onthedot.model.policy import Retry
 from onthedot.model.run import Outcome
 from onthedot.model.schedule import Schedule
+from onthedot.model.targets import WebhookTarget
 from tests.engine.cluster import Cluster
 from tests.engine.making import FAILED, FUNCTION, spec
 
@@ -280,7 +281,7 @@ async def test_an_edit_recalls_and_the_run_uses_the_new_target(cluster, fake_clo
     job = await cluster.create(spec(schedule=Schedule(every=Duration(5000))))
     await fake_clock.advance(4.2)  # half the lookahead before it is due, a node has it
     assert node.node.load.held == 1
-    new = msgspec.structs.replace(spec().target, url="http://example.com/new")
+    new = WebhookTarget(url="http://example.com/new")
     await cluster.store.update_job(1, job.id, lambda old: msgspec.structs.replace(old, target=new), if_match=None)
     await fake_clock.advance(2)
     assert [(call.slot - cluster.start, call.target) for call in node.sender.calls] == [(5000, new)]

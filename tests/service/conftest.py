@@ -12,7 +12,7 @@ from onthedot.errors import Invalid
 from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import Target, WebhookTarget
+from onthedot.model.targets import Target, WebhookTarget
 from onthedot.service import Service
 from onthedot.settings import Settings
 from onthedot.store import Store, open_store

@@ -10,7 +10,8 @@ from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
 from onthedot.model.policy import Policy
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import MASK, CommandTarget, WebhookTarget
+from onthedot.model.secret_text import MASK
+from onthedot.model.targets import CommandTarget, WebhookTarget
 from onthedot.store import JobFilter
 from onthedot.telemetry import subscribe
 from tests.service.conftest import TENANT, URL, spec

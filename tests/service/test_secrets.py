@@ -9,7 +9,8 @@ import pytest
 from onthedot.clock import SystemClock
 from onthedot.errors import Invalid
 from onthedot.model.decoding import encode_json
-from onthedot.model.target import MASK, WebhookTarget
+from onthedot.model.secret_text import MASK
+from onthedot.model.targets import WebhookTarget
 from onthedot.service import Service
 from onthedot.settings import Settings
 from onthedot.store import JobFilter, open_store

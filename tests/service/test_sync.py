@@ -6,7 +6,7 @@ import pytest
 
 from onthedot.errors import Invalid
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.store import JobFilter
 from tests.service.conftest import TENANT, spec
 

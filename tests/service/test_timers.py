@@ -6,7 +6,7 @@ import pytest
 
 from onthedot.errors import IdempotencyMismatch, Invalid, NotFound
 from onthedot.model.duration import Duration
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.model.timer import TimerSpec
 from tests.service.conftest import TENANT, URL
 

@@ -16,7 +16,7 @@ from onthedot.model.node import NodeInfo
 from onthedot.model.policy import Policy
 from onthedot.model.run import ClaimedRun, Outcome, RunView
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.plan import Decision, on_outcome
 from onthedot.store import Claim, Finished, FinishReport, NewJob, RunFilter, Store
 from onthedot.store.driver import Row, Transaction

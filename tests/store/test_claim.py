@@ -13,7 +13,7 @@ from onthedot.model.instant import format_instant
 from onthedot.model.level import LEVEL
 from onthedot.model.node import NodeLoad
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import CommandTarget, FunctionTarget, requires
+from onthedot.model.targets import CommandTarget, FunctionTarget
 from onthedot.store import Claim, Store, Want
 from onthedot.store.runs.claim import Floor, Seen
 from onthedot.store.runs.spec_cache import SpecCache
@@ -136,7 +136,7 @@ class TestALookForSeveralPools:
         await times.set(START + 1000)
         for offers, there in zip(pools := [["webhook"], ["command:c"]], await self.look(hands, *pools), strict=True):
             claim = await hands.claim(offers=offers, within_ms=900, seen=there)
-            assert [requires(run.spec.target) for run in claim.runs] == offers
+            assert [run.spec.target.capability() for run in claim.runs] == offers
         (there, _) = await self.look(hands, *pools)
         assert there.nothing
         assert (await hands.claim(within_ms=900, seen=there)).runs == []

@@ -10,7 +10,8 @@ import pytest
 from onthedot.errors import Conflict, IdempotencyMismatch, Invalid, NotFound, OnTheDotError
 from onthedot.model.instant import NEVER, format_instant
 from onthedot.model.job import JobView
-from onthedot.model.target import MASK, WebhookTarget
+from onthedot.model.secret_text import MASK
+from onthedot.model.targets import WebhookTarget
 from onthedot.plan import due_at
 from onthedot.store import Idempotency, Store
 from onthedot.store.jobs.create_fast import MOST, all_simple

@@ -203,7 +203,7 @@ class TestRetry:
         assert (await hands.store.list_dead(1)).items == []
 
     async def test_it_needs_what_the_job_asks_for_now(self, hands: Hands, times: Times):
-        from onthedot.model.target import CommandTarget
+        from onthedot.model.targets import CommandTarget
 
         job = await hands.job(every(MINUTE))
         await times.advance(MINUTE)

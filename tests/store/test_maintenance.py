@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from onthedot import telemetry
-from onthedot.model.target import CommandTarget
+from onthedot.model.targets import CommandTarget
 from onthedot.store import Store
 from onthedot.store.cluster.partitions import partition_name
 from tests.store.conftest import START, Times

@@ -55,7 +55,7 @@ async def test_it_fires_again_now_and_says_so(hands: Hands, times: Times, schedu
     await hands.store.settle()
     assert (await hands.store.get_job(1, job.id)).state == "active"
     run = await hands.one()
-    assert (run.kind, run.slot, run.spec.target.url) == ("redrive", START + 10_000, GOOD["url"])  # type: ignore[union-attr]
+    assert (run.kind, run.slot, run.spec.target.summary().what) == ("redrive", START + 10_000, GOOD["url"])
     assert (await hands.store.get_job(1, job.id)).state == "active", "it executes"
     await hands.finish(run)
     await hands.check()

@@ -8,7 +8,8 @@ import pytest
 from onthedot.errors import Conflict, Invalid, NotFound, VersionMismatch
 from onthedot.model.instant import NEVER, format_instant
 from onthedot.model.job import JobSpec
-from onthedot.model.target import MASK, WebhookTarget
+from onthedot.model.secret_text import MASK
+from onthedot.model.targets import WebhookTarget
 from onthedot.store import Store
 from tests.store.conftest import START, Times
 from tests.store.given import (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from onthedot.model.run import Outcome
-from onthedot.model.target import FunctionTarget
+from onthedot.model.targets import FunctionTarget
 from onthedot.targets import Call
 from onthedot.targets.function.kind import Functions
 

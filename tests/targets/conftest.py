@@ -14,7 +14,7 @@ import pytest
 import uvloop
 
 from onthedot.echo import EchoServer
-from onthedot.model.target import Target
+from onthedot.model.targets import Target
 from onthedot.targets import Call
 from tests.targets.bench import Bench
 

@@ -12,7 +12,7 @@ import pytest
 
 from onthedot.clock import SystemClock
 from onthedot.model.run import Outcome
-from onthedot.model.target import FunctionTarget
+from onthedot.model.targets import FunctionTarget
 from onthedot.targets import Callables
 from onthedot.targets.contract import Booking, Timekeeper
 from onthedot.targets.inprocess.loop_thread import GATHER, GATHER_SECONDS

@@ -14,7 +14,7 @@ import pytest
 
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
-from onthedot.model.target import CommandTarget
+from onthedot.model.targets import CommandTarget
 from onthedot.settings import CommandSetting
 from onthedot.targets.command.kind import Commands
 from tests.services.waiting import until

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from onthedot.model.run import Outcome
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.targets.contract import Call
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.http1.connection import Unanswered

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from onthedot.echo import EchoServer
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.http1.connection import Unanswered
 from onthedot.targets.webhook.http1.connections import ConnectionPool

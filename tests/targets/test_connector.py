@@ -15,7 +15,7 @@ import pytest
 
 from onthedot.echo import EchoServer
 from onthedot.errors import Invalid
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.http1.connector import Connector, EgressRefused, _close_late
 from onthedot.targets.webhook.kind import Webhooks

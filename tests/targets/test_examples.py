@@ -24,7 +24,7 @@ def targets_of(file: JobsFile) -> Targets:
     return build_targets(
         version="1",
         egress=EgressRule(allow_private=True),
-        functions=file.functions,
+        functions=file.registered("function"),
         commands=file.commands,
         import_paths=[str(file.directory)],
         function_processes=2,

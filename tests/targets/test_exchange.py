@@ -10,7 +10,7 @@ import pytest
 
 from onthedot.echo import EchoServer
 from onthedot.model.run import Outcome
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.targets import NotBegun, build_targets
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.kind import Webhooks

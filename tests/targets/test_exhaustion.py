@@ -17,7 +17,7 @@ import pytest
 from onthedot import descriptors
 from onthedot.echo import EchoServer
 from onthedot.model.run import Outcome
-from onthedot.model.target import CommandTarget, FunctionTarget, WebhookTarget
+from onthedot.model.targets import CommandTarget, FunctionTarget, WebhookTarget
 from onthedot.settings import CommandSetting
 from onthedot.targets import Callables, EgressRule, NotBegun
 from onthedot.targets.command.kind import Commands

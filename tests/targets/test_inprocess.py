@@ -13,7 +13,7 @@ import pytest
 
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
-from onthedot.model.target import FunctionTarget
+from onthedot.model.targets import FunctionTarget
 from onthedot.targets import Callables, NotBegun
 from tests.services.waiting import until
 from tests.targets.conftest import Log, MakeCall, WaitsForEver

@@ -14,7 +14,7 @@ import pytest
 import uvloop
 
 from onthedot.echo import EchoServer
-from onthedot.model.target import CommandTarget, FunctionTarget, Target, WebhookTarget
+from onthedot.model.targets import CommandTarget, FunctionTarget, Target, WebhookTarget
 from onthedot.settings import CommandSetting
 from onthedot.targets import Call, EgressRule, build_targets
 from tests.services.waiting import until
@@ -22,7 +22,7 @@ from tests.targets.processes import gone
 
 NODE = """
 import asyncio, sys
-from onthedot.model.target import FunctionTarget
+from onthedot.model.targets import FunctionTarget
 from onthedot.targets import Call, build_targets
 
 async def main():

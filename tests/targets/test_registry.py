@@ -9,7 +9,7 @@ import pytest
 
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
-from onthedot.model.target import CommandTarget, FunctionTarget, WebhookTarget, requires
+from onthedot.model.targets import CommandTarget, FunctionTarget, WebhookTarget
 from onthedot.settings import CommandSetting
 from onthedot.targets import Call, Callables, EgressRule, Targets, build_targets
 from tests.targets.conftest import MakeCall
@@ -102,7 +102,7 @@ def test_what_is_built_offers_what_was_registered():
     assert targets.capacity == {"function": 3}
     for target in (WEBHOOK, FunctionTarget(function="reports:x"), CommandTarget(command="backup")):
         targets.check(target)
-        assert requires(target) in targets.offers
+        assert target.capability() in targets.offers
 
 
 def test_what_is_wrong_anywhere_is_said_first():

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.targets.contract import Call
 from onthedot.targets.webhook.destination import place_of, split_url
 from onthedot.targets.webhook.request import _lines, body_of, request_of

@@ -11,7 +11,7 @@ import psutil
 import pytest
 import uvloop
 
-from onthedot.model.target import CommandTarget, FunctionTarget, Target
+from onthedot.model.targets import CommandTarget, FunctionTarget, Target
 from onthedot.settings import CommandSetting
 from onthedot.targets import Call, build_targets
 from onthedot.targets.process.spawning import signal_group, spawn

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.kind import Webhooks
 from tests.services.waiting import until

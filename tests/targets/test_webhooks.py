@@ -13,7 +13,7 @@ from standardwebhooks import Webhook
 from onthedot.echo import Arrival, EchoServer
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.kind import Webhooks
 from onthedot.targets.webhook.signature import sign

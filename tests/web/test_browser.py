@@ -13,7 +13,7 @@ from playwright.async_api import Page, expect
 from onthedot.model.job import JobSpec
 from onthedot.model.key import ApiKeySpec
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from tests.services.leaks import tasks_left
 
 # One browser for all of them, on one loop.

@@ -6,7 +6,7 @@ import random
 import socket
 from ipaddress import ip_address
 
-from onthedot.model.checks import url_problem
+from onthedot.model.targets.webhook import url_problem
 from onthedot.targets.webhook.addresses import literal, zone
 from onthedot.targets.webhook.destination import place_of, split_url
 from proof.fuzz.reader import Reader, Wrong

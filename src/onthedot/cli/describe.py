@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from onthedot.model.job import JobView
     from onthedot.model.run import RunView
     from onthedot.model.schedule import Schedule
-    from onthedot.model.target import Target
+    from onthedot.model.targets import Target
 
 __all__ = ["meaning", "outcome_text", "schedule_text", "target_text"]
 
@@ -36,13 +36,7 @@ def meaning(job: JobView) -> str | None:
 
 
 def target_text(target: Target) -> str:
-    from onthedot.model.target import CommandTarget, FunctionTarget
-
-    if isinstance(target, FunctionTarget):
-        return target.function
-    if isinstance(target, CommandTarget):
-        return f"$ {target.command}"
-    return target.url if target.method == "POST" else f"{target.method} {target.url}"
+    return target.summary().line
 
 
 def outcome_text(run: RunView) -> str:

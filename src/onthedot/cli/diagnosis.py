@@ -6,7 +6,7 @@ import os
 import platform
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Literal
 
@@ -18,16 +18,15 @@ from onthedot.client import AsyncClient
 from onthedot.clock import SystemClock
 from onthedot.descriptors import allowed, for_sending
 from onthedot.errors import OnTheDotError, SettingsError, StoreInUse, StoreMissing, StoreUnavailable
-from onthedot.jobsfile import JobsFile
 from onthedot.launcher.banner import without_password
 from onthedot.launcher.launch import jobs_file_of
 from onthedot.launcher.remarks import failing
+from onthedot.main import targets_of
 from onthedot.model.duration import DAY
-from onthedot.model.target import CommandTarget, FunctionTarget, Target
+from onthedot.model.targets.registry import find_spec, plugins
 from onthedot.settings import Settings, load_settings
 from onthedot.store import Store, open_driver
 from onthedot.store.migrate import check_version
-from onthedot.targets.presence import function_problem, program_problem
 from onthedot.timing.zones import zone_data
 from onthedot.version import __version__
 
@@ -54,7 +53,14 @@ async def examine(store: str | None, file: str | None, server: str | None, key: 
         return [
             _wrong("settings", str(error).replace("\n", "; "), "fix the settings first; the other checks need them")
         ]
-    findings = [_versions(), _settings(settings), *_jobs_file(settings), *_disk(settings), _descriptors(settings)]
+    findings = [
+        _versions(),
+        *_plugins(),
+        _settings(settings),
+        *_jobs_file(settings),
+        *_disk(settings),
+        _descriptors(settings),
+    ]
     findings.extend([finding async for finding in _store(settings, server, key)])
     return findings
 
@@ -62,6 +68,13 @@ async def examine(store: str | None, file: str | None, server: str | None, key: 
 def _versions() -> Finding:
     found = f"onthedot {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
     return _ok("versions", f"{found}, time zones {zone_data()}")
+
+
+def _plugins() -> list[Finding]:
+    """Kinds of target that plug-ins add."""
+    found = plugins()
+    findings = [_wrong("plug-in", f"{name}: {why}", "update it, or uninstall it") for name, why in found.broken.items()]
+    return [_ok("plug-ins", ", ".join(found.kinds)), *findings] if found.kinds else findings
 
 
 def _settings(settings: Settings) -> Finding:
@@ -78,20 +91,10 @@ def _jobs_file(settings: Settings) -> list[Finding]:
         return []
     found = _ok("jobs file", f"{settings.jobs_file_path}: {len(jobs.specs)} jobs")
     advice = "correct the name, or make it importable on this node: next to the jobs file, or installed"
-    return [found, *(_wrong("jobs file", remark, advice) for remark in failing(jobs, _problem_of(settings, jobs)))]
-
-
-def _problem_of(settings: Settings, jobs: JobsFile) -> Callable[[Target], str | None]:
-    commands = {**settings.commands, **jobs.commands}
-
-    def problem(target: Target) -> str | None:
-        if isinstance(target, FunctionTarget):
-            return function_problem(target.function, [str(jobs.directory), str(Path.cwd())])
-        if isinstance(target, CommandTarget) and target.command in commands:
-            return program_problem(commands[target.command])
-        return None
-
-    return problem
+    return [
+        found,
+        *(_wrong("jobs file", remark, advice) for remark in failing(jobs, targets_of(settings, jobs).problem)),
+    ]
 
 
 def _disk(settings: Settings) -> list[Finding]:
@@ -275,11 +278,8 @@ async def _cluster(store: Store, settings: Settings) -> AsyncIterator[Finding]:
 
 def _how_to_offer(offer: str) -> str:
     kind, _, name = offer.partition(":")
-    if kind == "function":
-        return f"start a node with FUNCTIONS={name}, or with a jobs file that uses it"
-    if kind == "command":
-        return f"define [commands.{name}] in a node's onthedot.toml"
-    return "start a node with the executor role"
+    spec = find_spec(kind)
+    return f"install the plug-in for {kind} targets on a node" if spec is None else spec.how_to_offer(name)
 
 
 async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:

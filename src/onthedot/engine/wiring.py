@@ -142,7 +142,7 @@ class Wiring:
                 lateness=lateness,
                 logs=self.logs,
                 live_logs=self.live_logs,
-                webhook_timeout=settings.timeout_seconds,
+                default_timeout=lambda target: target.timeout_by(settings),
                 crashed=crashed,
                 lacks=Shortage(clock, look_times).of,
                 now_ms=time.now_ms,

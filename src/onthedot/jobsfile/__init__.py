@@ -24,7 +24,6 @@ from onthedot.jobsfile.short_form import WRITTEN_AS, from_short_form, is_short_f
 from onthedot.model.checks import check_spec
 from onthedot.model.decoding import convert
 from onthedot.model.job import JobSpec
-from onthedot.model.target import FunctionTarget
 from onthedot.model.unstorable import MOST_PROBLEMS
 from onthedot.settings import EXTENSIONS, CommandSetting, read_commands
 from onthedot.timing import check_schedule
@@ -50,10 +49,10 @@ class JobsFile(msgspec.Struct, frozen=True, kw_only=True):
     extension: str
     short: frozenset[int] = frozenset()  # the indexes of jobs in short form
 
-    @property
-    def functions(self) -> tuple[str, ...]:
-        """The functions that its jobs call. Loading the file registers exactly these, for the file's tenant."""
-        return tuple(sorted({spec.target.function for spec in self.specs if isinstance(spec.target, FunctionTarget)}))
+    def registered(self, target_type: str) -> tuple[str, ...]:
+        """What its jobs of this type call. Loading the file registers exactly these, for the file's tenant."""
+        called = (spec.target.registers() for spec in self.specs if spec.target.type == target_type)
+        return tuple(sorted({name for name in called if name is not None}))
 
     @property
     def origin(self) -> str | None:

@@ -14,7 +14,7 @@ from onthedot.model.job import KEY_PATTERN, JobSpec
 from onthedot.model.policy import Policy
 from onthedot.model.schedule import Schedule
 from onthedot.model.struct import Strict
-from onthedot.model.target import FunctionTarget
+from onthedot.model.targets import FunctionTarget
 
 __all__ = ["WRITTEN_AS", "ShortJob", "from_short_form", "is_short_form"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from onthedot.jobsfile import JobsFile
 from onthedot.main import Prepared
-from onthedot.model.target import Target
+from onthedot.model.targets import Target
 from onthedot.service import DEFAULT_TENANT
 from onthedot.store import SyncReport
 

@@ -12,7 +12,8 @@ import msgspec
 from onthedot.errors import FieldProblem
 from onthedot.model.accepted import accepted, basic, known_names, members
 from onthedot.model.duration import Duration
-from onthedot.model.target import NOT_BUILT, TARGET_TYPES
+from onthedot.model.targets import OpaqueTarget, Target
+from onthedot.model.targets.registry import find_spec, not_built, specs, target_types
 from onthedot.model.unstorable import MOST_PROBLEMS, child
 
 __all__ = ["brief", "dec_hook", "mistakes"]
@@ -24,7 +25,18 @@ SHOWN = 200  # characters of what was given
 def dec_hook(kind: type, value: Any) -> Any:
     if kind is Duration:
         return Duration.parse(value)
+    if kind is Target:
+        return _target(value)
     raise NotImplementedError(kind)
+
+
+def _target(value: Any) -> Target:
+    """Strictly, where its kind is known; as it stands, where it is not."""
+    given = value.get("type") if isinstance(value, dict) else None
+    if not isinstance(given, str):
+        raise TypeError("not an object with a type")
+    spec = find_spec(given)
+    return OpaqueTarget(value) if spec is None else msgspec.convert(value, spec, dec_hook=dec_hook)
 
 
 def mistakes(value: Any, kind: Any, path: str) -> Iterator[FieldProblem]:
@@ -94,12 +106,12 @@ def _items(value: Any, kind: Any, path: str) -> list[FieldProblem]:
 def _tag_problem(value: dict[str, Any], tag_field: str, path: str) -> FieldProblem:
     where, given = child(path, tag_field), value.get(tag_field)
     if tag_field not in value:
-        return FieldProblem(path=where, message="required field is missing", accepted=", ".join(TARGET_TYPES))
-    if given in NOT_BUILT:
-        built = ", ".join(kind for kind in TARGET_TYPES if kind not in NOT_BUILT)
+        return FieldProblem(path=where, message="required field is missing", accepted=", ".join(target_types()))
+    if given in not_built():
+        built = ", ".join(specs())
         message = f"not available: {given!r} is not supported in this version"
         return FieldProblem(path=where, message=message, given=given, accepted=built)
-    known = ", ".join(TARGET_TYPES)
+    known = ", ".join(target_types())
     return FieldProblem(path=where, message="unknown target type", given=brief(given), accepted=known)
 
 

@@ -6,12 +6,22 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from onthedot.model import targets
 from onthedot.model.policy import Policy
 from onthedot.model.schedule import Schedule
 from onthedot.model.struct import Strict
-from onthedot.model.target import Target
 
-__all__ = ["KEY_PATTERN", "JobPause", "JobRecord", "JobSpec", "JobState", "JobStats", "JobStatus", "JobView"]
+__all__ = [
+    "KEY_PATTERN",
+    "JobPause",
+    "JobRecord",
+    "JobSpec",
+    "JobState",
+    "JobStats",
+    "JobStatus",
+    "JobView",
+    "OpenJobSpec",
+]
 
 KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}\Z"
 ACCEPTED_KEYS = "1 to 200 letters, digits, dots, underscores and hyphens, the first one a letter or digit"
@@ -26,13 +36,19 @@ class JobSpec(Strict, frozen=True, kw_only=True):
     key: Annotated[str, msgspec.Meta(pattern=KEY_PATTERN, description=ACCEPTED_KEYS)] | None = None
     name: Annotated[str, msgspec.Meta(max_length=500)] | None = None
     schedule: Schedule
-    target: Target
+    target: targets.Known
     policy: Policy = Policy()
     params: dict[str, Any] = msgspec.field(default_factory=dict)
     tags: Annotated[list[Tag], msgspec.Meta(max_length=50)] = msgspec.field(default_factory=list)
     paused: bool = False
     owner: Owner | msgspec.UnsetType | None = msgspec.UNSET  # left out: who made it; in an update: who owns it already
     run_now: bool | msgspec.UnsetType = msgspec.UNSET  # when it is made: run it at once, too. Never stored
+
+
+class OpenJobSpec(JobSpec, frozen=True, kw_only=True):
+    """A job as an older or less equipped node reads it: its target may be of a kind that is not known here."""
+
+    target: targets.Target
 
 
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -80,7 +96,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     key: str | None
     name: str | None
     schedule: Schedule
-    target: Target
+    target: targets.Target
     policy: Policy
     params: dict[str, Any]
     tags: list[str]

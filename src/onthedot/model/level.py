@@ -7,7 +7,6 @@ changes meaning). A job carries the lowest level that understands its whole spec
 from __future__ import annotations
 
 from onthedot.model.job import JobSpec
-from onthedot.model.target import WebhookTarget
 
 __all__ = ["LEVEL", "OWN_PARAMS", "level_of"]
 
@@ -20,4 +19,4 @@ OWN_PARAMS = 2
 
 def level_of(spec: JobSpec) -> int:
     """The lowest level of the code that understands all of `spec`."""
-    return 2 if spec.params and isinstance(spec.target, WebhookTarget) and spec.target.body is None else 1
+    return spec.target.level_with(spec.params)

@@ -10,7 +10,7 @@ import msgspec
 from onthedot.errors import FieldProblem, Invalid, NotAvailable
 from onthedot.model.checks import check_spec
 from onthedot.model.job import JobSpec
-from onthedot.model.target import Target
+from onthedot.model.targets import Target
 from onthedot.timing import check_schedule
 
 __all__ = ["TargetRules", "check_job", "check_new", "gather"]

@@ -15,7 +15,6 @@ from onthedot.model.decoding import convert, to_builtins
 from onthedot.model.duration import SECOND, Duration
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.policy import Policy
-from onthedot.model.target import WebhookTarget
 from onthedot.model.unstorable import MOST_PROBLEMS
 from onthedot.service.base import Wired
 from onthedot.service.checking import check_job, check_new, gather
@@ -297,11 +296,11 @@ class JobVerbs(Wired):
         return self._settled(spec)
 
     def _settled(self, spec: JobSpec, owner: str | None = None) -> JobSpec:
-        """As it is stored. A webhook without a time-out gets the setting's: how long it waits is written in the job,
-        and reads back. `owner`: whose it is if it does not say so."""
+        """As it is stored. Where its kind of target has a time-out by default, that is written in the job, and reads
+        back. `owner`: whose it is if it does not say so."""
         said: dict[str, Any] = {}
-        if spec.policy.timeout is None and isinstance(spec.target, WebhookTarget):
-            said["policy"] = _with_timeout(spec.policy, self.settings.timeout_seconds)
+        if spec.policy.timeout is None and (seconds := spec.target.timeout_by(self.settings)) is not None:
+            said["policy"] = _with_timeout(spec.policy, seconds)
         if owner is not None and spec.owner is msgspec.UNSET:
             said["owner"] = owner
         if spec.run_now is not msgspec.UNSET:

@@ -11,7 +11,7 @@ from onthedot.model.duration import DAY, HOUR, MINUTE, SECOND, Duration
 from onthedot.model.instant import parse_rfc3339
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.model.timer import TimerSpec, TimerView
 from onthedot.service.checking import check_job
 from onthedot.service.jobs import JobVerbs

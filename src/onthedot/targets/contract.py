@@ -10,7 +10,7 @@ import msgspec
 from onthedot.clock import SystemClock
 from onthedot.model.instant import format_instant
 from onthedot.model.run import Outcome
-from onthedot.model.target import Target
+from onthedot.model.targets import Target
 
 __all__ = ["Booking", "Call", "HandOver", "Kind", "Lacking", "NotBegun", "Timekeeper", "run_environment"]
 
@@ -65,7 +65,7 @@ class Kind(Protocol):
 
     @property
     def offers(self) -> list[str]:
-        """What a run may require of this node, as `model.target.requires` writes it."""
+        """What a run may require of this node, as the `capability()` of a target writes it."""
         ...
 
     def check(self, target: Any, tenant: int) -> None:

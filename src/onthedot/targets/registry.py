@@ -8,9 +8,8 @@ from contextlib import AsyncExitStack
 from typing import Any, Protocol, Self, runtime_checkable
 
 from onthedot.errors import Invalid
-from onthedot.model.checks import target_problems
 from onthedot.model.run import Outcome
-from onthedot.model.target import Target, target_type
+from onthedot.model.targets import Target
 from onthedot.targets.contract import Call, HandOver, Kind, NotBegun, Timekeeper
 from onthedot.targets.webhook.own_ports import OwnPort
 
@@ -97,27 +96,27 @@ class Targets:
 
     def check(self, target: Target, tenant: int = 1) -> None:
         """Refuse at creation what can be known to be impossible: what is wrong anywhere, then what is wrong here."""
-        if problems := target_problems(target):
+        if problems := list(target.problems()):
             raise Invalid(problems)
-        kind = self._kinds.get(target_type(target))
+        kind = self._kinds.get(target.type)
         if kind is None:
             problem = "this kind of target is not offered here"
-            raise Invalid.one("target.type", problem, given=target_type(target), accepted=", ".join(self._kinds))
+            raise Invalid.one("target.type", problem, given=target.type, accepted=", ".join(self._kinds))
         kind.check(target, tenant)
 
     def problem(self, target: Target, tenant: int = 1) -> str | None:
         """Why runs of it would fail here, as far as it can be seen without running it; None: it may well work. Reads
         files: not for the loop of the engine."""
         look: Callable[[Any, int], str | None] | None
-        look = getattr(self._kinds.get(target_type(target)), "problem", None)  # not every kind can look
+        look = getattr(self._kinds.get(target.type), "problem", None)  # not every kind can look
         return None if look is None else look(target, tenant)
 
     async def send(self, call: Call) -> Outcome:
         """Send once. Raises nothing but CancelledError and, where the call listens for it, NotBegun: a target that
         fails in a way nobody foresaw is a failed try."""
-        kind = self._kinds.get(target_type(call.target))
+        kind = self._kinds.get(call.target.type)
         if kind is None:
-            return Outcome(kind="refused", error=f"this node has no {target_type(call.target)} targets")
+            return Outcome(kind="refused", error=f"this node has no {call.target.type} targets")
         try:
             return await kind.send(call)
         except (asyncio.CancelledError, NotBegun):

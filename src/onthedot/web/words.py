@@ -6,7 +6,7 @@ import re
 
 from onthedot.model.job import JobView
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import CommandTarget, FunctionTarget, Target, WebhookTarget
+from onthedot.model.targets import Target
 from onthedot.timing import describe
 
 __all__ = ["count_words", "expression", "how_long", "pieces", "schedule_words", "target_words", "title"]
@@ -42,13 +42,8 @@ def expression(schedule: Schedule) -> str:
 
 def target_words(target: Target) -> tuple[str, str]:
     """The target type and what it calls."""
-    match target:
-        case WebhookTarget():
-            return target.method, target.url
-        case FunctionTarget():
-            return "function", target.function
-        case CommandTarget():
-            return "command", target.command
+    words = target.summary()
+    return words.label, words.what
 
 
 def how_long(ms: float | None) -> str:

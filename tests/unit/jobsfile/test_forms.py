@@ -13,7 +13,7 @@ from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
 from onthedot.model.policy import Policy, Retry
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import FunctionTarget, WebhookTarget
+from onthedot.model.targets import FunctionTarget, WebhookTarget
 from onthedot.settings import CommandSetting
 
 SHORT = {
@@ -108,7 +108,7 @@ def test_a_list_alone_is_a_file_too():
 def test_the_functions_it_names_are_known():
     other = {**SHORT, "identifier": "job2", "path": "another"}
     again = {**SHORT, "identifier": "job3"}
-    assert parse_jobs(json.dumps([SHORT, other, again]), "json").functions == (
+    assert parse_jobs(json.dumps([SHORT, other, again]), "json").registered("function") == (
         "another:sleep_2_mins",
         "periodic_functions.functions:sleep_2_mins",
     )

@@ -10,7 +10,7 @@ from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
 from onthedot.model.policy import Policy, Retry
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import CommandTarget, FunctionTarget, Target, WebhookTarget
+from onthedot.model.targets import CommandTarget, FunctionTarget, Target, WebhookTarget
 
 TEXT = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=30)
 DURATIONS = st.integers(0, 10**10).map(Duration)

@@ -7,12 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onthedot.errors import FieldProblem, Invalid
-from onthedot.model.checks import check_spec, url_problem
+from onthedot.model.checks import check_spec
 from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
 from onthedot.model.policy import Policy, Retry
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import MASK, CommandTarget, FunctionTarget, WebhookTarget
+from onthedot.model.secret_text import MASK
+from onthedot.model.targets import CommandTarget, FunctionTarget, WebhookTarget
+from onthedot.model.targets.webhook import url_problem
 from tests.unit.model.jobs import SPECS, spec
 
 ZERO = Duration(0)

@@ -14,7 +14,7 @@ from onthedot.model.decoding import convert, decode_json, encode_json, to_builti
 from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import CommandTarget, FunctionTarget, WebhookTarget
+from onthedot.model.targets import CommandTarget, FunctionTarget, WebhookTarget
 from onthedot.model.timer import TimerSpec
 from tests.unit.model.jobs import SPECS, VALUES
 

@@ -11,7 +11,7 @@ from onthedot.model.job import JobSpec
 from onthedot.model.policy import Policy
 from onthedot.model.run import Outcome, run_id
 from onthedot.model.schedule import SCHEDULE_KINDS, Schedule
-from onthedot.model.target import CommandTarget, FunctionTarget, Target, WebhookTarget, requires, target_type
+from onthedot.model.targets import CommandTarget, FunctionTarget, Target, WebhookTarget
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_the_kind_of_a_schedule(schedule: Schedule, kind: str, one_off: bool) ->
     ],
 )
 def test_what_a_target_needs(target: Target, kind: str, needs: str) -> None:
-    assert (target_type(target), requires(target)) == (kind, needs)
+    assert (target.type, target.capability()) == (kind, needs)
 
 
 def test_run_ids_are_made_of_job_and_slot() -> None:

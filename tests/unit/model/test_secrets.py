@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onthedot.errors import Invalid
-from onthedot.model.secrets import is_secret_name, kept, mask_problems, masked, masked_url
-from onthedot.model.target import MASK, CommandTarget, FunctionTarget, WebhookTarget
+from onthedot.model.secret_text import MASK, is_secret_name, masked_url
+from onthedot.model.secrets import kept, mask_problems, masked
+from onthedot.model.targets import CommandTarget, FunctionTarget, WebhookTarget
 
 HIDDEN = [
     "Authorization", "authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "x-apikey", "api_key",

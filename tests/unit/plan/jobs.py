@@ -9,7 +9,7 @@ from onthedot.model.job import JobRecord, JobSpec
 from onthedot.model.policy import Policy, Retry
 from onthedot.model.run import ClaimedRun, run_id
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 
 NOW = 1_700_000_000_000
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000

@@ -20,7 +20,7 @@ from onthedot.api.operations import operation
 from onthedot.api.routes.job_routes import on_job
 from onthedot.model.job import JobSpec, JobState, JobView
 from onthedot.model.schedule import SCHEDULE_KINDS
-from onthedot.model.target import TARGET_TYPES
+from onthedot.model.targets.registry import target_types
 from onthedot.store import JobFilter
 
 __all__ = ["job_created", "routes"]
@@ -29,7 +29,7 @@ FILTERS = (
     text("q", "Prefix of the key or the name, in upper or lower case", longest=200),
     text("tag", "Jobs that carry this tag", longest=100),
     choice("status", "Jobs in this state", get_args(JobState)),
-    choice("target", "Jobs of this kind of target", TARGET_TYPES),
+    choice("target", "Jobs of this kind of target", target_types()),
     choice("schedule", "Jobs of this kind of schedule", SCHEDULE_KINDS),
     text("owner", "Jobs of this owner", longest=200),
     instant("next_before", "Jobs whose next run is before this"),

@@ -33,7 +33,6 @@ from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.slot_pool import SlotPool
 from onthedot.engine.tuning import BOOK_BY_MS, BOOK_FROM_MS, NO_SLOT_MS, STARTS_PER_TURN
 from onthedot.model.run import ClaimedRun
-from onthedot.model.target import target_type
 from onthedot.plan import in_backlog, laned, recorded_first, stopped_by
 from onthedot.store import Claim, Order
 from onthedot.telemetry import emit
@@ -196,7 +195,7 @@ class Dispatcher:
     def _bookable(self, run: ClaimedRun) -> bool:
         """Not what has to ask the store first or is not to begin late; nor what others wait for: it is told at once."""
         policy, target = run.spec.policy, run.spec.target
-        keeper = self._around.timekeepers.get(target_type(target))
+        keeper = self._around.timekeepers.get(target.type)
         return (
             keeper is not None
             and policy.delivery == "at_least_once"
@@ -260,7 +259,7 @@ class Dispatcher:
         self._around.recorder.put_over(Return(run.id, run.token))
 
     def _pool(self, run: ClaimedRun) -> SlotPool:
-        return self._slots.of(target_type(run.spec.target))
+        return self._slots.of(run.spec.target.type)
 
     # stopping
 

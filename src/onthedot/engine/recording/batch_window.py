@@ -13,7 +13,6 @@ from typing import Protocol
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.messages import Return
 from onthedot.engine.tuning import INSIDE_TOGETHER, INSIDE_WAIT, OUTSIDE_WAIT
-from onthedot.model.target import target_type
 from onthedot.plan import laned
 from onthedot.store import Finished
 
@@ -57,4 +56,4 @@ class BatchWindow:
         """What is given back may be fired by another, and who holds a lane keeps others waiting: these at once."""
         if isinstance(item, Return) or laned(item.run.spec.policy):
             return 0.0
-        return INSIDE_WAIT if target_type(item.run.spec.target) in self._inside else OUTSIDE_WAIT
+        return INSIDE_WAIT if item.run.spec.target.type in self._inside else OUTSIDE_WAIT

@@ -21,7 +21,6 @@ from onthedot.engine.running.run_log import RunLog
 from onthedot.engine.running.slot_pool import SlotPool
 from onthedot.engine.running.task import call_of, failed, perform
 from onthedot.model.run import ClaimedRun, Outcome
-from onthedot.model.target import target_type
 from onthedot.plan import stopped_by
 from onthedot.store import Finished
 from onthedot.targets import Call, NotBegun
@@ -62,7 +61,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
 
     def start(self) -> None:
         around, run = self._around, self.run
-        hand_over = around.direct.get(target_type(run.spec.target))
+        hand_over = around.direct.get(run.spec.target.type)
         if hand_over is not None and self.cause is None and not self.recalled:
             now = around.clock.monotonic()
             now_us = around.time.at_us(now)
@@ -125,7 +124,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
 
     def _book(self) -> bool:
         around, run = self._around, self.run
-        keeper = around.timekeepers.get(target_type(run.spec.target))
+        keeper = around.timekeepers.get(run.spec.target.type)
         if keeper is None:
             return False
         self._began = around.time.monotonic_at(run.due_at)  # as far as can be known

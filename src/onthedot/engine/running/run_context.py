@@ -21,7 +21,7 @@ from onthedot.engine.running.slot_pool import SlotPool
 from onthedot.engine.running.task import Sender
 from onthedot.model.job import JobSpec
 from onthedot.model.run import ClaimedRun, Outcome
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import Target
 from onthedot.plan import expired, on_outcome
 from onthedot.store import Finished
 from onthedot.targets.contract import HandOver, Timekeeper
@@ -42,7 +42,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     lateness: Lateness
     logs: LogFiles | None
     live_logs: LiveLogWriter
-    webhook_timeout: float
+    default_timeout: Callable[[Target], float | None]  # seconds
     crashed: Callable[[BaseException], None]
     lacks: Callable[[SlotPool, str], None]
     now_ms: Callable[[], int]  # of `time`
@@ -85,7 +85,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
         return Outcome(kind="expired", error=f"not started within {policy.expires_in} of its time")
 
     def timeout_of(self, spec: JobSpec) -> float | None:
-        """Seconds. The policy's; by default a webhook has TIMEOUT_SECONDS, everything else as long as it takes."""
+        """Seconds. The policy's, else what its kind of target has by default; None: as long as it takes."""
         if spec.policy.timeout is not None:
             return spec.policy.timeout / 1000
-        return self.webhook_timeout if isinstance(spec.target, WebhookTarget) else None
+        return self.default_timeout(spec.target)

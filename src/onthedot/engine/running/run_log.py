@@ -14,7 +14,6 @@ from onthedot.engine.running.run_log_files import LogFiles
 from onthedot.model.instant import format_instant
 from onthedot.model.job import KEY_PATTERN
 from onthedot.model.run import ClaimedRun, Outcome
-from onthedot.model.target import WebhookTarget
 
 __all__ = ["TAIL", "RunLog", "log_path"]
 
@@ -56,7 +55,7 @@ class RunLog:
 
     def start(self, started_at: int) -> None:
         """The attempt begins. Where a file is expected in any case, its first line is this."""
-        if self._files is not None and (self._run.recurring or not isinstance(self._run.spec.target, WebhookTarget)):
+        if self._files is not None and (self._run.recurring or self._run.spec.target.writes_log):
             self._head(started_at)
 
     def write(self, text: str) -> None:

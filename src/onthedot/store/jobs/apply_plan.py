@@ -10,7 +10,6 @@ from onthedot.errors import Conflict, VersionMismatch
 from onthedot.model.job import JobRecord, JobSpec
 from onthedot.model.level import level_of
 from onthedot.model.run import run_id
-from onthedot.model.target import requires
 from onthedot.plan import NOTHING_TAKEN, Change, Skipped, Taken, floor_ahead, on_delete, timetable_of
 from onthedot.store.driver import Row, Rows, Transaction
 from onthedot.store.jobs.close_one_offs import FIRINGS, is_over, note_endings
@@ -187,5 +186,5 @@ async def _refit_runs(tx: Transaction, job: Locked, spec: JobSpec) -> None:
     if (old.target, old.policy, old.schedule) == (spec.target, spec.policy, spec.schedule):
         return
     job_id, once = job.record.id, spec.policy.delivery == "at_most_once"
-    await tx.execute("refit_runs", job_id, requires(spec.target), level_of(spec), once, not spec.schedule.one_off)
+    await tx.execute("refit_runs", job_id, spec.target.capability(), level_of(spec), once, not spec.schedule.one_off)
     await tx.execute("relane_runs", job_id, lane_of(job_id, spec), job.now)

@@ -17,7 +17,6 @@ from onthedot.model.instant import NEVER
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.level import level_of
 from onthedot.model.secrets import mask_problems
-from onthedot.model.target import requires, target_type
 from onthedot.plan import Opening, laned
 from onthedot.store.abandoned_requests import too_late
 from onthedot.store.driver import Driver, Rows
@@ -88,8 +87,8 @@ def _row(tenant: int, spec: JobSpec) -> tuple[Any, ...]:
         search_text(spec.name),
         encode_json(spec).decode(),
         level_of(spec),
-        requires(spec.target),
-        target_type(spec.target),
+        spec.target.capability(),
+        spec.target.type,
         int(spec.schedule.in_ or 0),
         laned(spec.policy),
         spec.policy.delivery == "at_most_once",

@@ -16,7 +16,7 @@ from onthedot.errors import Invalid
 from onthedot.model.instant import NEVER
 from onthedot.model.job import JobState, JobView
 from onthedot.model.schedule import SCHEDULE_KINDS
-from onthedot.model.target import TARGET_TYPES
+from onthedot.model.targets.registry import target_types
 from onthedot.store.driver import Row
 from onthedot.store.jobs.close_one_offs import settle
 from onthedot.store.jobs.reads import VIEW
@@ -80,7 +80,7 @@ class JobLists(Topic):
 def _check_words(wanted: JobFilter) -> None:
     for name, given, accepted in (
         ("status", wanted.status, STATES),
-        ("target", wanted.target, TARGET_TYPES),
+        ("target", wanted.target, target_types()),
         ("schedule", wanted.schedule, SCHEDULE_KINDS),
     ):
         if given is not None and given not in accepted:

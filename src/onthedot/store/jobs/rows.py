@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -9,10 +10,10 @@ import msgspec
 from onthedot.errors import Invalid, StoreError
 from onthedot.model.decoding import convert, dec_hook, encode_json
 from onthedot.model.instant import format_instant
-from onthedot.model.job import JobPause, JobRecord, JobSpec, JobState, JobStats, JobView
+from onthedot.model.job import JobPause, JobRecord, JobSpec, JobState, JobStats, JobView, OpenJobSpec
 from onthedot.model.level import level_of
 from onthedot.model.secrets import kept, masked
-from onthedot.model.target import requires, target_type
+from onthedot.model.targets import OpaqueTarget
 from onthedot.store.driver import Row
 
 __all__ = [
@@ -33,28 +34,37 @@ SEARCHED = 200
 
 NO_STATS = JobStats()
 
-_decoder = msgspec.json.Decoder(JobSpec, dec_hook=dec_hook, float_hook=float)  # msgspec's own is slow for 1e308
 _ended = msgspec.json.Decoder(list[tuple[str, str, int, int | None, int | None]])
 
 
-def decode_spec(text: str) -> JobSpec:
-    """Strict decoding is for the edges: here fields that only a newer release knows are dropped, not refused."""
+@lru_cache(maxsize=1)
+def _decoder() -> msgspec.json.Decoder[JobSpec]:
+    return msgspec.json.Decoder(JobSpec, dec_hook=dec_hook, float_hook=float)  # msgspec's own is slow for 1e308
+
+
+def decode_spec(text: str, capability: str | None = None, level: int | None = None) -> JobSpec:
+    """Strict decoding is for the edges: here fields that only a newer release knows are dropped, not refused, and a
+    target of a kind that is not known here stays as it is. What such a one needs is written beside it in its row."""
     try:
-        return _decoder.decode(text)
+        return _decoder().decode(text)
     except msgspec.ValidationError:
-        return _older_view(msgspec.json.decode(text))
+        return _older_view(msgspec.json.decode(text), capability, level)
 
 
-def _older_view(loose: Any) -> JobSpec:
+def _older_view(loose: Any, capability: str | None, level: int | None) -> JobSpec:
     try:
-        return convert(loose, JobSpec)
+        spec = convert(loose, OpenJobSpec)
     except Invalid as invalid:
         unknown = [problem.path for problem in invalid.problems if problem.message == "unknown field"]
         if len(unknown) < len(invalid.problems):
             raise StoreError(f"a job was written by a newer version of On the Dot: {invalid}") from None
         for path in unknown:
             _drop(loose, path.split("."))
-        return convert(loose, JobSpec)
+        spec = convert(loose, OpenJobSpec)
+    said = {name: getattr(spec, name) for name in JobSpec.__struct_fields__}
+    if isinstance(spec.target, OpaqueTarget):
+        said["target"] = OpaqueTarget(spec.target, capability, level)
+    return JobSpec(**said)
 
 
 def _drop(loose: Any, path: list[str]) -> None:
@@ -77,8 +87,8 @@ def spec_columns(spec: JobSpec) -> tuple[Any, ...]:
         search_text(spec.name),
         encode_json(spec).decode(),
         level_of(spec),
-        requires(spec.target),
-        target_type(spec.target),
+        spec.target.capability(),
+        spec.target.type,
         spec.schedule.kind,
         spec.schedule.one_off,
         spec.owner or None,
@@ -89,7 +99,7 @@ def job_record(row: Row) -> JobRecord:
     return JobRecord(
         id=row["id"],
         tenant=row["tenant"],
-        spec=decode_spec(row["spec"]),
+        spec=decode_spec(row["spec"], row["requires"], row["level"]),
         version=row["version"],
         state=row["state"],
         anchor_at=row["anchor_at"],

@@ -8,7 +8,6 @@ from onthedot.model.instant import NEVER
 from onthedot.model.job import JobRecord
 from onthedot.model.level import level_of
 from onthedot.model.run import RunKind, run_id
-from onthedot.model.target import requires
 from onthedot.plan import due_at, laned, ready_at
 
 __all__ = ["new_run"]
@@ -52,7 +51,7 @@ def new_run(
         NEVER if paused else ready,
         "paused" if paused else None,
         ready if paused else None,
-        requires(spec.target),
+        spec.target.capability(),
         backlog,
         level_of(spec),
         job.id if lane else None,

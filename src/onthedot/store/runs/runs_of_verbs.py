@@ -8,7 +8,6 @@ from onthedot.model.instant import NEVER
 from onthedot.model.job import JobSpec
 from onthedot.model.level import OWN_PARAMS, level_of
 from onthedot.model.run import RunKind, run_id
-from onthedot.model.target import requires
 from onthedot.plan import due_at, laned, ready_at
 
 __all__ = ["JOB_ID", "cursor_row", "lane_of", "run_row"]
@@ -60,7 +59,7 @@ def run_row(
         tenant,
         job_id,
         not spec.schedule.one_off,
-        requires(spec.target),
+        spec.target.capability(),
         max(level_of(spec), OWN_PARAMS) if own_params else level_of(spec),
         lane_of(job_id, spec),
         spec.policy.delivery == "at_most_once",

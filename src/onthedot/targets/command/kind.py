@@ -18,7 +18,7 @@ from typing import Self
 
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
-from onthedot.model.target import CommandTarget
+from onthedot.model.targets import CommandTarget
 from onthedot.settings import CommandSetting
 from onthedot.targets.contract import Call, Lacking, run_environment
 from onthedot.targets.exhaustion import lack_of

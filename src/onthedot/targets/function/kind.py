@@ -18,7 +18,7 @@ import msgspec
 from onthedot.errors import Invalid
 from onthedot.model.instant import format_instant
 from onthedot.model.run import Outcome
-from onthedot.model.target import FunctionTarget
+from onthedot.model.targets import FunctionTarget
 from onthedot.targets.contract import Call, Lacking, NotBegun
 from onthedot.targets.function.pending_call import PendingCall
 from onthedot.targets.function.pool import WorkerPool

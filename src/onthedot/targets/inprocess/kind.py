@@ -21,7 +21,7 @@ import msgspec
 from onthedot.clock import Clock
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
-from onthedot.model.target import FunctionTarget, requires
+from onthedot.model.targets import FunctionTarget
 from onthedot.targets.contract import Booking, Call, NotBegun
 from onthedot.targets.inprocess.loop_thread import LoopThread
 from onthedot.targets.inprocess.thread_pool import ThreadPool
@@ -66,7 +66,7 @@ class Callables:
         if known is not function:
             raise ValueError(f"{name!r} is registered already, for another callable")
         self._waits[name] = inspect.iscoroutinefunction(function)
-        offer = requires(FunctionTarget(function=name))
+        offer = FunctionTarget(function=name).capability()
         if offer not in self.offers:  # a new list: whoever has the old one can tell that something changed
             self.offers = [*self.offers, offer]
 

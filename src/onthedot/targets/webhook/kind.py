@@ -23,8 +23,8 @@ from typing import Self
 
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
-from onthedot.model.secrets import masked_url
-from onthedot.model.target import WebhookTarget
+from onthedot.model.secret_text import masked_url
+from onthedot.model.targets import WebhookTarget
 from onthedot.targets.contract import Call, NotBegun
 from onthedot.targets.webhook.destination import Destination, place_of, split_url
 from onthedot.targets.webhook.egress import EgressRule

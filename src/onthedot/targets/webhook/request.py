@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from onthedot.model.instant import format_instant
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets import WebhookTarget
 from onthedot.targets.contract import Call
 from onthedot.targets.webhook.destination import Destination
 from onthedot.targets.webhook.signature import sign, traceparent

@@ -1,0 +1,93 @@
+"""What every kind of target says about itself: what a node needs to run it, what is wrong with it, what is secret.
+
+A kind is one struct, told apart by its tag. Nothing outside `model.targets` and `targets` asks which kind a target is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from onthedot.errors import FieldProblem
+from onthedot.model.duration import Duration
+from onthedot.model.struct import Strict
+
+__all__ = ["Flag", "Target", "TargetSpec", "TargetSummary"]
+
+
+class TargetSummary(msgspec.Struct, frozen=True):
+    """A target in words: a label and what exactly, for two columns, and both as one short line."""
+
+    label: str  # "POST", "function"
+    what: str  # the URL, the name
+    line: str
+
+
+class Flag(msgspec.Struct, frozen=True):
+    """A flag of `onthedot jobs add` that fills one field. How its text is read follows from the type of the field."""
+
+    field: str
+    help: str
+    names: tuple[str, ...] = ()  # the field's own name, if none is given
+
+
+class Target:
+    """What is done when a run is due, of whatever kind, also of one that this process does not know."""
+
+    __slots__ = ()
+
+    default_timeout: ClassVar[Duration | None] = None  # None: as long as it takes
+    timeout_setting: ClassVar[str | None] = None  # the setting (in seconds) that decides instead
+    writes_log: ClassVar[bool] = True  # False: a one-off run gets no log file of its own
+    level: ClassVar[int] = 1  # the lowest code level (`model.level`) that runs this kind
+    flags: ClassVar[tuple[Flag, ...]] = ()
+
+    @property
+    def type(self) -> str:
+        raise NotImplementedError
+
+    def capability(self) -> str:
+        """What a node must offer to run it: "function:reports"."""
+        raise NotImplementedError
+
+    def level_with(self, params: Mapping[str, Any]) -> int:
+        """The lowest code level that runs it with these params."""
+        return self.level
+
+    def problems(self) -> Iterator[FieldProblem]:
+        """What is wrong with it wherever it would run."""
+        return iter(())
+
+    def secret_fields(self) -> tuple[str, ...]:
+        """Fields that are secret as a whole. Headers and parts of URLs that are so by their name need no mention."""
+        return ()
+
+    def summary(self) -> TargetSummary:
+        raise NotImplementedError
+
+    def registers(self) -> str | None:
+        """What the operator allows by naming it in a jobs file."""
+        return None
+
+    @classmethod
+    def how_to_offer(cls, name: str) -> str:
+        """Advice to an operator whose nodes all lack the capability `type:name`."""
+        return "start a node with the executor role"
+
+    @classmethod
+    def timeout_by(cls, settings: object) -> float | None:
+        """Seconds, for a job that does not say. `settings`: whatever has the attribute that `timeout_setting` names."""
+        if cls.timeout_setting is not None:
+            seconds: float = getattr(settings, cls.timeout_setting)
+            return seconds
+        return None if cls.default_timeout is None else cls.default_timeout.seconds
+
+
+class TargetSpec(Strict, Target, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
+    """A kind that this process knows. Its subclasses are structs with a `tag`, which is the `type` of their JSON."""
+
+    @property
+    def type(self) -> str:
+        return self.__struct_config__.tag  # type: ignore[return-value]
