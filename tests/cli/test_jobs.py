@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from onthedot.cli.job_edits import patch_of, spec_of
-from onthedot.cli.job_flags import loose_spec, parsed_value
+from onthedot.cli.job_flags import loose_spec
+from onthedot.cli.values import parsed_value
 
 LATER = "2033-01-01T00:00:00Z"
 

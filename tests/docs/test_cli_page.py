@@ -32,7 +32,8 @@ COMMANDS = dict(commands(typer.main.get_command(app)))
 
 
 def options(command: Any) -> list[list[str]]:
-    return [param.opts for param in command.params if param.param_type_name == "option" and param.name != "help"]
+    params = command.get_params(typer.Context(command))
+    return [param.opts for param in params if param.param_type_name == "option" and param.name != "help"]
 
 
 def test_every_command_is_there_and_no_other():

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onthedot.cli.job_flags import parsed_value
 from onthedot.cli.options import ApiKey, AsJson, Server, connected, find_job
 from onthedot.cli.output import print_json, say, when
+from onthedot.cli.values import parsed_value
 
 if TYPE_CHECKING:
     from onthedot.model.job import JobSpec, JobView

@@ -10,16 +10,17 @@ import typer
 
 from onthedot.cli.options import AsJson, OnlyKey, OnlyServer, connected
 from onthedot.cli.output import print_json, say, when
+from onthedot.cli.target_flags import target_of
+from onthedot.cli.values import parsed_value
 
 if TYPE_CHECKING:
     from onthedot.model.job import JobSpec
 
-__all__ = ["add", "loose_spec", "object_value", "parsed_value"]
-
-WHEN, WHAT, HOW = "When (exactly one)", "What (exactly one)", "How"
+__all__ = ["add", "loose_spec"]
 
 
 def add(
+    ctx: typer.Context,
     file: Annotated[
         str | None, typer.Argument(metavar="[FILE]", help="File with one job, or a jobs file; - reads standard input")
     ] = None,
@@ -35,15 +36,6 @@ def add(
     start: Annotated[str | None, typer.Option(help="Do not fire before this time")] = None,
     end: Annotated[str | None, typer.Option(help="Do not fire after this time")] = None,
     count: Annotated[int | None, typer.Option(help="Maximum number of runs")] = None,
-    url: Annotated[str | None, typer.Option(help="Webhook: URL to call")] = None,
-    function: Annotated[str | None, typer.Option(help="Python function to call, package.module:name")] = None,
-    command: Annotated[str | None, typer.Option(help="Registered command to run, by name")] = None,
-    method: Annotated[str | None, typer.Option(help="Webhook: HTTP method [default: POST]")] = None,
-    header: Annotated[
-        list[str] | None, typer.Option("-H", "--header", help="Webhook: request header 'Name: value'; repeatable")
-    ] = None,
-    body: Annotated[str | None, typer.Option(help="Webhook: request body, JSON or text")] = None,
-    secret: Annotated[str | None, typer.Option(help="Webhook: signing secret, whsec_…")] = None,
     key: Annotated[str | None, typer.Option(help="Unique key of the job")] = None,
     name: Annotated[str | None, typer.Option(help="Display name")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Tag; repeatable")] = None,
@@ -72,7 +64,7 @@ def add(
     flags = {
         "schedule": {"cron": cron, "every": every, "at": at, "in": in_, "tz": tz, "start": start, "end": end}
         | {"count": count},
-        "target": _target(url, function, command, method, header, body, secret),
+        "target": target_of(ctx),
         "policy": {"timeout": timeout, "overlap": overlap, "catch_up": catch_up, "retry": {"attempts": attempts}},
         "key": key,
         "name": name,
@@ -114,42 +106,6 @@ def _from_flags(flags: dict[str, Any]) -> JobSpec:
     return convert(spec, JobSpec)
 
 
-def _header(text: str) -> tuple[str, str]:
-    name, colon, value = text.partition(":")
-    if not colon or not name.strip():
-        raise typer.BadParameter(f"{text!r} is not a valid header. Accepted: 'Name: value'", param_hint="--header")
-    return name.strip(), value.strip()
-
-
-def _target(
-    url: str | None,
-    function: str | None,
-    command: str | None,
-    method: str | None,
-    header: list[str] | None,
-    body: str | None,
-    secret: str | None,
-) -> dict[str, Any]:
-    chosen = [name for name, value in (("--url", url), ("--function", function), ("--command", command)) if value]
-    if len(chosen) > 1:
-        raise typer.BadParameter(f"{' and '.join(chosen)} can't be combined: a job has one target")
-    if function:
-        return {"type": "function", "function": function}
-    if command:
-        return {"type": "command", "command": command}
-    if not url:
-        return {}
-    headers = dict(_header(item) for item in header or [])
-    return {
-        "type": "webhook",
-        "url": url,
-        "method": method.upper() if method else None,
-        "headers": headers or None,
-        "body": parsed_value(body) if body is not None else None,
-        "secret": secret,
-    }
-
-
 def _from_file(name: str) -> list[JobSpec]:
     from onthedot.jobsfile import parse_jobs, read_jobs_file
     from onthedot.settings import load_settings
@@ -165,20 +121,3 @@ def _pair(item: str) -> tuple[str, Any]:
     if not equals or not name:
         raise typer.BadParameter(f"{item!r} is not name=value")
     return name, parsed_value(value)
-
-
-def object_value(flag: str, text: str) -> dict[str, Any]:
-    value = parsed_value(text)
-    if not isinstance(value, dict):
-        raise typer.BadParameter(f"{flag} takes a JSON object such as '{{\"day\": 1}}', not {text[:100]!r}")
-    return value
-
-
-def parsed_value(text: str) -> Any:
-    """JSON if it is valid JSON, else the text itself: `retries=3` is a number, `colour=red` needs no quotes."""
-    import msgspec
-
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return text

@@ -9,10 +9,12 @@ import typer
 from onthedot.cli.describe import meaning, schedule_text, target_text
 from onthedot.cli.group import command_group
 from onthedot.cli.job_edits import edit
-from onthedot.cli.job_flags import add, object_value
+from onthedot.cli.job_flags import add
 from onthedot.cli.job_slots import backfill, explain
 from onthedot.cli.options import ApiKey, AsJson, Job, Server, connected, find_job
 from onthedot.cli.output import ago, facts, print_json, say, table, when
+from onthedot.cli.target_flags import AddCommand
+from onthedot.cli.values import object_value
 
 if TYPE_CHECKING:
     from onthedot.model.job import JobView
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["group", "show_job"]
 
 group = command_group("List and manage jobs.")
-group.command("add")(add)
+group.command("add", cls=AddCommand)(add)
 group.command("edit")(edit)
 group.command("explain")(explain)
 group.command("backfill")(backfill)

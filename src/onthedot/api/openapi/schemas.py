@@ -12,6 +12,8 @@ import msgspec
 from msgspec import inspect
 
 from onthedot.model.decoding import schema_hook, to_builtins
+from onthedot.model.targets import OpaqueTarget, Target
+from onthedot.model.targets.registry import known_union
 
 __all__ = ["Schemas"]
 
@@ -56,10 +58,24 @@ class Schemas:
                 return self._union(info)
             case inspect.StructType():
                 return self._struct(info)
+            case inspect.CustomType() if info.cls is Target:
+                return self._target()
             case inspect.CustomType():
                 return schema_hook(info.cls)
             case _:
                 return {}
+
+    def _target(self) -> dict[str, Any]:
+        """The target of a job that is read: any that can be made here, or one of a kind that is not known here."""
+        name = OpaqueTarget.__name__
+        self.components[name] = {
+            "type": "object",
+            "properties": {"type": {"type": "string"}},
+            "required": ["type"],
+            "description": "A kind of target that this node does not know: all fields but `type` are masked",
+        }
+        known = self._schema(inspect.type_info(known_union()))
+        return {**known, "anyOf": [*known["anyOf"], {"$ref": f"#/components/schemas/{name}"}]}
 
     def _union(self, info: inspect.UnionType) -> dict[str, Any]:
         schema: dict[str, Any] = {"anyOf": [self._schema(one) for one in info.types]}

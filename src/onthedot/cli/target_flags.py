@@ -1,0 +1,112 @@
+"""The flags of `onthedot jobs add` that make a target: those that the kinds of target declare, also of plug-ins.
+
+They are read from the specs only when that command runs: the others should not wait for them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+
+import typer
+from typer.core import TyperCommand
+
+from onthedot.cli.values import header_value, parsed_value
+
+if TYPE_CHECKING:
+    from onthedot.model.targets import Flag, TargetSpec
+
+__all__ = ["AddCommand", "target_of"]
+
+_GIVEN = "onthedot.target_flags"
+_AFTER = "count"  # where they stand in the help
+
+
+class AddCommand(TyperCommand):
+    def get_params(self, ctx: Any) -> list[Any]:
+        own = super().get_params(ctx)
+        place = next((number for number, param in enumerate(own, 1) if param.name == _AFTER), len(own))
+        return [*own[:place], *dict.fromkeys(self._flags().values()), *own[place:]]
+
+    def invoke(self, ctx: Any) -> Any:
+        flags = self._flags()
+        values = {option.name: ctx.params.pop(option.name) for option in dict.fromkeys(flags.values())}
+        ctx.meta[_GIVEN] = {field: (option.opts[-1], values[option.name]) for field, option in flags.items()}
+        return super().invoke(ctx)
+
+    def _flags(self) -> dict[tuple[str, str], Any]:
+        return _options(frozenset(name for param in self.params for name in param.opts))
+
+
+def target_of(ctx: typer.Context) -> dict[str, Any]:
+    """The target that was asked for. The first flag of a kind is the one that chooses it."""
+    given: dict[tuple[str, str], tuple[str, Any]] = ctx.meta[_GIVEN]
+    firsts = [(spec, given[_tag(spec), spec.flags[0].field]) for spec in _kinds()]
+    chosen = {name: spec for spec, (name, value) in firsts if value}
+    if len(chosen) > 1:
+        raise typer.BadParameter(f"{' and '.join(chosen)} can't be combined: a job has one target")
+    for spec in chosen.values():
+        texts = {flag.field: given[_tag(spec), flag.field][1] for flag in spec.flags}
+        fields = {name: _read(_type(spec, name), text) for name, text in texts.items() if text not in (None, [], ())}
+        return {"type": _tag(spec), **fields}
+    return {}
+
+
+def _kinds() -> list[type[TargetSpec]]:
+    from onthedot.model.targets.registry import specs
+
+    return [spec for spec in specs().values() if spec.flags]
+
+
+def _tag(spec: type[TargetSpec]) -> str:
+    return str(spec.__struct_config__.tag)
+
+
+@lru_cache(maxsize=1)
+def _options(reserved: frozenset[str]) -> dict[tuple[str, str], Any]:
+    """By kind and field. Kinds share flags of the same name; one that jobs have themselves gets `--target-` before it."""
+    found: dict[tuple[str, str], str] = {}
+    parameters: dict[str, inspect.Parameter] = {}
+    for spec in _kinds():
+        for flag in spec.flags:
+            names = _names(flag, reserved)
+            name = "target_" + names[-1].lstrip("-").replace("-", "_")
+            found[_tag(spec), flag.field] = name
+            kind: Any = list[str] if get_origin(_type(spec, flag.field)) is dict else str
+            told = Annotated[kind | None, typer.Option(*names, help=flag.help)]
+            at = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=told)
+            parameters.setdefault(name, at)
+
+    def command(**_: Any) -> None:
+        """Never called: it only lends its options."""
+
+    command.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
+    command.__annotations__ = {name: at.annotation for name, at in parameters.items()}
+    app = typer.Typer(add_completion=False)
+    app.command()(command)
+    made = {param.name: param for param in typer.main.get_command(app).params}
+    return {field: made[name] for field, name in found.items()}
+
+
+def _names(flag: Flag, reserved: frozenset[str]) -> tuple[str, ...]:
+    names = flag.names or (f"--{flag.field.replace('_', '-')}",)
+    return names if reserved.isdisjoint(names) else (f"--target-{flag.field.replace('_', '-')}",)
+
+
+def _type(spec: type[TargetSpec], name: str) -> Any:
+    import msgspec
+
+    from onthedot.model.accepted import basic, members
+
+    field = next(field for field in msgspec.structs.fields(spec) if field.name == name)
+    return next(basic(member) for member in members(field.type) if member is not type(None))
+
+
+def _read(kind: Any, text: Any) -> Any:
+    """A text as the type of its field wants it."""
+    if isinstance(text, (list, tuple)):
+        return dict(header_value(item) for item in text)
+    if get_origin(kind) is Literal:
+        return next((choice for choice in get_args(kind) if str(choice).lower() == text.lower()), text)
+    return text if kind is str else parsed_value(text)
