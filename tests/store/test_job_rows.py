@@ -7,6 +7,7 @@ import pytest
 
 from onthedot.errors import StoreError
 from onthedot.model.decoding import to_builtins
+from onthedot.model.job import JobSpec
 from onthedot.store.jobs.rows import SEARCHED, decode_spec, search_text, spec_columns
 from tests.store.given import spec
 
@@ -29,9 +30,21 @@ def test_fields_of_a_newer_release_are_dropped() -> None:
     assert decode_spec(msgspec.json.encode(loose).decode()) == spec(key="k")
 
 
-def test_a_kind_of_a_newer_release_is_said_so() -> None:
+def test_a_kind_that_is_not_known_here_stays_as_it_is() -> None:
+    loose = to_builtins(spec(key="k"))
+    loose["target"] = {"type": "teleport", "to": "Mars", "luck": 1.5, "deep": [{"x": None}]}
+    loose["policy"]["luck"] = 1
+    found = decode_spec(msgspec.json.encode(loose).decode(), "teleport:mars", 7)
+    assert type(found) is JobSpec
+    assert msgspec.structs.replace(found, target=spec().target) == spec(key="k"), "all but the target is read"
+    columns = spec_columns(found)
+    assert msgspec.json.decode(columns[4])["target"] == loose["target"]
+    assert columns[5:8] == (7, "teleport:mars", "teleport")
+
+
+def test_a_kind_that_is_known_but_wrong_is_said_so() -> None:
     loose = to_builtins(spec())
-    loose["target"] = {"type": "teleport", "to": "Mars"}
+    loose["target"] = {"type": "webhook", "url": 3}
     with pytest.raises(StoreError, match="newer version"):
         decode_spec(msgspec.json.encode(loose).decode())
 

@@ -65,7 +65,7 @@ def _tag(spec: type[TargetSpec]) -> str:
 
 @lru_cache(maxsize=1)
 def _options(reserved: frozenset[str]) -> dict[tuple[str, str], Any]:
-    """By kind and field. Kinds share flags of the same name; one that jobs have themselves gets `--target-` before it."""
+    """By kind and field. Kinds share flags of one name; one that jobs have themselves gets `--target-` before it."""
     found: dict[tuple[str, str], str] = {}
     parameters: dict[str, inspect.Parameter] = {}
     for spec in _kinds():

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 import msgspec
 
 from onthedot.model.job import JobRecord, JobSpec
+from onthedot.model.targets import OpaqueTarget
 from onthedot.store.driver import Row, Rows, Transaction
-from onthedot.store.jobs.rows import decode_spec
+from onthedot.store.jobs.rows import decode_spec, job_record
 
 __all__ = ["SpecCache"]
 
@@ -36,7 +37,12 @@ class SpecCache:
         wanted = [(job_id, self._version(job_id)) for job_id in dict.fromkeys(job_ids)]
         if not wanted:
             return {}
-        return {row["id"]: self._record(row) for row in await tx.rows("claimed_jobs", Rows(wanted))}
+        jobs = {row["id"]: self._record(row) for row in await tx.rows("claimed_jobs", Rows(wanted))}
+        for job in [job for job in jobs.values() if isinstance(job.spec.target, OpaqueTarget)]:
+            row = await tx.row("find_job", job.tenant, job.id)  # only its row says what its runs need
+            if row is not None:
+                jobs[job.id] = msgspec.structs.replace(job, spec=job_record(row).spec)
+        return jobs
 
     async def read_specs(self, tx: Transaction, job_ids: Iterable[int]) -> dict[int, tuple[int, JobSpec]]:
         """(version, spec) of jobs as they are now: all that a run needs whose job does not go on with it."""
