@@ -47,7 +47,7 @@ async def test_a_kind_of_the_contract_is_not_available(service: Service, store: 
         [NewJob(tenant=TENANT, spec=spec(target=OpaqueTarget({"type": "lambda", "function": "f"}, "lambda", 1)))]
     )
     assert isinstance(made, JobView)
-    with pytest.raises(NotAvailable, match="'lambda' is not built into this version"):
+    with pytest.raises(NotAvailable, match="'lambda' is not supported in this version"):
         await service.patch_job(TENANT, made.id, {"name": "x"})
 
 
