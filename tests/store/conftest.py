@@ -31,7 +31,7 @@ class Times:
             async def turn(tx: Transaction) -> None:
                 await tx.sql("UPDATE test_clock SET now_ms = $1", now)
 
-            await self._store.driver.write(turn)
+            await self._store.driver.transact_slow(turn)
         return now
 
     async def advance(self, ms: int) -> int:

@@ -47,7 +47,7 @@ async def execute(store: Store, sql: str) -> None:
     async def body(tx: Transaction) -> None:
         await tx.sql(sql)
 
-    await store.driver.write(body)
+    await store.driver.transact_slow(body)
 
 
 async def runs_of(store: Store, job: JobView) -> list[dict[str, Any]]:

@@ -108,7 +108,7 @@ class Hands:
         async def body(tx: Transaction) -> Sequence[Row]:
             return await tx.sql(text)
 
-        return await self.store.driver.write(body)
+        return await self.store.driver.transact_slow(body)
 
     async def live(self, job_id: int | None = None) -> list[Row]:
         where = "" if job_id is None else f" WHERE job_id = {job_id}"

@@ -49,8 +49,8 @@ class Actor:
                 await self.gate()  # the COMMIT is a step
 
         driver._begun = stepped
-        driver.read = lambda body, **_: driver.write(body)  # a read is stepped too
-        driver.alone = lambda name, *args, **_: driver.write(lambda tx: tx.rows(name, *args))
+        driver.read = lambda body, **_: driver.transact_slow(body)  # a read is stepped too
+        driver.statement = lambda name, *args, **_: driver.transact_slow(lambda tx: tx.rows(name, *args))
 
     async def gate(self) -> None:
         self._idle.set()

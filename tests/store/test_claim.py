@@ -330,26 +330,26 @@ class TestSpecs:
     async def test_a_recurring_job_is_decoded_once(self, hands: Hands):
         job = await hands.job(every(1000))
         cache = SpecCache()
-        first = (await hands.store.driver.write(lambda tx: cache.read(tx, [job])))[job]
-        again = (await hands.store.driver.write(lambda tx: cache.read(tx, [job])))[job]
+        first = (await hands.store.driver.transact_slow(lambda tx: cache.read(tx, [job])))[job]
+        again = (await hands.store.driver.transact_slow(lambda tx: cache.read(tx, [job])))[job]
         assert again.spec is first.spec
 
     async def test_until_it_changes(self, hands: Hands):
         job = await hands.job(every(1000))
         cache = SpecCache()
-        await hands.store.driver.write(lambda tx: cache.read(tx, [job]))
+        await hands.store.driver.transact_slow(lambda tx: cache.read(tx, [job]))
         await hands.store.update_job(1, job, lambda _: spec(every(5000)))
-        read = (await hands.store.driver.write(lambda tx: cache.read(tx, [job])))[job]
+        read = (await hands.store.driver.transact_slow(lambda tx: cache.read(tx, [job])))[job]
         assert (read.spec.schedule, read.version) == (every(5000), 2)
 
     async def test_it_is_bounded(self, hands: Hands):
         jobs = [view.id for view in await hands.create(*[spec(every(1000)) for _ in range(5)])]
         cache = SpecCache(kept=3)
-        await hands.store.driver.write(lambda tx: cache.read(tx, jobs))
+        await hands.store.driver.transact_slow(lambda tx: cache.read(tx, jobs))
         assert len(cache._jobs) == 3
 
     async def test_a_job_that_is_gone_is_missing(self, hands: Hands):
-        assert await hands.store.driver.write(lambda tx: SpecCache().read(tx, [99])) == {}
+        assert await hands.store.driver.transact_slow(lambda tx: SpecCache().read(tx, [99])) == {}
 
 
 async def test_a_large_claim_takes_as_many_statements_as_a_small_one(hands: Hands, times: Times):

@@ -29,7 +29,7 @@ async def test_time_is_what_the_test_says(store: Store, times: Times) -> None:
 
 
 async def test_a_transaction_that_ends_is_kept(store: Store) -> None:
-    await store.driver.write(lambda tx: insert(tx, "a"))
+    await store.driver.transact_slow(lambda tx: insert(tx, "a"))
     assert await count(store) == 1
 
 
@@ -39,7 +39,7 @@ async def test_a_transaction_that_raises_leaves_nothing(store: Store) -> None:
         raise LookupError("stop")
 
     with pytest.raises(LookupError):
-        await store.driver.write(body)
+        await store.driver.transact_slow(body)
     assert await count(store) == 0
 
 
@@ -51,12 +51,12 @@ async def test_a_cancelled_transaction_leaves_nothing_and_blocks_nobody(store: S
         inserted.set()
         await asyncio.Event().wait()
 
-    task = asyncio.ensure_future(store.driver.write(body))
+    task = asyncio.ensure_future(store.driver.transact_slow(body))
     await inserted.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await store.driver.write(lambda tx: insert(tx, "a"))
+    await store.driver.transact_slow(lambda tx: insert(tx, "a"))
     assert await count(store) == 1
 
 
@@ -70,9 +70,9 @@ async def test_readers_do_not_see_what_is_not_committed(store: Store) -> None:
 async def test_numbers_are_given_once(store: Store) -> None:
     from onthedot.store.jobs.sequences import take_run_numbers
 
-    first = await store.driver.write(lambda tx: take_run_numbers(tx, 3))
-    second = await store.driver.write(lambda tx: take_run_numbers(tx, 2))
-    assert await store.driver.write(lambda tx: take_run_numbers(tx, 0)) == []
+    first = await store.driver.transact_slow(lambda tx: take_run_numbers(tx, 3))
+    second = await store.driver.transact_slow(lambda tx: take_run_numbers(tx, 2))
+    assert await store.driver.transact_slow(lambda tx: take_run_numbers(tx, 0)) == []
     assert first == sorted(first)
     assert len(set(first + second)) == 5
 
@@ -89,27 +89,27 @@ async def test_what_is_done_at_once_is_kept_or_leaves_nothing(store: Store) -> N
         await insert(tx, "a")
         return "done"
 
-    assert await store.driver.at_once(body) == "done"
+    assert await store.driver.transact(body) == "done"
     with pytest.raises(Collision):
-        await store.driver.at_once(body)
+        await store.driver.transact(body)
 
     async def stop(tx: Transaction) -> None:
         await insert(tx, "b")
         raise LookupError("stop")
 
     with pytest.raises(LookupError):
-        await store.driver.at_once(stop)
+        await store.driver.transact(stop)
     assert await count(store) == 1
 
 
 async def test_a_statement_alone_is_kept(store: Store) -> None:
-    assert await store.driver.alone("note_endings", 1, [5], START) == []
-    (row,) = await store.driver.alone("take_endings", 10)
+    assert await store.driver.statement("note_endings", 1, [5], START) == []
+    (row,) = await store.driver.statement("take_endings", 10)
     assert row["ended_at"] == START
-    assert await store.driver.alone("any_endings") == []
+    assert await store.driver.statement("any_endings") == []
 
 
 async def test_a_statement_for_each_row(store: Store) -> None:
     job_ids = [5] if store.driver.dialect == "postgres" else "[5]"
     rows = [(1, job_ids, START), (1, job_ids, START)]
-    assert await store.driver.at_once(lambda tx: tx.execute_each("note_endings", rows)) == 2
+    assert await store.driver.transact(lambda tx: tx.execute_each("note_endings", rows)) == 2

@@ -168,7 +168,7 @@ async def test_a_mistake_stays_a_mistake(opened: Store) -> None:
         (wrong_type, asyncpg.DataError),
     ):
         with pytest.raises(kind):
-            await opened.driver.write(body)
+            await opened.driver.transact_slow(body)
         with pytest.raises(kind):
             await opened.driver.read(body)
     assert await opened.now() > 0
@@ -178,7 +178,7 @@ async def test_a_killed_connection_is_trouble_and_the_next_call_works(opened: St
     async def suicide(tx: Transaction) -> None:
         await tx.sql("SELECT pg_terminate_backend(pg_backend_pid())")
 
-    for run in (opened.driver.write, opened.driver.read):
+    for run in (opened.driver.transact_slow, opened.driver.read):
         with pytest.raises(StoreUnavailable):
             await run(suicide)
         assert await opened.now() > 0
@@ -194,7 +194,7 @@ async def test_who_is_cancelled_on_a_broken_connection_hears_of_the_cancellation
         broken.set()
         await asyncio.Event().wait()
 
-    call = asyncio.ensure_future(opened.driver.write(hang))
+    call = asyncio.ensure_future(opened.driver.transact_slow(hang))
     await broken.wait()
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -207,7 +207,7 @@ async def test_every_call_has_a_deadline(opened: Store) -> None:
         await tx.sql("SELECT pg_sleep(30)")
 
     with pytest.raises(StoreUnavailable):
-        await opened.driver.write(slow)
+        await opened.driver.transact_slow(slow)
     assert await opened.now() > 0
 
 
@@ -251,7 +251,9 @@ async def test_deadlocks_are_run_again(postgres_url: str) -> None:
         await locked[1 - me].wait()
         await tx.row("lock_job", 1, other.id)
 
-    await asyncio.gather(opened.driver.write(lambda tx: cross(tx, 0)), opened.driver.write(lambda tx: cross(tx, 1)))
+    await asyncio.gather(
+        opened.driver.transact_slow(lambda tx: cross(tx, 0)), opened.driver.transact_slow(lambda tx: cross(tx, 1))
+    )
     assert sorted(tries) == [1, 2]
     await opened.close()
 
@@ -265,7 +267,7 @@ async def test_not_for_ever(opened: Store) -> None:
         raise asyncpg.SerializationError("again")
 
     with pytest.raises(StoreUnavailable):
-        await opened.driver.write(body)
+        await opened.driver.transact_slow(body)
     assert tries == 8
 
 
@@ -274,7 +276,7 @@ async def test_a_collision_is_told_apart(opened: Store) -> None:
         await tx.sql("INSERT INTO tenants (name, created_at) VALUES ('default', 0)")
 
     with pytest.raises(Collision):
-        await opened.driver.write(body)
+        await opened.driver.transact_slow(body)
 
 
 async def test_a_migration_under_prepared_statements(opened: Store, postgres_url: str) -> None:

@@ -28,7 +28,7 @@ async def test_the_locks_of_a_frozen_node_are_let_go(postgres_url: str, option: 
         await thawed.wait()
         await tx.now()
 
-    freezing = asyncio.create_task(frozen.driver.write(freezes))
+    freezing = asyncio.create_task(frozen.driver.transact_slow(freezes))
     await locked.wait()
     began = time.monotonic()
     paused = await other.pause_job(1, job.id)

@@ -44,11 +44,11 @@ async def given_up(call: asyncio.Task[object]) -> float:
 @pytest.mark.parametrize("way", ["up", "down"])
 async def test_a_statement_that_gets_no_answer_is_given_up_and_asked_again_elsewhere(store: Store, door: Door, way):
     driver = store.driver
-    await driver.alone("now", repeatable=True)
+    await driver.statement("now", repeatable=True)
     door.silence(way)
-    took = await given_up(asyncio.ensure_future(driver.alone("note_endings", 1, [5], 7, repeatable=True)))
+    took = await given_up(asyncio.ensure_future(driver.statement("note_endings", 1, [5], 7, repeatable=True)))
     assert PATIENCE * 0.9 < took < 2 * PATIENCE
-    again = asyncio.ensure_future(driver.alone("now", repeatable=True))
+    again = asyncio.ensure_future(driver.statement("now", repeatable=True))
     door.heal()
     assert await asyncio.wait_for(again, PATIENCE)
 
@@ -77,10 +77,10 @@ async def test_a_transaction_that_gets_no_answer_does_not_wait_for_its_rollback_
         door.silence("up", "down")
         await tx.now()
 
-    took = await given_up(asyncio.ensure_future(store.driver.at_once(body, repeatable=True)))
+    took = await given_up(asyncio.ensure_future(store.driver.transact(body, repeatable=True)))
     assert PATIENCE * 0.9 < took < 2 * PATIENCE
     door.heal()
-    assert await store.driver.alone("take_endings", 10) == [], "nothing of it stays"
+    assert await store.driver.statement("take_endings", 10) == [], "nothing of it stays"
 
 
 async def test_who_is_slow_gets_more_time_with_each_try(store: Store):
@@ -91,11 +91,11 @@ async def test_who_is_slow_gets_more_time_with_each_try(store: Store):
         return True
 
     driver = store.driver
-    await given_up(asyncio.ensure_future(driver.at_once(slow, repeatable=True)))
-    assert await driver.at_once(slow, repeatable=True)
-    assert await driver.at_once(slow, repeatable=True), "as long as it stays slow"
-    await driver.alone("now", repeatable=True)
-    await given_up(asyncio.ensure_future(driver.at_once(slow, repeatable=True)))
+    await given_up(asyncio.ensure_future(driver.transact(slow, repeatable=True)))
+    assert await driver.transact(slow, repeatable=True)
+    assert await driver.transact(slow, repeatable=True), "as long as it stays slow"
+    await driver.statement("now", repeatable=True)
+    await given_up(asyncio.ensure_future(driver.transact(slow, repeatable=True)))
 
 
 async def test_what_must_not_be_repeated_is_waited_for(store: Store):
@@ -103,7 +103,7 @@ async def test_what_must_not_be_repeated_is_waited_for(store: Store):
         await tx.sql("SELECT pg_sleep($1)", PATIENCE * 1.2)
         return True
 
-    assert await store.driver.at_once(slow)
+    assert await store.driver.transact(slow)
 
 
 async def test_the_second_host_is_found_within_a_lease_when_the_first_goes_silent(
@@ -114,12 +114,12 @@ async def test_the_second_host_is_found_within_a_lease_when_the_first_goes_silen
     ours = f"127.0.0.1:{postgres_server.port}"
     store = await open_store(postgres_url.replace(ours, f"127.0.0.1:{port},{ours}"))
     try:
-        await store.driver.alone("now", repeatable=True)
+        await store.driver.statement("now", repeatable=True)
         door.silence("up")
         began = time.monotonic()
         while True:
             try:
-                await store.driver.alone("now", repeatable=True)
+                await store.driver.statement("now", repeatable=True)
             except StoreUnavailable:
                 assert time.monotonic() - began < 5
                 continue

@@ -33,7 +33,7 @@ async def pragma(driver: SqliteDriver, name: str, *, read: bool) -> object:
     async def body(tx: Transaction) -> object:
         return (await tx.sql(f"PRAGMA {name}"))[0][0]  # type: ignore[index]
 
-    return await (driver.read if read else driver.write)(body)
+    return await (driver.read if read else driver.transact_slow)(body)
 
 
 async def test_durable_and_private(path: Path) -> None:
@@ -58,7 +58,7 @@ async def test_readers_can_not_write(path: Path) -> None:
     try:
         with pytest.raises(StoreUnavailable):
             await driver.read(body)
-        await driver.write(body)
+        await driver.transact_slow(body)
     finally:
         await driver.close()
 
@@ -113,7 +113,7 @@ async def test_a_collision_is_told_apart(path: Path) -> None:
         await tx.sql("INSERT INTO tenants (name, created_at) VALUES ('default', 0)")
 
     with pytest.raises(Collision):
-        await store.driver.write(body)
+        await store.driver.transact_slow(body)
     await store.close()
 
 
@@ -270,7 +270,7 @@ class TestClearErrors:
         async def shrink(tx: Transaction) -> None:
             await tx.sql("PRAGMA max_page_count = 1")
 
-        await store.driver.write(shrink)
+        await store.driver.transact_slow(shrink)
         with pytest.raises(StoreUnavailable, match="full"):
             for _ in range(1000):
                 await create(store, params={"x": "y" * 10_000})
@@ -300,13 +300,13 @@ class TestAtOnce:
             go_on.wait(10)
 
         try:
-            task = asyncio.ensure_future(driver.at_once(body))
+            task = asyncio.ensure_future(driver.transact(body))
             await asyncio.to_thread(begun.wait, 10)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
             go_on.set()
-            await driver.write(lambda tx: tx.sql("CREATE TABLE t (x)"))
+            await driver.transact_slow(lambda tx: tx.sql("CREATE TABLE t (x)"))
         finally:
             go_on.set()
             await driver.close()
@@ -320,7 +320,7 @@ class TestAtOnce:
 
         try:
             with pytest.raises(RuntimeError, match="other than its transaction"):
-                await driver.at_once(body)
-            await driver.write(lambda tx: tx.sql("CREATE TABLE t (x)"))
+                await driver.transact(body)
+            await driver.transact_slow(lambda tx: tx.sql("CREATE TABLE t (x)"))
         finally:
             await driver.close()

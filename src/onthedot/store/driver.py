@@ -1,7 +1,9 @@
 """What a database must be able to do for us: run named statements in transactions, and pass on hints.
 
-The two drivers differ in SQL dialect and in nothing else that the rest of the store can see. Statements live by name in
-`sqlite/queries/*.sql` and `postgres/queries/*.sql`; no other module holds SQL.
+Statements live by name in `sqlite/queries/*.sql` and `postgres/queries/*.sql`: the same names, the same arguments, the
+same answers. Where one database needs fewer round trips than the other the store asks for `dialect`: PostgreSQL can
+write into two tables by one statement (creates, beats, finishes), SQLite has no partitions. Only partitions, which are
+tables and can't be parameters, and the drivers themselves hold SQL beside those files.
 """
 
 from __future__ import annotations
@@ -118,23 +120,23 @@ class Driver(Protocol):
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that writes: committed at the end, rolled back on any exception. Connection trouble comes out
-        as StoreUnavailable; deadlocks come out as they are (`write` repeats them)."""
+        as StoreUnavailable; deadlocks come out as they are (`transact` repeats them)."""
         ...
 
-    async def write(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Run `body` in a transaction; deadlocks and serialization failures run it again, so it must start afresh.
-        What a unique index refuses comes out as Collision."""
+    async def transact_slow(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run `body` in a transaction, whatever it waits for; deadlocks and serialization failures run it again, so it
+        must start afresh. What a unique index refuses comes out as Collision."""
         ...
 
-    async def at_once(self, body: Callable[[Transaction], Awaitable[T]], *, repeatable: bool = False) -> T:
-        """`write` for a `body` that waits for nothing but its transaction and touches nothing that others touch
+    async def transact(self, body: Callable[[Transaction], Awaitable[T]], *, repeatable: bool = False) -> T:
+        """The same for a `body` that waits for nothing but its transaction and touches nothing that others touch
         meanwhile: on SQLite all of it happens in the writer's thread, in one go.
 
         `repeatable`: the caller asks again and no harm is done if it was carried out before. Then a way to the database
         that has gone silent is given up after a moment, instead of as late as a call that must not be repeated."""
         ...
 
-    async def alone(self, name: str, *args: Any, repeatable: bool = False) -> Sequence[Row]:
+    async def statement(self, name: str, *args: Any, repeatable: bool = False) -> Sequence[Row]:
         """One statement that is a transaction of its own. `repeatable`: as above."""
         ...
 

@@ -49,7 +49,7 @@ async def migrate(driver: Driver, migrations: list[Migration] | None = None) -> 
     await driver.make_room()
     await _ensure_meta(driver)
     missing = await check_version(driver, known)
-    return [migration.name for migration in missing if await driver.write(partial(_apply, driver, migration))]
+    return [migration.name for migration in missing if await driver.transact_slow(partial(_apply, driver, migration))]
 
 
 async def check_version(driver: Driver, migrations: list[Migration] | None = None) -> list[Migration]:
@@ -73,7 +73,7 @@ async def _versions(tx: Transaction) -> Sequence[Row]:
 async def _ensure_meta(driver: Driver) -> None:
     """IF NOT EXISTS does not help two that make a table at the same time: one of them fails, in several ways."""
     try:
-        await driver.write(_create_meta)
+        await driver.transact_slow(_create_meta)
     except Exception:
         if not await driver.read(lambda tx: tx.rows("find_meta")):
             raise

@@ -20,11 +20,11 @@ class Topic:
         self.driver = driver
 
     async def as_asked(self, body: Callable[[Transaction], Awaitable[T]], *, long: bool = False) -> T:
-        """`driver.write` for a verb: nothing is written for somebody who is gone, or was kept waiting for too long.
+        """`driver.transact_slow` for a verb: nothing is written for somebody who is gone, or was kept waiting for too long.
         `long`: the work itself may take long, so only the beginning is held to the deadline."""
         asker = ASKER.get()
         if asker is None:
-            return await self.driver.write(body)
+            return await self.driver.transact_slow(body)
 
         async def still_asked(tx: Transaction) -> T:
             asker.check()
@@ -32,4 +32,4 @@ class Topic:
             asker.check(late=not long)
             return answer
 
-        return await self.driver.write(still_asked)
+        return await self.driver.transact_slow(still_asked)

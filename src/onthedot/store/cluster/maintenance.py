@@ -54,27 +54,27 @@ class Upkeep(Topic):
         async def body(tx: Transaction) -> list[str]:
             return await make_ahead(tx, await tx.now())
 
-        return await self.driver.write(body)
+        return await self.driver.transact_slow(body)
 
     async def prune(self, before: int) -> int:
         """What is older than `before` goes: whole partitions, and row by row by index the rest. How much it was."""
         gone = 0
         await settle(self.driver, BATCH)  # a little: `settle_in_passing` knows when there is time for more
         if self.driver.dialect == "postgres":
-            gone += len(await self.driver.write(lambda tx: drop_old(tx, before)))
+            gone += len(await self.driver.transact_slow(lambda tx: drop_old(tx, before)))
         for statement in ("prune_history", "prune_logs", "prune_dead", "prune_run_params"):
             gone += await self._in_batches(statement, before)
         gone += await self._prune_jobs(before)
         now = await self.driver.read(lambda tx: tx.now())
         gone += await self._in_batches("prune_idempotency", now - DAY)
         gone += await self._in_batches("prune_live_logs", now - MINUTE)  # of nodes that died
-        await self.driver.write(lambda tx: tx.execute("prune_nodes", now - DAY))
+        await self.driver.transact_slow(lambda tx: tx.execute("prune_nodes", now - DAY))
         return gone
 
     async def _in_batches(self, statement: str, before: int) -> int:
         total = 0
         while True:
-            count = await self.driver.write(lambda tx: tx.execute(statement, before, BATCH))
+            count = await self.driver.transact_slow(lambda tx: tx.execute(statement, before, BATCH))
             total += count
             if count < BATCH:
                 return total
@@ -88,7 +88,7 @@ class Upkeep(Topic):
 
         total = 0
         while True:
-            count = await self.driver.write(body)
+            count = await self.driver.transact_slow(body)
             total += count
             if count < BATCH:
                 return total
@@ -108,7 +108,7 @@ class Upkeep(Topic):
             silent = [row["id"] for row in await tx.rows("silent_jobs", self._watched, until)]
             return silent, 0 if there is None else until
 
-        await self.driver.write(let_go)
+        await self.driver.transact_slow(let_go)
         silent, self._watched = await self.driver.read(look)
         for job_id in silent:
             telemetry.emit("job.silent", job_id=job_id)

@@ -60,7 +60,7 @@ class Nodes(Topic):
             assert row is not None
             return int(row["started_at"])
 
-        return await self.driver.write(body)
+        return await self.driver.transact_slow(body)
 
     async def beat(self, node: str, load: NodeLoad) -> Beat:
         """I am here. Answers the time, whether I still count as alive, and how the others' beats stand."""
@@ -68,7 +68,7 @@ class Nodes(Topic):
         offers = None if load.offers is None else msgspec.json.encode(load.offers).decode()
         said = (load.held, load.running, load.lateness_ms, load.draining, offers, load.capacity)
         if self.driver.dialect == "postgres":
-            (row,) = await self.driver.alone("beat_at_once", node, *said, repeatable=True)
+            (row,) = await self.driver.statement("beat_at_once", node, *said, repeatable=True)
             peers = list(zip(row["peers"], row["beats"], strict=True))
             return Beat(
                 now=row["now"],
@@ -90,7 +90,7 @@ class Nodes(Topic):
             is_open = await _is_open(tx)
             return Beat(now=row["now"], alive=True, peers=peers, orders=ordered, open=is_open, doors=doors)
 
-        answer = await self.driver.write(body)
+        answer = await self.driver.transact_slow(body)
         orphans = await self.driver.read(lambda tx: tx.rows("orphans", 1), watched=True)  # nobody waits for the writer
         return msgspec.structs.replace(answer, orphans=bool(orphans))
 
@@ -100,7 +100,7 @@ class Nodes(Topic):
 
     async def declare_lost(self, node: str, beat_seen: int) -> bool:
         """Lost, if its beat still is the one that was watched standing still. True for the one who said it first."""
-        return await self.driver.write(lambda tx: tx.execute("declare_lost", node, beat_seen)) > 0
+        return await self.driver.transact_slow(lambda tx: tx.execute("declare_lost", node, beat_seen)) > 0
 
     async def reclaim(self) -> int:
         """Runs of lost and unknown nodes are pending again at once, or end, as `plan` says. How many it were."""
@@ -122,7 +122,7 @@ class Nodes(Topic):
             await tx.execute("drop_duties", node)
             await tx.execute("leave", node)
 
-        await self.driver.write(body)
+        await self.driver.transact_slow(body)
 
     async def list_nodes(self) -> list[NodeView]:
         """Nodes that are there, or were lost of late."""
@@ -130,7 +130,7 @@ class Nodes(Topic):
 
     async def take_duty(self, name: str, node: str) -> bool:
         """Whether this node does that duty from now on, or still. No firing depends on it."""
-        return await self.driver.write(lambda tx: tx.row("take_duty", name, node)) is not None
+        return await self.driver.transact_slow(lambda tx: tx.row("take_duty", name, node)) is not None
 
 
 async def _is_open(tx: Transaction) -> bool:

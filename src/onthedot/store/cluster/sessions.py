@@ -26,7 +26,7 @@ class Sessions(Topic):
             await tx.execute("drop_old_sessions", SESSION_IDLE, SESSION_LONGEST)
             await tx.execute("insert_session", hashed, key_id)
 
-        await self.driver.write(body)
+        await self.driver.transact_slow(body)
 
     async def find_session(self, hashed: str, *, used: bool = True) -> FoundKey | None:
         """Whose session it is; None if it has ended, or its key has. `used` False: to look at it is not to use it."""
@@ -35,9 +35,9 @@ class Sessions(Topic):
         if row is None:
             return None
         if used and row["unwritten"]:
-            await self.driver.write(lambda tx: tx.execute("use_session", hashed))
+            await self.driver.transact_slow(lambda tx: tx.execute("use_session", hashed))
         return found_key(row)
 
     async def end_session(self, hashed: str) -> bool:
         """Logout. Whether there was such a session."""
-        return await self.driver.write(lambda tx: tx.execute("end_session", hashed)) > 0
+        return await self.driver.transact_slow(lambda tx: tx.execute("end_session", hashed)) > 0

@@ -60,7 +60,7 @@ async def settle(driver: Driver, most: int = AT_MOST) -> int:
     while settled < most:
         if await driver.read(lambda tx: tx.row("any_endings")) is None:
             break
-        settled += (count := await driver.at_once(body))
+        settled += (count := await driver.transact(body))
         if not count:  # somebody else is at the rest
             break
     return settled

@@ -70,9 +70,9 @@ async def _add(items: Sequence[NewJob], driver: Driver) -> list[JobView | OnTheD
     lookahead = driver.queries.lookahead
     until = min([item.until for item in items if item.until is not None], default=NEVER)
     if len(rows) == 1:
-        found = await driver.alone("add_job", lookahead, *rows[0], until)
+        found = await driver.statement("add_job", lookahead, *rows[0], until)
     else:
-        found = await driver.alone("add_jobs", lookahead, until, Rows(rows))
+        found = await driver.statement("add_jobs", lookahead, until, Rows(rows))
     if not found:
         return [too_late()] * len(items)
     now: int = found[0]["now"]

@@ -40,12 +40,12 @@ class FloorWatch(Topic):
         """Look at the jobs behind `after`, so many at once, and put right what stands in a future that has not come.
         How many jobs that were, and after which one to go on; 0: that was the last."""
         if not after:
-            await self.driver.write(self._recall)
+            await self.driver.transact_slow(self._recall)
         found, following = await self.driver.read(lambda tx: self._candidates(tx, after))
         right: list[int] = []
         for start in range(0, len(found), AT_ONCE):
             some = found[start : start + AT_ONCE]
-            right += await self.driver.write(lambda tx, some=some: self._put_right(tx, some))  # type: ignore[misc]
+            right += await self.driver.transact_slow(lambda tx, some=some: self._put_right(tx, some))  # type: ignore[misc]
         if right:
             now = format_instant(await self.driver.read(lambda tx: tx.now()))
             telemetry.emit("floor.repaired", n=len(right), jobs=right[:10])

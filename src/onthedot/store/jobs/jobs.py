@@ -33,7 +33,7 @@ class Jobs(Topic):
         """
         if items and self.driver.dialect == "postgres" and all_simple(items):
             return await add_simple(self.driver, items)
-        return await self.driver.at_once(lambda tx: create_group(tx, items))
+        return await self.driver.transact(lambda tx: create_group(tx, items))
 
     async def earlier_jobs(self, tenant: int, repeats: Sequence[Idempotency]) -> dict[str, JobView]:
         """The jobs that the very same requests made before, by their idempotency keys. Writes nothing."""

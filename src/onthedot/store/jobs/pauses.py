@@ -38,6 +38,6 @@ class Pauses(Topic):
             await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=False), change)
             return True
 
-        if await self.driver.write(body):
+        if await self.driver.transact_slow(body):
             telemetry.emit("job.changed", tenant=tenant, job_id=job_id)
             await self.driver.notify("due")

@@ -222,20 +222,20 @@ class PostgresDriver:
         async with self._lender.lend() as connection, self._begun(connection):
             await self._lineage.check(connection)
 
-    async def write(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
-        return await self.at_once(body)
+    async def transact_slow(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+        return await self.transact(body)
 
-    async def at_once(self, body: Callable[[Transaction], Awaitable[T]], *, repeatable: bool = False) -> T:
+    async def transact(self, body: Callable[[Transaction], Awaitable[T]], *, repeatable: bool = False) -> T:
         async def attempt() -> T:
             async with self._lender.lend(watched=repeatable) as connection, self._begun(connection) as transaction:
                 return await body(transaction)
 
         return await self._until_it_works(attempt)
 
-    async def alone(self, name: str, *args: Any, repeatable: bool = False) -> Sequence[Row]:
+    async def statement(self, name: str, *args: Any, repeatable: bool = False) -> Sequence[Row]:
         """Without BEGIN and COMMIT: one round trip instead of three."""
         if self.address.pooled:  # prepare and execute must reach the same server: only a transaction promises it
-            return await self.at_once(lambda tx: tx.rows(name, *args), repeatable=repeatable)
+            return await self.transact(lambda tx: tx.rows(name, *args), repeatable=repeatable)
         text, given = self.queries[name], _flat(args)
 
         async def attempt() -> Sequence[Row]:
@@ -263,7 +263,7 @@ class PostgresDriver:
 
     async def read(self, body: Callable[[Transaction], Awaitable[T]], *, watched: bool = False) -> T:
         if self.address.pooled:  # prepare and execute must reach the same server: only a transaction promises it
-            return await self.at_once(body, repeatable=watched)
+            return await self.transact(body, repeatable=watched)
         try:
             async with self._lender.lend(watched=watched) as connection:
                 return await body(PostgresTransaction(connection, self.queries, self.address.timeout))
@@ -272,7 +272,7 @@ class PostgresDriver:
                 raise await self._room.forbidden(error) from error
             if not is_again(error):
                 raise
-            return await self.at_once(body, repeatable=watched)
+            return await self.transact(body, repeatable=watched)
 
     async def make_room(self) -> None:
         await self._room.make()

@@ -187,7 +187,7 @@ class Claims(Settling):
             runs.sort(key=_due)
             return Claim(now=now, runs=runs, skipped=batch.skipped, next_ready=following), batch, rows, left
 
-        claim, batch, rows, left = await self.driver.at_once(body, repeatable=True)
+        claim, batch, rows, left = await self.driver.transact(body, repeatable=True)
         if there.unbounded:
             self._floors[key].end([*rows, *left], claim.now)
         if len(rows) >= limit:

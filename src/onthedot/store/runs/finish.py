@@ -17,7 +17,7 @@ class Finishes(Topic):
         """Which of these at-most-once runs may be sent: they are recorded as sent, before they are."""
         if not fences:
             return set()
-        rows = await self.driver.alone("begin_runs", node, Rows(sorted(fences)), repeatable=True)
+        rows = await self.driver.statement("begin_runs", node, Rows(sorted(fences)), repeatable=True)
         return {row["id"] for row in rows}
 
     async def finish(self, node: str, results: Sequence[Finished]) -> FinishReport:
@@ -41,6 +41,6 @@ class Finishes(Topic):
 async def write_finishes(topic: Topic, items: Sequence[Item]) -> FinishBatch:
     """Write a batch in one transaction, in the order of ids, which is the one in which verbs lock runs."""
     batch = FinishBatch(sorted(items, key=lambda item: item.id), dialect=topic.driver.dialect)
-    await topic.driver.at_once(batch.attempt, repeatable=True)
+    await topic.driver.transact(batch.attempt, repeatable=True)
     batch.announce()
     return batch

@@ -60,7 +60,7 @@ async def record_done(driver: Driver, node: str, results: Sequence[Finished]) ->
             if len(ordered) == 1:
                 return await _one(driver, f"finish_one+{also}", node, ordered[0])
             return await _in_one_statement(driver, f"finish_done+{also}", node, ordered)
-        await driver.at_once(_Each(f"finish_done+{also}", node, ordered).write)
+        await driver.transact(_Each(f"finish_done+{also}", node, ordered).write)
     except (Collision, _NotAll):  # a slot that is in the ledger already is found, and told, on the long way
         return ordered
     return []
@@ -85,11 +85,11 @@ def _row(node: str, result: Finished) -> tuple[str | int | None, ...]:
 
 
 async def _one(driver: Driver, name: str, node: str, result: Finished) -> list[Finished]:
-    return [] if await driver.alone(name, *_row(node, result), repeatable=True) else [result]
+    return [] if await driver.statement(name, *_row(node, result), repeatable=True) else [result]
 
 
 async def _in_one_statement(driver: Driver, name: str, node: str, results: Sequence[Finished]) -> list[Finished]:
-    (answer,) = await driver.alone(
+    (answer,) = await driver.statement(
         name,
         node,
         [result.run.id for result in results],

@@ -24,9 +24,9 @@ class LiveLog(msgspec.Struct, frozen=True, kw_only=True):
 class LiveLogTopic(Topic):
     async def put_live_logs(self, logs: Sequence[LiveLog]) -> None:
         rows = Rows([(log.run_id, log.tenant, log.token, log.text) for log in logs])
-        await self.driver.write(lambda tx: tx.execute("put_live_logs", rows))
+        await self.driver.transact_slow(lambda tx: tx.execute("put_live_logs", rows))
 
     async def drop_live_logs(self, ended: Sequence[tuple[str, int]]) -> None:
         """These attempts (run, token) have ended: what they printed is with their result."""
         rows = Rows(list(ended))
-        await self.driver.write(lambda tx: tx.execute("drop_live_logs", rows))
+        await self.driver.transact_slow(lambda tx: tx.execute("drop_live_logs", rows))

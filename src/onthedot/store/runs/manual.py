@@ -94,7 +94,7 @@ class RunsByHand(Topic):
         async def look(tx: Transaction) -> list[int]:
             return await _to_fill(tx, await _locked(tx, tenant, job_id), start, end, limit, force=force)
 
-        return await self.driver.write(look)
+        return await self.driver.transact_slow(look)
 
 
 async def _locked(tx: Transaction, tenant: int, job_id: int, if_match: int | None = None) -> Locked:

@@ -77,7 +77,7 @@ class RunOrders(Topic):
                 await tx.execute("finish_retry", Rows(back))
             await release_lanes(tx, held)
 
-        await self.driver.write(body)
+        await self.driver.transact_slow(body)
 
 
 def _order(row: Row) -> Order:

@@ -125,12 +125,12 @@ class SqliteDriver:
                 emit("store.moved", error=str(moved))
             raise
 
-    async def write(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+    async def transact_slow(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
         async with self.transaction() as transaction:
             return await body(transaction)
 
-    async def at_once(self, body: Callable[[Transaction], Awaitable[T]], *, repeatable: bool = False) -> T:
-        """One trip to the writer's thread and back, where `write` makes one for each statement. If the caller is
+    async def transact(self, body: Callable[[Transaction], Awaitable[T]], *, repeatable: bool = False) -> T:
+        """One trip to the writer's thread and back, where `transact_slow` makes one for each statement. If the caller is
         cancelled before the COMMIT, nothing stays."""
         left = False
 
@@ -154,8 +154,8 @@ class SqliteDriver:
                 left = True
                 raise
 
-    async def alone(self, name: str, *args: Any, repeatable: bool = False) -> Sequence[Row]:
-        return await self.at_once(lambda transaction: transaction.rows(name, *args))
+    async def statement(self, name: str, *args: Any, repeatable: bool = False) -> Sequence[Row]:
+        return await self.transact(lambda transaction: transaction.rows(name, *args))
 
     async def read(self, body: Callable[[Transaction], Awaitable[T]], *, watched: bool = False) -> T:
         if self._file is not None and self._file.moved is not None:
