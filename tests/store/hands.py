@@ -20,7 +20,7 @@ from onthedot.model.targets import WebhookTarget
 from onthedot.plan import Decision, on_outcome
 from onthedot.store import Claim, Finished, FinishReport, NewJob, RunFilter, Store
 from onthedot.store.driver import Row, Transaction
-from onthedot.store.runs.claim import Seen
+from onthedot.store.runs.look import Seen
 
 OK = Outcome(kind="ok")
 FAILED = Outcome(kind="error", retryable=True, error="boom")

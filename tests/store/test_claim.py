@@ -15,7 +15,7 @@ from onthedot.model.node import NodeLoad
 from onthedot.model.schedule import Schedule
 from onthedot.model.targets import CommandTarget, FunctionTarget
 from onthedot.store import Claim, Store, Want
-from onthedot.store.runs.claim import Floor, Seen
+from onthedot.store.runs.look import Floor, Seen
 from onthedot.store.runs.spec_cache import SpecCache
 from tests.store.conftest import START, Times
 from tests.store.hands import Hands, at, every, node_info, spec
@@ -283,7 +283,7 @@ class TestFloor:
     def test_one_look_a_second_goes_without(self):
         floor = Floor()
         assert floor.begin(10.0) == (0, True)
-        floor.end([{"ready_at": 5_000_000}, {"ready_at": 4_000_000}], 6_000_000)
+        floor.end([5_000_000, 4_000_000], 6_000_000)
         assert floor.begin(10.5) == (3_970_000, False)
         assert floor.begin(10.9) == (3_970_000, False)
         assert floor.begin(11.0) == (0, True)

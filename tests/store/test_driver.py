@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from onthedot.store import Store
-from onthedot.store.driver import Collision, Rows, Transaction
+from onthedot.store.driver import Collision, Transaction
+from onthedot.store.jobs.rows import ChangedJob, KeyOfJob, spec_columns
+from onthedot.store.shapes import Rows
 from tests.store.conftest import START, Times
+from tests.store.given import create, spec
 
 
 async def count(store: Store) -> int:
@@ -77,9 +81,8 @@ async def test_numbers_are_given_once(store: Store) -> None:
     assert len(set(first + second)) == 5
 
 
-def test_rows_know_their_width() -> None:
-    assert Rows([(1, "a"), (2, "b")]).columns() == [[1, 2], ["a", "b"]]
-    assert Rows([], 2).columns() == [[], []]
+def test_rows_go_column_by_column() -> None:
+    assert Rows([KeyOfJob(1, "a"), KeyOfJob(2, "b")]).columns() == [[1, 2], ["a", "b"]]
     with pytest.raises(ValueError):
         Rows([])
 
@@ -110,6 +113,9 @@ async def test_a_statement_alone_is_kept(store: Store) -> None:
 
 
 async def test_a_statement_for_each_row(store: Store) -> None:
-    job_ids = [5] if store.driver.dialect == "postgres" else "[5]"
-    rows = [(1, job_ids, START), (1, job_ids, START)]
-    assert await store.driver.transact(lambda tx: tx.execute_each("note_endings", rows)) == 2
+    job = await create(store)
+    rest: dict[str, Any] = {"state": "active", "claimed_slot": None, "slots_used": 0, "paused_at": None, "reason": None}
+    rest |= {"pause_note": None, "pause_until": None, "anchor_at": START, "updated_at": START}
+    rows = [ChangedJob(**spec_columns(spec(name=name)), **rest) for name in ("a", "b")]
+    assert await store.driver.transact(lambda tx: tx.execute_each("update_job", rows, 1, job.id)) == 2
+    assert (await store.get_job(1, job.id)).name == "b"

@@ -20,7 +20,7 @@ def test_a_spec_survives_the_store() -> None:
         params={"deep": [{"x": None}, 1.5, "é"]},
         tags=["a"],
     )
-    assert decode_spec(spec_columns(job)[4]) == job
+    assert decode_spec(spec_columns(job)["spec"]) == job
 
 
 def test_fields_of_a_newer_release_are_dropped() -> None:
@@ -52,8 +52,19 @@ def test_a_kind_that_is_known_but_wrong_is_said_so() -> None:
 def test_columns_for_claims_and_lists() -> None:
     target = {"type": "command", "command": "c"}
     columns = spec_columns(spec(key="Ab", name="Ärger", schedule={"in": "5s"}, target=target))
-    assert columns[:4] == ("Ab", "Ärger", "ab", "ärger")
-    assert columns[5:] == (1, "command:c", "command", "in", True, None)
+    del columns["spec"]
+    assert columns == {
+        "key": "Ab",
+        "name": "Ärger",
+        "key_search": "ab",
+        "name_search": "ärger",
+        "level": 1,
+        "requires": "command:c",
+        "target_type": "command",
+        "schedule_kind": "in",
+        "one_off": True,
+        "owner": None,
+    }
 
 
 def test_search_text_is_bounded() -> None:

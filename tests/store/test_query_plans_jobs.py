@@ -17,7 +17,7 @@ import pytest
 
 from onthedot.store import JobFilter
 from onthedot.store.jobs.lists import _asked, statement_for
-from onthedot.store.jobs.reads import VIEW
+from onthedot.store.jobs.views import VIEW
 from onthedot.store.paging import seal_cursor
 from onthedot.store.postgres.driver import NOW, SESSION
 from onthedot.store.queries import Queries

@@ -15,9 +15,15 @@ from typing import Any
 import asyncpg
 import pytest
 
-from onthedot.store.driver import Rows
+from onthedot.store.jobs.close_one_offs import EndedJob
 from onthedot.store.postgres.driver import NOW, SESSION
 from onthedot.store.queries import Queries
+from onthedot.store.runs.finish import Fence
+from onthedot.store.runs.finish_batch import EndedRun
+from onthedot.store.runs.finish_fast import DoneRun
+from onthedot.store.runs.look import Offered
+from onthedot.store.runs.orders import OwnedRun, PendingAgain
+from onthedot.store.shapes import Rows, Shape, spread
 from tests.services.postgres import in_own_loop
 from tests.store.many_jobs import FAST, START
 
@@ -123,7 +129,8 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
             ("pick_lanes", "runs_lanes"),
         ):
             yield name, ["n9", ["webhook", "command:c"], 1, LIMIT, LIMIT // 2, floor], index, 12 * LIMIT
-        yield "peek", [Rows([["webhook", 0], ["command:c", 1]]), 1, 1000, floor, 1000], "runs_free", 300
+        offered = Rows([Offered("webhook", 0), Offered("command:c", 1)])
+        yield "peek", [1, 1000, floor, 1000, offered], "runs_free", 300
     yield "oldest_ready", [["webhook", "command:c"], 1], "runs_free", 20
     middle = START + size // 2
     for low, high, place in (
@@ -185,8 +192,25 @@ def of_one_job() -> Iterator[tuple[str, list[Any], str | None, int]]:
     yield "move_cursor", [55, 5, 5, None, None], "runs_one_cursor", 5
 
 
-def finishes() -> list[tuple[str, int]]:
-    return [(f"{job}-{START + job}", 1) for job in range(101, 201)]
+RUNS = [f"{job}-{START + job}" for job in range(101, 201)]
+TIMES: dict[str, Any] = {"started_at": 5, "finished_at": 5, "lateness_ms": 5, "duration_ms": 5}
+DONE = [DoneRun(id=run, token=1, outcome="x", **TIMES) for run in RUNS]
+
+
+def finishes() -> Iterator[tuple[str, list[Any]]]:
+    """Statements that take many runs of a node by their fences."""
+    rest: dict[str, Any] = {"status": "done", "reason": "x", "tries": 5, "losses": 5, "outcome": "x"}
+    rest |= {"error": "x", "attempts": "x"}
+    yield "finish_record", [Rows([EndedRun(id=run, token=1, node="n1", **rest, **TIMES) for run in RUNS])]
+    yield "finish_lock", [Rows([OwnedRun(run, 1, "n1") for run in RUNS])]
+    back: dict[str, Any] = {"ready_at": 5, "tries": 5, "losses": 5, "attempts": "[]", "cursor": False}
+    yield "finish_retry", [Rows([PendingAgain(id=run, **back) for run in RUNS])]
+    yield "begin_runs", ["n1", Rows([Fence(run, 1) for run in RUNS])]
+    yield "runs_by_id", [RUNS]
+    yield "delete_runs", [RUNS]
+
+
+ENDED = Rows([EndedJob(job, 5) for job in range(1, LIMIT)])
 
 
 @pytest.fixture(params=[2_000, 50_000, 1_000_000], ids=["2k", "50k", "1M"])
@@ -204,26 +228,15 @@ class TestPostgres:
                 for name, args, index, most in statements(size):
                     check(name, await executed(connection, queries[name], args), index, most)
             queries = Queries("postgres", NOW)
-            for name, args in self.finishes():
+            for name, args in (*finishes(), *self.well_done()):
                 check(name, await executed(connection, queries[name], args), "runs_pkey", 6 * LIMIT)
         finally:
             await connection.close()
 
-    def finishes(self) -> Iterator[tuple[str, list[Any]]]:
-        ids, tokens = [run for run, _ in finishes()], [1] * LIMIT
-        nodes, numbers, texts = ["n1"] * LIMIT, [5] * LIMIT, ["x"] * LIMIT
-        done = [ids, tokens, nodes, ["done"] * LIMIT, texts, *[numbers] * 6, texts, texts, texts]
-        yield "finish_record", done
-        good = ["n1", ids, tokens, numbers, numbers, numbers, numbers, texts]
-        yield "finish_done+also.nothing", good
-        yield "finish_done+also.stats", good
+    def well_done(self) -> Iterator[tuple[str, list[Any]]]:
         for also in ("also.nothing", "also.stats"):
-            yield f"finish_one+{also}", ["n1", ids[0], 1, 5, 5, 5, 5, "x"]
-        yield "finish_lock", [ids, tokens, nodes]
-        yield "finish_retry", [ids, numbers, numbers, numbers, texts, [False] * LIMIT]
-        yield "begin_runs", ["n1", ids, tokens]
-        yield "runs_by_id", [ids]
-        yield "delete_runs", [ids]
+            yield f"finish_done+{also}", ["n1", Rows(DONE)]
+            yield f"finish_one+{also}", ["n1", DONE[0]]
 
     async def test_settling(self, many_runs: Callable[[str, int], str], size: int) -> None:
         """By the jobs' key, and one look for a scheduled run of each."""
@@ -231,9 +244,9 @@ class TestPostgres:
         try:
             queries = Queries("postgres", NOW)
             for name, args in (
-                ("end_unchanged", [[*range(1, LIMIT)], [5] * (LIMIT - 1)]),
+                ("end_unchanged", [ENDED]),
                 ("lock_jobs", [[*range(1, LIMIT)]]),
-                ("end_jobs", [[*range(1, LIMIT)], [5] * (LIMIT - 1)]),
+                ("end_jobs", [ENDED]),
             ):
                 check(name, await executed(connection, queries[name], args), "jobs_pkey", 3 * LIMIT)
         finally:
@@ -260,14 +273,23 @@ async def executed(connection: Any, sql: str, args: Sequence[Any]) -> dict[str, 
     await transaction.start()
     try:
         await connection.execute(f"PREPARE asked AS {sql}")
-        flat = [each for arg in args for each in (arg.columns() if isinstance(arg, Rows) else [arg])]
-        values = ", ".join(map(literal, flat))
+        values = ", ".join(map(literal, flat(args)))
         text = await connection.fetchval(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE asked({values})")
         await connection.execute("DEALLOCATE asked")
     finally:
         await transaction.rollback()
     plan: dict[str, Any] = json.loads(text)[0]["Plan"]
     return plan
+
+
+def flat(args: Sequence[Any]) -> Iterator[Any]:
+    for arg in args:
+        if isinstance(arg, Rows):
+            yield from arg.columns()
+        elif isinstance(arg, Shape):
+            yield from spread(arg)
+        else:
+            yield arg
 
 
 def literal(value: Any) -> str:
@@ -313,29 +335,27 @@ class TestSqlite:
                 for name, args, _, most in statements(size):
                     steps = counted(raw, queries[name], args)
                     assert steps < 400 * most + 20_000, f"{name} {args}: {steps}\n{explained(raw, queries[name], args)}"
-            for name, rows in self.finishes():
+            for name, rows in (*finishes(), *self.endings()):
                 steps = counted(raw, queries[name], rows)
                 assert steps < 2_000 * LIMIT, f"{name}: {steps} steps\n{explained(raw, queries[name], rows)}"
         finally:
             raw.close()
 
-    def finishes(self) -> Iterator[tuple[str, list[Any]]]:
-        fences = [[run, token, "n1"] for run, token in finishes()]
-        done = [[*fence, "done", "x", 5, 5, 5, 5, 5, 5, "x", "x", "x"] for fence in fences]
-        yield "finish_lock", [fences]
+    def endings(self) -> Iterator[tuple[str, list[Any]]]:
+        yield "finish_done+also.nothing", ["n1", DONE[0]]
         for name in ("end_unchanged", "end_jobs"):
-            yield name, [[[job, 5] for job in range(1, LIMIT)]]
-        yield "finish_record", [done]
-        yield "finish_done+also.nothing", ["n1", *fences[0][:2], 5, 5, 5, 5, "x"]
-        yield "finish_retry", [[[fence[0], 5, 5, 5, "[]", False] for fence in fences]]
-        yield "begin_runs", ["n1", fences]
-        yield "runs_by_id", [[fence[0] for fence in fences]]
-        yield "delete_runs", [[fence[0] for fence in fences]]
+            yield name, [ENDED]
 
 
 def texts(args: Sequence[Any]) -> list[Any]:
-    plain = [arg.rows if isinstance(arg, Rows) else arg for arg in args]
-    return [json.dumps(arg) if isinstance(arg, list) else arg for arg in plain]
+    found: list[Any] = []
+    for arg in args:
+        if isinstance(arg, Shape):
+            found += spread(arg)
+        else:
+            rows = list(map(spread, arg.rows)) if isinstance(arg, Rows) else arg
+            found.append(json.dumps(rows) if isinstance(rows, list) else rows)
+    return found
 
 
 def explained(raw: sqlite3.Connection, sql: str, args: Sequence[Any]) -> str:

@@ -16,7 +16,7 @@ from onthedot.clock import FakeClock
 from onthedot.model.job import JobView
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.store import Store, open_store
-from onthedot.store.runs.claim import Floor
+from onthedot.store.runs.look import Floor
 from tests.store.conftest import START, Times
 from tests.store.given import create, fetch, spec
 from tests.store.hands import FAILED, OK, Hands, node_info

@@ -27,8 +27,6 @@ BY_ID_UNDER_LOCK = {  # within a transaction that locked the job by (tenant, id)
     "park_runs",
     "release_runs",
     "recall_runs",
-    "cancel_pending",
-    "drop_pending",
     "slots_with_rows",
 }
 FOR_ALL_TENANTS = {  # upkeep, and the question whose key it is

@@ -24,7 +24,7 @@ from proof.planted.plant import Bug, Code, Sql, Swap
 __all__ = ["BUGS"]
 
 _create_jobs = Jobs.create_jobs
-_follow = ClaimBatch.follow
+_follow = ClaimBatch._follow
 _back = orders._back
 _monotonic_at = DatabaseClock.monotonic_at
 
@@ -75,8 +75,8 @@ def _skipped_unwritten(self: ClaimBatch, job: Any, skipped: Any) -> None:
 
 
 def _back_counts_a_try(row: Any, job: Any, now: int, lookahead: int) -> Any:
-    run_id, ready, tries, *rest = _back(row, job, now, lookahead)
-    return run_id, ready, tries + 1, *rest
+    back = _back(row, job, now, lookahead)
+    return msgspec.structs.replace(back, tries=back.tries + 1)
 
 
 def _no_strays(self: OwnedRuns, rows: Any, before: Any) -> list[Any]:
@@ -103,7 +103,7 @@ BUGS = (
         edits=tuple(
             Sql(statement, fence, "1")
             for statement in ("finish_record", "finish_lock")
-            for fence in ("r.token = x.value ->> 1", "+r.node = x.value ->> 2")
+            for fence in ("r.token = x.token", "+r.node = x.node")
         ),
     ),
     Bug(
@@ -179,7 +179,7 @@ BUGS = (
         name="successor not inserted",
         what="now and then a claim forgets the next slot",
         shows=("silent", "lost"),
-        edits=(Swap("onthedot.store.runs.claim_batch:ClaimBatch.follow", _no_successor),),
+        edits=(Swap("onthedot.store.runs.claim_batch:ClaimBatch._follow", _no_successor),),
     ),
     Bug(
         name="coalesced range not written",
@@ -244,6 +244,6 @@ BUGS = (
         name="retry that never comes",
         what="what is to be tried again is put where no claim looks",
         shows=("stuck",),
-        edits=(Sql("finish_retry", "ELSE max(x.value ->> 1, now_ms()) END", "ELSE 9000000000000000000 END"),),
+        edits=(Sql("finish_retry", "ELSE max(x.ready_at, now_ms()) END", "ELSE 9000000000000000000 END"),),
     ),
 )

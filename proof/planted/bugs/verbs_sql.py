@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proof.planted.focus import Focus
-from proof.planted.plant import sql
+from proof.planted.plant import code, sql
 
 __all__ = ["BUGS"]
 
@@ -14,9 +14,9 @@ BUGS = (
     sql(
         "cancel: no order",
         "a run that a node has is not cancelled",
-        "order_cancel",
-        "SET orders = 'cancel'",
-        "SET orders = orders",
+        "order_stop",
+        "SET orders = x.orders",
+        "SET orders = CASE WHEN x.orders = 'cancel' THEN runs.orders ELSE x.orders END",
         tests=("tests/store/test_orders.py",),
         unseen="a cancel that comes too late is no broken promise",
     ),
@@ -70,28 +70,28 @@ BUGS = (
         "AND 0",
         focus=Focus(verbs=("edit",)),
     ),
-    sql(
+    code(
         "delete: no row",
         "what waited when its job was deleted leaves no row",
-        "cancel_pending",
-        "AND state = 'pending'",
-        "AND 0",
+        "onthedot.store.jobs.apply_plan:_cancel",
+        "if ids:",
+        'if await tx.execute("delete_runs", list(ids)):',
         focus=Focus(verbs=("delete",)),
     ),
-    sql(
+    code(
         "delete: runs stay",
         "what waited when its job was deleted is still there",
-        "drop_pending",
-        "AND state = 'pending'",
-        "AND 0",
+        "onthedot.store.jobs.apply_plan:_cancel",
+        "if ids:",
+        "if not ids:",
         focus=Focus(verbs=("delete",)),
     ),
-    sql(
+    code(
         "resume: range without its end",
         "the slots of a pause are one slot",
-        "insert_skipped",
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6,",
-        "VALUES (?1, ?2, ?3, ?4, ?4, ?6,",
+        "onthedot.store.runs.terminate:SkippedSlots.of",
+        "None if gap.last == gap.first else gap.last",
+        "None",
         focus=Focus(verbs=("pause",)),
     ),
     sql(

@@ -16,6 +16,7 @@ from __future__ import annotations
 from onthedot.plan.ahead import SLACK_MS, Back, Cut, cut_off, floor_ahead, on_clock_back
 from onthedot.plan.claim import ClaimPlan, expired, on_claim, recorded_first
 from onthedot.plan.cursor import (
+    FIRINGS,
     Change,
     Opening,
     on_cancel,
@@ -47,6 +48,7 @@ from onthedot.plan.times import LOOKAHEAD_MS, due_at, laned, ready_at, timetable
 
 __all__ = [
     "EXACT",
+    "FIRINGS",
     "LOOKAHEAD_MS",
     "NOTHING_TAKEN",
     "SLACK_MS",

@@ -12,13 +12,14 @@ import msgspec
 
 from onthedot.errors import NoRoom
 from onthedot.model.job import JobRecord, JobSpec, JobState
-from onthedot.model.run import SkipReason
+from onthedot.model.run import RunKind, SkipReason
 from onthedot.plan.slots import Skipped, newest, remaining, span
 from onthedot.plan.taken import NOTHING_TAKEN, Taken, free, pieces
 from onthedot.plan.times import seed_of, timetable_of
 from onthedot.timing import plain_delay
 
 __all__ = [
+    "FIRINGS",
     "Change",
     "Opening",
     "on_cancel",
@@ -30,6 +31,9 @@ __all__ = [
     "opening",
     "same_times",
 ]
+
+FIRINGS: tuple[RunKind, ...] = ("scheduled", "redrive")
+"""The kinds of runs while which a one-off has not ended: its slot's own, and what drives that one again."""
 
 _BEFORE_TIME = -(2**62)
 

@@ -13,8 +13,9 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar
 
 from onthedot.store.queries import Queries
+from onthedot.store.shapes import Shape
 
-__all__ = ["HINTS", "Collision", "Driver", "Row", "Rows", "Transaction"]
+__all__ = ["HINTS", "Collision", "Driver", "Row", "Transaction"]
 
 T = TypeVar("T")
 
@@ -32,31 +33,8 @@ class Row(Protocol):
     def __getitem__(self, column: str, /) -> Any: ...
 
     def __iter__(self) -> Iterator[Any]:
-        """Its values, in the order of the statement: for what is read by the thousand."""
+        """Its values, in the order of the statement: a shape is made of them, if the statement names one."""
         ...
-
-
-class Rows:
-    """Many rows as one argument: one round trip for a whole group, however large.
-
-    PostgreSQL gets one array per column (`unnest($1::bigint[], $2::text[])`: as many parameters as columns), SQLite one
-    JSON text (`json_each(?1)`, columns by `json_extract(value, '$[0]')`: one parameter).
-    """
-
-    __slots__ = ("rows", "width")
-
-    def __init__(self, rows: Sequence[Sequence[Any]], width: int | None = None) -> None:
-        if width is None:
-            if not rows:
-                raise ValueError("Rows without rows needs its width")
-            width = len(rows[0])
-        self.rows = rows
-        self.width = width
-
-    def columns(self) -> list[list[Any]]:
-        return (
-            [list(column) for column in zip(*self.rows, strict=True)] if self.rows else [[] for _ in range(self.width)]
-        )
 
 
 class Transaction(Protocol):
@@ -75,11 +53,11 @@ class Transaction(Protocol):
         """The number of rows touched."""
         ...
 
-    async def execute_each(self, name: str, rows: Sequence[Sequence[Any]]) -> int:
-        """The statement once for each of the rows, which are its arguments. The number of rows touched in all."""
+    async def execute_each(self, name: str, rows: Sequence[Shape], *before: Any) -> int:
+        """The statement once for each of the rows, the last of its arguments. The number of rows touched in all."""
         ...
 
-    async def copy(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    async def copy(self, name: str, rows: Sequence[Shape]) -> None:
         """Add many rows that nothing can refuse, by the shortest way in. The statement names table and columns."""
         ...
 

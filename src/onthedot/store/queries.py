@@ -1,7 +1,8 @@
 """Named statements: `-- name: lock_job` starts one, in any `.sql` file of a dialect's `queries` folder.
 
 `{now}` stands for the database's clock in ms, `{now_us}` in µs, `{of_job r j.id}` for "this row of `r` is a run of that
-job".
+job", `{columns NewRun}` and its like for rows with names (see `shapes`), `{NEVER}` and other words in capitals for what
+`plan` and `model` call so. `{part due}` is the text after `-- part: due`: what several statements of a dialect share.
 
 A statement may hold `{where}`, `{order}` … places, and a fragment is a statement named `place.name` (`where.tag`):
 asking for `list_jobs+where.tag+where.state` puts the fragments into their places (several in `where` are joined with
@@ -15,11 +16,34 @@ import re
 from collections.abc import Iterable
 from importlib import resources
 
-from onthedot.plan import LOOKAHEAD_MS
+from onthedot.model.instant import NEVER
+from onthedot.plan import FIRINGS, LOOKAHEAD_MS
+from onthedot.plan.shares import BACKLOG_MS
+from onthedot.store.shapes import fill_in
 
-__all__ = ["Queries"]
+__all__ = ["DUTY_MS", "LOG_LIMIT", "Queries"]
 
-_NAME = re.compile(r"^-- name: *([a-z0-9_.]+)\s*$", re.MULTILINE)
+DUTY_MS = 15_000
+"""How long a duty is somebody's who does not renew it."""
+
+LOG_LIMIT = 65_536
+"""Characters that are kept of what the attempts of a run print: the last ones."""
+
+FULL = 64
+"""So many runs that may be held ahead are claimed without waiting for more of them."""
+
+_WORDS = {
+    "NEVER": str(NEVER),
+    "BACKLOG_MS": str(BACKLOG_MS),
+    "DUTY_MS": str(DUTY_MS),
+    "FIRINGS": "({})".format(", ".join(f"'{kind}'" for kind in FIRINGS)),
+    "FULL": str(FULL),
+    "LOG_LIMIT": str(LOG_LIMIT),
+}
+
+_NAME = re.compile(r"^-- (name|part): *([a-z0-9_.]+)\s*$", re.MULTILINE)
+_PART = re.compile(r"\{part ([a-z0-9_]+)\}")
+_WORD = re.compile(r"\{([A-Z_]+)\}")
 _COMMENT = re.compile(r"^\s*--.*$", re.MULTILINE)
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 _PARAMETER = {"sqlite": re.compile(r"\?(\d+)"), "postgres": re.compile(r"\$(\d+)")}
@@ -44,20 +68,26 @@ class Queries:
         self._now = now
         self._now_us = now_us or f"({now}) * 1000"
         self._parameter = _PARAMETER[dialect]
-        self._statements: dict[str, str] = {}
+        self._parts: dict[str, str] = {}
+        written: dict[str, str] = {}
         for text in texts if texts is not None else _files(dialect):
-            self._add(text)
+            self._read(text, written)
+        self._statements = {name: self.render(body) for name, body in written.items()}
 
-    def _add(self, text: str) -> None:
+    def _read(self, text: str, statements: dict[str, str]) -> None:
         pieces = _NAME.split(text)
-        for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
-            if name in self._statements:
-                raise ValueError(f"{self.dialect}: statement {name!r} is defined twice")
-            self._statements[name] = self.render(_COMMENT.sub("", body).strip().removesuffix(";"))
+        for kind, name, body in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
+            known = statements if kind == "name" else self._parts
+            if name in known:
+                raise ValueError(f"{self.dialect}: {'statement' if kind == 'name' else kind} {name!r} is defined twice")
+            known[name] = _COMMENT.sub("", body).strip().removesuffix(";")
 
     def render(self, text: str) -> str:
-        """Text with `{now}`, `{now_us}` and `{of_job …}` filled in."""
+        """Text with everything filled in but the places of fragments."""
+        while "{part " in text:
+            text = _PART.sub(lambda match: self._parts[match[1]], text)
         text = text.replace("{now}", self._now).replace("{now_us}", self._now_us)
+        text = _WORD.sub(lambda match: _WORDS[match[1]], fill_in(text, self.dialect))
         return _OF_JOB.sub(_RANGE[self.dialect], text)
 
     def names(self) -> set[str]:

@@ -20,7 +20,7 @@ class Topic:
         self.driver = driver
 
     async def as_asked(self, body: Callable[[Transaction], Awaitable[T]], *, long: bool = False) -> T:
-        """`driver.transact_slow` for a verb: nothing is written for somebody who is gone, or was kept waiting for too long.
+        """A transaction for a verb: nothing is written for somebody who is gone, or was kept waiting for too long.
         `long`: the work itself may take long, so only the beginning is held to the deadline."""
         asker = ASKER.get()
         if asker is None:

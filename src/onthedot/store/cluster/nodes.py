@@ -17,7 +17,7 @@ from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.rows import decode_spec
 from onthedot.store.runs.finish import write_finishes
 from onthedot.store.runs.finish_batch import Item
-from onthedot.store.runs.rows import decode_attempts
+from onthedot.store.runs.row import decode_attempts
 from onthedot.store.topic import Topic
 
 __all__ = ["Beat", "Nodes"]

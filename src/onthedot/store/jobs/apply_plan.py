@@ -9,14 +9,15 @@ import msgspec
 from onthedot.errors import Conflict, VersionMismatch
 from onthedot.model.job import JobRecord, JobSpec
 from onthedot.model.level import level_of
-from onthedot.model.run import run_id
-from onthedot.plan import NOTHING_TAKEN, Change, Skipped, Taken, floor_ahead, on_delete, timetable_of
-from onthedot.store.driver import Row, Rows, Transaction
-from onthedot.store.jobs.close_one_offs import FIRINGS, is_over, note_endings
+from onthedot.plan import FIRINGS, NOTHING_TAKEN, Change, Skipped, Taken, floor_ahead, on_delete, timetable_of
+from onthedot.store.driver import Row, Transaction
+from onthedot.store.jobs.close_one_offs import is_over, note_endings
 from onthedot.store.jobs.floors import correct, find_correction
-from onthedot.store.jobs.rows import job_record, spec_columns
+from onthedot.store.jobs.rows import ChangedJob, job_record, spec_columns, tags_of
 from onthedot.store.jobs.taken_slots import may_be_taken, taken_after
-from onthedot.store.runs.runs_of_verbs import cursor_row, lane_of
+from onthedot.store.runs.row import add_runs, lane_of, scheduled_run
+from onthedot.store.runs.terminate import Ending, SkippedSlots, end_runs, skip_slots
+from onthedot.store.shapes import Rows
 
 __all__ = ["Locked", "apply_change", "lock", "refuse_other_version", "remove"]
 
@@ -119,34 +120,27 @@ async def _write_job(
         was = record.state == "paused"
         paused_at = record.paused_at if was else job.now
         note, until = pause or ((record.pause_note, record.pause_until) if was else (None, None))
-    await tx.execute(
-        "update_job",
-        record.tenant,
-        record.id,
-        *spec_columns(spec),
-        change.state,
-        change.anchor_at,
-        change.claimed_slot,
-        change.slots_used,
-        paused_at,
-        job.now,
-        record.reason if change.state == "quarantined" else None,
-        note,
-        until,
+    changed = ChangedJob(
+        **spec_columns(spec),
+        state=change.state,
+        anchor_at=change.anchor_at,
+        claimed_slot=change.claimed_slot,
+        slots_used=change.slots_used,
+        paused_at=paused_at,
+        reason=record.reason if change.state == "quarantined" else None,
+        pause_note=note,
+        pause_until=until,
+        updated_at=job.now,
     )
+    await tx.execute("update_job", record.tenant, record.id, changed)
     if spec.tags != record.spec.tags:
         await tx.execute("delete_tags", record.id)
         if spec.tags:
-            await tx.execute("insert_tags", Rows([(record.tenant, tag, record.id) for tag in dict.fromkeys(spec.tags)]))
+            await tx.execute("insert_tags", Rows(tags_of(record.tenant, record.id, spec)))
 
 
 async def _write_skipped(tx: Transaction, job: Locked, gaps: Sequence[Skipped]) -> None:
-    record = job.record
-    for gap in gaps:
-        name = run_id(record.id, gap.first)
-        await tx.execute(
-            "insert_skipped", name, record.tenant, record.id, gap.first, gap.last, gap.slots, gap.reason, job.now
-        )
+    await skip_slots(tx, [SkippedSlots.of(job.record, gap, job.now) for gap in gaps])
 
 
 async def _cancel_strays(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:
@@ -158,9 +152,9 @@ async def _cancel_strays(tx: Transaction, job: Locked, spec: JobSpec, change: Ch
 
 
 async def _cancel(tx: Transaction, job: Locked, ids: Sequence[str], reason: str) -> None:
+    """Pending runs, which are locked."""
     if ids:
-        await tx.execute("cancel_pending", job.record.id, list(ids), reason, job.now)
-        await tx.execute("drop_pending", job.record.id, list(ids))
+        await end_runs(tx, [Ending(id=run, status="cancelled", reason=reason, finished_at=job.now) for run in ids])
 
 
 async def _set_cursor(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:
@@ -172,12 +166,20 @@ async def _set_cursor(tx: Transaction, job: Locked, spec: JobSpec, change: Chang
         if spec.schedule.one_off and change.state != "ended":  # its only slot was fired before it became one
             await note_endings(tx, [record.id], job.now)
         return
-    row = cursor_row(record.tenant, record.id, spec, change.cursor_slot, lookahead=tx.lookahead, parked=change.parked)
+    cursor = scheduled_run(
+        record.tenant,
+        record.id,
+        spec,
+        change.cursor_slot,
+        now=job.now,
+        lookahead=tx.lookahead,
+        parked=change.parked,
+    )
     if change.moved or job.cursor_slot is None:
-        await tx.execute("add_runs", job.now, Rows([row]))
+        await add_runs(tx, [cursor])
     else:
-        due, ready, parked, resume = row[4:8]
-        await tx.execute("move_cursor", record.id, due, max(ready, job.now), parked, resume)
+        ready = max(cursor.ready_at, job.now)
+        await tx.execute("move_cursor", record.id, cursor.due_at, ready, cursor.parked, cursor.resume_at)
 
 
 async def _refit_runs(tx: Transaction, job: Locked, spec: JobSpec) -> None:

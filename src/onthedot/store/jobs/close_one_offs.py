@@ -13,13 +13,11 @@ from collections.abc import Sequence
 import msgspec
 
 from onthedot.model.job import JobRecord
-from onthedot.store.driver import Driver, Rows, Transaction
+from onthedot.store.driver import Driver, Transaction
+from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
 
-__all__ = ["FIRINGS", "Settling", "is_over", "note_endings", "settle"]
-
-FIRINGS = ("scheduled", "redrive")
-"""The kinds of runs while which a one-off has not ended: its slot's own, and what drives that one again."""
+__all__ = ["Settling", "is_over", "note_endings", "settle"]
 
 AT_ONCE = 1000
 """Jobs in one transaction: a verb on one of them waits for no more than that."""
@@ -32,6 +30,11 @@ BUSY = 5.0
 """Seconds after a claim that filled all the room there was."""
 
 _IDS = msgspec.json.Decoder(list[int])
+
+
+class EndedJob(Shape, frozen=True, order=True):
+    id: int
+    ended_at: int
 
 
 def is_over(job: JobRecord, *, scheduled: bool) -> bool:
@@ -68,18 +71,18 @@ async def settle(driver: Driver, most: int = AT_MOST) -> int:
 
 async def _end(tx: Transaction, ended: dict[int, int]) -> None:
     """Most jobs were never changed: their only firing is over, and nothing else has to be looked at."""
-    rows = sorted(ended.items())
-    done = {row["id"] for row in await tx.rows("end_unchanged", Rows(rows))}
-    if len(done) < len(rows):
-        await _end_changed(tx, [row for row in rows if row[0] not in done])
+    jobs = sorted(EndedJob(job_id, ended_at) for job_id, ended_at in ended.items())
+    done = {row["id"] for row in await tx.rows("end_unchanged", Rows(jobs))}
+    if len(done) < len(jobs):
+        await _end_changed(tx, [job for job in jobs if job.id not in done])
 
 
-async def _end_changed(tx: Transaction, rows: Sequence[tuple[int, int]]) -> None:
+async def _end_changed(tx: Transaction, jobs: Sequence[EndedJob]) -> None:
     """Jobs before runs, as in every verb. An edit may have given a job another slot: then it has a run and goes on."""
-    locked = await tx.rows("lock_jobs", [job_id for job_id, _ in rows])
+    locked = await tx.rows("lock_jobs", [job.id for job in jobs])
     if not locked:
         return
-    over = {row["id"] for row in await tx.rows("end_jobs", Rows(rows))}
+    over = {row["id"] for row in await tx.rows("end_jobs", Rows(jobs))}
     for row in locked:
         if row["state"] == "paused" and row["id"] in over:  # nobody can resume it any more: what waits for that goes on
             await tx.execute("release_runs", row["id"], await tx.now())

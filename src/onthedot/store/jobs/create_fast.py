@@ -9,7 +9,6 @@ SQLite has no statement that writes into two tables, and no round trips to save.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from onthedot.errors import OnTheDotError
 from onthedot.model.decoding import encode_json
@@ -19,9 +18,10 @@ from onthedot.model.level import level_of
 from onthedot.model.secrets import mask_problems
 from onthedot.plan import Opening, laned
 from onthedot.store.abandoned_requests import too_late
-from onthedot.store.driver import Driver, Rows
+from onthedot.store.driver import Driver
 from onthedot.store.jobs.create import Fresh, NewJob
 from onthedot.store.jobs.rows import search_text
+from onthedot.store.shapes import Rows, Shape
 from onthedot.timing import plain_delay
 
 __all__ = ["MOST", "add_simple", "all_simple"]
@@ -31,6 +31,22 @@ MOST = 64
 
 _FAR = 4_102_444_800_000
 """2100: a delay that ends within the calendar counted from here does so counted from today."""
+
+
+class SimpleJob(Shape, frozen=True, kw_only=True):
+    """What the statement can't know by itself. Few columns: each element of an array costs half a microsecond."""
+
+    tenant: int
+    name: str | None
+    name_search: str | None
+    spec: str
+    level: int
+    requires: str
+    target_type: str
+    delay: int
+    laned: bool
+    at_most_once: bool
+    owner: str | None
 
 
 def all_simple(items: Sequence[NewJob]) -> bool:
@@ -70,29 +86,28 @@ async def _add(items: Sequence[NewJob], driver: Driver) -> list[JobView | OnTheD
     lookahead = driver.queries.lookahead
     until = min([item.until for item in items if item.until is not None], default=NEVER)
     if len(rows) == 1:
-        found = await driver.statement("add_job", lookahead, *rows[0], until)
+        found = await driver.statement("add_job", lookahead, until, *rows)
     else:
         found = await driver.statement("add_jobs", lookahead, until, Rows(rows))
     if not found:
         return [too_late()] * len(items)
-    now: int = found[0]["now"]
-    return [_view(item, job_id, now) for item, job_id in zip(items, found[0]["ids"], strict=True)]
+    (made,) = found
+    return [_view(item, job_id, made["now"]) for item, job_id in zip(items, made["ids"], strict=True)]
 
 
-def _row(tenant: int, spec: JobSpec) -> tuple[Any, ...]:
-    """What the statement can't know by itself. Few columns: each element of an array costs half a microsecond."""
-    return (
-        tenant,
-        spec.name,
-        search_text(spec.name),
-        encode_json(spec).decode(),
-        level_of(spec),
-        spec.target.capability(),
-        spec.target.type,
-        int(spec.schedule.in_ or 0),
-        laned(spec.policy),
-        spec.policy.delivery == "at_most_once",
-        spec.owner or None,
+def _row(tenant: int, spec: JobSpec) -> SimpleJob:
+    return SimpleJob(
+        tenant=tenant,
+        name=spec.name,
+        name_search=search_text(spec.name),
+        spec=encode_json(spec).decode(),
+        level=level_of(spec),
+        requires=spec.target.capability(),
+        target_type=spec.target.type,
+        delay=int(spec.schedule.in_ or 0),
+        laned=laned(spec.policy),
+        at_most_once=spec.policy.delivery == "at_most_once",
+        owner=spec.owner or None,
     )
 
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from onthedot.errors import Conflict, OnTheDotError
 from onthedot.model.job import JobView
 from onthedot.store.driver import Transaction
-from onthedot.store.jobs.create import Fresh, NewJob, insert_fresh, key_taken, past, plan_in_breaths, views_of
+from onthedot.store.jobs.create import Fresh, NewJob, past, plan_in_breaths
+from onthedot.store.jobs.create_rows import insert_fresh, key_taken, views_of
 from onthedot.store.jobs.idempotency import claim_keys, mismatch, release_keys
-from onthedot.store.jobs.reads import read_views
 from onthedot.store.jobs.sequences import open_group
+from onthedot.store.jobs.views import read_views
 
 __all__ = ["Answer", "create_group"]
 

@@ -13,9 +13,8 @@ import msgspec
 from onthedot.errors import NoRoom
 from onthedot.model.job import JobRecord
 from onthedot.plan import Back, Cut, Taken, cut_off, on_clock_back, timetable_of
-from onthedot.store.driver import Rows, Transaction
-from onthedot.store.runs.rows import decode_attempts
-from onthedot.store.runs.runs_of_verbs import cursor_row
+from onthedot.store.driver import Transaction
+from onthedot.store.runs.row import add_runs, decode_attempts, scheduled_run
 
 __all__ = ["Correction", "correct", "find_correction"]
 
@@ -60,8 +59,10 @@ async def correct(tx: Transaction, job: JobRecord, correction: Correction, now: 
     await tx.execute("set_back_job", job.id, back.state, back.slots_used)
     await tx.execute("drop_cursor", job.id)
     parked = back.state == "paused"
-    row = cursor_row(job.tenant, job.id, job.spec, back.cursor_slot, lookahead=tx.lookahead, parked=parked)
-    await tx.execute("add_runs", now, Rows([row]))
+    cursor = scheduled_run(
+        job.tenant, job.id, job.spec, back.cursor_slot, now=now, lookahead=tx.lookahead, parked=parked
+    )
+    await add_runs(tx, [cursor])
     await tx.execute("set_back_runs", job.id, now, tx.lookahead)
     await _set_back_retries(tx, job.id, now)
 

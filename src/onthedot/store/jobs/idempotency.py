@@ -13,12 +13,14 @@ import msgspec
 
 from onthedot.errors import IdempotencyMismatch, Invalid
 from onthedot.model.duration import DAY
-from onthedot.store.driver import Rows, Transaction
+from onthedot.store.driver import Transaction
+from onthedot.store.shapes import Rows, Shape
 
 __all__ = [
     "KEPT",
     "Answers",
     "Idempotency",
+    "UsedKey",
     "Wanted",
     "claim_keys",
     "is_same",
@@ -39,6 +41,20 @@ class Idempotency(msgspec.Struct, frozen=True):
     fingerprint: str
 
 
+class UsedKey(Shape, frozen=True, order=True):
+    tenant: int
+    key: str
+
+
+class KeptAnswer(Shape, frozen=True, order=True):
+    """What was asked under a key, and the answer."""
+
+    tenant: int
+    key: str
+    fingerprint: str
+    result: str
+
+
 def is_same(kept: str, asked: str) -> bool:
     """Whether two fingerprints are of the same request. One in a form that another release writes can't be compared: it
     is taken for the same. To refuse a repeat during an upgrade is worse than not to notice that a body changed."""
@@ -57,12 +73,12 @@ async def claim_keys(tx: Transaction, wanted: Sequence[Wanted], now: int) -> Ans
     """Write the rows that are new. For each one that is not: the answer kept, or IdempotencyMismatch."""
     if not wanted:
         return {}
-    rows = sorted((tenant, repeat.key, repeat.fingerprint, answer) for tenant, repeat, answer in wanted)
+    rows = sorted(KeptAnswer(tenant, repeat.key, repeat.fingerprint, answer) for tenant, repeat, answer in wanted)
     won = {(row["tenant"], row["key"]) for row in await tx.rows("claim_idempotency", now, now - KEPT, Rows(rows))}
-    lost = {(tenant, key): fingerprint for tenant, key, fingerprint, _ in rows if (tenant, key) not in won}
+    lost = {(row.tenant, row.key): row.fingerprint for row in rows if (row.tenant, row.key) not in won}
     if not lost:
         return {}
-    found = await tx.rows("read_idempotency", Rows(list(lost)))
+    found = await tx.rows("read_idempotency", Rows([UsedKey(tenant, key) for tenant, key in lost]))
     return {
         (row["tenant"], row["key"]): row["result"]
         if is_same(row["fingerprint"], lost[row["tenant"], row["key"]])
@@ -74,7 +90,7 @@ async def claim_keys(tx: Transaction, wanted: Sequence[Wanted], now: int) -> Ans
 async def release_keys(tx: Transaction, keys: Sequence[tuple[int, str]]) -> None:
     """What failed may be tried again under the same key."""
     if keys:
-        await tx.execute("release_idempotency", Rows(keys))
+        await tx.execute("release_idempotency", Rows([UsedKey(tenant, key) for tenant, key in keys]))
 
 
 async def once(

@@ -8,14 +8,15 @@ import msgspec
 
 from onthedot.errors import NotFound, OnTheDotError
 from onthedot.model.job import JobRecord, JobView
-from onthedot.store.driver import Rows, Transaction
+from onthedot.store.driver import Transaction
 from onthedot.store.jobs.close_one_offs import is_over
 from onthedot.store.jobs.create import NewJob
 from onthedot.store.jobs.create_fast import add_simple, all_simple
 from onthedot.store.jobs.create_group import create_group
-from onthedot.store.jobs.idempotency import KEPT, Idempotency, is_same, mismatch
-from onthedot.store.jobs.reads import VIEW, no_job, read_view, read_views
-from onthedot.store.jobs.rows import job_record, job_view
+from onthedot.store.jobs.idempotency import KEPT, Idempotency, UsedKey, is_same, mismatch
+from onthedot.store.jobs.rows import job_record
+from onthedot.store.jobs.views import VIEW, job_view, no_job, read_view, read_views
+from onthedot.store.shapes import Rows
 from onthedot.store.topic import Topic
 
 __all__ = ["Jobs"]
@@ -40,7 +41,7 @@ class Jobs(Topic):
         asked = {repeat.key: repeat.fingerprint for repeat in repeats}
 
         async def body(tx: Transaction) -> dict[str, JobView]:
-            rows = await tx.rows("read_idempotency", Rows([(tenant, key) for key in asked]))
+            rows = await tx.rows("read_idempotency", Rows([UsedKey(tenant, key) for key in asked]))
             jobs = {
                 row["key"]: int(row["result"])
                 for row in rows
@@ -57,7 +58,7 @@ class Jobs(Topic):
 
         async def body(tx: Transaction) -> None:
             kept_since = await tx.now() - KEPT
-            for row in await tx.rows("read_idempotency", Rows([(tenant, key) for key in asked])):
+            for row in await tx.rows("read_idempotency", Rows([UsedKey(tenant, key) for key in asked])):
                 if not is_same(row["fingerprint"], asked[row["key"]]) and row["created_at"] > kept_since:
                     raise mismatch(row["key"].rpartition("#")[0] or row["key"])
 

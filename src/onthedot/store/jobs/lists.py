@@ -19,8 +19,8 @@ from onthedot.model.schedule import SCHEDULE_KINDS
 from onthedot.model.targets.registry import target_types
 from onthedot.store.driver import Row
 from onthedot.store.jobs.close_one_offs import settle
-from onthedot.store.jobs.reads import VIEW
-from onthedot.store.jobs.rows import job_view, search_text
+from onthedot.store.jobs.rows import search_text
+from onthedot.store.jobs.views import VIEW, job_view
 from onthedot.store.paging import Page, check_limit, fingerprint, open_cursor, seal_cursor
 from onthedot.store.topic import Topic
 

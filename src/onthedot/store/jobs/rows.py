@@ -1,4 +1,4 @@
-"""Rows of `jobs` ↔ JobRecord and JobView. Booleans are 0/1 on SQLite: everything here goes through bool()."""
+"""Rows of `jobs`: their columns, declared once, and back to a JobRecord."""
 
 from __future__ import annotations
 
@@ -9,32 +9,34 @@ import msgspec
 
 from onthedot.errors import Invalid, StoreError
 from onthedot.model.decoding import convert, dec_hook, encode_json
-from onthedot.model.instant import format_instant
-from onthedot.model.job import JobPause, JobRecord, JobSpec, JobState, JobStats, JobView, OpenJobSpec
+from onthedot.model.job import JobRecord, JobSpec, JobState, OpenJobSpec
 from onthedot.model.level import level_of
-from onthedot.model.secrets import kept, masked
+from onthedot.model.secrets import kept
 from onthedot.model.targets import OpaqueTarget
 from onthedot.store.driver import Row
+from onthedot.store.shapes import Shape
 
 __all__ = [
     "SEARCHED",
+    "AdvancedJob",
+    "ChangedJob",
+    "KeyOfJob",
+    "NewJobRow",
+    "QuarantinedJob",
+    "TagOfJob",
     "decode_spec",
     "job_record",
-    "job_view",
     "keep_owner",
     "keep_secrets",
     "owned",
     "search_text",
     "spec_columns",
-    "view_of",
+    "tags_of",
 ]
 
 SEARCHED = 200
 """How much of a key or name the prefix filter looks at: PostgreSQL's index rows end at 2,704 bytes."""
 
-NO_STATS = JobStats()
-
-_ended = msgspec.json.Decoder(list[tuple[str, str, int, int | None, int | None]])
 
 
 @lru_cache(maxsize=1)
@@ -78,21 +80,103 @@ def search_text(text: str | None) -> str | None:
     return None if text is None else text.casefold()[:SEARCHED]
 
 
-def spec_columns(spec: JobSpec) -> tuple[Any, ...]:
-    """key, name, key_search, name_search, spec, level, requires, target_type, schedule_kind, one_off, owner."""
-    return (
-        spec.key,
-        spec.name,
-        search_text(spec.key),
-        search_text(spec.name),
-        encode_json(spec).decode(),
-        level_of(spec),
-        spec.target.capability(),
-        spec.target.type,
-        spec.schedule.kind,
-        spec.schedule.one_off,
-        spec.owner or None,
-    )
+class NewJobRow(Shape, frozen=True, kw_only=True):
+    """What a job is when it is made."""
+
+    id: int
+    tenant: int
+    key: str | None
+    name: str | None
+    key_search: str | None
+    name_search: str | None
+    spec: str
+    level: int
+    requires: str
+    target_type: str
+    schedule_kind: str
+    one_off: bool
+    owner: str | None
+    state: JobState
+    paused_at: int | None
+    ended_at: int | None
+    source: str | None
+    source_paused: bool | None
+    version: int
+    anchor_at: int
+    slots_used: int
+    created_at: int
+    updated_at: int
+
+
+class ChangedJob(Shape, frozen=True, kw_only=True):
+    """What a verb makes of a job."""
+
+    key: str | None
+    name: str | None
+    key_search: str | None
+    name_search: str | None
+    spec: str
+    level: int
+    requires: str
+    target_type: str
+    schedule_kind: str
+    one_off: bool
+    owner: str | None
+    state: JobState
+    anchor_at: int
+    claimed_slot: int | None
+    slots_used: int
+    paused_at: int | None
+    reason: str | None
+    pause_note: str | None
+    pause_until: int | None
+    updated_at: int
+
+
+class AdvancedJob(Shape, frozen=True):
+    """A job that went on to its next slot; ended_at: there is none."""
+
+    id: int
+    claimed_slot: int | None
+    slots_used: int
+    ended_at: int | None
+
+
+class QuarantinedJob(Shape, frozen=True):
+    id: int
+    reason: str
+
+
+class KeyOfJob(Shape, frozen=True):
+    tenant: int
+    key: str
+
+
+class TagOfJob(Shape, frozen=True):
+    tenant: int
+    tag: str
+    job_id: int
+
+
+def tags_of(tenant: int, job_id: int, spec: JobSpec) -> list[TagOfJob]:
+    return [TagOfJob(tenant, tag, job_id) for tag in dict.fromkeys(spec.tags)]
+
+
+def spec_columns(spec: JobSpec) -> dict[str, Any]:
+    """The columns that say what its spec says."""
+    return {
+        "key": spec.key,
+        "name": spec.name,
+        "key_search": search_text(spec.key),
+        "name_search": search_text(spec.name),
+        "spec": encode_json(spec).decode(),
+        "level": level_of(spec),
+        "requires": spec.target.capability(),
+        "target_type": spec.target.type,
+        "schedule_kind": spec.schedule.kind,
+        "one_off": spec.schedule.one_off,
+        "owner": spec.owner or None,
+    }
 
 
 def job_record(row: Row) -> JobRecord:
@@ -112,106 +196,6 @@ def job_record(row: Row) -> JobRecord:
         paused_at=row["paused_at"],
         pause_note=row["pause_note"],
         pause_until=row["pause_until"],
-    )
-
-
-def job_view(row: Row) -> JobView:
-    """A row of the `job_view` columns: the job, its next run, its statistics."""
-    ended = row["ended_runs"]
-    stats, last_run = _one_off_stats(ended) if ended is not None else (_recurring_stats(row), row["last_run"])
-    return view_of(
-        decode_spec(row["spec"]),
-        job_id=row["id"],
-        version=row["version"],
-        state=row["state"],
-        reason=row["reason"],
-        next_run=row["next_run"],
-        last_run=last_run,
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        stats=stats,
-        paused_at=row["paused_at"],
-        pause_note=row["pause_note"],
-        pause_until=row["pause_until"],
-    )
-
-
-def _recurring_stats(row: Row) -> JobStats:
-    if row["runs"] is None:
-        return NO_STATS
-    return JobStats(
-        runs=row["runs"],
-        failures=row["failures"],
-        avg_duration_ms=_average(int(row["duration_ms"]), row["timed"]),
-        last_duration_ms=row["last_duration_ms"],
-        last_lateness_ms=row["last_lateness_ms"],
-        last_status=None if row["last_status"] is None else row["last_status"].upper(),
-        last_run_id=row["last_run_id"],
-    )
-
-
-def _one_off_stats(text: str) -> tuple[JobStats, int | None]:
-    """A one-off job has no row of statistics: its few ended runs say it all, newest first."""
-    runs = sorted(_ended.decode(text), key=lambda run: run[2], reverse=True)
-    if not runs:
-        return NO_STATS, None
-    run_id, status, finished_at, duration_ms, lateness_ms = runs[0]
-    durations = [run[3] for run in runs if run[3] is not None]
-    return JobStats(
-        runs=len(runs),
-        failures=sum(run[1] == "failed" for run in runs),
-        avg_duration_ms=_average(sum(durations), len(durations)),
-        last_duration_ms=duration_ms,
-        last_lateness_ms=lateness_ms,
-        last_status=status.upper(),
-        last_run_id=run_id,
-    ), finished_at
-
-
-def _average(total: int, count: int) -> float | None:
-    return round(total / count, 3) if count else None
-
-
-def view_of(
-    spec: JobSpec,
-    *,
-    job_id: int,
-    version: int,
-    state: JobState,
-    next_run: int | None,
-    created_at: int,
-    updated_at: int,
-    reason: str | None = None,
-    last_run: int | None = None,
-    stats: JobStats = NO_STATS,
-    paused_at: int | None = None,
-    pause_note: str | None = None,
-    pause_until: int | None = None,
-) -> JobView:
-    pause = None
-    if state == "paused" and paused_at is not None:
-        until = None if pause_until is None else format_instant(pause_until)
-        pause = JobPause(since=format_instant(paused_at), note=pause_note, until=until)
-    return JobView(
-        id=job_id,
-        key=spec.key,
-        name=spec.name,
-        schedule=spec.schedule,
-        target=masked(spec.target),
-        policy=spec.policy,
-        params=spec.params,
-        tags=spec.tags,
-        paused=spec.paused,
-        version=version,
-        state=state,
-        reason=reason,
-        next_run=None if next_run is None or state == "paused" else format_instant(next_run),  # held ahead: recalled
-        last_run=None if last_run is None else format_instant(last_run),
-        created_at=format_instant(created_at),
-        updated_at=format_instant(updated_at),
-        stats=stats,
-        owner=spec.owner or None,
-        pause=pause,
     )
 
 

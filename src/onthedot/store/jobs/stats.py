@@ -4,7 +4,11 @@ that finish runs of the same jobs never wait for each other in a circle."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from itertools import groupby
+from operator import attrgetter
+from typing import Protocol
+
+from onthedot.store.shapes import Shape
 
 __all__ = ["FinishedCounts", "stats_rows"]
 
@@ -24,20 +28,43 @@ class FinishedCounts(Protocol):
     def duration_ms(self) -> int | None: ...
 
 
-def stats_rows(ended: Iterable[FinishedCounts]) -> list[tuple[Any, ...]]:
-    """One row per job, in the columns of `add_stats`."""
-    sums: dict[int, list[Any]] = {}
-    for item in sorted(ended, key=lambda item: (item.job_id, item.finished_at)):
-        row = sums.get(item.job_id)
-        if row is None:
-            row = sums[item.job_id] = [item.job_id, 0, 0, 0, 0, None, None, None, None, None]
-        row[1] += 1
-        row[2] += item.status == "failed"
-        if item.duration_ms is not None:
-            row[3] += 1
-            row[4] += item.duration_ms
-            row[5] = item.duration_ms
-        if item.lateness_ms is not None:
-            row[6] = item.lateness_ms
-        row[7:10] = item.status, item.id, item.finished_at
-    return [tuple(row) for row in sums.values()]
+class EndedRuns(Shape, frozen=True, kw_only=True):
+    """What a batch adds to a job's row."""
+
+    job_id: int
+    runs: int
+    failures: int
+    timed: int
+    duration_ms: int
+    last_duration_ms: int | None
+    last_lateness_ms: int | None
+    last_status: str
+    last_run_id: str
+    last_finished_at: int
+
+
+_job = attrgetter("job_id")
+
+
+def stats_rows(ended: Iterable[FinishedCounts]) -> list[EndedRuns]:
+    """One row per job, in the order of their ids."""
+    ordered = sorted(ended, key=lambda item: (item.job_id, item.finished_at))
+    return [_sum(job_id, list(items)) for job_id, items in groupby(ordered, _job)]
+
+
+def _sum(job_id: int, items: list[FinishedCounts]) -> EndedRuns:
+    durations = [item.duration_ms for item in items if item.duration_ms is not None]
+    latenesses = [item.lateness_ms for item in items if item.lateness_ms is not None]
+    last = items[-1]
+    return EndedRuns(
+        job_id=job_id,
+        runs=len(items),
+        failures=sum(item.status == "failed" for item in items),
+        timed=len(durations),
+        duration_ms=sum(durations),
+        last_duration_ms=durations[-1] if durations else None,
+        last_lateness_ms=latenesses[-1] if latenesses else None,
+        last_status=last.status,
+        last_run_id=last.id,
+        last_finished_at=last.finished_at,
+    )

@@ -18,12 +18,14 @@ from onthedot.model.job import JobSpec
 from onthedot.model.secrets import mask_problems
 from onthedot.model.sync import SyncReport
 from onthedot.model.unstorable import MOST_PROBLEMS
-from onthedot.store.driver import Collision, Row, Rows, Transaction
+from onthedot.store.driver import Collision, Row, Transaction
 from onthedot.store.jobs.apply_plan import Locked, lock, remove
-from onthedot.store.jobs.create import Fresh, NewJob, insert_fresh, prepare
+from onthedot.store.jobs.create import Fresh, NewJob, prepare
+from onthedot.store.jobs.create_rows import insert_fresh
 from onthedot.store.jobs.idempotency import Idempotency, once
-from onthedot.store.jobs.rows import decode_spec, keep_owner, keep_secrets, owned
+from onthedot.store.jobs.rows import KeyOfJob, decode_spec, keep_owner, keep_secrets, owned
 from onthedot.store.jobs.verbs import edit
+from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
 from onthedot.timing import check_schedule
 
@@ -37,12 +39,19 @@ BREATH = 8  # jobs between two breaths
 PORTION = 200  # jobs written by one statement
 
 
+class SaidOfPause(Shape, frozen=True):
+    """Whether the file says that the job is paused."""
+
+    id: int
+    paused: bool
+
+
 class _Plan(msgspec.Struct, kw_only=True):
     created: list[JobSpec] = msgspec.field(default_factory=list)
     updated: list[tuple[int, JobSpec]] = msgspec.field(default_factory=list)
     unchanged: list[str] = msgspec.field(default_factory=list)
     removed: list[tuple[int, str]] = msgspec.field(default_factory=list)
-    paused: list[tuple[int, bool]] = msgspec.field(default_factory=list)  # what the file says now
+    paused: list[SaidOfPause] = msgspec.field(default_factory=list)  # what the file says now
     adopted: list[tuple[int, str]] = msgspec.field(default_factory=list)
     kept: list[str] = msgspec.field(default_factory=list)
     held: dict[str, str] = msgspec.field(default_factory=dict)
@@ -129,10 +138,8 @@ async def _compare(
     ours = {row["key"]: row for row in await tx.rows("jobs_of_source", tenant, source)}
     plan, now = _Plan(), await tx.now()
     problems: list[FieldProblem] = []
-    there = {
-        **ours,
-        **await _of_others(tx, tenant, [spec.key for spec in specs if spec.key not in ours], plan, others, former),
-    }
+    foreign = [spec.key for spec in specs if spec.key is not None and spec.key not in ours]
+    there = {**ours, **await _of_others(tx, tenant, foreign, plan, others, former)}
     for place, spec in enumerate(specs):
         if place % BREATH == 0:
             await tx.breathe()
@@ -166,10 +173,10 @@ async def _compare(
 
 
 async def _of_others(
-    tx: Transaction, tenant: int, keys: list[str | None], plan: _Plan, others: Others, former: str | None
+    tx: Transaction, tenant: int, keys: list[str], plan: _Plan, others: Others, former: str | None
 ) -> dict[str, Row]:
     """Those of others that are taken over, by key; the rest is noted in the plan, or refused."""
-    holders = await tx.rows("holders_of_keys", Rows([(tenant, key) for key in keys])) if keys else []
+    holders = await tx.rows("holders_of_keys", Rows([KeyOfJob(tenant, key) for key in keys])) if keys else []
     if not holders:
         return {}
     taken: list[Row] = []
@@ -190,7 +197,7 @@ def _compare_one(plan: _Plan, row: Row, spec: JobSpec, before: JobSpec) -> None:
         wanted = msgspec.structs.replace(spec, paused=before.paused)
     else:
         wanted = spec
-        plan.paused.append((row["id"], spec.paused))
+        plan.paused.append(SaidOfPause(row["id"], spec.paused))
     if keep_owner(wanted, before) == before:
         plan.unchanged.append(str(spec.key))
     else:

@@ -18,11 +18,12 @@ from onthedot.model.job import JobSpec, JobView
 from onthedot.plan import on_edit, on_pause, on_resume
 from onthedot.store.driver import Collision, Transaction
 from onthedot.store.jobs.apply_plan import Locked, apply_change, lock, refuse_other_version, remove
-from onthedot.store.jobs.create import Fresh, NewJob, insert_fresh, past, prepare
+from onthedot.store.jobs.create import Fresh, NewJob, past, prepare
+from onthedot.store.jobs.create_rows import insert_fresh
 from onthedot.store.jobs.idempotency import Idempotency, once
-from onthedot.store.jobs.reads import no_job, read_view
 from onthedot.store.jobs.rows import keep_owner, keep_secrets
-from onthedot.store.runs.redrive import dead_firing, drive_again
+from onthedot.store.jobs.views import no_job, read_view
+from onthedot.store.runs.verbs import dead_firing, drive_again
 from onthedot.store.topic import Topic
 from onthedot.timing import check_schedule
 

@@ -14,7 +14,7 @@ import asyncpg
 
 from onthedot.clock import SystemClock
 from onthedot.errors import StoreError, StoreUnsafe
-from onthedot.store.driver import Collision, Row, Rows, Transaction
+from onthedot.store.driver import Collision, Row, Transaction
 from onthedot.store.postgres.address import Address, parse_address
 from onthedot.store.postgres.arrays import tell_arrays
 from onthedot.store.postgres.connecting import Connector
@@ -24,6 +24,7 @@ from onthedot.store.postgres.hints import CHANNEL, HintListener, Notifier
 from onthedot.store.postgres.lineage import Lineage
 from onthedot.store.postgres.schema import FORBIDDEN, Room
 from onthedot.store.queries import Queries
+from onthedot.store.shapes import Rows, Shape, spread
 
 __all__ = ["NOW", "PostgresDriver"]
 
@@ -74,13 +75,14 @@ class PostgresTransaction:
         count = status.rpartition(" ")[2]
         return int(count) if count.isdigit() else 0
 
-    async def execute_each(self, name: str, rows: Sequence[Sequence[Any]]) -> int:
-        return sum([await self.execute(name, *row) for row in rows])
+    async def execute_each(self, name: str, rows: Sequence[Shape], *before: Any) -> int:
+        return sum([await self.execute(name, *before, row) for row in rows])
 
-    async def copy(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    async def copy(self, name: str, rows: Sequence[Shape]) -> None:
         """Binary COPY: encoding a row takes 3 µs, as arrays for `unnest` 15."""
         table, columns = _copied(self._queries[name])
-        await self.connection.copy_records_to_table(table, columns=columns, records=rows, timeout=self._timeout)
+        records = list(map(spread, rows))
+        await self.connection.copy_records_to_table(table, columns=columns, records=records, timeout=self._timeout)
 
     async def breathe(self) -> None:
         await asyncio.sleep(0)
@@ -111,6 +113,8 @@ def _flat(args: tuple[Any, ...]) -> list[Any]:
     for arg in args:
         if isinstance(arg, Rows):
             flat.extend(arg.columns())
+        elif isinstance(arg, Shape):
+            flat.extend(spread(arg))
         else:
             flat.append(arg)
     return flat

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from onthedot import telemetry
+from onthedot.errors import NoRoom
 from onthedot.model.job import JobRecord
 from onthedot.model.run import run_id
-from onthedot.plan import NOTHING_TAKEN, ClaimPlan, Skipped, Taken, on_claim
-from onthedot.store.driver import Row, Rows, Transaction
-from onthedot.store.runs.new_runs import new_run
-from onthedot.store.runs.terminate import Ending, end_runs
+from onthedot.plan import NOTHING_TAKEN, ClaimPlan, Skipped, Taken, due_at, on_claim
+from onthedot.store.driver import Transaction
+from onthedot.store.jobs.rows import AdvancedJob, QuarantinedJob
+from onthedot.store.runs.row import ClaimedRow, NewRun, scheduled_run
+from onthedot.store.runs.terminate import Ending, SkippedSlots, end_runs, skip_slots
+from onthedot.store.shapes import Rows, Shape
 
-__all__ = ["ClaimBatch"]
+__all__ = ["ClaimBatch", "Firing"]
+
+
+class Firing(msgspec.Struct, frozen=True, gc=False):
+    """Which slot a claimed cursor fires, after catch-up: its own or a later one, and then the row takes that name."""
+
+    id: str
+    slot: int
+    due_at: int
+
+
+class MovedRun(Shape, frozen=True):
+    id: str
+    new_id: str
+    slot: int
+    due_at: int
 
 
 class ClaimBatch:
@@ -24,11 +45,11 @@ class ClaimBatch:
         self.taken: dict[int, Taken] = {}  # of jobs whose cursor does not stand behind all that has a row
         self._lookahead = lookahead
         self._soon = soon
-        self._moved: list[tuple[Any, ...]] = []
+        self._moved: list[MovedRun] = []
         self._deleted: list[str] = []
-        self._inserted: list[tuple[Any, ...]] = []
-        self._skipped: list[tuple[Any, ...]] = []
-        self._advanced: list[tuple[Any, ...]] = []
+        self._inserted: list[NewRun] = []
+        self._skipped: list[SkippedSlots] = []
+        self._advanced: list[AdvancedJob] = []
         self._quarantined: dict[int, tuple[JobRecord, str]] = {}
         self._parked: list[str] = []
         self._ended: list[Ending] = []
@@ -39,50 +60,72 @@ class ClaimBatch:
     def skipped(self) -> int:
         return len(self._skipped) + len(self._ended)
 
-    def plan(self, job: JobRecord, slot: int) -> ClaimPlan:
-        return on_claim(job, slot, self.now, self.taken.get(job.id, NOTHING_TAKEN))
+    def fire(self, row: ClaimedRow, job: JobRecord) -> Firing | None:
+        """A cursor was claimed: its job goes on, and one of the slots that arrived fires, or none."""
+        try:
+            plan = on_claim(job, row.slot, self.now, self.taken.get(job.id, NOTHING_TAKEN))
+        except NoRoom:  # not the schedule's fault
+            raise
+        except Exception as error:  # whatever is wrong with one schedule must not stop the others
+            self._parked.append(row.id)
+            self._quarantine(job, f"{type(error).__name__}: {error}"[:1000])
+            return None
+        self._follow(job, plan)
+        if plan.fire is None:
+            self.drop(row.id)
+            return None
+        if plan.fire == row.slot:
+            return Firing(row.id, row.slot, row.due_at)
+        name = run_id(job.id, plan.fire)
+        return Firing(name, plan.fire, due_at(plan.fire, name, job.spec.policy.jitter))
 
-    def move(self, row_id: str, new_id: str, slot: int, due: int) -> None:
-        self._moved.append((row_id, new_id, slot, due))
+    def move(self, row_id: str, firing: Firing) -> None:
+        self._moved.append(MovedRun(row_id, firing.id, firing.slot, firing.due_at))
 
     def drop(self, row_id: str) -> None:
         self._deleted.append(row_id)
 
     def skip(self, job: JobRecord, skipped: Skipped) -> None:
-        name = run_id(job.id, skipped.first)
-        until = None if skipped.last == skipped.first else skipped.last
-        self._skipped.append((name, job.tenant, job.id, skipped.first, until, skipped.slots, skipped.reason, self.now))
+        self._skipped.append(SkippedSlots.of(job, skipped, self.now))
         self._events.append(
             ("run.skipped", {"tenant": job.tenant, "job_id": job.id, "reason": skipped.reason, "n": skipped.slots or 0})
         )
 
-    def end(self, row: Row, status: str, reason: str) -> None:
+    def end(self, row: ClaimedRow, status: str, reason: str) -> None:
         """A run that is not its job's cursor will not fire either."""
-        self._ended.append(Ending(id=row["id"], status=status, reason=reason))
-        fields = {"tenant": row["tenant"], "job_id": row["job_id"], "reason": reason, "n": 1}
-        self._events.append(("run.skipped", fields))
+        self._ended.append(Ending(id=row.id, status=status, reason=reason, finished_at=self.now))
+        self._events.append(("run.skipped", {"tenant": row.tenant, "job_id": row.job_id, "reason": reason, "n": 1}))
 
-    def follow(self, job: JobRecord, plan: ClaimPlan) -> None:
+    def _follow(self, job: JobRecord, plan: ClaimPlan) -> None:
         """The job goes on: its successor, what goes to the backlog, what is given up."""
         ended = None if plan.successor is not None else self.now
-        self._advanced.append((job.id, plan.claimed_slot, plan.slots_used, ended))
+        self._advanced.append(AdvancedJob(job.id, plan.claimed_slot, plan.slots_used, ended))
         if plan.successor is not None:
-            self._inserted.append(
-                new_run(job, plan.successor, self.now, lookahead=self._lookahead, cursor=True, not_before=self.now)
-            )
+            self._insert(job, plan.successor)
         for place, slot in enumerate(plan.backlog):  # a millisecond apart, so that they run in their order
-            self._inserted.append(
-                new_run(job, slot, self.now, lookahead=self._lookahead, backlog=True, not_before=self.now + place)
-            )
+            self._insert(job, slot, cursor=False, backlog=True, not_before=self.now + place)
         for skipped in plan.skipped:
             self.skip(job, skipped)
 
-    def quarantine(self, job: JobRecord, row_id: str, error: Exception) -> None:
-        """Its schedule can't be computed: the job is parked with the reason, the rest of the batch goes on."""
-        self._parked.append(row_id)
-        self._condemn(job, f"{type(error).__name__}: {error}"[:1000])
+    def _insert(
+        self, job: JobRecord, slot: int, *, cursor: bool = True, backlog: bool = False, not_before: int | None = None
+    ) -> None:
+        row = scheduled_run(
+            job.tenant,
+            job.id,
+            job.spec,
+            slot,
+            now=self.now,
+            lookahead=self._lookahead,
+            parked=job.state == "paused",
+            cursor=cursor,
+            backlog=backlog,
+            not_before=self.now if not_before is None else not_before,
+        )
+        self._inserted.append(row)
 
-    def _condemn(self, job: JobRecord, reason: str) -> None:
+    def _quarantine(self, job: JobRecord, reason: str) -> None:
+        """Its schedule can't be computed: the job is parked with the reason, the rest of the batch goes on."""
         self._quarantined[job.id] = job, reason.replace("\x00", "")
         self._events.append(("job.quarantined", {"tenant": job.tenant, "job_id": job.id, "reason": reason}))
 
@@ -97,38 +140,36 @@ class ClaimBatch:
     async def write(self, tx: Transaction, jobs: dict[int, JobRecord]) -> None:
         await self.write_moves(tx)
         if self._inserted:
-            self.soonest = min(self._look_at(row) for row in self._inserted)
-            await self._insert(tx, jobs)
-        if self._skipped:
-            there = {row["id"] for row in await tx.rows("skip_slots", Rows(self._skipped))}
-            self._alarm(row[0] for row in self._skipped if row[0] not in there)
+            self.soonest = min(self._look_at(run) for run in self._inserted)
+            await self._write_runs(tx, jobs)
+        self._alarm(await skip_slots(tx, self._skipped))
         if self._advanced:
-            await tx.execute("advance_jobs", Rows(sorted(self._advanced)))
+            self._advanced.sort(key=lambda job: job.id)
+            await tx.execute("advance_jobs", Rows(self._advanced))
         if self._parked:
             await tx.execute("park_cursors", self._parked)
         if self._quarantined:
-            rows = [(job_id, reason) for job_id, (_, reason) in sorted(self._quarantined.items())]
+            rows = [QuarantinedJob(job_id, reason) for job_id, (_, reason) in sorted(self._quarantined.items())]
             await tx.execute("quarantine_jobs", Rows(rows))
         if self._ended:
-            await end_runs(tx, self._ended, self.now, lambda run_id: self._alarm([run_id]))
+            await end_runs(tx, self._ended, lambda run_id: self._alarm([run_id]))
 
-    def _look_at(self, row: tuple[Any, ...]) -> int:
+    def _look_at(self, run: NewRun) -> int:
         """As `peek` says it: what may be held ahead need not be claimed the moment it is ready."""
-        due, ready, lane = row[7], row[8], row[14]
-        return int(ready if lane is not None else max(ready, due - self._soon))
+        return run.ready_at if run.lane is not None else max(run.ready_at, run.due_at - self._soon)
 
-    async def _insert(self, tx: Transaction, jobs: dict[int, JobRecord]) -> None:
+    async def _write_runs(self, tx: Transaction, jobs: dict[int, JobRecord]) -> None:
         """A run that exists already would be a slot fired twice. It must not abort the batch, nor pass in silence."""
         there = {row["id"] for row in await tx.rows("insert_runs", Rows(self._inserted))}
         if len(there) == len(self._inserted):
             return
-        twice = [row for row in self._inserted if row[0] not in there]
-        self._alarm(row[0] for row in twice)
-        for row in twice:
-            if row[5]:  # the cursor: without it the job would fall silent
-                self._condemn(jobs[row[2]], f"the run {row[0]} exists already")
+        twice = [run for run in self._inserted if run.id not in there]
+        self._alarm(run.id for run in twice)
+        for run in twice:
+            if run.cursor:  # without it the job would fall silent
+                self._quarantine(jobs[run.job_id], f"the run {run.id} exists already")
 
-    def _alarm(self, ids: Any) -> None:
+    def _alarm(self, ids: Iterable[str]) -> None:
         self._events.extend(("ledger.conflict", {"run_id": run}) for run in ids)
 
     def announce(self) -> None:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onthedot.store.driver import Rows
 from onthedot.store.runs.finish_batch import FinishBatch, FinishReport, Item
 from onthedot.store.runs.finish_fast import Finished, item_of, record_done, went_well
+from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
 
 __all__ = ["FinishReport", "Finished", "Finishes", "write_finishes"]
+
+
+class Fence(Shape, frozen=True):
+    """A run of the node that asks."""
+
+    id: str
+    token: int
 
 
 class Finishes(Topic):
@@ -17,7 +24,8 @@ class Finishes(Topic):
         """Which of these at-most-once runs may be sent: they are recorded as sent, before they are."""
         if not fences:
             return set()
-        rows = await self.driver.statement("begin_runs", node, Rows(sorted(fences)), repeatable=True)
+        asked = Rows([Fence(run_id, token) for run_id, token in sorted(fences)])
+        rows = await self.driver.statement("begin_runs", node, asked, repeatable=True)
         return {row["id"] for row in rows}
 
     async def finish(self, node: str, results: Sequence[Finished]) -> FinishReport:

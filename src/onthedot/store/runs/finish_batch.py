@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -11,17 +10,61 @@ from onthedot import telemetry
 from onthedot.model.decoding import encode_json
 from onthedot.model.run import Attempt, Outcome, RunKind
 from onthedot.plan import Dead, Decision, Done, RetryLater
-from onthedot.store.driver import Row, Rows, Transaction
+from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.close_one_offs import note_endings
 from onthedot.store.jobs.stats import stats_rows
-from onthedot.store.runs.order_text import is_stop, why_stopped
-from onthedot.store.runs.rows import decode_attempts
+from onthedot.store.queries import LOG_LIMIT
+from onthedot.store.runs.orders import OwnedRun, PendingAgain, is_stop, why_stopped
+from onthedot.store.runs.row import decode_attempts
 from onthedot.store.runs.terminate import firings_of_one_offs, release_lanes
+from onthedot.store.shapes import Rows, Shape
 
-__all__ = ["KEPT_ATTEMPTS", "LONGEST_LOG", "FinishBatch", "FinishReport", "Item", "outcome_json", "storable"]
+__all__ = ["KEPT_ATTEMPTS", "FinishBatch", "FinishReport", "Item", "outcome_json", "storable"]
 
 KEPT_ATTEMPTS = 20
-LONGEST_LOG = 65_536
+
+
+class EndedRun(Shape, frozen=True, kw_only=True):
+    """What the ledger gets of a run that ended, beside what its row knows; id, token and node are its fence."""
+
+    id: str
+    token: int
+    node: str
+    status: str
+    reason: str | None
+    tries: int
+    losses: int
+    started_at: int | None
+    finished_at: int
+    lateness_ms: int | None
+    duration_ms: int | None
+    outcome: str
+    error: str | None
+    attempts: str | None
+
+
+class UnmatchedRun(Shape, frozen=True):
+    """A run whose fence did not match: what became of it?"""
+
+    id: str
+    tenant: int
+    slot: int
+    token: int
+
+
+class DeadLetter(Shape, frozen=True):
+    run_id: str
+    tenant: int
+    job_id: int
+    slot: int
+    failed_at: int
+
+
+class AttemptLog(Shape, frozen=True):
+    run_id: str
+    tenant: int
+    log: str
+    updated_at: int
 
 
 class FinishReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,12 +153,12 @@ class FinishBatch:
         if not items:
             return []
         by_id = {item.id: item for item in items}
-        rows = Rows([_history_row(item) for item in items])
+        rows = Rows([_ended_run(item) for item in items])
         if self._dialect == "postgres":
             gone = await tx.rows("finish_record", rows)
             self._conflicts += [row["id"] for row in gone if not row["recorded"]]
         else:
-            gone = await tx.rows("finish_lock", Rows([(item.id, item.token, item.node) for item in items]))
+            gone = await tx.rows("finish_lock", Rows([_owned(item) for item in items]))
             there = {row["id"] for row in await tx.rows("finish_record", rows)}
             self._conflicts += [row["id"] for row in gone if row["id"] not in there]
             await tx.execute("delete_runs", [row["id"] for row in gone])
@@ -126,11 +169,10 @@ class FinishBatch:
         items = {item.id: item for item in self._items if isinstance(item.decision, RetryLater)}
         if not items:
             return []
-        fences = Rows([(item.id, item.token, item.node) for item in items.values()])
-        locked = await tx.rows("finish_lock", fences)
+        locked = await tx.rows("finish_lock", Rows([_owned(item) for item in items.values()]))
         if not locked:
             return []
-        again = [_retry_row(items[row["id"]]) for row in locked if not is_stop(row["orders"])]
+        again = [_pending_again(items[row["id"]]) for row in locked if not is_stop(row["orders"])]
         back = {row["id"] for row in await tx.rows("finish_retry", Rows(again))} if again else set()
         self._retried = {run_id: items[run_id] for run_id in back}
         self._orphaned = {row["id"]: _ends(items[row["id"]], row) for row in locked if row["id"] not in back}
@@ -142,14 +184,14 @@ class FinishBatch:
         if stats:
             await tx.execute("add_stats", Rows(stats))
         dead = [
-            (item.id, item.tenant, item.job_id, item.slot, item.finished_at)
+            DeadLetter(item.id, item.tenant, item.job_id, item.slot, item.finished_at)
             for item in recorded
             if isinstance(item.decision, Dead)
         ]
         if dead:
             await tx.execute("add_dead_letters", Rows(dead))
         logs = [
-            (item.id, item.tenant, (storable(item.log) or "")[-LONGEST_LOG:], item.finished_at)
+            AttemptLog(item.id, item.tenant, (storable(item.log) or "")[-LOG_LIMIT:], item.finished_at)
             for item in (*recorded, *self._retried.values())
             if item.log
         ]
@@ -162,7 +204,7 @@ class FinishBatch:
         if not rest:
             return
         tokens = {item.id: item.token for item in rest}
-        rows = Rows([(item.id, item.tenant, item.slot, item.token) for item in rest])
+        rows = Rows([UnmatchedRun(item.id, item.tenant, item.slot, item.token) for item in rest])
         for row in await tx.rows("finish_lookup", rows):
             token = tokens[row["id"]]
             there = row["recorded"] == token or any(
@@ -195,23 +237,27 @@ def _ends(item: Item, row: Row) -> Item:
     return msgspec.structs.replace(item, decision=decision)
 
 
-def _history_row(item: Item) -> tuple[Any, ...]:
+def _owned(item: Item) -> OwnedRun:
+    return OwnedRun(item.id, item.token, item.node)
+
+
+def _ended_run(item: Item) -> EndedRun:
     decision, outcome = item.decision, item.outcome
-    return (
-        item.id,
-        item.token,
-        item.node,
-        item.status,
-        None if isinstance(decision, RetryLater) else decision.reason,
-        decision.tries,
-        decision.losses,
-        item.started_at,
-        item.finished_at,
-        item.lateness_ms,
-        item.duration_ms,
-        outcome_json(outcome),
-        storable(outcome.error),
-        item.attempts_json() if item.attempts else None,
+    return EndedRun(
+        id=item.id,
+        token=item.token,
+        node=item.node,
+        status=item.status,
+        reason=None if isinstance(decision, RetryLater) else decision.reason,
+        tries=decision.tries,
+        losses=decision.losses,
+        started_at=item.started_at,
+        finished_at=item.finished_at,
+        lateness_ms=item.lateness_ms,
+        duration_ms=item.duration_ms,
+        outcome=outcome_json(outcome),
+        error=storable(outcome.error),
+        attempts=item.attempts_json() if item.attempts else None,
     )
 
 
@@ -222,7 +268,14 @@ def outcome_json(outcome: Outcome) -> str:
     return encode_json({"kind": outcome.kind, **outcome.detail}).decode()
 
 
-def _retry_row(item: Item) -> tuple[Any, ...]:
+def _pending_again(item: Item) -> PendingAgain:
     decision = item.decision
     assert isinstance(decision, RetryLater)
-    return item.id, decision.ready_at, decision.tries, decision.losses, item.attempts_json(), False
+    return PendingAgain(
+        id=item.id,
+        ready_at=decision.ready_at,
+        tries=decision.tries,
+        losses=decision.losses,
+        attempts=item.attempts_json(),
+        cursor=False,
+    )

@@ -12,12 +12,13 @@ from operator import attrgetter
 import msgspec
 
 from onthedot.model.run import ClaimedRun, Outcome
-from onthedot.plan import Decision, Done, laned
-from onthedot.store.driver import Collision, Driver, Rows, Transaction
-from onthedot.store.jobs.close_one_offs import FIRINGS, note_endings
+from onthedot.plan import FIRINGS, Decision, Done, laned
+from onthedot.store.driver import Collision, Driver, Transaction
+from onthedot.store.jobs.close_one_offs import note_endings
 from onthedot.store.jobs.stats import stats_rows
 from onthedot.store.runs.finish_batch import Item, outcome_json
 from onthedot.store.runs.terminate import firings_of_one_offs
+from onthedot.store.shapes import Rows, Shape
 
 __all__ = ["Finished", "item_of", "record_done", "went_well"]
 
@@ -33,6 +34,18 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     lateness_ms: int | None = None
     duration_ms: int | None = None
     log: str | None = None
+
+
+class DoneRun(Shape, frozen=True, kw_only=True):
+    """What the ledger gets of a run that went well, beside what its row knows."""
+
+    id: str
+    token: int
+    started_at: int | None
+    finished_at: int
+    lateness_ms: int | None
+    duration_ms: int | None
+    outcome: str
 
 
 def went_well(result: Finished) -> bool:
@@ -55,12 +68,13 @@ async def record_done(driver: Driver, node: str, results: Sequence[Finished]) ->
     """Write them. Answers those that matched nothing: whose they are, or what became of them, is not for here."""
     ordered = sorted(results, key=_id)  # verbs lock the runs of a job in this order too
     also = "also.stats" if any(result.run.recurring for result in ordered) else "also.nothing"
+    done = [_done(result) for result in ordered]
     try:
         if driver.dialect == "postgres":
-            if len(ordered) == 1:
-                return await _one(driver, f"finish_one+{also}", node, ordered[0])
-            return await _in_one_statement(driver, f"finish_done+{also}", node, ordered)
-        await driver.transact(_Each(f"finish_done+{also}", node, ordered).write)
+            if len(done) == 1:
+                return [] if await driver.statement(f"finish_one+{also}", node, *done, repeatable=True) else ordered
+            return await _in_one_statement(driver, f"finish_done+{also}", node, ordered, done)
+        await driver.transact(_Each(f"finish_done+{also}", node, ordered, done).write)
     except (Collision, _NotAll):  # a slot that is in the ledger already is found, and told, on the long way
         return ordered
     return []
@@ -69,38 +83,23 @@ async def record_done(driver: Driver, node: str, results: Sequence[Finished]) ->
 _id = attrgetter("run.id")
 
 
-def _row(node: str, result: Finished) -> tuple[str | int | None, ...]:
-    """What the ledger gets of one of them, in the order of the statements' parameters."""
+def _done(result: Finished) -> DoneRun:
     run = result.run
-    return (
-        node,
-        run.id,
-        run.token,
-        result.started_at,
-        result.finished_at,
-        result.lateness_ms,
-        result.duration_ms,
-        outcome_json(result.outcome),
+    return DoneRun(
+        id=run.id,
+        token=run.token,
+        started_at=result.started_at,
+        finished_at=result.finished_at,
+        lateness_ms=result.lateness_ms,
+        duration_ms=result.duration_ms,
+        outcome=outcome_json(result.outcome),
     )
 
 
-async def _one(driver: Driver, name: str, node: str, result: Finished) -> list[Finished]:
-    return [] if await driver.statement(name, *_row(node, result), repeatable=True) else [result]
-
-
-async def _in_one_statement(driver: Driver, name: str, node: str, results: Sequence[Finished]) -> list[Finished]:
-    (answer,) = await driver.statement(
-        name,
-        node,
-        [result.run.id for result in results],
-        [result.run.token for result in results],
-        [result.started_at for result in results],
-        [result.finished_at for result in results],
-        [result.lateness_ms for result in results],
-        [result.duration_ms for result in results],
-        [outcome_json(result.outcome) for result in results],
-        repeatable=True,
-    )
+async def _in_one_statement(
+    driver: Driver, name: str, node: str, results: list[Finished], done: Sequence[DoneRun]
+) -> list[Finished]:
+    (answer,) = await driver.statement(name, node, Rows(done), repeatable=True)
     if answer["ids"] is None:
         return []
     gone = set(answer["ids"])
@@ -112,15 +111,15 @@ class _NotAll(Exception):
 
 
 class _Each:
-    def __init__(self, name: str, node: str, results: Sequence[Finished]) -> None:
+    def __init__(self, name: str, node: str, results: Sequence[Finished], done: Sequence[DoneRun]) -> None:
         self._name = name
         self._node = node
         self._results = results
+        self._done = done
 
     async def write(self, tx: Transaction) -> None:
         node, results = self._node, self._results
-        rows = [_row(node, result) for result in results]
-        if await tx.execute_each(self._name, rows) < len(rows):
+        if await tx.execute_each(self._name, self._done, node) < len(self._done):
             raise _NotAll
         ended = [run.job_id for result in results if not (run := result.run).recurring and run.kind in FIRINGS]
         recurring = [result for result in results if result.run.recurring]

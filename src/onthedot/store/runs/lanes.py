@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
-from onthedot.errors import NoRoom
 from onthedot.model.job import JobRecord
-from onthedot.model.run import ClaimedRun, run_id
-from onthedot.plan import Skipped, due_at, expired, on_lane
-from onthedot.store.driver import Row, Rows, Transaction
-from onthedot.store.runs.claim_batch import ClaimBatch
-from onthedot.store.runs.order_text import replace_by
-from onthedot.store.runs.rows import claimed_run
+from onthedot.model.run import ClaimedRun
+from onthedot.plan import Skipped, expired, on_lane
+from onthedot.store.driver import Transaction
+from onthedot.store.runs.claim_batch import ClaimBatch, Firing
+from onthedot.store.runs.orders import StopOrder, order_stop, replace_by
+from onthedot.store.runs.row import ClaimedRow, claimed_run
 
 __all__ = ["claim_lanes"]
 
@@ -33,15 +30,16 @@ class _Lane:
 
 
 async def claim_lanes(
-    tx: Transaction, node: str, rows: Sequence[Row], jobs: dict[int, JobRecord], batch: ClaimBatch
+    tx: Transaction, node: str, rows: Sequence[ClaimedRow], jobs: dict[int, JobRecord], batch: ClaimBatch
 ) -> list[ClaimedRun]:
     """Decide on each picked run, in order of its time; those that may run are taken."""
     if not rows:
         return []
-    lanes = await _lanes(tx, {row["lane"] for row in rows})
+    lanes = await _lanes(tx, {row.lane for row in rows if row.lane is not None})
     moves = _Moves(batch)
     for row in rows:
-        lane, job = lanes[row["lane"]], jobs[row["job_id"]]
+        assert row.lane is not None  # it is how they were picked
+        lane, job = lanes[row.lane], jobs[row.job_id]
         if not lane.busy:
             moves.decide(row, job, lane)
     return await moves.write(tx, node)
@@ -70,63 +68,50 @@ def _fires_after(run: str | None, slot: int, now: int) -> bool:
 class _Moves:
     def __init__(self, batch: ClaimBatch) -> None:
         self._batch = batch
-        self._run: dict[str, tuple[Row, JobRecord, str, int, int]] = {}
+        self._run: dict[str, JobRecord] = {}
         self._wait: list[str] = []
         self._stop: dict[str, str] = {}  # who holds a lane, and who takes it
 
-    def decide(self, row: Row, job: JobRecord, lane: _Lane) -> None:
-        fires = self._fires(row, job)
-        if fires is None:
+    def decide(self, row: ClaimedRow, job: JobRecord, lane: _Lane) -> None:
+        firing = self._firing(row, job)
+        if firing is None:
             return
-        name, slot, due = fires
         move = on_lane(
             job.spec.policy.overlap,
-            row["kind"],
-            first=row["token"] == 0,
+            row.kind,
+            first=row.token == 0,
             held=lane.holder is not None,
             waited_for=lane.waiter is not None,
-            newer=any(_fires_after(other, slot, self._batch.now) for other in (lane.holder, lane.waiter)),
+            newer=any(_fires_after(other, firing.slot, self._batch.now) for other in (lane.holder, lane.waiter)),
         )
         if move == "skip":
-            if row["recurring"]:
-                self._give_up(row["id"], job, slot)
+            if row.recurring:
+                self._give_up(row.id, job, firing.slot)
             else:  # it was the only slot there is: its job ends with it
                 self._batch.end(row, "skipped", "overlap")
             return
-        if name != row["id"]:
-            self._batch.move(row["id"], name, slot, due)
+        if firing.id != row.id:
+            self._batch.move(row.id, firing)
         if move == "run":
-            lane.holder = name
-            self._run[name] = row, job, name, slot, due
+            lane.holder = firing.id
+            self._run[firing.id] = job
             return
         if move == "replace" and lane.holder is not None:
-            self._stop[lane.holder] = name
+            self._stop[lane.holder] = firing.id
             if lane.waiter is not None:
                 self._replace_waiter(job, lane.waiter)
-        self._wait.append(name)
-        if row["kind"] == "scheduled" and row["token"] == 0:
-            lane.waiter = name
+        self._wait.append(firing.id)
+        if row.kind == "scheduled" and row.token == 0:
+            lane.waiter = firing.id
 
-    def _fires(self, row: Row, job: JobRecord) -> tuple[str, int, int] | None:
+    def _firing(self, row: ClaimedRow, job: JobRecord) -> Firing | None:
         """Which slot this row fires, after catch-up; None: none."""
-        if not (row["cursor"] and row["recurring"]):
-            if row["token"] == 0 and expired(job.spec.policy, row["due_at"], self._batch.now):
-                self._batch.end(row, "skipped", "late")
-                return None
-            return row["id"], row["slot"], row["due_at"]
-        try:
-            plan = self._batch.plan(job, row["slot"])
-        except NoRoom:  # not the schedule's fault
-            raise
-        except Exception as error:  # whatever is wrong with one schedule must not stop the others
-            self._batch.quarantine(job, row["id"], error)
+        if row.cursor and row.recurring:
+            return self._batch.fire(row, job)
+        if row.token == 0 and expired(job.spec.policy, row.due_at, self._batch.now):
+            self._batch.end(row, "skipped", "late")
             return None
-        self._batch.follow(job, plan)
-        if plan.fire is None:
-            self._batch.drop(row["id"])
-            return None
-        name = run_id(job.id, plan.fire)
-        return name, plan.fire, due_at(plan.fire, name, job.spec.policy.jitter)
+        return Firing(row.id, row.slot, row.due_at)
 
     def _give_up(self, row_id: str, job: JobRecord, slot: int) -> None:
         self._batch.drop(row_id)
@@ -143,13 +128,10 @@ class _Moves:
         await self._batch.write_moves(tx)
         taken = []
         if self._run:
-            for got in await tx.rows("take_lanes", node, list(self._run)):
-                row, job, name, slot, due = self._run[got["id"]]
-                run = claimed_run(row, job, token=got["token"])
-                taken.append(msgspec.structs.replace(run, id=name, slot=slot, due_at=due))
+            for row in [ClaimedRow(*found) for found in await tx.rows("take_lanes", node, list(self._run))]:
+                job = self._run[row.id]
+                taken.append(claimed_run(row, job.version, job.spec))
         if self._wait:
             await tx.execute("wait_in_lane", self._wait)
-        if self._stop:
-            rows = [(holder, replace_by(newer)) for holder, newer in sorted(self._stop.items())]
-            await tx.execute("stop_holders", Rows(rows))
+        await order_stop(tx, [StopOrder(holder, replace_by(newer)) for holder, newer in sorted(self._stop.items())])
         return taken

@@ -10,13 +10,13 @@ from onthedot.errors import NotFound
 from onthedot.model.run import RunStatus, RunView
 from onthedot.store.driver import Transaction
 from onthedot.store.paging import Page, check_limit, fingerprint, open_cursor, seal_cursor
-from onthedot.store.runs.rows import history_view, live_view
-from onthedot.store.runs.run_ids import parse_run_id
+from onthedot.store.queries import LOG_LIMIT
+from onthedot.store.runs.row import parse_run_id
+from onthedot.store.runs.views import history_view, live_view
 from onthedot.store.topic import Topic
 
 __all__ = ["RunFilter", "RunLists", "no_run", "read_run"]
 
-LOG_LIMIT = 65536
 _FIRST, _LAST, _LAST_ID = -(2**62), 2**63 - 1, "~"  # before, after and above anything there is
 
 

@@ -10,12 +10,12 @@ from onthedot.model.instant import format_instant
 from onthedot.model.job import JobRecord
 from onthedot.model.run import RunView, run_id
 from onthedot.plan import timetable_of
-from onthedot.store.driver import Rows, Transaction
+from onthedot.store.driver import Transaction
 from onthedot.store.jobs.apply_plan import Locked, lock, refuse_other_version, refuse_quarantined
 from onthedot.store.jobs.idempotency import Idempotency, once
-from onthedot.store.jobs.reads import no_job
 from onthedot.store.jobs.sequences import take_run_numbers
-from onthedot.store.runs.runs_of_verbs import run_row
+from onthedot.store.jobs.views import no_job
+from onthedot.store.runs.row import add_runs, new_run
 from onthedot.store.topic import Topic
 
 __all__ = ["RunsByHand"]
@@ -37,10 +37,11 @@ class RunsByHand(Topic):
             job = await _locked(tx, tenant, job_id, if_match)
             (n,) = await take_run_numbers(tx, 1)
             now, own = job.now, params is not None
-            row = run_row(tenant, job_id, job.record.spec, now, "manual", due=now, ready=now, n=n, own_params=own)
-            await tx.execute("add_runs", now, Rows([row]))
+            spec = job.record.spec
+            new = new_run(tenant, job_id, spec, now, "manual", now=now, due=now, ready=now, n=n, own_params=own)
+            await add_runs(tx, [new])
             if own:
-                await tx.execute("add_params", row[0], tenant, encode_json(params).decode(), now)
+                await tx.execute("add_params", new.id, tenant, encode_json(params).decode(), now)
             return _view(job.record, n, now, params)
 
         return await self.as_asked(lambda tx: once(tx, tenant, idempotency, RunView, lambda: run(tx)))
@@ -65,13 +66,14 @@ class RunsByHand(Topic):
             slots = await _to_fill(tx, job, start, end, limit, force=force)
             numbers = await take_run_numbers(tx, len(slots))
             parked = job.record.state == "paused"
-            rows = [
-                run_row(
+            runs = [
+                new_run(
                     tenant,
                     job_id,
                     job.record.spec,
                     slot,
                     "backfill",
+                    now=job.now,
                     due=job.now,
                     ready=job.now + place,  # a millisecond apart, so that they run in their order
                     n=n,
@@ -80,9 +82,9 @@ class RunsByHand(Topic):
                 )
                 for place, (slot, n) in enumerate(zip(slots, numbers, strict=True))
             ]
-            if rows:
-                await tx.execute("add_runs", job.now, Rows(rows))
-            return [row[0] for row in rows]
+            if runs:
+                await add_runs(tx, runs)
+            return [run.id for run in runs]
 
         return await self.as_asked(lambda tx: once(tx, tenant, idempotency, list[str], lambda: fill(tx)))
 
@@ -110,7 +112,8 @@ async def _to_fill(tx: Transaction, job: Locked, start: int, end: int, limit: in
     slots = _slots(job, start, end, limit)
     if force or not slots:
         return slots
-    taken = await tx.rows("slots_taken", job.record.tenant, job.record.id, slots[0], slots[-1])
+    first, last = min(slots), max(slots)
+    taken = await tx.rows("slots_taken", job.record.tenant, job.record.id, first, last)
     return sorted(set(slots) - {row["slot"] for row in taken})
 
 

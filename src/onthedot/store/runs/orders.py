@@ -1,26 +1,89 @@
 """What a node is told about the runs it holds, and what it gives back.
 
 An order stays in the run's row until the run ends or goes back: the node reads it again and again, so none can be lost.
+`runs.orders` is 'recall' (give it back if it has not begun), 'cancel' (a user wants it stopped), or 'replace <run>' (a
+newer one takes its lane; a node of an older version takes this for a cancel, and stops it as well).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from onthedot.errors import NoRoom
 from onthedot.model.job import JobRecord
 from onthedot.plan import SLACK_MS, laned, ready_at, timetable_of
-from onthedot.store.driver import Driver, Row, Rows, Transaction
-from onthedot.store.runs.order_text import is_stop, replaced_by, why_stopped
-from onthedot.store.runs.run_ids import job_of
+from onthedot.store.driver import Driver, Row, Transaction
+from onthedot.store.runs.row import job_of
 from onthedot.store.runs.spec_cache import SpecCache
 from onthedot.store.runs.terminate import Ending, end_runs, release_lanes
+from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
 
-__all__ = ["News", "Order", "RunOrders"]
+__all__ = [
+    "CANCEL",
+    "News",
+    "Order",
+    "OwnedRun",
+    "PendingAgain",
+    "RunOrders",
+    "StopOrder",
+    "is_stop",
+    "order_stop",
+    "replace_by",
+    "why_stopped",
+]
+
+CANCEL: Literal["cancel"] = "cancel"
+_REPLACE = "replace "
+
+
+def replace_by(run_id: str) -> str:
+    return _REPLACE + run_id
+
+
+def _replaced_by(orders: str | None) -> str | None:
+    """The newer run; None: it was not that."""
+    return orders.removeprefix(_REPLACE) if orders is not None and orders.startswith(_REPLACE) else None
+
+
+def is_stop(orders: str | None) -> bool:
+    return orders == CANCEL or _replaced_by(orders) is not None
+
+
+def why_stopped(orders: str | None) -> str:
+    """The reason that the ledger keeps."""
+    return "cancelled" if _replaced_by(orders) is None else "replaced"
+
+
+class StopOrder(Shape, frozen=True):
+    id: str
+    orders: str
+
+
+class OwnedRun(Shape, frozen=True):
+    """A run with its whole fence."""
+
+    id: str
+    token: int
+    node: str
+
+
+class PendingAgain(Shape, frozen=True, kw_only=True):
+    id: str
+    ready_at: int
+    tries: int
+    losses: int
+    attempts: str | None
+    cursor: bool  # a one-off's run that nobody began is its cursor again: an edit moves it
+
+
+async def order_stop(tx: Transaction, orders: Sequence[StopOrder]) -> None:
+    """These runs shall stop, if they run. What a user cancelled stays cancelled, and is not replaced."""
+    if orders:
+        await tx.execute("order_stop", Rows(orders))
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,11 +131,13 @@ class RunOrders(Topic):
             job_ids = sorted({job_of(run_id) for run_id, _ in fences})
             await tx.rows("lock_jobs", job_ids)  # before the runs, like every verb: and then nothing can change
             jobs = await self._present.read(tx, job_ids)
-            held = await tx.rows("finish_lock", Rows([(run_id, token, node) for run_id, token in sorted(fences)]))
+            held = await tx.rows(
+                "finish_lock", Rows([OwnedRun(run_id, token, node) for run_id, token in sorted(fences)])
+            )
             now = await tx.now()
             endings, back = _decide(held, jobs, now, tx.lookahead)
             if endings:
-                await end_runs(tx, endings, now)
+                await end_runs(tx, endings)
             if back:
                 await tx.execute("finish_retry", Rows(back))
             await release_lanes(tx, held)
@@ -81,38 +146,39 @@ class RunOrders(Topic):
 
 
 def _order(row: Row) -> Order:
-    by = replaced_by(row["orders"])
-    return Order(run_id=row["id"], token=row["token"], what=row["orders"] if by is None else "cancel", by=by)
+    by = _replaced_by(row["orders"])
+    return Order(run_id=row["id"], token=row["token"], what=CANCEL if by is not None else row["orders"], by=by)
 
 
 def _decide(
     held: Iterable[Row], jobs: dict[int, JobRecord], now: int, lookahead: int
-) -> tuple[list[Ending], list[tuple[Any, ...]]]:
+) -> tuple[list[Ending], list[PendingAgain]]:
     endings, back = [], []
     for row in held:
         job = jobs.get(row["job_id"])
-        ending = _ending(row, job, now + lookahead + SLACK_MS)
-        if ending is not None:
-            endings.append(ending)
+        status, reason = _end_of(row, job, now + lookahead + SLACK_MS)
+        if status is not None:
+            endings.append(Ending(id=row["id"], status=status, reason=reason, finished_at=now))
         elif job is not None:
             back.append(_back(row, job, now, lookahead))
     return endings, back
 
 
-def _ending(row: Row, job: JobRecord | None, soon: int) -> Ending | None:
-    """Only a slot's own first firing can come to nothing; what was tried before, or asked for by hand, goes on. A slot
-    later than `soon` was taken while the clock was ahead: nobody knows yet whether the job will be paused then."""
+def _end_of(row: Row, job: JobRecord | None, soon: int) -> tuple[str | None, str | None]:
+    """How it ends and why, if it does. Only a slot's own first firing can come to nothing; what was tried before, or
+    asked for by hand, goes on. A slot later than `soon` was taken while the clock was ahead: nobody knows yet whether
+    the job will be paused then."""
     if job is None:
-        return Ending(id=row["id"], status="cancelled", reason="deleted")
+        return "cancelled", "deleted"
     if is_stop(row["orders"]):  # the node had not read it yet: giving back must not undo it
-        return Ending(id=row["id"], status="cancelled", reason=why_stopped(row["orders"]))
+        return "cancelled", why_stopped(row["orders"])
     if row["kind"] != "scheduled" or row["tries"] or row["losses"]:
-        return None
+        return None, None
     if not _is_slot(job, row["slot"]):
-        return Ending(id=row["id"], status="cancelled", reason="rescheduled")
+        return "cancelled", "rescheduled"
     if job.state == "paused" and not job.spec.schedule.one_off and row["slot"] <= soon:
-        return Ending(id=row["id"], status="skipped", reason="paused")
-    return None
+        return "skipped", "paused"
+    return None, None
 
 
 def _is_slot(job: JobRecord, slot: int) -> bool:
@@ -124,9 +190,13 @@ def _is_slot(job: JobRecord, slot: int) -> bool:
         return True
 
 
-def _back(row: Row, job: JobRecord, now: int, lookahead: int) -> tuple[Any, ...]:
-    """The columns of `finish_retry`. A one-off's run that nobody began is its cursor again: an edit moves it."""
+def _back(row: Row, job: JobRecord, now: int, lookahead: int) -> PendingAgain:
     begun = bool(row["tries"] or row["losses"])
-    ready = now if begun else ready_at(row["due_at"], lane=laned(job.spec.policy), lookahead=lookahead)
-    cursor = job.spec.schedule.one_off and row["kind"] == "scheduled" and not begun
-    return row["id"], ready, row["tries"], row["losses"], row["attempts"], cursor
+    return PendingAgain(
+        id=row["id"],
+        ready_at=now if begun else ready_at(row["due_at"], lane=laned(job.spec.policy), lookahead=lookahead),
+        tries=row["tries"],
+        losses=row["losses"],
+        attempts=row["attempts"],
+        cursor=job.spec.schedule.one_off and row["kind"] == "scheduled" and not begun,
+    )

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from onthedot.model.job import JobRecord, JobSpec
+from onthedot.model.job import JobRecord, JobSpec, JobState
 from onthedot.model.targets import OpaqueTarget
-from onthedot.store.driver import Row, Rows, Transaction
+from onthedot.store.driver import Transaction
 from onthedot.store.jobs.rows import decode_spec, job_record
+from onthedot.store.shapes import Rows, Shape
 
 __all__ = ["SpecCache"]
 
@@ -24,6 +25,26 @@ the same text again was 4 of the 19 µs that a run cost the node's side of claim
 _UNKNOWN = -1
 
 
+class KnownJob(Shape, frozen=True):
+    """A job, and the version of it that is decoded already."""
+
+    id: int
+    known: int
+
+
+class ClaimedJob(Shape, frozen=True):
+    """What a claim needs of a job. The spec comes only if its version is not the known one."""
+
+    id: int
+    tenant: int
+    version: int
+    state: JobState
+    anchor_at: int
+    claimed_slot: int | None
+    slots_used: int
+    spec: str | None
+
+
 class SpecCache:
     """Jobs by id; the version says whether what is kept still holds. The rest of the record is read each time."""
 
@@ -34,10 +55,11 @@ class SpecCache:
 
     async def read(self, tx: Transaction, job_ids: Iterable[int]) -> dict[int, JobRecord]:
         """The jobs as they are now. A job that is gone is missing from the answer."""
-        wanted = [(job_id, self._version(job_id)) for job_id in dict.fromkeys(job_ids)]
+        wanted = [KnownJob(job_id, self._version(job_id)) for job_id in dict.fromkeys(job_ids)]
         if not wanted:
             return {}
-        jobs = {row["id"]: self._record(row) for row in await tx.rows("claimed_jobs", Rows(wanted))}
+        found = [ClaimedJob(*row) for row in await tx.rows("claimed_jobs", Rows(wanted))]
+        jobs = {row.id: self._record(row) for row in found}
         for job in [job for job in jobs.values() if isinstance(job.spec.target, OpaqueTarget)]:
             row = await tx.row("find_job", job.tenant, job.id)  # only its row says what its runs need
             if row is not None:
@@ -50,7 +72,7 @@ class SpecCache:
         if not wanted:
             return {}
         decode = self._decode
-        return {job_id: (version, decode(text)) for job_id, version, text in await tx.rows("claimed_specs", wanted)}
+        return {row["id"]: (row["version"], decode(row["spec"])) for row in await tx.rows("claimed_specs", wanted)}
 
     def _version(self, job_id: int) -> int:
         known = self._jobs.get(job_id)
@@ -66,29 +88,32 @@ class SpecCache:
                 self._texts[text] = spec
         return spec
 
-    def _record(self, row: Row) -> JobRecord:
-        job_id, tenant, version, state, anchor_at, claimed_slot, slots_used, text = row
-        if text is None:
+    def _record(self, row: ClaimedJob) -> JobRecord:
+        if row.spec is None:
             job = msgspec.structs.replace(
-                self._jobs[job_id], state=state, anchor_at=anchor_at, claimed_slot=claimed_slot, slots_used=slots_used
+                self._jobs[row.id],
+                state=row.state,
+                anchor_at=row.anchor_at,
+                claimed_slot=row.claimed_slot,
+                slots_used=row.slots_used,
             )
-            self._jobs.move_to_end(job_id)
+            self._jobs.move_to_end(row.id)
             return job
         job = JobRecord(
-            id=job_id,
-            tenant=tenant,
-            spec=self._decode(text),
-            version=version,
-            state=state,
-            anchor_at=anchor_at,
-            claimed_slot=claimed_slot,
-            slots_used=slots_used,
+            id=row.id,
+            tenant=row.tenant,
+            spec=self._decode(row.spec),
+            version=row.version,
+            state=row.state,
+            anchor_at=row.anchor_at,
+            claimed_slot=row.claimed_slot,
+            slots_used=row.slots_used,
             created_at=0,
             updated_at=0,
         )
         if not job.spec.schedule.one_off:  # a one-off is claimed once: keeping it would only push others out
-            self._jobs[job_id] = job
-            self._jobs.move_to_end(job_id)
+            self._jobs[job.id] = job
+            self._jobs.move_to_end(job.id)
             if len(self._jobs) > self._kept:
                 self._jobs.popitem(last=False)
         return job

@@ -7,20 +7,37 @@ from types import NoneType
 from typing import Any
 
 from onthedot.errors import Conflict, VersionMismatch
+from onthedot.model.job import JobRecord
 from onthedot.model.run import RunView, run_id
-from onthedot.plan import on_cancel
-from onthedot.store.driver import Driver, Row, Rows, Transaction
+from onthedot.plan import on_cancel, only_slot
+from onthedot.store.driver import Driver, Row, Transaction
 from onthedot.store.jobs.apply_plan import Locked, lock, refuse_other_version, refuse_quarantined
 from onthedot.store.jobs.idempotency import Idempotency, once
+from onthedot.store.jobs.rows import AdvancedJob
+from onthedot.store.jobs.sequences import take_run_numbers
 from onthedot.store.runs.lists import no_run, read_run
-from onthedot.store.runs.new_runs import new_run
-from onthedot.store.runs.redrive import drive_again
-from onthedot.store.runs.run_ids import parse_run_id
+from onthedot.store.runs.orders import CANCEL, StopOrder, order_stop
+from onthedot.store.runs.row import add_runs, new_run, parse_run_id, scheduled_run
 from onthedot.store.runs.spec_cache import SpecCache
 from onthedot.store.runs.terminate import Ending, end_runs
+from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
 
-__all__ = ["RunChanges"]
+__all__ = ["RunChanges", "dead_firing", "drive_again"]
+
+
+class EndedKey(Shape, frozen=True):
+    """Where the ledger has a run."""
+
+    id: str
+    slot: int
+
+
+class DrivenRun(Shape, frozen=True):
+    """A new run, and the one that it drives again."""
+
+    id: str
+    former: str
 
 
 class RunChanges(Topic):
@@ -42,12 +59,13 @@ class RunChanges(Topic):
                 ended = await read_run(tx, tenant, run_id)
                 raise Conflict(f"the run {run_id} has ended already: {ended.status}")
             if row["state"] == "running":
-                await tx.execute("order_cancel", run_id)
+                await order_stop(tx, [StopOrder(run_id, CANCEL)])
             else:
                 now = await tx.now() if job is None else job.now
                 if row["cursor"] and job is not None:
                     refuse_quarantined(job)
-                await end_runs(tx, [Ending(id=run_id, status="cancelled", reason="cancelled")], now)
+                ending = Ending(id=run_id, status="cancelled", reason="cancelled", finished_at=now)
+                await end_runs(tx, [ending])
                 if row["cursor"] and job is not None:
                     await _go_on(tx, job, row["slot"])
 
@@ -66,14 +84,15 @@ class RunChanges(Topic):
         async def retry(tx: Transaction) -> RunView:
             if if_match is not None:
                 _refuse_other_version(await lock(tx, tenant, job_id), job_id, if_match)
-            ended = await tx.rows("ended_runs", tenant, Rows([(run_id, slot)]))
+            ended = await tx.rows("ended_runs", tenant, Rows([EndedKey(run_id, slot)]))
             if not ended:
                 live = await read_run(tx, tenant, run_id)
                 raise Conflict(f"the run {run_id} has not ended: {live.status}")
             new = await self._drive(tx, ended)
             if not new:
                 raise no_run(run_id, "its job is gone")
-            return await read_run(tx, tenant, new[0])
+            (again,) = new
+            return await read_run(tx, tenant, again)
 
         return await self.as_asked(lambda tx: once(tx, tenant, idempotency, RunView, lambda: retry(tx)))
 
@@ -124,10 +143,58 @@ async def _go_on(tx: Transaction, job: Locked, slot: int) -> None:
     record = job.record
     change = on_cancel(record, slot, job.taken)
     ended_at = job.now if change.state == "ended" else None
-    await tx.execute("advance_jobs", Rows([(record.id, change.claimed_slot, change.slots_used, ended_at)]))
+    advanced = AdvancedJob(record.id, change.claimed_slot, change.slots_used, ended_at)
+    await tx.execute("advance_jobs", Rows([advanced]))
     if change.cursor_slot is not None:
-        row = new_run(record, change.cursor_slot, job.now, lookahead=tx.lookahead, cursor=True, not_before=job.now)
-        assert row[0] == run_id(record.id, change.cursor_slot)
-        await tx.rows("insert_runs", Rows([row]))
+        cursor = scheduled_run(
+            record.tenant,
+            record.id,
+            record.spec,
+            change.cursor_slot,
+            now=job.now,
+            lookahead=tx.lookahead,
+            parked=record.state == "paused",
+            not_before=job.now,
+        )
+        await add_runs(tx, [cursor])
     else:
         await tx.execute("release_runs", record.id, job.now)  # nobody can resume it any more: waiting retries go on
+
+
+async def dead_firing(tx: Transaction, job: JobRecord) -> Row | None:
+    """The open dead letter of a one-off's own firing. A run by hand that failed is none: it has another slot."""
+    if not job.spec.schedule.one_off or (slot := only_slot(job)) is None:
+        return None
+    own = run_id(job.id, slot)
+    for row in await tx.rows("take_dead+where.dead_job", job.tenant, 100, job.id):
+        if row["id"] == own or row["id"].startswith(f"{own}-r"):
+            return row
+    return None
+
+
+async def drive_again(tx: Transaction, ended: Sequence[tuple[Row, JobRecord]], now: int, *, backlog: bool) -> list[str]:
+    """New runs of the same slots for these ended ones, because a terminal run never changes. Under their jobs' locks.
+    Their ids."""
+    numbers = await take_run_numbers(tx, len(ended))
+    runs = [
+        new_run(
+            job.tenant,
+            job.id,
+            job.spec,
+            row["slot"],
+            "redrive",
+            now=now,
+            due=now,
+            ready=now,
+            n=n,
+            parked=job.state == "paused",
+            backlog=backlog,
+            parent=row["id"],
+        )
+        for (row, job), n in zip(ended, numbers, strict=True)
+    ]
+    if runs:
+        await add_runs(tx, runs)
+        await tx.execute("copy_params", now, Rows([DrivenRun(run.id, run.parent or "") for run in runs]))
+        await tx.execute("delete_dead", [row["id"] for row, _ in ended])
+    return [run.id for run in runs]

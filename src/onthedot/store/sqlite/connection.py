@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from onthedot.errors import StoreError, StoreUnavailable
-from onthedot.store.driver import Collision, Row, Rows
+from onthedot.store.driver import Collision, Row
 from onthedot.store.queries import Queries
+from onthedot.store.shapes import Rows, Shape, spread
 
 __all__ = ["DirectTransaction", "SqliteConnection", "SqliteTransaction", "run_through"]
 
@@ -110,11 +111,12 @@ class SqliteTransaction:
         statement, values = self._queries[name], _values(args)
         return await self._run(lambda raw: max(raw.execute(statement, values).rowcount, 0))
 
-    async def execute_each(self, name: str, rows: Sequence[Sequence[Any]]) -> int:
+    async def execute_each(self, name: str, rows: Sequence[Shape], *before: Any) -> int:
         statement = self._queries[name]
-        return await self._run(lambda raw: max(raw.executemany(statement, rows).rowcount, 0))
+        values = [(*before, *spread(row)) for row in rows] if before else list(map(spread, rows))
+        return await self._run(lambda raw: max(raw.executemany(statement, values).rowcount, 0))
 
-    async def copy(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    async def copy(self, name: str, rows: Sequence[Shape]) -> None:
         await self.execute_each(name, rows)
 
     async def breathe(self) -> None:
@@ -160,6 +162,9 @@ def run_through(body: Coroutine[Any, Any, T]) -> T:
 
 
 def _values(args: tuple[Any, ...]) -> list[Any]:
+    """A row that is an argument comes last (see `shapes`), so its columns are the last values."""
+    if args and isinstance(args[-1], Shape):
+        return [*map(_value, args[:-1]), *spread(args[-1])]
     return [_value(arg) for arg in args]
 
 

@@ -130,8 +130,8 @@ class SqliteDriver:
             return await body(transaction)
 
     async def transact(self, body: Callable[[Transaction], Awaitable[T]], *, repeatable: bool = False) -> T:
-        """One trip to the writer's thread and back, where `transact_slow` makes one for each statement. If the caller is
-        cancelled before the COMMIT, nothing stays."""
+        """One trip to the writer's thread and back, where `transact_slow` makes one for each statement. If the caller
+        is cancelled before the COMMIT, nothing stays."""
         left = False
 
         async def waited(transaction: Transaction) -> T:

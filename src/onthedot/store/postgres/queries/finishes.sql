@@ -3,39 +3,54 @@
 -- name: begin_runs
 -- "Sent once" is recorded before the send. Asked again by the same owner it is the same answer: nothing was sent yet.
 UPDATE runs r SET begun_at = coalesce(r.begun_at, {now})
-FROM unnest($2::text[], $3::bigint[]) AS x (id, token)
+FROM {rows Fence}
 WHERE r.id = x.id AND r.token = x.token AND r.node || '' = $1 AND r.orders IS NULL
 RETURNING r.id;
 
 -- name: lock_jobs
 SELECT id, state FROM jobs WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE;
 
+-- part: ledger
+-- What the ledger gets of a run that went well.
+id, tenant, job_id, slot, kind, due_at, token, losses, parent, started_at, finished_at, lateness_ms, duration_ms, outcome
+
 -- name: finish_done
--- What went well at the first attempt: the whole of finish in one statement that is its own transaction. $1 node, and for
--- each run id, token, started_at, finished_at, lateness_ms, duration_ms, outcome. Whatever matches nothing here (not ours,
--- recorded before, in a lane) is left to the statements below, and so is the whole batch if one of its slots is in the
--- ledger already: without ON CONFLICT, which looks before it writes and confirms after, a run costs 3 of 13 µs less. `ids`
--- comes only if not all of them matched.
+-- What went well at the first attempt: the whole of finish in one statement that is its own transaction. $1 node. Whatever
+-- matches nothing here (not ours, recorded before, in a lane) is left to the statements below, and so is the whole batch if
+-- one of its slots is in the ledger already: without ON CONFLICT, which looks before it writes and confirms after, a run
+-- costs 3 of 13 µs less. `ids` comes only if not all of them matched.
 WITH gone AS (
-    DELETE FROM runs r
-    USING unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[])
-      AS x (id, token, started_at, finished_at, lateness_ms, duration_ms, outcome)
+    DELETE FROM runs r USING {rows DoneRun}
     WHERE r.id = x.id AND r.token = x.token AND r.node || '' = $1 AND r.lane IS NULL
     RETURNING r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.token, r.tries, r.losses, r.parent,
         x.started_at, x.finished_at, x.lateness_ms, x.duration_ms, x.outcome
 ), kept AS (
-    INSERT INTO history (id, tenant, job_id, slot, kind, due_at, status, token, tries, losses, node, started_at,
-        finished_at, lateness_ms, duration_ms, outcome, parent)
-    SELECT id, tenant, job_id, slot, kind, due_at, 'done', token, tries + 1, losses, $1, started_at, finished_at,
-        lateness_ms, duration_ms, outcome, parent
-    FROM gone
+    INSERT INTO history (status, node, tries, {part ledger})
+    SELECT 'done', $1, tries + 1, {part ledger} FROM gone
 ), noted AS (
     INSERT INTO endings (jobs, job_ids, ended_at)
-    SELECT count(*), array_agg(job_id), max(finished_at) FROM gone WHERE NOT recurring AND kind IN ('scheduled', 'redrive')
+    SELECT count(*), array_agg(job_id), max(finished_at) FROM gone WHERE NOT recurring AND kind IN {FIRINGS}
     HAVING count(*) > 0
 ) {also}
-SELECT CASE WHEN g.n < cardinality($2::text[]) THEN ARRAY(SELECT id FROM gone) END AS ids
+SELECT CASE WHEN g.n < cardinality({DoneRun.id}[]) THEN ARRAY(SELECT id FROM gone) END AS ids
 FROM (SELECT count(*) AS n FROM gone) g;
+
+-- name: finish_one
+-- The lonely run: finish_done without arrays and sums, 100 of 590 µs less for the server. No row: it matched nothing.
+WITH gone AS (
+    DELETE FROM runs r
+    WHERE r.id = {DoneRun.id} AND r.token = {DoneRun.token} AND r.node || '' = $1 AND r.lane IS NULL
+    RETURNING r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.token, r.tries, r.losses, r.parent,
+        {DoneRun.started_at} AS started_at, {DoneRun.finished_at} AS finished_at, {DoneRun.lateness_ms} AS lateness_ms,
+        {DoneRun.duration_ms} AS duration_ms, {DoneRun.outcome} AS outcome
+), kept AS (
+    INSERT INTO history (status, node, tries, {part ledger})
+    SELECT 'done', $1, tries + 1, {part ledger} FROM gone
+), noted AS (
+    INSERT INTO endings (jobs, job_ids, ended_at)
+    SELECT 1, ARRAY[job_id], finished_at FROM gone WHERE NOT recurring AND kind IN {FIRINGS}
+) {also}
+SELECT id FROM gone;
 
 -- name: also.nothing
 /* one-off jobs have no statistics */
@@ -82,46 +97,34 @@ RETURNING job_ids, ended_at;
 -- name: end_unchanged
 -- A job that was never changed had one scheduled run, and that has ended: no lock first, no look at its runs. One that is
 -- being changed just now is at its next version when we get it, and is left to the statement below.
-UPDATE jobs j SET state = 'ended', ended_at = x.ended_at
-FROM unnest($1::bigint[], $2::bigint[]) AS x (id, ended_at)
+UPDATE jobs j SET state = 'ended', ended_at = x.ended_at FROM {rows EndedJob}
 WHERE j.id = x.id AND j.version = 1 AND j.one_off AND j.state = 'active'
 RETURNING j.id;
 
 -- name: end_jobs
 -- Under the job's lock, in a statement after it: an edit that gave it another slot is seen by the run it made.
-UPDATE jobs j SET state = 'ended', ended_at = x.ended_at
-FROM unnest($1::bigint[], $2::bigint[]) AS x (id, ended_at)
+UPDATE jobs j SET state = 'ended', ended_at = x.ended_at FROM {rows EndedJob}
 WHERE j.id = x.id AND j.one_off AND j.state IN ('active', 'paused')
-  AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind IN ('scheduled', 'redrive') ORDER BY r.id LIMIT 1) IS NULL
+  AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind IN {FIRINGS} ORDER BY r.id LIMIT 1) IS NULL
 RETURNING j.id;
 
 -- name: any_endings
 SELECT 1 AS there FROM endings LIMIT 1;
 
 -- name: scheduled_run
-SELECT 1 AS there FROM runs WHERE {of_job runs $1} AND kind IN ('scheduled', 'redrive') ORDER BY id LIMIT 1;
+SELECT 1 AS there FROM runs WHERE {of_job runs $1} AND kind IN {FIRINGS} ORDER BY id LIMIT 1;
 
 -- name: finish_record
 -- Runs that ended leave `runs` and enter the ledger, if (id, node, token) still match. `node || ''`, and no word of the
 -- state (only a running row has a node): either would let the generic plan read runs_of_node, all that runs, instead of
 -- the key: 2k/s instead of 40k. A conflict is a slot that is in the ledger already: an alarm, never an aborted batch.
-WITH x AS (
-    SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[],
-        $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[], $13::text[], $14::text[])
-      AS t (id, token, node, status, reason, tries, losses, started_at, finished_at, lateness_ms, duration_ms, outcome,
-        error, attempts)
-), gone AS (
-    DELETE FROM runs r USING x
+WITH gone AS (
+    DELETE FROM runs r USING {rows EndedRun}
     WHERE r.id = x.id AND r.token = x.token AND r.node || '' = x.node
-    RETURNING r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.token, r.node, r.lane, r.parent, x.status,
-        x.reason,
-        x.tries, x.losses, x.started_at, x.finished_at, x.lateness_ms, x.duration_ms, x.outcome, x.error, x.attempts
+    RETURNING r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.lane, r.parent, {columns EndedRun x}
 ), kept AS (
-    INSERT INTO history (id, tenant, job_id, slot, kind, due_at, status, reason, token, tries, losses, node, started_at,
-        finished_at, lateness_ms, duration_ms, outcome, error, attempts, parent)
-    SELECT id, tenant, job_id, slot, kind, due_at, status, reason, token, tries, losses, node, started_at, finished_at,
-        lateness_ms, duration_ms, outcome, error, attempts, parent
-    FROM gone
+    INSERT INTO history (tenant, job_id, slot, kind, due_at, parent, {columns EndedRun})
+    SELECT tenant, job_id, slot, kind, due_at, parent, {columns EndedRun} FROM gone
     ON CONFLICT DO NOTHING
     RETURNING id
 )
@@ -131,7 +134,7 @@ SELECT g.id, g.job_id, g.kind, g.recurring, g.lane, g.id IN (SELECT id FROM kept
 -- name: finish_lock
 -- Runs that go back to pending are locked first: whether their job is paused, changed or gone can be seen only after.
 SELECT r.id, r.job_id, r.lane, r.slot, r.kind, r.recurring, r.due_at, r.tries, r.losses, r.token, r.attempts, r.orders
-FROM unnest($1::text[], $2::bigint[], $3::text[]) AS x (id, token, node) JOIN runs r ON r.id = x.id
+FROM {rows OwnedRun} JOIN runs r ON r.id = x.id
 WHERE r.token = x.token AND r.node || '' = x.node
 FOR UPDATE OF r;
 
@@ -140,13 +143,12 @@ FOR UPDATE OF r;
 UPDATE runs r
 SET state = 'pending', node = NULL, begun_at = NULL, orders = NULL, claimed_at = NULL, tries = x.tries, losses = x.losses,
     attempts = x.attempts, cursor = x.cursor, requires = j.requires, level = j.level,
-    backlog = r.backlog OR r.due_at < {now} - 60000,
+    backlog = r.backlog OR r.due_at < {now} - {BACKLOG_MS},
     parked = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN 'paused' END,
     resume_at = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN greatest(x.ready_at, {now}) END,
-    ready_at = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN 9223372036854775807
+    ready_at = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN {NEVER}
         ELSE greatest(x.ready_at, {now}) END
-FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::boolean[])
-    AS x (id, ready_at, tries, losses, attempts, cursor), jobs j
+FROM {rows PendingAgain}, jobs j
 WHERE r.id = x.id AND j.id = r.job_id
 RETURNING r.id;
 
@@ -154,20 +156,13 @@ RETURNING r.id;
 -- What became of runs whose fence did not match: in the ledger, or alive with that attempt recorded, means that only the
 -- answer was lost.
 SELECT x.id, h.token AS recorded, r.attempts
-FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) AS x (id, tenant, slot, token)
+FROM {rows UnmatchedRun}
 LEFT JOIN history h ON h.tenant = x.tenant AND h.slot = x.slot AND h.id = x.id
 LEFT JOIN runs r ON r.id = x.id;
 
 -- name: add_stats
-INSERT INTO job_stats AS s (job_id, tenant, runs, failures, timed, duration_ms, last_duration_ms, last_lateness_ms,
-    last_status, last_run_id, last_finished_at)
-SELECT x.job_id, j.tenant, x.runs, x.failures, x.timed, x.duration_ms, x.last_duration_ms, x.last_lateness_ms,
-    x.last_status, x.last_run_id, x.last_finished_at
-FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[],
-    $9::text[], $10::bigint[])
-  AS x (job_id, runs, failures, timed, duration_ms, last_duration_ms, last_lateness_ms, last_status, last_run_id,
-    last_finished_at)
-JOIN jobs j ON j.id = x.job_id
+INSERT INTO job_stats AS s (tenant, {columns EndedRuns})
+SELECT j.tenant, {columns EndedRuns x} FROM {rows EndedRuns} JOIN jobs j ON j.id = x.job_id
 ORDER BY x.job_id
 ON CONFLICT (job_id) DO UPDATE SET
     runs = s.runs + excluded.runs, failures = s.failures + excluded.failures, timed = s.timed + excluded.timed,
@@ -178,28 +173,23 @@ ON CONFLICT (job_id) DO UPDATE SET
 
 -- name: add_dead_letters
 -- Of jobs that are there: nobody can drive those of a deleted one again.
-INSERT INTO dead_letters (run_id, tenant, job_id, slot, failed_at)
-SELECT x.* FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
-    AS x (run_id, tenant, job_id, slot, failed_at) JOIN jobs j ON j.id = x.job_id
+INSERT INTO dead_letters ({columns DeadLetter})
+SELECT {columns DeadLetter x} FROM {rows DeadLetter} JOIN jobs j ON j.id = x.job_id
 ON CONFLICT DO NOTHING;
 
 -- name: add_logs
-INSERT INTO run_logs AS l (run_id, tenant, log, updated_at)
-SELECT x.run_id, x.tenant, x.log, x.updated_at
-FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[]) AS x (run_id, tenant, log, updated_at)
+INSERT INTO run_logs AS l ({columns AttemptLog})
+SELECT {columns AttemptLog x} FROM {rows AttemptLog}
 ORDER BY x.run_id
-ON CONFLICT (run_id) DO UPDATE SET log = right(l.log || excluded.log, 65536), updated_at = excluded.updated_at;
+ON CONFLICT (run_id) DO UPDATE SET log = right(l.log || excluded.log, {LOG_LIMIT}), updated_at = excluded.updated_at;
 
 -- name: runs_by_id
 SELECT id, tenant, job_id, slot, kind, recurring, lane FROM runs WHERE id = ANY ($1::text[]);
 
 -- name: end_runs
-INSERT INTO history (id, tenant, job_id, slot, kind, due_at, status, reason, token, tries, losses, finished_at, attempts,
-    parent)
-SELECT r.id, r.tenant, r.job_id, r.slot, r.kind, r.due_at, x.status, x.reason, r.token, r.tries, r.losses, x.finished_at,
-    r.attempts, r.parent
-FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS x (id, status, reason, finished_at)
-JOIN runs r ON r.id = x.id
+INSERT INTO history (tenant, job_id, slot, kind, due_at, token, tries, losses, attempts, parent, {columns Ending})
+SELECT r.tenant, r.job_id, r.slot, r.kind, r.due_at, r.token, r.tries, r.losses, r.attempts, r.parent, {columns Ending x}
+FROM {rows Ending} JOIN runs r ON r.id = x.id
 ON CONFLICT DO NOTHING
 RETURNING id;
 
@@ -209,7 +199,7 @@ RETURNING id;
 UPDATE runs r
 SET parked = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN 'paused' END,
     resume_at = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN {now} END,
-    ready_at = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN 9223372036854775807 ELSE {now} END
+    ready_at = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN {NEVER} ELSE {now} END
 FROM jobs j
 WHERE j.id = r.job_id AND r.parked = 'lane' AND r.id = ANY (ARRAY(
     SELECT w.id FROM unnest($1::bigint[]) AS l (lane)

@@ -1,6 +1,6 @@
 -- name: claim_idempotency
-INSERT INTO idempotency (tenant, key, fingerprint, result, created_at)
-SELECT u.*, $1::bigint FROM unnest($3::bigint[], $4::text[], $5::text[], $6::text[]) AS u
+INSERT INTO idempotency ({columns KeptAnswer}, created_at)
+SELECT {columns KeptAnswer x}, $1::bigint FROM {rows KeptAnswer}
 ON CONFLICT (tenant, key) DO UPDATE
 SET fingerprint = excluded.fingerprint, result = excluded.result, created_at = excluded.created_at
 WHERE idempotency.created_at < $2
@@ -8,14 +8,13 @@ RETURNING tenant, key;
 
 -- name: read_idempotency
 SELECT i.tenant, i.key, i.fingerprint, i.result, i.created_at
-FROM unnest($1::bigint[], $2::text[]) AS u(tenant, key) JOIN idempotency i ON i.tenant = u.tenant AND i.key = u.key;
+FROM {rows UsedKey} JOIN idempotency i ON i.tenant = x.tenant AND i.key = x.key;
 
 -- name: keep_answer
 UPDATE idempotency SET result = $3 WHERE tenant = $1 AND key = $2;
 
 -- name: release_idempotency
-DELETE FROM idempotency i USING unnest($1::bigint[], $2::text[]) AS u(tenant, key)
-WHERE i.tenant = u.tenant AND i.key = u.key;
+DELETE FROM idempotency i USING {rows UsedKey} WHERE i.tenant = x.tenant AND i.key = x.key;
 
 -- name: prune_idempotency
 DELETE FROM idempotency

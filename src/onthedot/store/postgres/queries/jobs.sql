@@ -1,29 +1,17 @@
 -- Jobs: creating many at once, reading one, and what each of them shows.
 
 -- name: insert_jobs
-INSERT INTO jobs (id, tenant, key, name, key_search, name_search, spec, level, requires, target_type, schedule_kind,
-                  one_off, owner, state, paused_at, ended_at, source, source_paused, version, anchor_at, slots_used,
-                  created_at, updated_at)
-SELECT u.*, 1, $1::bigint, 0, $1::bigint, $1::bigint
-FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[],
-            $10::text[], $11::text[], $12::text[], $13::boolean[], $14::text[], $15::text[], $16::bigint[], $17::bigint[],
-            $18::text[], $19::boolean[]) AS u
+INSERT INTO jobs ({columns NewJobRow})
+SELECT {columns NewJobRow x} FROM {rows NewJobRow}
 ON CONFLICT (tenant, key) WHERE key IS NOT NULL DO NOTHING
 RETURNING id;
 
--- Jobs without a key and first runs: no index can refuse them, so they need no statement that looks for conflicts.
 -- name: copy_jobs
-COPY jobs (id, tenant, key, name, key_search, name_search, spec, level, requires, target_type, schedule_kind,
-           one_off, owner, state, paused_at, ended_at, source, source_paused, version, anchor_at, slots_used,
-           created_at, updated_at) FROM STDIN;
-
--- name: copy_runs
-COPY runs (id, slot, kind, cursor, due_at, ready_at, parked, resume_at, backlog, n, tenant, job_id, recurring,
-           requires, level, lane, at_most_once, created_at) FROM STDIN;
+-- Jobs without a key: no index can refuse them, so they need no statement that looks for conflicts.
+COPY jobs ({columns NewJobRow}) FROM STDIN;
 
 -- name: insert_tags
-INSERT INTO job_tags (tenant, tag, job_id)
-SELECT u.* FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS u
+INSERT INTO job_tags ({columns TagOfJob}) SELECT {columns TagOfJob x} FROM {rows TagOfJob}
 ON CONFLICT DO NOTHING;
 
 -- name: delete_tags
@@ -31,7 +19,7 @@ DELETE FROM job_tags WHERE job_id = $1;
 
 -- name: holders_of_keys
 SELECT j.tenant, j.key, j.id, j.source
-FROM unnest($1::bigint[], $2::text[]) AS u(tenant, key) JOIN jobs j ON j.tenant = u.tenant AND j.key = u.key;
+FROM {rows KeyOfJob} JOIN jobs j ON j.tenant = x.tenant AND j.key = x.key;
 
 -- name: find_job
 SELECT * FROM jobs WHERE tenant = $1 AND id = $2;
@@ -44,12 +32,9 @@ SELECT * FROM jobs WHERE tenant = $1 AND key = $2 FOR UPDATE;
 
 -- name: update_job
 UPDATE jobs
-SET key = $3, name = $4, key_search = $5, name_search = $6, spec = $7, level = $8, requires = $9, target_type = $10,
-    schedule_kind = $11, one_off = $12,
-    owner = $13, state = $14, anchor_at = $15, claimed_slot = $16, slots_used = $17,
-    paused_at = $18, ended_at = CASE WHEN $14 = 'ended' THEN coalesce(ended_at, $19) END, reason = $20,
-    pause_note = $21, pause_until = $22,
-    version = version + 1, updated_at = $19
+SET ({columns ChangedJob}) = ({values ChangedJob}),
+    ended_at = CASE WHEN {ChangedJob.state} = 'ended' THEN coalesce(ended_at, {ChangedJob.updated_at}) END,
+    version = version + 1
 WHERE tenant = $1 AND id = $2;
 
 -- name: pauses_over
@@ -70,7 +55,7 @@ DELETE FROM dead_letters WHERE job_id = $1;
 SELECT slot FROM runs WHERE job_id = $2 AND cursor AND tenant = $1;
 
 -- name: timer_left
-SELECT (SELECT min(r.due_at) FROM runs r WHERE {of_job r j.id} AND r.kind IN ('scheduled', 'redrive')) - {now} AS left_ms
+SELECT (SELECT min(r.due_at) FROM runs r WHERE {of_job r j.id} AND r.kind IN {FIRINGS}) - {now} AS left_ms
 FROM jobs j WHERE j.tenant = $1 AND j.id = $2 AND j.one_off;
 
 -- A subquery that ends in LIMIT is not made into a join: the generic plan, which takes any LIMIT $n for a tenth of the
@@ -78,11 +63,11 @@ FROM jobs j WHERE j.tenant = $1 AND j.id = $2 AND j.one_off;
 -- name: columns.view
 j.id, j.spec, j.version, j.reason, j.paused_at, j.pause_note, j.pause_until,
        CASE WHEN j.one_off AND j.state IN ('active', 'paused')
-             AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind IN ('scheduled', 'redrive') ORDER BY r.id LIMIT 1) IS NULL
+             AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind IN {FIRINGS} ORDER BY r.id LIMIT 1) IS NULL
             THEN 'ended' ELSE j.state END AS state,
        j.created_at, j.updated_at,
        (SELECT min(r.due_at) FROM runs r
-        WHERE {of_job r j.id} AND r.kind IN ('scheduled', 'redrive') AND r.parked IS NULL
+        WHERE {of_job r j.id} AND r.kind IN {FIRINGS} AND r.parked IS NULL
           AND (r.cursor OR (r.tries = 0 AND (r.due_at > {now}
                OR (r.kind = 'redrive' AND r.node IS NULL AND j.one_off AND j.state = 'active'))))) AS next_run,
        s.runs, s.failures, s.timed, s.duration_ms, s.last_duration_ms, s.last_lateness_ms, s.last_status, s.last_run_id,

@@ -110,7 +110,7 @@ j.state = $1
 -- A one-off without a scheduled run has ended, whatever its row says yet.
 -- name: where.so_still
 (NOT j.one_off OR j.state NOT IN ('active', 'paused')
-    OR (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.tenant = j.tenant AND r.kind IN ('scheduled', 'redrive')
+    OR (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.tenant = j.tenant AND r.kind IN {FIRINGS}
         ORDER BY r.id LIMIT 1) IS NOT NULL)
 
 -- name: where.target

@@ -3,14 +3,13 @@
 -- name: put_live_logs
 -- An older attempt's node that wakes up late does not take the place of the newer one.
 INSERT INTO live_logs AS l (run_id, tenant, token, log, updated_at)
-SELECT x.run_id, x.tenant, x.token, x.log, {now}
-FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[]) AS x (run_id, tenant, token, log)
+SELECT x.run_id, x.tenant, x.token, x.text, {now} FROM {rows LiveLog}
 ORDER BY x.run_id
 ON CONFLICT (run_id) DO UPDATE SET token = excluded.token, log = excluded.log, updated_at = excluded.updated_at
 WHERE excluded.token >= l.token;
 
 -- name: drop_live_logs
-DELETE FROM live_logs l USING unnest($1::text[], $2::bigint[]) AS x (run_id, token)
+DELETE FROM live_logs l USING {rows EndedLog}
 WHERE l.run_id = x.run_id AND l.token <= x.token;
 
 -- name: get_live_log

@@ -56,7 +56,7 @@ DELETE FROM nodes WHERE id = $1;
 
 -- name: list_nodes
 SELECT n.*, EXISTS (
-    SELECT 1 FROM duties d WHERE d.node = n.id AND d.taken_at <= {now} AND d.taken_at > {now} - 15000
+    SELECT 1 FROM duties d WHERE d.node = n.id AND d.taken_at <= {now} AND d.taken_at > {now} - {DUTY_MS}
 ) AS leader
 FROM nodes n ORDER BY n.started_at, n.id;
 
@@ -64,11 +64,11 @@ FROM nodes n ORDER BY n.started_at, n.id;
 SELECT offers FROM nodes WHERE lost_at IS NULL;
 
 -- name: take_duty
--- A duty is free if nobody has it, if its holder is gone, if it was not renewed for 15 s, or if its stamp lies in the
+-- A duty is free if nobody has it, if its holder is gone, if it was not renewed for so long, or if its stamp lies in the
 -- future (the clock was set back: otherwise nobody would do it until then).
 INSERT INTO duties AS d (name, node, taken_at) VALUES ($1, $2, {now})
 ON CONFLICT (name) DO UPDATE SET node = excluded.node, taken_at = excluded.taken_at
-WHERE d.node = excluded.node OR d.taken_at <= {now} - 15000 OR d.taken_at > {now}
+WHERE d.node = excluded.node OR d.taken_at <= {now} - {DUTY_MS} OR d.taken_at > {now}
    OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = d.node AND n.lost_at IS NULL)
 RETURNING d.node;
 

@@ -13,14 +13,10 @@ SELECT id, token FROM runs WHERE node = $1 AND state = 'running' ORDER BY id;
 -- name: lock_run
 SELECT id, job_id, slot, state, cursor, recurring, node, token FROM runs WHERE id = $1 AND tenant = $2 FOR UPDATE;
 
--- name: order_cancel
-UPDATE runs SET orders = 'cancel' WHERE id = $1 AND state = 'running';
-
 -- name: ended_runs
 -- Runs to be driven again, with what they were. Their jobs must be there still.
 SELECT h.id, h.job_id, h.slot
-FROM unnest($2::text[], $3::bigint[]) AS x (id, slot)
-JOIN history h ON h.tenant = $1 AND h.slot = x.slot AND h.id = x.id;
+FROM {rows EndedKey} JOIN history h ON h.tenant = $1 AND h.slot = x.slot AND h.id = x.id;
 
 -- name: take_dead
 -- Dead letters to drive again: whoever else does so at this moment gets others.

@@ -15,5 +15,4 @@ UPDATE jobs SET origin = $4
 WHERE tenant = $1 AND source = $2 AND key = ANY($3::text[]) AND origin IS DISTINCT FROM $4;
 
 -- name: set_source_paused
-UPDATE jobs j SET source_paused = u.paused
-FROM unnest($2::bigint[], $3::boolean[]) AS u(id, paused) WHERE j.tenant = $1 AND j.id = u.id;
+UPDATE jobs j SET source_paused = x.paused FROM {rows SaidOfPause} WHERE j.tenant = $1 AND j.id = x.id;

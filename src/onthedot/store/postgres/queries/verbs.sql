@@ -6,14 +6,6 @@ SELECT id, slot, kind, cursor, tries, parked, state FROM runs
 WHERE tenant = $1 AND {of_job runs $2}
 ORDER BY id FOR UPDATE;
 
--- name: add_runs
-INSERT INTO runs (id, slot, kind, cursor, due_at, ready_at, parked, resume_at, backlog, n, tenant, job_id, recurring,
-                  requires, level, lane, at_most_once, created_at)
-SELECT u.*, $1::bigint
-FROM unnest($2::text[], $3::bigint[], $4::text[], $5::boolean[], $6::bigint[], $7::bigint[], $8::text[], $9::bigint[],
-            $10::boolean[], $11::bigint[], $12::bigint[], $13::bigint[], $14::boolean[], $15::text[], $16::bigint[],
-            $17::bigint[], $18::boolean[]) AS u;
-
 -- name: drop_cursor
 DELETE FROM runs WHERE job_id = $1 AND cursor;
 
@@ -32,7 +24,7 @@ WHERE {of_job runs $1} AND state = 'pending' AND lane IS DISTINCT FROM $2;
 
 -- name: park_runs
 UPDATE runs
-SET resume_at = CASE WHEN parked IS NULL THEN ready_at ELSE due_at END, ready_at = 9223372036854775807, parked = 'paused'
+SET resume_at = CASE WHEN parked IS NULL THEN ready_at ELSE due_at END, ready_at = {NEVER}, parked = 'paused'
 WHERE {of_job runs $1} AND state = 'pending' AND kind <> 'manual' AND parked IS DISTINCT FROM 'paused';
 
 -- name: release_runs
@@ -44,21 +36,6 @@ WHERE {of_job runs $1} AND parked IN ('paused', 'quarantined');
 -- worker, and one that is recorded as begun may not know it yet (the answer was lost): asked again, `begin` says no. What
 -- was sent goes on. By the node, not the state: naming that would let a plan read all that runs.
 UPDATE runs SET orders = 'recall' WHERE {of_job runs $1} AND node IS NOT NULL AND orders IS NULL;
-
--- name: cancel_pending
-INSERT INTO history (id, tenant, job_id, slot, kind, due_at, status, reason, token, tries, losses, finished_at,
-                     attempts, parent)
-SELECT id, tenant, job_id, slot, kind, due_at, 'cancelled', $3::text, token, tries, losses, $4::bigint, attempts, parent
-FROM runs WHERE job_id = $1 AND id = ANY($2::text[]) AND state = 'pending'
-ON CONFLICT DO NOTHING;
-
--- name: drop_pending
-DELETE FROM runs WHERE job_id = $1 AND id = ANY($2::text[]) AND state = 'pending';
-
--- name: insert_skipped
-INSERT INTO history (id, tenant, job_id, slot, until_slot, slots, kind, due_at, status, reason, finished_at)
-VALUES ($1, $2, $3, $4, $5, $6, 'scheduled', $4, 'skipped', $7, $8)
-ON CONFLICT DO NOTHING;
 
 -- name: slots_taken
 SELECT slot FROM runs WHERE tenant = $1 AND {of_job runs $2} AND slot BETWEEN $3 AND $4 AND kind <> 'manual'

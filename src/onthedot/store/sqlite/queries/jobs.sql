@@ -1,36 +1,17 @@
 -- Jobs: creating many at once, reading one, and what each of them shows.
 
 -- name: insert_jobs
-INSERT INTO jobs (id, tenant, key, name, key_search, name_search, spec, level, requires, target_type, schedule_kind,
-                  one_off, owner, state, paused_at, ended_at, source, source_paused, version, anchor_at, slots_used,
-                  created_at, updated_at)
-SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
-       json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]'),
-       json_extract(value, '$[6]'), json_extract(value, '$[7]'), json_extract(value, '$[8]'),
-       json_extract(value, '$[9]'), json_extract(value, '$[10]'), json_extract(value, '$[11]'),
-       json_extract(value, '$[12]'), json_extract(value, '$[13]'), json_extract(value, '$[14]'),
-       json_extract(value, '$[15]'), json_extract(value, '$[16]'), json_extract(value, '$[17]'), 1, ?1, 0, ?1, ?1
-FROM json_each(?2)
-WHERE true
+INSERT INTO jobs ({columns NewJobRow})
+SELECT {columns NewJobRow x} FROM {rows NewJobRow} WHERE true
 ON CONFLICT (tenant, key) WHERE key IS NOT NULL DO NOTHING
 RETURNING id;
 
--- Jobs without a key and first runs: no index can refuse them. Bound row by row, which beats taking JSON apart.
 -- name: copy_jobs
-INSERT INTO jobs (id, tenant, key, name, key_search, name_search, spec, level, requires, target_type, schedule_kind,
-                  one_off, owner, state, paused_at, ended_at, source, source_paused, version, anchor_at, slots_used,
-                  created_at, updated_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23);
-
--- name: copy_runs
-INSERT INTO runs (id, slot, kind, cursor, due_at, ready_at, parked, resume_at, backlog, n, tenant, job_id, recurring,
-                  requires, level, lane, at_most_once, created_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18);
+-- Jobs without a key: no index can refuse them. Bound row by row, which beats taking JSON apart.
+INSERT INTO jobs ({columns NewJobRow}) VALUES ({values NewJobRow});
 
 -- name: insert_tags
-INSERT INTO job_tags (tenant, tag, job_id)
-SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?1)
-WHERE true
+INSERT INTO job_tags ({columns TagOfJob}) SELECT {columns TagOfJob x} FROM {rows TagOfJob} WHERE true
 ON CONFLICT DO NOTHING;
 
 -- name: delete_tags
@@ -38,7 +19,7 @@ DELETE FROM job_tags WHERE job_id = ?1;
 
 -- name: holders_of_keys
 SELECT j.tenant, j.key, j.id, j.source
-FROM json_each(?1) u JOIN jobs j ON j.tenant = json_extract(u.value, '$[0]') AND j.key = json_extract(u.value, '$[1]');
+FROM {rows KeyOfJob} JOIN jobs j ON j.tenant = x.tenant AND j.key = x.key;
 
 -- name: find_job
 SELECT * FROM jobs WHERE tenant = ?1 AND id = ?2;
@@ -51,12 +32,9 @@ SELECT * FROM jobs WHERE tenant = ?1 AND key = ?2;
 
 -- name: update_job
 UPDATE jobs
-SET key = ?3, name = ?4, key_search = ?5, name_search = ?6, spec = ?7, level = ?8, requires = ?9, target_type = ?10,
-    schedule_kind = ?11, one_off = ?12,
-    owner = ?13, state = ?14, anchor_at = ?15, claimed_slot = ?16, slots_used = ?17,
-    paused_at = ?18, ended_at = CASE WHEN ?14 = 'ended' THEN coalesce(ended_at, ?19) END, reason = ?20,
-    pause_note = ?21, pause_until = ?22,
-    version = version + 1, updated_at = ?19
+SET ({columns ChangedJob}) = ({values ChangedJob}),
+    ended_at = CASE WHEN {ChangedJob.state} = 'ended' THEN coalesce(ended_at, {ChangedJob.updated_at}) END,
+    version = version + 1
 WHERE tenant = ?1 AND id = ?2;
 
 -- name: pauses_over
@@ -77,17 +55,17 @@ DELETE FROM dead_letters WHERE job_id = ?1;
 SELECT slot FROM runs WHERE job_id = ?2 AND cursor AND tenant = ?1;
 
 -- name: timer_left
-SELECT (SELECT min(r.due_at) FROM runs r WHERE {of_job r j.id} AND r.kind IN ('scheduled', 'redrive')) - {now} AS left_ms
+SELECT (SELECT min(r.due_at) FROM runs r WHERE {of_job r j.id} AND r.kind IN {FIRINGS}) - {now} AS left_ms
 FROM jobs j WHERE j.tenant = ?1 AND j.id = ?2 AND j.one_off;
 
 -- name: columns.view
 j.id, j.spec, j.version, j.reason, j.paused_at, j.pause_note, j.pause_until,
        CASE WHEN j.one_off AND j.state IN ('active', 'paused')
-             AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind IN ('scheduled', 'redrive') ORDER BY r.id LIMIT 1) IS NULL
+             AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind IN {FIRINGS} ORDER BY r.id LIMIT 1) IS NULL
             THEN 'ended' ELSE j.state END AS state,
        j.created_at, j.updated_at,
        (SELECT min(r.due_at) FROM runs r
-        WHERE {of_job r j.id} AND r.kind IN ('scheduled', 'redrive') AND r.parked IS NULL
+        WHERE {of_job r j.id} AND r.kind IN {FIRINGS} AND r.parked IS NULL
           AND (r.cursor OR (r.tries = 0 AND (r.due_at > {now}
                OR (r.kind = 'redrive' AND r.node IS NULL AND j.one_off AND j.state = 'active'))))) AS next_run,
        s.runs, s.failures, s.timed, s.duration_ms, s.last_duration_ms, s.last_lateness_ms, s.last_status, s.last_run_id,

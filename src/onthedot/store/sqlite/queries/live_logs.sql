@@ -3,13 +3,13 @@
 -- name: put_live_logs
 -- An older attempt's node that wakes up late does not take the place of the newer one.
 INSERT INTO live_logs (run_id, tenant, token, log, updated_at)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, {now} FROM json_each(?1) WHERE true
+SELECT x.run_id, x.tenant, x.token, x.text, {now} FROM {rows LiveLog} WHERE true
 ON CONFLICT (run_id) DO UPDATE SET token = excluded.token, log = excluded.log, updated_at = excluded.updated_at
 WHERE excluded.token >= live_logs.token;
 
 -- name: drop_live_logs
 DELETE FROM live_logs WHERE EXISTS (
-    SELECT 1 FROM json_each(?1) x WHERE live_logs.run_id = x.value ->> 0 AND live_logs.token <= x.value ->> 1
+    SELECT 1 FROM {rows EndedLog} WHERE live_logs.run_id = x.run_id AND live_logs.token <= x.token
 );
 
 -- name: get_live_log

@@ -13,14 +13,10 @@ SELECT id, token FROM runs WHERE node = ?1 AND state = 'running' ORDER BY id;
 -- name: lock_run
 SELECT id, job_id, slot, state, cursor, recurring, node, token FROM runs WHERE id = ?1 AND tenant = ?2;
 
--- name: order_cancel
-UPDATE runs SET orders = 'cancel' WHERE id = ?1 AND state = 'running';
-
 -- name: ended_runs
 -- Runs to be driven again, with what they were. Their jobs must be there still.
 SELECT h.id, h.job_id, h.slot
-FROM json_each(?2) x
-JOIN history h ON h.tenant = ?1 AND h.slot = x.value ->> 1 AND h.id = x.value ->> 0;
+FROM {rows EndedKey} JOIN history h ON h.tenant = ?1 AND h.slot = x.slot AND h.id = x.id;
 
 -- name: take_dead
 -- Dead letters to drive again: whoever else does so at this moment gets others.

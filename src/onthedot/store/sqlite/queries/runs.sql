@@ -1,11 +1,18 @@
 -- Runs as people see them: live and history, newest slot first. Lists are cut before they are joined: the key comes by a
 -- subquery, so that no plan joins first and cuts after. (slot, id) is where the page before ended.
 
--- name: list_pending
--- By two indexes: runs_next has the cursors that are due at their slot, runs_listed the others.
-SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
+-- part: live
+r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
     r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
     CASE WHEN r.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = r.id) END AS params
+
+-- part: ended
+h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key,
+    CASE WHEN h.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = h.id) END AS params
+
+-- name: list_pending
+-- By two indexes: runs_next has the cursors that are due at their slot, runs_listed the others.
+SELECT {part live}
 FROM (
     SELECT * FROM (SELECT * FROM runs r
      WHERE r.cursor AND r.parked IS NULL AND r.due_at = r.slot AND r.state = 'pending'
@@ -21,9 +28,7 @@ ORDER BY r.slot DESC, r.id DESC LIMIT ?7;
 
 -- name: list_pending_of_job
 -- All that the job has pending is read and sorted.
-SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
-    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
-    CASE WHEN r.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = r.id) END AS params
+SELECT {part live}
 FROM runs r
 WHERE {of_job r ?8} AND r.state = 'pending' AND r.tenant + 0 = ?1
   AND r.slot >= ?2 AND r.slot <= ?3 AND (r.slot, r.id) < (?4, ?5)
@@ -32,9 +37,7 @@ ORDER BY r.slot DESC, r.id DESC LIMIT ?7;
 
 -- name: list_running
 -- As many as the nodes can hold: they are read and sorted. ?6 'PENDING': those held ahead; 'EXECUTING': the others; null: all.
-SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
-    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
-    CASE WHEN r.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = r.id) END AS params
+SELECT {part live}
 FROM runs r
 WHERE r.state = 'running' AND r.tenant = ?1 AND r.slot >= ?2 AND r.slot <= ?3 AND (r.slot, r.id) < (?4, ?5)
   AND (?6 IS NULL OR (r.begun_at IS NOT NULL OR r.due_at <= ?8) = (?6 = 'EXECUTING'))
@@ -42,15 +45,13 @@ WHERE r.state = 'running' AND r.tenant = ?1 AND r.slot >= ?2 AND r.slot <= ?3 AN
 ORDER BY r.slot DESC, r.id DESC LIMIT ?7;
 
 -- name: list_history
-SELECT h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key,
-    CASE WHEN h.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = h.id) END AS params
+SELECT {part ended}
 FROM history h {by}
 WHERE h.tenant = ?1 AND h.slot >= ?2 AND h.slot <= ?3 AND (h.slot, h.id) < (?4, ?5) AND {where}
 ORDER BY h.slot DESC, h.id DESC LIMIT ?6;
 
 -- name: list_history_of_job
-SELECT h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key,
-    CASE WHEN h.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = h.id) END AS params
+SELECT {part ended}
 FROM history h {by}
 WHERE h.tenant + 0 = ?1 AND h.job_id = ?7 AND h.slot >= ?2 AND h.slot <= ?3 AND (h.slot, h.id) < (?4, ?5)
   AND {where}
@@ -73,22 +74,18 @@ h.status = 'done'
 h.status = ?1 AND h.status <> 'done'
 
 -- name: get_live
-SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
-    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
-    CASE WHEN r.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = r.id) END AS params, {now} AS now
+SELECT {part live}, {now} AS now
 FROM runs r WHERE r.id = ?2 AND r.tenant = ?1;
 
 -- name: get_ended
-SELECT h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key,
-    CASE WHEN h.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = h.id) END AS params
+SELECT {part ended}
 FROM history h WHERE h.tenant = ?1 AND h.slot = ?3 AND h.id = ?2;
 
 -- name: get_log
 SELECT log FROM run_logs WHERE run_id = ?2 AND tenant = ?1;
 
 -- name: list_dead
-SELECT d.failed_at, h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key,
-    CASE WHEN h.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = h.id) END AS params
+SELECT d.failed_at, {part ended}
 FROM (
     SELECT * FROM dead_letters d
     WHERE d.tenant = ?1 AND (d.failed_at, d.run_id) < (?2, ?3) AND {where}
@@ -102,16 +99,13 @@ INSERT INTO run_params (run_id, tenant, params, created_at) VALUES (?1, ?2, ?3, 
 -- name: copy_params
 -- A run that is driven again has what it had.
 INSERT INTO run_params (run_id, tenant, params, created_at)
-SELECT json_extract(x.value, '$[0]'), p.tenant, p.params, ?1
-FROM json_each(?2) x JOIN run_params p ON p.run_id = json_extract(x.value, '$[1]');
+SELECT x.id, p.tenant, p.params, ?1 FROM {rows DrivenRun} JOIN run_params p ON p.run_id = x.former;
 
 -- name: params_of
 SELECT run_id, params FROM run_params WHERE run_id IN (SELECT value FROM json_each(?1));
 
 -- name: run_at_present
 -- Of the live runs of a job the one that executes, else the one that is due first.
-SELECT r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
-    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
-    CASE WHEN r.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = r.id) END AS params, {now} AS now
+SELECT {part live}, {now} AS now
 FROM runs r WHERE {of_job r ?2} AND +r.tenant = ?1
 ORDER BY (r.state = 'running' AND (r.begun_at IS NOT NULL OR r.due_at <= {now})) DESC, r.due_at, r.id LIMIT 1;

@@ -16,5 +16,4 @@ UPDATE jobs SET origin = ?4
 WHERE tenant = ?1 AND source = ?2 AND key IN (SELECT value FROM json_each(?3)) AND origin IS NOT ?4;
 
 -- name: set_source_paused
-UPDATE jobs SET source_paused = json_extract(u.value, '$[1]')
-FROM json_each(?2) AS u WHERE jobs.tenant = ?1 AND jobs.id = json_extract(u.value, '$[0]');
+UPDATE jobs SET source_paused = x.paused FROM {rows SaidOfPause} WHERE jobs.tenant = ?1 AND jobs.id = x.id;

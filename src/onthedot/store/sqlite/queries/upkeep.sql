@@ -50,15 +50,15 @@ ORDER BY j.id LIMIT 100;
 -- What is due, kind by kind. The kinds are found by hopping through the index, and each is counted to 10,000 at most:
 -- neither a million runs to come nor a million late ones make this slow.
 WITH RECURSIVE kinds (requires) AS (
-    SELECT * FROM (SELECT requires FROM runs r WHERE {where} ORDER BY requires LIMIT 1)
+    SELECT * FROM (SELECT requires FROM runs c WHERE {where} ORDER BY requires LIMIT 1)
     UNION ALL
-    SELECT (SELECT requires FROM runs r WHERE {where} AND requires > k.requires ORDER BY requires LIMIT 1)
+    SELECT (SELECT requires FROM runs c WHERE {where} AND requires > k.requires ORDER BY requires LIMIT 1)
     FROM kinds k WHERE k.requires IS NOT NULL
 ),
 counted (requires, found) AS (
     SELECT k.requires, (
         SELECT json_array(count(*), min(due_at)) FROM (
-            SELECT due_at FROM runs r
+            SELECT due_at FROM runs c
             WHERE {where} AND requires = k.requires AND backlog = w.backlog AND ready_at <= ?1 AND due_at <= ?1
             ORDER BY ready_at LIMIT 10000
         )
@@ -68,13 +68,13 @@ counted (requires, found) AS (
 SELECT requires, found ->> 0 AS due, found ->> 1 AS oldest FROM counted WHERE found ->> 0 > 0;
 
 -- name: where.free_runs
-r.state = 'pending' AND r.lane IS NULL AND NOT (r.cursor AND r.recurring)
+{part free}
 
 -- name: where.cursor_runs
-r.state = 'pending' AND r.lane IS NULL AND r.cursor AND r.recurring
+{part cursors}
 
 -- name: where.lane_runs
-r.state = 'pending' AND r.lane IS NOT NULL
+{part lanes}
 
 -- name: count_running
 SELECT count(*) AS n FROM runs WHERE state = 'running';

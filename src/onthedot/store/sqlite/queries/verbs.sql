@@ -5,17 +5,6 @@ SELECT id, slot, kind, cursor, tries, parked, state FROM runs
 WHERE tenant = ?1 AND {of_job runs ?2}
 ORDER BY id;
 
--- name: add_runs
-INSERT INTO runs (id, slot, kind, cursor, due_at, ready_at, parked, resume_at, backlog, n, tenant, job_id, recurring,
-                  requires, level, lane, at_most_once, created_at)
-SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
-       json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]'),
-       json_extract(value, '$[6]'), json_extract(value, '$[7]'), json_extract(value, '$[8]'),
-       json_extract(value, '$[9]'), json_extract(value, '$[10]'), json_extract(value, '$[11]'),
-       json_extract(value, '$[12]'), json_extract(value, '$[13]'), json_extract(value, '$[14]'),
-       json_extract(value, '$[15]'), json_extract(value, '$[16]'), ?1
-FROM json_each(?2);
-
 -- name: drop_cursor
 DELETE FROM runs WHERE job_id = ?1 AND cursor;
 
@@ -34,7 +23,7 @@ WHERE {of_job runs ?1} AND state = 'pending' AND lane IS NOT ?2;
 
 -- name: park_runs
 UPDATE runs
-SET resume_at = CASE WHEN parked IS NULL THEN ready_at ELSE due_at END, ready_at = 9223372036854775807, parked = 'paused'
+SET resume_at = CASE WHEN parked IS NULL THEN ready_at ELSE due_at END, ready_at = {NEVER}, parked = 'paused'
 WHERE {of_job runs ?1} AND state = 'pending' AND kind <> 'manual' AND parked IS NOT 'paused';
 
 -- name: release_runs
@@ -46,21 +35,6 @@ WHERE {of_job runs ?1} AND parked IN ('paused', 'quarantined');
 -- worker, and one that is recorded as begun may not know it yet (the answer was lost): asked again, `begin` says no. What
 -- was sent goes on. By the node, not the state: naming that would let a plan read all that runs.
 UPDATE runs SET orders = 'recall' WHERE {of_job runs ?1} AND node IS NOT NULL AND orders IS NULL;
-
--- name: cancel_pending
-INSERT INTO history (id, tenant, job_id, slot, kind, due_at, status, reason, token, tries, losses, finished_at,
-                     attempts, parent)
-SELECT id, tenant, job_id, slot, kind, due_at, 'cancelled', ?3, token, tries, losses, ?4, attempts, parent
-FROM runs WHERE job_id = ?1 AND id IN (SELECT value FROM json_each(?2)) AND state = 'pending'
-ON CONFLICT DO NOTHING;
-
--- name: drop_pending
-DELETE FROM runs WHERE job_id = ?1 AND id IN (SELECT value FROM json_each(?2)) AND state = 'pending';
-
--- name: insert_skipped
-INSERT INTO history (id, tenant, job_id, slot, until_slot, slots, kind, due_at, status, reason, finished_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'scheduled', ?4, 'skipped', ?7, ?8)
-ON CONFLICT DO NOTHING;
 
 -- name: slots_taken
 SELECT slot FROM runs WHERE tenant = ?1 AND {of_job runs ?2} AND slot BETWEEN ?3 AND ?4 AND kind <> 'manual'

@@ -1,4 +1,4 @@
-"""Rows of `runs` and `history` → ClaimedRun and RunView. Booleans are 0/1 on SQLite."""
+"""Rows of `runs` and `history` → RunView, as people see them."""
 
 from __future__ import annotations
 
@@ -7,37 +7,11 @@ from typing import Any
 import msgspec
 
 from onthedot.model.instant import format_instant
-from onthedot.model.job import JobRecord
-from onthedot.model.run import Attempt, AttemptView, ClaimedRun, RunStatus, RunView
+from onthedot.model.run import Attempt, AttemptView, RunStatus, RunView
 from onthedot.store.driver import Row
+from onthedot.store.runs.row import decode_attempts
 
-__all__ = ["claimed_run", "decode_attempts", "history_view", "live_status", "live_view"]
-
-_attempts = msgspec.json.Decoder(tuple[Attempt, ...])
-
-
-def decode_attempts(text: str | None) -> tuple[Attempt, ...]:
-    return _attempts.decode(text) if text else ()
-
-
-def claimed_run(row: Row, job: JobRecord, token: int | None = None) -> ClaimedRun:
-    attempts = row["attempts"]
-    return ClaimedRun(
-        id=row["id"],
-        tenant=row["tenant"],
-        job_id=row["job_id"],
-        version=job.version,
-        spec=job.spec,
-        kind=row["kind"],
-        slot=row["slot"],
-        due_at=row["due_at"],
-        token=row["token"] if token is None else token,
-        tries=row["tries"],
-        losses=row["losses"],
-        first_claimed_at=row["first_claimed_at"] or row["now"],
-        recurring=bool(row["recurring"]),
-        attempts=_attempts.decode(attempts) if attempts else (),
-    )
+__all__ = ["history_view", "live_status", "live_view"]
 
 
 def live_status(row: Row, now: int) -> RunStatus:
