@@ -43,6 +43,9 @@ class ScriptedStore:
     async def give_back(self, node, fences):
         return self._answer("give_back", list(fences), None)
 
+    async def settle(self, most):
+        return self._answer("settle", most, 0)
+
     async def begin(self, node, fences):
         return self._answer("begin", list(fences), {run_id for run_id, _ in fences})
 

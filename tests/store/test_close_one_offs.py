@@ -60,12 +60,50 @@ class TestReading:
         assert await listed(hands, status="active") == ["active", "active"]
         assert await listed(hands, status="ended") == ["ended"]
 
+        assert (await rows(hands))[0] == ("active", None), "and nobody had to settle anything for that"
+
+    @pytest.mark.parametrize(
+        "by", [{}, {"q": "k"}, {"tag": "t"}, {"owner": "o"}, {"target": "webhook"}, {"schedule": "at"}]
+    )
+    async def test_by_whatever_they_are_listed(self, hands: Hands, by: dict[str, Any]):
+        """Ended and settled, ended and not settled, active; all that a filter finds, page by page."""
+        facts = {"tags": ("t",), "owner": "o"}
+        jobs = [msgspec.structs.replace(spec(at(START + 1000), key=f"k{n}"), **facts) for n in range(4)]
+        made = [job.id for job in await hands.create(*jobs)]
+        first, second, *rest = sorted((await hands.claim()).runs, key=lambda run: run.job_id)
+        await hands.finish(first)
+        await hands.store.settle()
+        await hands.finish(second, rest[0])
+        ended, page = list[int](), JobFilter(status="ended", limit=1, **by)
+        for left in (2, 1, 0):
+            found = await hands.store.list_jobs(1, page)
+            ended += [job.id for job in found.items]
+            assert (found.next is None) == (not left)
+            page = msgspec.structs.replace(page, cursor=found.next)
+        assert sorted(ended) == made[:3]
+        (active,) = (await hands.store.list_jobs(1, JobFilter(status="active", **by))).items
+        assert active.id == made[3]
+
+    async def test_another_filter_still_holds(self, hands: Hands):
+        await fired(hands)
+        for other in ({"target": "command"}, {"schedule": "in"}, {"owner": "o"}, {"tag": "t"}, {"q": "x"}):
+            assert await listed(hands, status="ended", **other) == []
+        assert (await hands.store.list_jobs(2, JobFilter(status="ended"))).items == []
+
+    async def test_one_that_was_noted_and_goes_on_is_not_among_them(self, hands: Hands):
+        run = await fired(hands)
+        await hands.store.update_job(1, run.job_id, lambda _: spec(at(START + MINUTE), key="k"))
+        assert await notes(hands) == 1
+        assert await listed(hands, status="ended") == []
+        assert (await hands.store.stats(1)).jobs == {"active": 1}
+
     async def test_the_active_are_never_among_too_many_to_settle(self, hands: Hands, monkeypatch: pytest.MonkeyPatch):
         """However many have just ended: what is over is not listed as active."""
-        monkeypatch.setattr("onthedot.store.jobs.lists.settle", _nothing)
+        monkeypatch.setattr("onthedot.store.jobs.lists.NOTED", 0)
         await fired(hands)
         assert await listed(hands, status="active") == []
         assert await listed(hands, status="paused") == []
+        assert await listed(hands, status="ended") == []
 
     async def test_totals_are_right(self, hands: Hands):
         await fired(hands)
@@ -78,10 +116,6 @@ class TestReading:
         assert (await hands.store.get_job(1, job)).state == "active"
         await hands.store.settle()
         assert await rows(hands) == [("active", None)]
-
-
-async def _nothing(driver: object) -> int:
-    return 0
 
 
 class TestSettling:

@@ -14,6 +14,7 @@ import pytest
 
 from onthedot.store import Store, open_store
 from onthedot.store.migrate import known_migrations
+from onthedot.store.runs.row import ClaimedRow, NewRun, Run
 from tests.store.schema_text import schema_text
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -67,3 +68,12 @@ def test_no_id_is_narrow() -> None:
         r"^\s+\w+ (?:integer|smallint|serial)\b.*$", (GOLDEN / "postgres.sql").read_text(), re.MULTILINE
     )
     assert narrow == []
+
+
+def test_the_columns_of_runs_are_declared_once() -> None:
+    """What `runs.row` says of them is what the tables have; the projections are parts of it."""
+    declared = set(Run.__struct_fields__)
+    for dialect in ("sqlite", "postgres"):
+        assert set(_tables(GOLDEN / f"{dialect}.sql")["runs"]) == declared, dialect
+    assert set(NewRun.__struct_fields__) <= declared
+    assert set(ClaimedRow.__struct_fields__) - {"now"} <= declared

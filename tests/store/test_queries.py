@@ -91,9 +91,12 @@ def test_each_statement_is_used() -> None:
 
 
 def test_no_module_of_the_store_writes_sql_of_its_own() -> None:
-    """Values never get into SQL as text, because only the .sql files and the drivers hold any."""
+    """Values never get into SQL as text, because only the .sql files and the drivers hold any. Nobody outside does."""
     verbs = re.compile(r"\b(SELECT\s.+\sFROM|INSERT INTO|UPDATE\s.+\sSET|DELETE FROM)\b", re.DOTALL)
-    for file in Path(onthedot.store.__path__[0]).glob("*.py"):
+    store = Path(onthedot.store.__path__[0])
+    for file in store.parent.rglob("*.py"):
+        if store / "postgres" in file.parents or store / "sqlite" in file.parents:
+            continue
         if file.name == "partitions.py":  # tables can't be parameters; it names them after whole days
             continue
         for node in ast.walk(ast.parse(file.read_text())):

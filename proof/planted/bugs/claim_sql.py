@@ -26,10 +26,6 @@ BUGS = (
         "claim_free",
         "AND c.ready_at <= w.high",
         "",
-        "a waiting retry is claimed at once",
-        "claim_free",
-        "AND c.ready_at <= w.high",
-        "",
     ),
     sql(
         "claim_free: also cursors",

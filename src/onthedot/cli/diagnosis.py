@@ -36,7 +36,6 @@ LITTLE_DISK = 1 << 30
 NO_DISK = 100 << 20
 CLOCKS_APART = 500
 MOST_NAMED = 10
-FULL_SYNC = 2
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,7 +157,7 @@ async def _store(settings: Settings, server: str | None, key: str | None) -> Asy
         yield await _clocks(store)
         async for finding in _floors(store):
             yield finding
-        yield _dead_letters(await _count_dead(store))
+        yield _dead_letters(await store.count_dead())
         async for finding in _cluster(store, settings):
             yield finding
     except OnTheDotError as error:
@@ -177,36 +176,23 @@ def _advice_for(error: Exception, settings: Settings) -> str:
 
 async def _durability(store: Store, settings: Settings) -> Finding:
     """Acknowledged writes must survive a power failure, which depends on two settings of the database."""
+    durability = await store.durability()
     if settings.is_sqlite:
-        rows = await store.driver.read(lambda tx: tx.sql("PRAGMA synchronous"))
-        full = int(rows[0]["synchronous"]) >= FULL_SYNC
-        return (
-            _ok("fsync", "SQLite synchronous FULL")
-            if full
-            else _wrong("fsync", "SQLite synchronous is below FULL", "please report this as a bug")
-        )
-    rows = await store.driver.read(
-        lambda tx: tx.sql(
-            "SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS committed,"
-            " current_setting('server_version') AS version"
-        )
-    )
-    row = rows[0]
-    found = f"PostgreSQL {row['version']}: fsync {row['fsync']}, synchronous_commit {row['committed']}"
-    if "off" in (row["fsync"], row["committed"]):
-        return _wrong("fsync", found, "turn both on; otherwise a crash can lose acknowledged jobs")
-    return _ok("fsync", found)
+        if durability.safe:
+            return _ok("fsync", "SQLite synchronous FULL")
+        return _wrong("fsync", "SQLite synchronous is below FULL", "please report this as a bug")
+    if durability.safe:
+        return _ok("fsync", durability.found)
+    return _wrong("fsync", durability.found, "turn both on; otherwise a crash can lose acknowledged jobs")
 
 
 async def _failover(store: Store) -> Finding | None:
     """Whether the store is now on another PostgreSQL instance, or on another timeline of the same one."""
-    rows = await store.driver.read(
-        lambda tx: tx.sql("SELECT system, timeline, previous, changed_at FROM lineage WHERE previous IS NOT NULL")
-    )
-    if not rows:
+    last = await store.last_failover()
+    if last is None:
         return None
-    since = await store.now() - rows[0]["changed_at"]
-    found = f"{ago(since)} ago, from {rows[0]['previous']} to {rows[0]['system']}/{rows[0]['timeline']}"
+    since = await store.now() - last.changed_at
+    found = f"{ago(since)} ago, from {last.before} to {last.after}"
     if since > DAY:
         return _ok("failover", f"last failover {found}")
     return _warning(
@@ -215,11 +201,6 @@ async def _failover(store: Store) -> Finding | None:
         "unless replication is synchronous, the last acknowledged writes may be lost and at-most-once runs may have"
         " been repeated: compare `onthedot runs list` with the records of your receivers",
     )
-
-
-async def _count_dead(store: Store) -> int:
-    rows = await store.driver.read(lambda tx: tx.sql("SELECT count(*) AS n FROM dead_letters"))
-    return int(rows[0]["n"])
 
 
 def _dead_letters(count: int) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from onthedot.store.cluster.diagnosis import Diagnosis
 from onthedot.store.cluster.keys import Keys
 from onthedot.store.cluster.maintenance import Upkeep
 from onthedot.store.cluster.nodes import Nodes
@@ -45,6 +46,7 @@ class Store(
     Settling,
     Upkeep,
     FloorWatch,
+    Diagnosis,
 ):
     """One public method = one transaction = one sentence of the product. The same meaning on every driver."""
 

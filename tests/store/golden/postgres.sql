@@ -252,6 +252,11 @@ CREATE TABLE runs (
     parent text COLLATE C,
     n bigint NOT NULL DEFAULT 0,
     created_at bigint NOT NULL,
+    work text,
+    open text,
+    open_until bigint,
+    noted boolean,
+    depth bigint,
     CHECK ((state = ANY (ARRAY['pending'::text, 'running'::text]))),
     PRIMARY KEY (id)
 ) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=1);
@@ -313,6 +318,7 @@ CREATE INDEX run_logs_age ON public.run_logs USING btree (updated_at);
 CREATE UNIQUE INDEX run_logs_pkey ON public.run_logs USING btree (run_id);
 CREATE INDEX run_params_age ON public.run_params USING btree (created_at);
 CREATE UNIQUE INDEX run_params_pkey ON public.run_params USING btree (run_id);
+CREATE INDEX runs_adoptable ON public.runs USING btree (requires) WHERE (open = 'adopt'::text);
 CREATE INDEX runs_cursors ON public.runs USING btree (requires, backlog, ready_at) WHERE ((state = 'pending'::text) AND (lane IS NULL) AND cursor AND recurring);
 CREATE INDEX runs_free ON public.runs USING btree (requires, backlog, ready_at) WHERE ((state = 'pending'::text) AND (lane IS NULL) AND (NOT (cursor AND recurring)));
 CREATE INDEX runs_jittered ON public.runs USING btree (tenant, due_at, id) WHERE (cursor AND (parked IS NULL) AND (due_at <> slot));
@@ -322,7 +328,9 @@ CREATE INDEX runs_listed ON public.runs USING btree (tenant, slot, id) WHERE ((s
 CREATE INDEX runs_next ON public.runs USING btree (tenant, slot, id) WHERE (cursor AND (parked IS NULL) AND (due_at = slot));
 CREATE INDEX runs_of_node ON public.runs USING btree (node) WHERE (state = 'running'::text);
 CREATE UNIQUE INDEX runs_one_cursor ON public.runs USING btree (job_id) WHERE cursor;
+CREATE INDEX runs_open ON public.runs USING btree (tenant, slot, id) WHERE (open IS NOT NULL);
 CREATE INDEX runs_ordered ON public.runs USING btree (node) WHERE (orders IS NOT NULL);
+CREATE INDEX runs_overdue ON public.runs USING btree (open_until) WHERE (open IS NOT NULL);
 CREATE UNIQUE INDEX runs_pkey ON public.runs USING btree (id);
 CREATE INDEX runs_waiting ON public.runs USING btree (lane, due_at) WHERE (parked = 'lane'::text);
 CREATE INDEX sessions_of_key ON public.sessions USING btree (key_id);

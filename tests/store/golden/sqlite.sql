@@ -206,7 +206,12 @@ CREATE TABLE runs (
     attempts         TEXT,
     parent           TEXT,
     n                INTEGER NOT NULL DEFAULT 0,
-    created_at       INTEGER NOT NULL
+    created_at       INTEGER NOT NULL,
+    work TEXT,
+    open TEXT,
+    open_until INTEGER,
+    noted INTEGER,
+    depth INTEGER
 );
 
 CREATE TABLE sequences (
@@ -265,6 +270,8 @@ CREATE INDEX run_logs_age ON run_logs (updated_at);
 
 CREATE INDEX run_params_age ON run_params (created_at);
 
+CREATE INDEX runs_adoptable ON runs (requires) WHERE open = 'adopt';
+
 CREATE INDEX runs_cursors ON runs (requires, backlog, ready_at)
     WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring;
 
@@ -286,7 +293,11 @@ CREATE INDEX runs_of_node ON runs (node) WHERE state = 'running';
 
 CREATE UNIQUE INDEX runs_one_cursor ON runs (job_id) WHERE cursor;
 
+CREATE INDEX runs_open ON runs (tenant, slot, id) WHERE open IS NOT NULL;
+
 CREATE INDEX runs_ordered ON runs (node) WHERE orders IS NOT NULL;
+
+CREATE INDEX runs_overdue ON runs (open_until) WHERE open IS NOT NULL;
 
 CREATE INDEX runs_waiting ON runs (lane, due_at) WHERE parked = 'lane';
 

@@ -21,7 +21,7 @@ from onthedot.engine.ports import RecordStore
 from onthedot.engine.recording.batch_window import BatchWindow
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.recording.run_events import report
-from onthedot.engine.tuning import BATCH, WRITE_GAP, WRITE_NOW
+from onthedot.engine.tuning import BATCH, SETTLE_AFTER, SETTLE_PORTION, WRITE_GAP, WRITE_NOW
 from onthedot.errors import StoreUnavailable
 from onthedot.model.run import Outcome
 from onthedot.plan import RetryLater
@@ -59,12 +59,15 @@ class Recorder:
         self._returned: list[Fence] = []
         self._written = Signal()
         self._wrote_at = -WRITE_GAP
+        self._unsettled = False  # one-off jobs have ended, and their rows do not say so
 
     @property
     def idle(self) -> bool:
         return not self.mailbox and not self._finished and not self._returned
 
     async def step(self) -> None:
+        if self._unsettled and not self.mailbox and not await self._comes_within(SETTLE_AFTER):
+            await self._settle()
         first = await self.mailbox.take()
         self._sort([first])
         if not self.mailbox and (patience := self._batch_window.patience(first)):
@@ -84,6 +87,22 @@ class Recorder:
                 await self.mailbox.until(self._batch_window.enough)
         except TimeoutError:
             pass
+
+    async def _comes_within(self, seconds: float) -> bool:
+        try:
+            async with self._clock.timeout(seconds):
+                await self.mailbox.until(lambda item: True)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _settle(self) -> None:
+        try:
+            while not self.mailbox and self._unsettled:
+                self._unsettled = await self._store.settle(SETTLE_PORTION) >= SETTLE_PORTION
+        except StoreUnavailable as error:  # the duty does it
+            self._unsettled = False
+            self._health.failed(error)
 
     async def rest(self) -> None:
         """Until everything that was reported is written."""
@@ -148,6 +167,7 @@ class Recorder:
         refused = set(answer.refused)
         for item in finished:
             self._owned.release(item.run.id, item.run.token)
+            self._unsettled = self._unsettled or not item.run.recurring
             if isinstance(item.decision, RetryLater):
                 self._look_times.retry_at(item.decision.ready_at)
         every = telemetry.heard

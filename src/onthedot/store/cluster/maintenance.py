@@ -9,7 +9,7 @@ from onthedot.model.duration import DAY, HOUR, MINUTE
 from onthedot.model.instant import NEVER
 from onthedot.store.cluster.partitions import drop_old, make_ahead
 from onthedot.store.driver import Transaction
-from onthedot.store.jobs.close_one_offs import settle
+from onthedot.store.jobs.close_one_offs import NOTED, settle
 from onthedot.store.topic import Topic
 
 __all__ = ["BacklogCount", "StoreStats", "Upkeep"]
@@ -138,15 +138,13 @@ class Upkeep(Topic):
         return await self.driver.read(body)
 
     async def stats(self, tenant: int) -> StoreStats:
-        await settle(self.driver)
-
         async def body(tx: Transaction) -> StoreStats:
             live = {row["state"]: row["n"] for row in await tx.rows("count_live", tenant)}
             dead = await tx.row("count_dead", tenant)
             ended = await tx.rows("count_ended", tenant, await tx.now() - HOUR)
             assert dead is not None
             return StoreStats(
-                jobs={row["state"]: row["n"] for row in await tx.rows("count_jobs", tenant)},
+                jobs={row["state"]: row["n"] for row in await tx.rows("count_jobs", tenant, NOTED)},
                 pending=live.get("pending", 0),
                 running=live.get("running", 0),
                 dead=dead["n"],

@@ -1,8 +1,10 @@
 """One-off jobs that have ended are written down as ended, many at once and after the fact.
 
 A job's row stands in many indexes; rewriting it when its only run ends cost more than claim and finish together. So
-finish leaves a note of the jobs in its own transaction, and their rows are settled later. Nobody has to wait for it: a
-one-off job without a firing that lives has ended, and whoever reads a job looks (`is_over`, `columns.view`).
+finish leaves a note of the jobs in its own transaction, and their rows are settled later: by the node that recorded
+their ends, as soon as it has nothing else to record, or by the duty. Nobody has to wait for it, and no reading does it:
+a one-off job without a firing that lives has ended, and whoever reads a job looks (`is_over`, `columns.view`), lists
+and counts by state at the notes, too.
 """
 
 from __future__ import annotations
@@ -17,14 +19,18 @@ from onthedot.store.driver import Driver, Transaction
 from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
 
-__all__ = ["Settling", "is_over", "note_endings", "settle"]
+__all__ = ["NOTED", "EndedJob", "Settling", "is_over", "note_endings", "settle"]
 
 AT_ONCE = 1000
 """Jobs in one transaction: a verb on one of them waits for no more than that."""
 
 AT_MOST = 20_000
-"""Jobs that are settled before jobs are listed or counted by their state. A duty settles every few seconds: only after
-a great many ended at once there can be more, and those are missing among the ended (never shown as active)."""
+"""Jobs that one look of the duty settles."""
+
+NOTED = 20_000
+"""Jobs that are not settled yet and are found by their notes when jobs are listed or counted by their state. Only after
+a great many ended at once there can be more, for seconds, and those are missing among the ended (never listed as
+active)."""
 
 BUSY = 5.0
 """Seconds after a claim that filled all the room there was."""

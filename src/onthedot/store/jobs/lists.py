@@ -17,22 +17,16 @@ from onthedot.model.instant import NEVER
 from onthedot.model.job import JobState, JobView
 from onthedot.model.schedule import SCHEDULE_KINDS
 from onthedot.model.targets.registry import target_types
-from onthedot.store.driver import Row
-from onthedot.store.jobs.close_one_offs import settle
+from onthedot.store.driver import Row, Transaction
+from onthedot.store.jobs.close_one_offs import NOTED
 from onthedot.store.jobs.rows import search_text
 from onthedot.store.jobs.views import VIEW, job_view
 from onthedot.store.paging import Page, check_limit, fingerprint, open_cursor, seal_cursor
 from onthedot.store.topic import Topic
 
-__all__ = ["JobFilter", "JobLists", "statement_for"]
+__all__ = ["JobFilter", "JobLists", "noted_for", "statement_for"]
 
 STATES: tuple[str, ...] = typing.get_args(JobState)
-NARROWED = {
-    "kinds": ("kinds.state", "kinds.target", "kinds.schedule"),
-    "rows": ("where.state", "where.target", "where.schedule"),
-}
-"""By state, target and schedule: the newest are taken of the kinds that are wanted; other lists drop what is not."""
-
 FEW = 5000
 """Jobs with a tag, up to which the next run of each is looked up. Read by next run instead, a tag that one job in a
 thousand has makes a page read a thousand times as many."""
@@ -59,12 +53,9 @@ class JobLists(Topic):
         """One page of jobs that pass all the filters."""
         check_limit(wanted.limit)
         _check_words(wanted)
-        if wanted.status is not None:
-            await settle(self.driver)
         drive = _drive(wanted)
         few = drive == "next" and wanted.tag is not None and await self._few_have(tenant, wanted.tag)
-        name, args = statement_for(tenant, wanted, few=few)
-        rows = await self.driver.read(lambda tx: tx.rows(name, *args))
+        rows = await self.driver.read(lambda tx: _read(tx, tenant, wanted, few=few))
         shown = rows[: wanted.limit]
         more = len(rows) > wanted.limit
         return Page(
@@ -75,6 +66,21 @@ class JobLists(Topic):
     async def _few_have(self, tenant: int, tag: str) -> bool:
         row = await self.driver.read(lambda tx: tx.row("count_tagged", tenant, tag, FEW + 1))
         return row is not None and row["n"] <= FEW
+
+
+async def _read(tx: Transaction, tenant: int, wanted: JobFilter, *, few: bool) -> list[Row]:
+    """One more than the page holds. By state the ended ones are found where their rows say so, and by the notes of
+    those whose rows do not yet; the notes first, so that what is settled in between is found twice and not missed."""
+    found: dict[int, Row] = {}
+    if wanted.status == "ended" and _drive(wanted) == "newest":
+        name, args = noted_for(tenant, wanted)
+        found = {row["id"]: row for row in await tx.rows(name, *args)}
+    name, args = statement_for(tenant, wanted, few=few)
+    rows = await tx.rows(name, *args)
+    if not found:
+        return list(rows)
+    found |= {row["id"]: row for row in rows}
+    return [found[job_id] for job_id in sorted(found, reverse=True)][: wanted.limit + 1]
 
 
 def _check_words(wanted: JobFilter) -> None:
@@ -110,19 +116,15 @@ def _position(drive: str, row: Row) -> tuple[int | str, ...]:
 def statement_for(tenant: int, wanted: JobFilter, *, few: bool = False) -> tuple[str, list[Any]]:
     """The statement's name, made of fixed parts, and its arguments. few: not many jobs have the tag."""
     drive, limit = _drive(wanted), wanted.limit + 1
-    kinds = {"next": (int, str), "matching": (str, int)}.get(drive, (int,))
-    position = None if wanted.cursor is None else open_cursor(wanted.cursor, _asked(wanted), kinds)
+    position = _opened(wanted, drive)
     low, high = _prefix(wanted.q)
-    state, target, schedule = NARROWED["kinds" if drive == "newest" else "rows"]
-    where: list[tuple[str, list[Any]]] = [
-        (state, [wanted.status]),
-        (target, [wanted.target]),
-        (schedule, [wanted.schedule]),
+    where: list[_Part] = [
+        *_by_state(wanted.status, drive),
+        ("kinds.target" if drive == "newest" else "where.target", [wanted.target]),
+        ("kinds.schedule" if drive == "newest" else "where.schedule", [wanted.schedule]),
+        ("where.tag", [None if drive == "tagged" or few else wanted.tag]),
+        ("where.owner", [None if drive == "owned" else wanted.owner]),
     ]
-    if drive != "tagged" and not few:
-        where.append(("where.tag", [wanted.tag]))
-    if drive != "owned":
-        where.append(("where.owner", [wanted.owner]))
     args: list[Any]
     if drive == "next":
         before = NEVER if wanted.next_before is None else wanted.next_before
@@ -139,11 +141,43 @@ def statement_for(tenant: int, wanted: JobFilter, *, few: bool = False) -> tuple
         name, args = "list_jobs_owned", [tenant, wanted.owner, *(position or (NEVER,)), limit]
     else:
         name, args = "list_jobs", [tenant, *(position or (NEVER,)), limit]
-    used = [(part, given) for part, given in where if given[0] is not None]
-    parts = "".join(f"+{part}" for part, _ in used)
-    if wanted.status is not None:
-        parts += "+where.so_still"
-    return name + VIEW + parts, [*args, *(value for _, given in used for value in given)]
+    return _composed(name, args, where)
+
+
+def noted_for(tenant: int, wanted: JobFilter) -> tuple[str, list[Any]]:
+    """The same for the newest ended jobs whose rows do not say so yet."""
+    args = [tenant, NOTED, *(_opened(wanted, "newest") or (NEVER,)), wanted.limit + 1]
+    return _composed(
+        "list_jobs_noted", args, [("where.target", [wanted.target]), ("where.schedule", [wanted.schedule])]
+    )
+
+
+_Part = tuple[str, list[Any]]
+"""A part of a statement and its arguments; without one of them it is left out."""
+
+
+def _by_state(state: str | None, drive: str) -> list[_Part]:
+    """The newest are taken of the kinds that are wanted; other lists drop what is not. Of an active or paused one-off
+    whose firing is over the row may not say yet that it has ended."""
+    if state is None:
+        return []
+    if state == "ended":
+        return [("kinds.state", [state])] if drive == "newest" else [("where.over", [])]
+    return [("kinds.state" if drive == "newest" else "where.state", [state]), ("where.so_still", [])]
+
+
+def _composed(name: str, args: list[Any], where: list[_Part]) -> tuple[str, list[Any]]:
+    used = [(part, given) for part, given in where if None not in given]
+    return name + VIEW + "".join(f"+{part}" for part, _ in used), [
+        *args,
+        *(value for _, given in used for value in given),
+    ]
+
+
+def _opened(wanted: JobFilter, drive: str) -> list[Any] | None:
+    """Where the page before ended."""
+    kinds = {"next": (int, str), "matching": (str, int)}.get(drive, (int,))
+    return None if wanted.cursor is None else open_cursor(wanted.cursor, _asked(wanted), kinds)
 
 
 def _prefix(q: str | None) -> tuple[str | None, str | None]:

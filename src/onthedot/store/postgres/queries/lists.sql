@@ -32,6 +32,23 @@ k.target_type = $1
 -- name: kinds.schedule
 k.schedule_kind = $1
 
+-- part: noted
+-- Jobs whose firing has ended and that are not settled yet: those of the newest notes, about $2 of them.
+SELECT DISTINCT unnest(e.job_ids) AS id FROM (
+    SELECT l.job_ids, sum(l.jobs) OVER (ORDER BY l.id DESC) - l.jobs AS before
+    FROM (SELECT id, jobs, job_ids FROM endings ORDER BY id DESC LIMIT 1000) l
+) e WHERE e.before < $2::bigint
+
+-- name: list_jobs_noted
+-- The newest of those that have ended and whose rows do not say so yet.
+SELECT {columns} FROM (
+    SELECT j.* FROM ({part noted}) n
+    CROSS JOIN LATERAL (SELECT * FROM jobs WHERE id = n.id AND tenant = $1 LIMIT 1) j
+    WHERE n.id < $3 AND {part over} AND {where}
+    ORDER BY n.id DESC LIMIT $4
+) j {joins}
+ORDER BY j.id DESC;
+
 -- name: list_jobs_owned
 SELECT {columns} FROM (
     SELECT j.* FROM jobs j WHERE j.tenant = $1 AND j.owner = $2 AND -j.id > -$3::bigint AND {where}
@@ -107,11 +124,16 @@ SELECT count(*) AS n FROM (SELECT 1 FROM job_tags WHERE tenant = $1 AND tag = $2
 -- name: where.state
 j.state = $1
 
--- A one-off without a scheduled run has ended, whatever its row says yet.
+-- part: over
+-- A one-off without a firing that lives has ended, whatever its row says yet.
+j.one_off AND j.state IN ('active', 'paused')
+AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.tenant = j.tenant AND r.kind IN {FIRINGS} ORDER BY r.id LIMIT 1) IS NULL
+
+-- name: where.over
+(j.state = 'ended' OR ({part over}))
+
 -- name: where.so_still
-(NOT j.one_off OR j.state NOT IN ('active', 'paused')
-    OR (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.tenant = j.tenant AND r.kind IN {FIRINGS}
-        ORDER BY r.id LIMIT 1) IS NOT NULL)
+NOT ({part over})
 
 -- name: where.target
 j.target_type = $1

@@ -83,7 +83,15 @@ GROUP BY k.requires, w.backlog;
 SELECT count(*) AS n FROM runs WHERE state = 'running';
 
 -- name: count_jobs
-SELECT state, count(*) AS n FROM jobs WHERE tenant = $1 GROUP BY state;
+-- By state; what has ended and is not settled yet counts as ended. In one statement: it may be settled at any moment.
+WITH over (state, n) AS (
+    SELECT j.state, count(*) FROM ({part noted}) n CROSS JOIN LATERAL (SELECT * FROM jobs WHERE id = n.id AND tenant = $1 LIMIT 1) j WHERE {part over} GROUP BY j.state
+)
+SELECT state, sum(n)::bigint AS n FROM (
+    SELECT state, count(*) AS n FROM jobs WHERE tenant = $1 GROUP BY state
+    UNION ALL SELECT state, -n FROM over
+    UNION ALL SELECT 'ended', n FROM over
+) counted GROUP BY state HAVING sum(n) > 0;
 
 -- name: count_live
 SELECT state, count(*) AS n FROM runs WHERE tenant = $1 GROUP BY state;

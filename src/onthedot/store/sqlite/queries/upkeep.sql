@@ -80,7 +80,15 @@ SELECT requires, found ->> 0 AS due, found ->> 1 AS oldest FROM counted WHERE fo
 SELECT count(*) AS n FROM runs WHERE state = 'running';
 
 -- name: count_jobs
-SELECT state, count(*) AS n FROM jobs WHERE tenant = ?1 GROUP BY state;
+-- By state; what has ended and is not settled yet counts as ended. In one statement: it may be settled at any moment.
+WITH over (state, n) AS (
+    SELECT j.state, count(*) FROM ({part noted}) n CROSS JOIN jobs j WHERE j.id = n.id AND +j.tenant = ?1 AND {part over} GROUP BY j.state
+)
+SELECT state, sum(n) AS n FROM (
+    SELECT state, count(*) AS n FROM jobs WHERE tenant = ?1 GROUP BY state
+    UNION ALL SELECT state, -n FROM over
+    UNION ALL SELECT 'ended', n FROM over
+) counted GROUP BY state HAVING sum(n) > 0;
 
 -- name: count_live
 SELECT state, count(*) AS n FROM runs WHERE tenant = ?1 GROUP BY state;

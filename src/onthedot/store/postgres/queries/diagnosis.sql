@@ -1,0 +1,11 @@
+-- What `onthedot doctor` wants to know of the database itself.
+
+-- name: durability
+SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit,
+    current_setting('server_version') AS version;
+
+-- name: last_failover
+SELECT system, timeline, previous, changed_at FROM lineage WHERE previous IS NOT NULL;
+
+-- name: count_all_dead
+SELECT count(*) AS n FROM dead_letters;
