@@ -40,6 +40,11 @@ def test_results_wait_for_what_was_handed_over_together_and_no_longer():
     assert 2 <= t.INSIDE_TOGETHER < t.WRITE_NOW < t.BATCH
 
 
+def test_one_off_jobs_are_settled_only_when_no_batch_is_under_way():
+    assert t.INSIDE_WAIT < t.SETTLE_AFTER < PROMISED
+    assert t.SETTLE_PORTION <= t.BATCH
+
+
 def test_orders_are_read_twice_in_the_time_that_is_promised():
     assert t.ORDERS_EVERY + t.ORDERS_WAY < PROMISED
     assert t.BEAT_EVERY / 2 < t.ORDERS_EVERY < t.BEAT_EVERY, "each beat is followed by one look"

@@ -38,8 +38,8 @@ def test_a_kind_that_is_not_known_here_stays_as_it_is() -> None:
     assert type(found) is JobSpec
     assert msgspec.structs.replace(found, target=spec().target) == spec(key="k"), "all but the target is read"
     columns = spec_columns(found)
-    assert msgspec.json.decode(columns[4])["target"] == loose["target"]
-    assert columns[5:8] == (7, "teleport:mars", "teleport")
+    assert msgspec.json.decode(columns["spec"])["target"] == loose["target"]
+    assert (columns["level"], columns["requires"], columns["target_type"]) == (7, "teleport:mars", "teleport")
 
 
 def test_a_kind_that_is_known_but_wrong_is_said_so() -> None:

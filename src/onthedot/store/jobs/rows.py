@@ -38,7 +38,6 @@ SEARCHED = 200
 """How much of a key or name the prefix filter looks at: PostgreSQL's index rows end at 2,704 bytes."""
 
 
-
 @lru_cache(maxsize=1)
 def _decoder() -> msgspec.json.Decoder[JobSpec]:
     return msgspec.json.Decoder(JobSpec, dec_hook=dec_hook, float_hook=float)  # msgspec's own is slow for 1e308

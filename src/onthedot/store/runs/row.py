@@ -16,7 +16,6 @@ from onthedot.model.instant import NEVER
 from onthedot.model.job import JobSpec
 from onthedot.model.level import OWN_PARAMS, level_of
 from onthedot.model.run import Attempt, ClaimedRun, RunKind, run_id
-
 from onthedot.plan import due_at, laned, ready_at
 from onthedot.store.driver import Collision, Transaction
 from onthedot.store.shapes import Rows, Shape
