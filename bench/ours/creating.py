@@ -16,16 +16,17 @@ from bench.contest import Cost
 from bench.ours.parts import BATCH, create, opened, spec, webhooks
 from bench.ours.serving import serving
 from bench.ours.sizes import Sizes
-from bench.ours.wire import request
+from bench.ours.wire import ClientRequest
+from onthedot.model.key import ApiKeySpec
 from onthedot.service import DEFAULT_TENANT
 
 __all__ = ["create_bulk", "create_http", "create_http_bulk", "create_one", "single_commits"]
 
-TARGET = {"type": "webhook", "url": "http://127.0.0.1:9/", "body": {"a": 1}}
+TARGET = {"type": "webhook", "url": "https://example.com/hook", "body": {"a": 1}}  # a day away: nothing is sent
 WARM = 10
 """Requests of each connection before the clock starts: plans, caches and the server's first groups."""
 LENGTH = re.compile(rb"(?i)content-length: *([0-9]+)")
-BODY = {"schedule": {"in": "1d"}, "target": TARGET}
+BODY: dict[str, Any] = {"schedule": {"in": "1d"}, "target": TARGET}
 
 
 async def create_one(store: str, n: int) -> dict[str, Any]:
@@ -48,23 +49,26 @@ async def create_bulk(store: str, n: int) -> dict[str, Any]:
 
 
 async def create_http(store: str, n: int, connections: int = 32) -> dict[str, Any]:
-    """POST /v1/jobs to a server of its own process; each connection sends the next when it has the answer."""
-    return await _posted(store, "/v1/jobs", BODY, n // connections, connections, 201, 1)
+    """POST /v1/jobs to a server of its own process, as the client sends it: with an API key and an Idempotency-Key.
+    Each connection sends the next when it has the answer."""
+    return await _posted(store, "/v1/jobs", spec(**BODY), n // connections, connections, 201, 1)
 
 
 async def create_http_bulk(store: str, n: int, connections: int = 32) -> dict[str, Any]:
     """The same with POST /v1/jobs/batch, a hundred jobs at a time."""
     size = max(1, min(100, n // connections))
-    return await _posted(
-        store, "/v1/jobs/batch", [BODY] * size, max(1, n // connections // size), connections, 200, size
-    )
+    specs = [spec(**BODY)] * size
+    return await _posted(store, "/v1/jobs/batch", specs, max(1, n // connections // size), connections, 200, size)
 
 
 async def _posted(
     store: str, path: str, body: object, requests: int, connections: int, expected: int, jobs: int
 ) -> dict[str, Any]:
+    async with opened(store, webhooks()) as (_, service):
+        key = (await service.create_key(ApiKeySpec(name="bench", scope="write"))).key
     async with serving(store) as server:
-        clients = [_Client(path, body, expected) for _ in range(connections)]
+        asked = ClientRequest(path, body, key, server.port)
+        clients = [_Client(asked, expected) for _ in range(connections)]
         loop = asyncio.get_running_loop()
         for client in clients:
             await loop.create_connection(partial(_same, client), "127.0.0.1", server.port)
@@ -104,8 +108,8 @@ class _Client(asyncio.Protocol):
 
     transport: asyncio.Transport
 
-    def __init__(self, path: str, body: object, expected: int) -> None:
-        self._request = request("POST", path, body)
+    def __init__(self, asked: ClientRequest, expected: int) -> None:
+        self._asked = asked
         self._begins = f"HTTP/1.1 {expected} ".encode()
         self._read = b""
         self._left = 0
@@ -114,7 +118,7 @@ class _Client(asyncio.Protocol):
     def post(self, requests: int) -> asyncio.Future[None]:
         """So many, one after the other."""
         self._left, self._done = requests, asyncio.get_running_loop().create_future()
-        self.transport.write(self._request)
+        self.transport.write(self._asked.make())
         return self._done
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -131,7 +135,7 @@ class _Client(asyncio.Protocol):
         self._read = b""
         self._left -= 1
         if self._left:
-            self.transport.write(self._request)
+            self.transport.write(self._asked.make())
         else:
             self._done.set_result(None)
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import uuid
 from collections.abc import Callable
 from typing import Any, cast
 
 import httptools
 
-__all__ = ["Wire", "request", "wired"]
+from onthedot.model.decoding import encode_json
+from onthedot.version import __version__
+
+__all__ = ["ClientRequest", "Wire", "request", "wired"]
 
 Answered = Callable[[int, bytes], None]
 
@@ -20,6 +24,24 @@ def request(method: str, path: str, body: object = None, media: str = "applicati
     if body is not None:
         head += f"content-type: {media}\r\ncontent-length: {len(raw)}\r\n"
     return head.encode() + b"\r\n" + raw
+
+
+class ClientRequest:
+    """A create as `onthedot.client` sends it, byte for byte: with an API key, and each with an Idempotency-Key of its
+    own. A test holds it to what the client really sends."""
+
+    def __init__(self, path: str, body: object, key: str, port: int) -> None:
+        raw = encode_json(body)
+        self._front = (
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nuser-agent: onthedot-client/{__version__}\r\n"
+            f"authorization: Bearer {key}\r\ncontent-type: application/json\r\nidempotency-key: "
+        ).encode()
+        self._back = (
+            "\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate\r\nContent-Length: " + f"{len(raw)}\r\n\r\n"
+        ).encode() + raw
+
+    def make(self) -> bytes:
+        return b"%s%s%s" % (self._front, str(uuid.uuid4()).encode(), self._back)
 
 
 class Wire(asyncio.Protocol):

@@ -27,6 +27,7 @@ from onthedot.targets import EgressRule, build_targets
 from onthedot.telemetry import Telemetry
 from onthedot.web import routes as pages
 from tests.api.executor import TinyNode
+from tests.api.one_write import OneWrite
 from tests.services.waiting import until
 
 JOB: dict[str, Any] = {
@@ -56,19 +57,27 @@ async def serving(url: str, clock: Clock, *, fast: bool = ENABLED, **settings: A
 
 def client_of(app: App, key: str | None = None, **options: Any) -> httpx.AsyncClient:
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
-    transport = httpx.ASGITransport(app=app, raise_app_exceptions=True)
+    transport = options.pop("transport", None) or httpx.ASGITransport(app=app, raise_app_exceptions=True)
     return httpx.AsyncClient(transport=transport, base_url="http://localhost:8000", headers=headers, **options)
 
 
+both_ways = pytest.mark.parametrize("app", ["fast", "plain"], indirect=True)
+"""`api` speaks over a connection, to a server with the fast path for creates and to one without."""
+
+
 @pytest.fixture
-async def app(sqlite_url: str, fake_clock: FakeClock) -> AsyncIterator[App]:
-    async with serving(sqlite_url, fake_clock) as app:
+async def app(request: pytest.FixtureRequest, sqlite_url: str, fake_clock: FakeClock) -> AsyncIterator[App]:
+    async with serving(sqlite_url, fake_clock, fast=getattr(request, "param", "fast") == "fast") as app:
         yield app
 
 
 @pytest.fixture
-async def api(app: App) -> AsyncIterator[httpx.AsyncClient]:
-    async with client_of(app) as client:
+async def api(request: pytest.FixtureRequest, app: App) -> AsyncIterator[httpx.AsyncClient]:
+    if "app" not in getattr(getattr(request.node, "callspec", None), "params", {}):
+        async with client_of(app) as client:
+            yield client
+        return
+    async with listening(app) as address, client_of(app, transport=OneWrite(address)) as client:
         yield client
 
 

@@ -81,10 +81,10 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(FastPath, "answer", spy)
     take = FastPath.take
 
-    def spied(self: FastPath, head: Any, *args: Any) -> bool:
-        taken = take(self, head, *args)
+    def spied(self: FastPath, known: Any, *args: Any) -> bool:
+        taken = take(self, known, *args)
         if taken:
-            served.append(head.route.path)
+            served.append(known.head.route.path)
         return taken
 
     monkeypatch.setattr(FastPath, "take", spied)
@@ -102,6 +102,12 @@ async def two(tmp_path: Path, fake_clock: FakeClock) -> AsyncIterator[Two]:
             await stack.enter_async_context(listening(short)),
             await stack.enter_async_context(listening(long)),
         )
+
+
+async def test_one_switch_turns_it_off(two: Two) -> None:
+    with_it, without = two.apps
+    assert with_it.fastpath is not None
+    assert without.fastpath is None
 
 
 async def test_a_job_and_a_timer(two: Two, fast: list[str]) -> None:

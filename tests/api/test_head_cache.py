@@ -13,23 +13,28 @@ import pytest
 
 from onthedot.api.app import App
 from onthedot.api.fastpath.creates import FastPath
-from onthedot.api.fastpath.head_cache import KEPT, LONGEST, Head, HeadCache
+from onthedot.api.fastpath.head_cache import KEPT, LONGEST, Head, HeadCache, Known
 from onthedot.api.fastpath.protocol import ApiProtocol
 from onthedot.api.server.server import make_server
+from onthedot.client import AsyncClient
 from onthedot.clock import FakeClock
 from onthedot.errors import StoreUnavailable
+from onthedot.model.duration import DAY, Duration
+from onthedot.model.job import JobSpec
 from onthedot.model.key import ApiKeySpec
+from onthedot.model.schedule import Schedule
+from onthedot.model.target import WebhookTarget
+from onthedot.model.timer import TimerSpec
 from onthedot.store import NewJob
 from tests.api.conftest import listening, serving
 from tests.services.waiting import until
 
 JOB = {"schedule": {"in": "1d"}, "target": {"type": "webhook", "url": "http://127.0.0.1:5003/"}}
 TIMER = {"hours": 1, "url": "http://127.0.0.1:5003/"}
-LONG = 300  # bytes of every body here: another length is another head
 
 
 def request(path: str, body: Any, *headers: str) -> bytes:
-    raw = json.dumps(body).encode().ljust(LONG)
+    raw = json.dumps(body).encode()
     lines = [f"POST {path} HTTP/1.1", "host: localhost", f"content-length: {len(raw)}", *headers, "", ""]
     return "\r\n".join(lines).encode() + raw
 
@@ -63,8 +68,9 @@ class Line:
 class Place:
     """The app and connections to it, and what was taken straight into the group."""
 
-    def __init__(self, app: App, connect: Any) -> None:
+    def __init__(self, app: App, port: int, connect: Any) -> None:
         self.app = app
+        self.port = port
         self.connect = connect
         self.taken: list[str] = []
 
@@ -80,13 +86,13 @@ async def place(tmp_path: Path, fake_clock: FakeClock, monkeypatch: pytest.Monke
             stack.callback(line.writer.close)
             return line
 
-        here = Place(app, connect)
+        here = Place(app, address[1], connect)
         take = FastPath.take
 
-        def spy(self: FastPath, head: Head, *args: Any) -> bool:
-            taken = take(self, head, *args)
+        def spy(self: FastPath, known: Known, *args: Any) -> bool:
+            taken = take(self, known, *args)
             if taken:
-                here.taken.append(head.route.path)
+                here.taken.append(known.head.route.path)
             return taken
 
         monkeypatch.setattr(FastPath, "take", spy)
@@ -156,12 +162,66 @@ async def test_a_key_of_a_job_that_is_taken(place: Place) -> None:
     assert place.taken == ["/v1/jobs"]
 
 
-async def test_a_repeat_of_a_request_is_recognised(place: Place) -> None:
-    """No two requests with such a header are the same, so they are not known."""
+@pytest.mark.parametrize(("path", "body"), [("/v1/jobs", JOB), ("/timers", TIMER)])
+async def test_a_repeat_of_a_request_is_recognised(place: Place, path: str, body: Any) -> None:
     line = await place.connect()
-    again = request("/v1/jobs", JOB, "idempotency-key: a")
-    assert (await line.ask(again))[2] == (await line.ask(again))[2]
+
+    async def ask(key: str, body: Any = body) -> tuple[int, dict[str, str], Any]:
+        answer: tuple[int, dict[str, str], Any] = await line.ask(request(path, body, f"idempotency-key: {key}"))
+        return answer
+
+    first, second = await ask("a"), await ask("b")
+    assert place.taken == [path], "the head is known by all but the key's value"
+    assert (first[0], second[0]) == (201, 201)
+    assert first[2]["id"] != second[2]["id"]
+    assert (await ask("a"))[2] == first[2], "made the ordinary way, repeated the fast one"
+    assert (await ask("b"))[2] == second[2]
+    assert place.taken == [path] * 3
+    status, _, told = await ask("b", {**body, "params": {}} if path == "/v1/jobs" else {**body, "minutes": 1})
+    assert (status, told["type"]) == (422, "urn:onthedot:problem:idempotency-mismatch")
+
+
+async def test_the_same_key_again_while_the_first_is_written(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [await place.connect() for _ in range(3)]
+    await lines[0].ask(request("/v1/jobs", JOB, "idempotency-key: before"))
+    held = Held(place.app, monkeypatch)
+    for line in lines:
+        line.writer.write(request("/v1/jobs", JOB, "idempotency-key: a"))
+    await held.began.wait()
+    held.go.set()
+    answers = [await line.read() for line in lines]
+    assert [status for status, _, _ in answers] == [201] * 3
+    assert {made["id"] for _, _, made in answers} == {2}
+    assert place.taken == ["/v1/jobs"] * 3
+
+
+async def test_a_key_that_is_not_accepted(place: Place) -> None:
+    line = await place.connect()
+    assert (await line.ask(request("/v1/jobs", JOB, "idempotency-key: a")))[0] == 201
+    for wrong in ("x" * 201, " "):
+        assert (await line.ask(request("/v1/jobs", JOB, f"idempotency-key: {wrong}")))[0] == 422
     assert place.taken == []
+
+
+async def test_what_the_client_sends_is_taken(place: Place) -> None:
+    """With a key and an Idempotency-Key, and bodies of any length."""
+    key = (await place.app.context.service.create_key(ApiKeySpec(name="w", scope="write"))).key
+    async with AsyncClient(f"http://127.0.0.1:{place.port}", key) as client:
+        made = [
+            await client.create_job(
+                JobSpec(
+                    name="x" * n, schedule=Schedule(in_=Duration(DAY)), target=WebhookTarget(url="https://a.example/")
+                )
+            )
+            for n in range(1, 5)
+        ]
+        timer = await client.create_timer(TimerSpec(hours=1, url="https://a.example/"))
+        assert (timer.time_left, (await client.create_timer(TimerSpec(hours=1, url="https://a.example/"))).id) == (
+            3600,
+            6,
+        )
+    assert [job.id for job in made] == [1, 2, 3, 4]
+    assert place.taken == ["/v1/jobs"] * 3 + ["/timers"]
 
 
 async def test_a_key_is_asked_about_each_time(place: Place, fake_clock: FakeClock) -> None:
@@ -341,30 +401,70 @@ async def test_a_quiet_connection_is_closed_only_when_it_was_quiet_long_enough(
     assert await line.ended()
 
 
+HEAD = Head(object(), None, True)
+
+
+def parsed(sent: bytes) -> list[tuple[bytes, bytes]]:
+    lines = sent.partition(b"\r\n\r\n")[0].split(b"\r\n")[1:]
+    return [(name.lower(), value.strip()) for name, _, value in (line.partition(b":") for line in lines)]
+
+
 def test_heads_are_known_by_their_very_bytes() -> None:
     heads, sent = HeadCache(), request("/timers", TIMER)
-    head = Head(object(), LONG, None, True)
-    heads.keep(sent, head)
-    assert heads.find(sent) == (head, sent[-LONG:])
+    heads.keep(sent, parsed(sent), HEAD)
+    assert heads.find(sent) == Known(HEAD, None, sent.partition(b"\r\n\r\n")[2])
     assert heads.find(sent + b"x") is None
     assert heads.find(sent[:-1]) is None
     assert heads.find(sent.replace(b"host", b"Host")) is None
+    assert heads.find(sent.replace(b"content-length", b"Content-Length")) is None
     assert heads.find(b"") is None
+
+
+def test_the_idempotency_key_and_the_length_vary() -> None:
+    heads, sent = HeadCache(), request("/timers", TIMER, "Idempotency-Key: a", "accept: */*")
+    heads.keep(sent, parsed(sent), HEAD)
+    other = request("/timers", {**TIMER, "seconds": 1}, "Idempotency-Key: other one", "accept: */*")
+    assert heads.find(other) == Known(HEAD, "other one", other.partition(b"\r\n\r\n")[2])
+    assert heads.find(request("/timers", TIMER, "accept: */*")) is None
+    for key in (b"", b" a", b"a ", b"a\tb", b"a\x00", b"\xc3\xa9", b"a\rb", b"a\nb", b"x" * 201):
+        assert heads.find(sent.replace(b"Key: a", b"Key: " + key)) is None, key
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ["Idempotency-Key: a", "idempotency-key: b"],
+        ["IDEMPOTENCY-KEY: a"],
+        ["IDEMPOTENCY-KEY: a", "idempotency-key: b"],
+        ["idempotency-key:a"],
+        ["idempotency-key: a "],
+        ["idempotency-key: "],
+        ["content-length: 1"],
+        ["CONTENT-LENGTH: 1"],
+    ],
+)
+def test_what_is_given_twice_or_written_oddly_is_not_kept(headers: list[str]) -> None:
+    heads, sent = HeadCache(), request("/timers", TIMER, *headers)
+    heads.keep(sent, parsed(sent), HEAD)
+    assert heads.find(sent) is None
 
 
 def test_a_head_that_ends_elsewhere_is_not_kept() -> None:
     heads = HeadCache()
-    heads.keep(b"POST / HTTP/1.1\n\nabc\r\n\r\n", Head(object(), 7, None, True))
-    assert heads.find(b"POST / HTTP/1.1\n\nabc\r\n\r\n") is None
-    long = b"POST / HTTP/1.1\r\nx: %s\r\n\r\n" % (b"x" * LONGEST)
-    heads.keep(long, Head(object(), 0, None, True))
-    assert heads.find(long) is None
+    for sent in (
+        b"POST / HTTP/1.1\ncontent-length: 7\n\nabc\r\n\r\n",
+        b"POST / HTTP/1.1\r\ncontent-length: 7\n\nabc\r\n\r\n",
+        b"POST / HTTP/1.1\r\ncontent-length: 0\r\nx: %s\r\n\r\n" % (b"x" * LONGEST),
+        b"POST / HTTP/1.1\r\n\r\n",
+    ):
+        heads.keep(sent, parsed(sent), HEAD)
+        assert heads.find(sent) is None
 
 
 def test_no_more_are_kept_than_there_is_room_for() -> None:
     heads = HeadCache()
-    sent = [b"POST /%d HTTP/1.1\r\n\r\n" % n for n in range(KEPT + 1)]
+    sent = [b"POST /%d HTTP/1.1\r\ncontent-length: 0\r\n\r\n" % n for n in range(KEPT + 1)]
     for each in sent:
-        heads.keep(each, Head(object(), 0, None, True))
+        heads.keep(each, parsed(each), HEAD)
     assert heads.find(sent[0]) is None
     assert heads.find(sent[-1]) is not None

@@ -6,8 +6,10 @@ import asyncio
 
 import pytest
 
-from tests.api.conftest import JOB, paths, problem
+from tests.api.conftest import JOB, both_ways, paths, problem
 from tests.api.executor import FAILED
+
+pytestmark = both_ways
 
 KEY = {"idempotency-key": "3f1c"}
 TIMER = {"seconds": 30, "url": "http://127.0.0.1:5003/"}

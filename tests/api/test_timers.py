@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.api.conftest import paths, problem
+from tests.api.conftest import both_ways, paths, problem
+
+pytestmark = both_ways
 
 URL = "http://127.0.0.1:5003/"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +13,15 @@ from typing import Any
 import asyncpg
 import pytest
 
+from bench.ours.creating import BODY
 from bench.ours.listing import filters as listed_filters
+from bench.ours.parts import spec
+from bench.ours.wire import ClientRequest
 from bench.services import receiver as running_receiver
 from onthedot.api.http.paging import PAGING
 from onthedot.api.routes.jobs import FILTERS
+from onthedot.client import AsyncClient
+from onthedot.errors import Unreachable
 from tests.services.postgres import in_own_loop
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -85,6 +92,26 @@ def test_creating(postgres_url: str):
     assert play("create_one", store=postgres_url, n=20)["rate"] > 0
     assert play("create_bulk", store=postgres_url, n=200)["rate"] > 0
     assert play("single_commits", store=postgres_url, n=20)["rate"] > 0
+
+
+async def test_creates_are_measured_with_what_the_client_sends():
+    heard: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length: "))
+        heard.set_result(head + await reader.readexactly(int(length.split()[1])))
+        writer.close()
+
+    async with await asyncio.start_server(hear, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with AsyncClient(f"http://127.0.0.1:{port}", "otd_key", tries=1) as client:
+            with pytest.raises(Unreachable):
+                await client.create_job(spec(**BODY))
+    sent = ClientRequest("/v1/jobs", spec(**BODY), "otd_key", port).make()
+    key = re.compile(rb"idempotency-key: [0-9a-f-]{36}\r\n")
+    assert len(key.findall(sent)) == 1
+    assert key.sub(b"", sent) == key.sub(b"", await heard)
 
 
 def test_creating_over_http(postgres_url: str):

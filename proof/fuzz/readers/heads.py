@@ -9,11 +9,28 @@ from typing import Any
 
 import uvicorn
 
+from onthedot.api.fastpath.creates import UNUSUAL
 from onthedot.api.fastpath.head_cache import Head, HeadCache
 from onthedot.api.server.protocol import HEADERS_MOST, Counted, GuardedProtocol
 from proof.fuzz.reader import Reader, Wrong
 
 __all__ = ["HEADS"]
+
+
+HEAD = Head("route", None, True)
+CHANGES = (
+    b"",
+    b"x",
+    b"\r\n",
+    b"\n",
+    b" ",
+    b"\t",
+    b"\0",
+    b"1",
+    b"Idempotency-Key: b\r\n",
+    b"content-length: 2\r\n",
+    b":",
+)
 
 
 class _Handle:
@@ -125,8 +142,8 @@ def check(raw: bytes, rng: random.Random) -> bool:
         raise Wrong(f"a trailer among the headers: {requests[0][2]}")
     if refused and not refused.startswith((b"HTTP/1.1 4", b"HTTP/1.1 503 ")):
         raise Wrong(f"answered {refused!r}")
-    if len(requests) == 1 and requests[0][4]:
-        _known(raw, len(requests[0][3]))
+    if len(requests) == 1 and requests[0][4] and not any(name in UNUSUAL for name, _ in requests[0][2]):
+        _known(raw, requests[0], rng)
     return bool(requests)
 
 
@@ -135,15 +152,35 @@ def _first(raw: bytes) -> bytes:
     return raw.partition(b"\r\n\r\n")[0].lower()
 
 
-def _known(raw: bytes, length: int) -> None:
-    """A head that is kept is found again by its own bytes alone."""
+def _known(raw: bytes, request: list[Any], rng: random.Random) -> None:
+    """A head that is kept is found again by its own bytes alone, and what is found under it is what the parser reads:
+    also in bytes that were made of it."""
     heads = HeadCache()
-    heads.keep(raw, Head("route", length, None, True))
+    heads.keep(raw, request[2], HEAD)
     found = heads.find(raw)
-    if found is not None and raw[len(raw) - length :] != found[1]:
-        raise Wrong(f"another body: {found[1]!r}")
-    if found is not None and heads.find(b"x" + raw) is not None:
+    if found is None:
+        return
+    if found.body != request[3] or found.idempotency_key != _key(request):
+        raise Wrong(f"another request: {found}")
+    if heads.find(b"x" + raw) is not None:
         raise Wrong("found by other bytes")
+    other = bytearray(raw)
+    for _ in range(rng.randrange(1, 4)):
+        at = rng.randrange(len(other) + 1)
+        other[at : at + rng.randrange(3)] = rng.choice(CHANGES)
+    changed = heads.find(bytes(other))
+    if changed is None:
+        return
+    requests, refused = _read([bytes(other)])
+    if refused or len(requests) != 1 or not requests[0][4]:
+        raise Wrong(f"{bytes(other)!r} is known, and the parser says {requests} {refused!r}")
+    if (requests[0][3], _key(requests[0])) != (changed.body, changed.idempotency_key):
+        raise Wrong(f"{bytes(other)!r} is known as {changed}, and the parser says {requests[0]}")
+
+
+def _key(request: list[Any]) -> str | None:
+    """The Idempotency-Key that the parser read."""
+    return next((value.decode("latin-1") for name, value in request[2] if name == b"idempotency-key"), None)
 
 
 HEADS = Reader(
@@ -153,13 +190,14 @@ HEADS = Reader(
         b"GET /v1/jobs?limit=5 HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer x\r\n\r\n",
         b'POST /timers HTTP/1.1\r\nhost: a\r\ncontent-length: 14\r\n\r\n{"seconds": 1}',
         b"POST /v1/jobs HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2;x=y\r\n{}\r\n0\r\nx-trailer: y\r\n\r\n",
+        b"POST /timers HTTP/1.1\r\nHost: a\r\nidempotency-key: 7-a\r\nAccept: */*\r\nContent-Length: 2\r\n\r\n{}",
         b"GET / HTTP/1.1\r\n\r\nGET /healthz HTTP/1.1\r\nhost: b\r\n\r\n",
         b"PUT /v1/jobs/by-key/a%20b HTTP/1.0\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n{}",
         b"OPTIONS * HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
     ),
     (
         b"GET ", b"POST ", b" HTTP/1.1\r\n", b"HTTP/1.0", b"\r\n\r\n", b"\r\n", b"content-length: ",
-        b"transfer-encoding: chunked", b"host: ",
+        b"transfer-encoding: chunked", b"host: ", b"idempotency-key: ", b"Content-Length: 2\r\n",
         b"authorization: ", b"x-trailer: ", b"0\r\n\r\n", b"1\r\nx\r\n", b";ext", b"connection: close",
         b"upgrade: h2c", b"?", b"/", b"http://a/",
         b": ", b"\t", b"x: y\r\n" * 40,

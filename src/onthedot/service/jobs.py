@@ -20,7 +20,7 @@ from onthedot.service.base import Wired
 from onthedot.service.checking import check_job, check_new, gather
 from onthedot.service.create_batcher import GROUP_LIMIT
 from onthedot.service.merge_patch import patched
-from onthedot.service.repeats import IdempotencyKey, idempotency
+from onthedot.service.repeats import IdempotencyKey, Repeat, idempotency
 from onthedot.store import Idempotency, JobFilter, NewJob, Page, SyncReport
 from onthedot.store.abandoned_requests import ASKER, PATIENCE, Asker
 from onthedot.store.jobs.rows import keep_secrets, owned
@@ -49,7 +49,15 @@ class JobVerbs(Wired):
             return earlier
         return await self.create_checked(tenant, spec, repeat)
 
-    def take_job(self, tenant: int, spec: JobSpec, answered: Answered, asker: Asker | None = None) -> bool:
+    def take_job(
+        self,
+        tenant: int,
+        spec: JobSpec,
+        answered: Answered,
+        asker: Asker | None = None,
+        repeat: Repeat | None = None,
+        verb: str = "jobs",
+    ) -> bool:
         """`create_job` for a job that nothing need be asked about and no node hinted at: it is answered from the step
         of the loop that knows, without a task. False: nothing was done, and `create_job` has the answer."""
         now = self.time.known()
@@ -63,7 +71,8 @@ class JobVerbs(Wired):
         except Invalid:
             return False
         settled = self._settled(spec, None if asker is None else asker.name)
-        new = NewJob(tenant=tenant, spec=settled, asker=asker, until=now + PATIENCE)
+        once = idempotency(verb, repeat)
+        new = NewJob(tenant=tenant, spec=settled, idempotency=once, asker=asker, until=now + PATIENCE)
         self.creates.add(new, _Taken(tenant, answered))
         return True
 

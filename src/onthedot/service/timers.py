@@ -15,7 +15,7 @@ from onthedot.model.targets import WebhookTarget
 from onthedot.model.timer import TimerSpec, TimerView
 from onthedot.service.checking import check_job
 from onthedot.service.jobs import JobVerbs
-from onthedot.service.repeats import IdempotencyKey, idempotency
+from onthedot.service.repeats import IdempotencyKey, Repeat, idempotency
 from onthedot.store.abandoned_requests import Asker
 
 __all__ = ["TimerVerbs", "job_of_timer"]
@@ -47,6 +47,7 @@ class TimerVerbs(JobVerbs):
         timer: TimerSpec,
         answered: Callable[[TimerView | OnTheDotError], None],
         asker: Asker | None = None,
+        repeat: Repeat | None = None,
     ) -> bool:
         """`create_timer` as `take_job` is `create_job`."""
 
@@ -58,7 +59,7 @@ class TimerVerbs(JobVerbs):
         except Invalid:
             return False
         total = int(spec.schedule.in_ or 0)
-        return self.take_job(tenant, spec, as_timer, asker)
+        return self.take_job(tenant, spec, as_timer, asker, repeat, "timers")
 
     def _view(self, job: JobView, total: int, now: int) -> TimerView:
         due = parse_rfc3339(job.next_run) if job.next_run is not None else None

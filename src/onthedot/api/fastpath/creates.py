@@ -16,7 +16,7 @@ from typing import Any
 
 from onthedot.api.auth import bearer_of, guard, may
 from onthedot.api.fastpath.buffered_request import BufferedRequest
-from onthedot.api.fastpath.head_cache import Head, HeadCache
+from onthedot.api.fastpath.head_cache import Head, HeadCache, Known
 from onthedot.api.http.client_connection import Connected
 from onthedot.api.http.middleware import HttpMiddleware, secured_lines
 from onthedot.api.http.problems import answer_problem
@@ -26,7 +26,7 @@ from onthedot.api.routes.jobs import job_created
 from onthedot.api.routes.timers import timer_created
 from onthedot.errors import OnTheDotError
 from onthedot.model.decoding import decode_json
-from onthedot.service import Service
+from onthedot.service import Repeat, Service
 
 __all__ = ["FastPath", "FastRoute", "Reply"]
 
@@ -84,26 +84,26 @@ class FastPath:
         try:
             await guard(request)
             response = await route.function(request)
-            if "idempotency-key" not in request.headers:  # no two of those are the same
-                known = Head(route, len(body), bearer_of(request.headers.get("authorization")), keep_alive)
+            known = Head(route, bearer_of(request.headers.get("authorization")), keep_alive)
         except Exception as error:
             response = answer_problem(error)
         return *self.written(route, response, began), known
 
-    def take(self, head: Head, body: bytes, reply: Reply, transport: Any = None) -> bool:
+    def take(self, known: Known, reply: Reply, transport: Any = None) -> bool:
         """True: it goes in with the next batch, and then is replied to. False: nothing was done, it takes the other
         way, where whatever is wrong with it is told."""
-        route: FastRoute = head.route
-        principal = self._service.known_principal(head.bearer)
+        route: FastRoute = known.head.route
+        principal = self._service.known_principal(known.head.bearer)
         if principal is None or not may(principal, route.operation.access):
             return False
         try:
-            wanted = decode_json(body, route.operation.body)
+            wanted = decode_json(known.body, route.operation.body)
         except OnTheDotError:
             return False
         pending = PendingReply(self, route, reply, self._middleware.clock.monotonic())
         asker = Connected(transport, self._middleware.clock, principal.name)
-        return bool(route.take(self._service, principal.tenant, wanted, pending.arrived, asker))
+        repeat = None if known.idempotency_key is None else Repeat(known.idempotency_key, known.body)
+        return bool(route.take(self._service, principal.tenant, wanted, pending.arrived, asker, repeat))
 
     def written(self, route: FastRoute, response: HttpResponse, began: float) -> tuple[bytes, bytes]:
         head = _STATUS_LINES[response.status] + secured_lines(response)

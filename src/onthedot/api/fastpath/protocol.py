@@ -101,18 +101,17 @@ class ApiProtocol(GuardedProtocol):
             self.transport.close()
             raise
         if known is not None and data:
-            self._fastpath.heads.keep(data, known)
+            self._fastpath.heads.keep(data, headers, known)
         self._reply(cycle, head, content)
 
     def _take(self, data: bytes) -> bool:
         """A whole request under a known head, that need not wait for anything but the store."""
         fastpath = self._fastpath
-        found = None if fastpath is None else fastpath.heads.find(data)
-        if fastpath is None or found is None:
+        known = None if fastpath is None else fastpath.heads.find(data)
+        if fastpath is None or known is None:
             return False
-        head, body = found
-        cycle: Any = FastCycle(head.keep_alive)
-        if not fastpath.take(head, body, partial(self._reply, cycle), self.transport):
+        cycle: Any = FastCycle(known.head.keep_alive)
+        if not fastpath.take(known, partial(self._reply, cycle), self.transport):
             return False
         self.cycle = cycle
         self._stop_waiting()
