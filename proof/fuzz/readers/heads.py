@@ -11,7 +11,7 @@ import uvicorn
 
 from onthedot.api.fastpath.creates import UNUSUAL
 from onthedot.api.fastpath.head_cache import Head, HeadCache
-from onthedot.api.server.protocol import HEADERS_MOST, Counted, GuardedProtocol
+from onthedot.api.server.protocol import HEADERS_MOST, CountedServerState, GuardedProtocol
 from proof.fuzz.reader import Reader, Wrong
 
 __all__ = ["HEADS"]
@@ -103,7 +103,7 @@ class _Connection(GuardedProtocol):
     def __init__(self) -> None:
         self.requests: list[list[Any]] = []
         self.fake = _Loop()
-        super().__init__(_config, Counted(), {}, self.fake)
+        super().__init__(_config, CountedServerState(), {}, self.fake)
 
     def head_complete(self) -> None:
         self.requests.append([self.parser.get_method(), bytes(self.url), tuple(self.headers), b"", False])

@@ -8,7 +8,6 @@ from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
-import onthedot
 from onthedot.api import fastpath
 from onthedot.api.context import Context
 from onthedot.api.fastpath.creates import FastPath
@@ -37,6 +36,7 @@ from onthedot.clock import Clock, SystemClock
 from onthedot.service import Service
 from onthedot.telemetry import Telemetry, telemetry
 from onthedot.telemetry.metrics import Metrics
+from onthedot.version import __version__
 
 __all__ = ["ROUTES", "App", "create_app"]
 
@@ -104,6 +104,6 @@ def create_app(
         clock=clock,
         ready=ready,
         lacking=lacking,
-        version=onthedot.__version__,
+        version=__version__,
     )
     return App([*ROUTES, *extra_routes], context, fast=fast)

@@ -21,7 +21,7 @@ from onthedot.api.http.client_connection import TRANSPORT
 from onthedot.api.server.limits import Load
 from onthedot.api.server.refusals import CROWDED, FULL, HEAD_TOO_LARGE, NOT_HTTP, TRAILERS_TOO_LARGE
 
-__all__ = ["Counted", "GuardedProtocol"]
+__all__ = ["CountedServerState", "GuardedProtocol"]
 
 HEADER_BYTES = 64 * 1024
 HEADERS_MOST = 256
@@ -35,7 +35,7 @@ PORTION = 512  # parsed at once: no more small requests than fit into it are eve
 TURN_BYTES = 8 * 1024  # of one connection before others have their turn
 
 
-class Flow(FlowControl):
+class HoldingFlow(FlowControl):
     """Reading goes on when uvicorn wants it to and nothing waits here; if something does, it is `wanted`."""
 
     def __init__(self, transport: asyncio.Transport, wanted: Callable[[], None]) -> None:
@@ -55,7 +55,7 @@ class Flow(FlowControl):
             self._wanted()
 
 
-class Counted(ServerState):
+class CountedServerState(ServerState):
     """uvicorn gives its state to each connection: so each finds what is counted for all."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.flow = self._flow = Flow(transport, self._soon)
+        self.flow = self._flow = HoldingFlow(transport, self._soon)
         self.address = self.client[0] if self.client else ""
         self._answered_at = self.loop.time()
         if self._load.admit(self):
@@ -351,5 +351,5 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 def _load_of(state: ServerState) -> Load:
-    assert isinstance(state, Counted), "the server is our own"
+    assert isinstance(state, CountedServerState), "the server is our own"
     return state.load

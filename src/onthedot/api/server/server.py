@@ -9,7 +9,7 @@ from typing import Any, Literal
 import uvicorn
 
 from onthedot.api.fastpath.protocol import ApiProtocol
-from onthedot.api.server.protocol import Counted, GuardedProtocol
+from onthedot.api.server.protocol import CountedServerState, GuardedProtocol
 
 __all__ = ["Server", "make_server"]
 
@@ -20,7 +20,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, close_streams: Callable[[], None] = lambda: None) -> None:
         super().__init__(config)
-        self.server_state = self.counted = Counted()
+        self.server_state = self.counted = CountedServerState()
         self._close_streams = close_streams
 
     async def on_tick(self, counter: int) -> bool:

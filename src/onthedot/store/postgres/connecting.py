@@ -15,7 +15,7 @@ import asyncpg
 from onthedot.store.postgres.address import Address, Route
 from onthedot.store.postgres.errors import final, in_words, refused
 
-__all__ = ["SILENT", "Connector"]
+__all__ = ["SILENT", "PostgresConnector"]
 
 SILENT = 1.0
 """Seconds after which the next host is asked, too. Whoever answers first is taken."""
@@ -23,7 +23,7 @@ SILENT = 1.0
 NOT_WRITABLE = "is a standby: it takes no writes"
 
 
-class Connector:
+class PostgresConnector:
     """Opens connections. What waiting can't mend (password, database, TLS) is a StoreError until one has been open;
     later it is an outage like any other: a database that is being moved refuses like that for a while."""
 

@@ -17,7 +17,7 @@ from onthedot.errors import StoreError, StoreUnsafe
 from onthedot.store.driver import Collision, Row, Transaction
 from onthedot.store.postgres.address import Address, parse_address
 from onthedot.store.postgres.arrays import tell_arrays
-from onthedot.store.postgres.connecting import Connector
+from onthedot.store.postgres.connecting import PostgresConnector
 from onthedot.store.postgres.connections import Lender
 from onthedot.store.postgres.errors import AWAY, is_again, unavailable
 from onthedot.store.postgres.hints import CHANNEL, HintListener, Notifier
@@ -125,7 +125,7 @@ class PostgresDriver:
 
     dialect = "postgres"
 
-    def __init__(self, address: Address, pool: Any, now: str, connector: Connector, lineage: Lineage) -> None:
+    def __init__(self, address: Address, pool: Any, now: str, connector: PostgresConnector, lineage: Lineage) -> None:
         self.address = address
         self._connector = connector
         self._lineage = lineage
@@ -141,7 +141,7 @@ class PostgresDriver:
     async def open(cls, url: str, *, now: str | None = None) -> PostgresDriver:
         """`now`: another SQL expression for the database's clock, so that tests can turn it."""
         address = parse_address(url)
-        connector, lineage = Connector(address), Lineage()
+        connector, lineage = PostgresConnector(address), Lineage()
 
         async def begin(connection: Any) -> None:
             try:
