@@ -90,7 +90,7 @@ async def test_explain_says_what_happens_at_an_instant(api, new_job):
     )
     other = await api.get(f"/v1/jobs/{job['id']}/explain", params={"at": "2023-11-15T02:30:00Z"})
     assert other.json()["slot"] is False
-    assert "no such instant" in other.json()["because"]
+    assert "does not fire at this instant" in other.json()["because"]
     assert other.json()["next"] == "2023-11-16T02:00:00.000Z"
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from onthedot.api.http.bodies import media_of
 from onthedot.api.http.if_match import parse_if_match
-from onthedot.api.http.query_params import choice, flag, instant, read_query, text, whole
+from onthedot.api.http.query_params import choice, flag, instant, integer, read_query, text
 from onthedot.api.origin import from_elsewhere, host_is_loopback
 from onthedot.errors import Invalid
 from tests.api.conftest import problem
 
 PARAMS = (
-    whole("limit", "", 1, 500, 50),
+    integer("limit", "", 1, 500, 50),
     text("q", "", longest=5),
     choice("status", "", ("on", "off")),
     instant("since", ""),

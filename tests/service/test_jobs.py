@@ -206,7 +206,7 @@ async def test_by_key_a_job_is_created_then_replaced(service):
 
 
 async def test_by_key_the_two_keys_must_agree(service):
-    with pytest.raises(Invalid, match="differs from the key in the address"):
+    with pytest.raises(Invalid, match="differs from the key in the URL"):
         await service.put_job_by_key(TENANT, "a", spec(key="b"))
 
 

@@ -49,7 +49,7 @@ async def test_without_any_key_made_this_machine_is_let_in(service):
 async def test_the_first_key_closes_the_door(service):
     assert await service.is_open()
     made = await service.create_key(ApiKeySpec(name="first", scope="admin"))
-    with pytest.raises(Unauthorized, match="an API key is needed"):
+    with pytest.raises(Unauthorized, match="API key required"):
         await service.authenticate(None)
     await service.revoke_key(TENANT, made.info.id)
     assert not await service.is_open()

@@ -54,7 +54,7 @@ def test_a_wrong_question_is_refused(schedule, after, count, path):
 async def test_explain_an_instant_to_come(service):
     job = await service.create_job(TENANT, spec(schedule=Schedule(cron="0 3 * * *")))
     told = await service.explain(TENANT, job.id, "2033-05-05T03:00:00Z")
-    assert (told.slot, told.because) == (True, "it will fire then")
+    assert (told.slot, told.because) == (True, "it will fire")
     assert (told.previous, told.next) == ("2033-05-04T03:00:00.000Z", "2033-05-06T03:00:00.000Z")
 
 
@@ -62,19 +62,19 @@ async def test_explain_what_is_no_slot(service):
     job = await service.create_job(TENANT, spec(schedule=Schedule(cron="0 3 * * *")))
     told = await service.explain(TENANT, job.id, "2033-05-05T03:00:01Z")
     assert not told.slot
-    assert "no such instant" in told.because
+    assert "does not fire at this instant" in told.because
 
 
 async def test_explain_a_paused_job(service):
     job = await service.create_job(TENANT, spec(schedule=Schedule(cron="0 3 * * *"), paused=True))
     told = await service.explain(TENANT, job.id, "2033-05-05T03:00:00Z")
-    assert told.because == "it would fire then, but the job is paused"
+    assert told.because == "it would fire, but the job is paused"
 
 
 async def test_explain_what_was_before_the_job(service):
     job = await service.create_job(TENANT, spec(schedule=Schedule(cron="0 3 * * *")))
     told = await service.explain(TENANT, job.id, "2001-05-05T03:00:00Z")
-    assert "not owed" in told.because
+    assert "do not count" in told.because
 
 
 async def test_explain_slots_that_a_pause_passed_over(service, fake_clock):
@@ -90,7 +90,7 @@ async def test_explain_slots_that_a_pause_passed_over(service, fake_clock):
 
 async def test_explain_needs_an_instant_and_a_job(service):
     job = await service.create_job(TENANT, spec())
-    with pytest.raises(Invalid, match="not an instant"):
+    with pytest.raises(Invalid, match="not a valid timestamp"):
         await service.explain(TENANT, job.id, "noon")
     with pytest.raises(NotFound):
         await service.explain(TENANT, 4711, AFTER)
@@ -101,10 +101,10 @@ async def test_explain_after_a_run_far_ahead_was_cancelled(service):
     job = await service.create_job(TENANT, spec(schedule=Schedule(cron="0 0 1 1 *")))
     await service.cancel_run(TENANT, f"{job.id}-1704067200000")
     told = await service.explain(TENANT, job.id, "2024-01-01T00:00:00Z")
-    assert told.because == f"it has a run, {job.id}-1704067200000: CANCELLED"
+    assert told.because == f"it has the run {job.id}-1704067200000: CANCELLED"
     changed = await service.patch_job(TENANT, job.id, {"schedule": {"cron": "* * * * * *"}})
     told = await service.explain(TENANT, job.id, "2023-11-14T22:13:25Z")
-    assert (told.slot, told.because) == (True, "it will fire then")
+    assert (told.slot, told.because) == (True, "it will fire")
     assert changed.next_run == "2023-11-14T22:13:21.000Z"
     assert (await service.explain(TENANT, job.id, "2024-01-01T00:00:00Z")).run is not None
 
@@ -112,9 +112,9 @@ async def test_explain_after_a_run_far_ahead_was_cancelled(service):
 async def test_explain_an_instant_that_the_job_has_passed_over(service):
     job = await service.create_job(TENANT, spec(schedule=Schedule(cron="0 3 * * *")))
     first = await service.explain(TENANT, job.id, "2023-11-15T03:00:00Z")
-    assert "PENDING" in first.because or first.because == "it will fire then"
+    assert "PENDING" in first.because or first.because == "it will fire"
     await service.store.driver.transact_slow(
         lambda tx: tx.sql("UPDATE runs SET slot = slot + 86400000, due_at = due_at + 86400000 WHERE cursor")
     )
     told = await service.explain(TENANT, job.id, "2023-11-15T03:00:00Z")
-    assert told.because == "it will not fire then: the job goes on at 2023-11-16T03:00:00.000Z"
+    assert told.because == "it will not fire: the job continues at 2023-11-16T03:00:00.000Z"

@@ -1,4 +1,4 @@
-"""Who may do what. Every route is denied unless it declares itself public or names the scope it needs."""
+"""Authentication and authorization. A route is denied unless it is declared public or names the scope it requires."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FORWARDED = (
     "cf-connecting-ip",
     "fly-client-ip",
 )
-"""What proxies add. Behind one every request comes from loopback, whoever sent it."""
+"""Headers that proxies add. Behind a proxy on this machine every request comes from loopback, whoever sent it."""
 
 
 async def guard(connection: HTTPConnection) -> None:
@@ -56,19 +56,19 @@ async def guard(connection: HTTPConnection) -> None:
         principal = await identify(connection)
     except Unauthorized:
         if declared.page:
-            raise HttpProblem(303, "log in first", {"location": "/login"}) from None
+            raise HttpProblem(303, "login required", {"location": "/login"}) from None
         raise
     if not may(principal, declared.access):
-        raise Forbidden(f"this needs the scope {declared.access!r}; the key given has {principal.scope!r}")
+        raise Forbidden(f"requires the scope {declared.access!r}; this key has the scope {principal.scope!r}")
     connection.scope["principal"] = principal
     asked_by(principal.name)
 
 
 async def identify(connection: HTTPConnection, *, used: bool = True) -> Principal:
-    """The principal of a request: by its key, by the session a login began, or nobody's while the server is open.
+    """The principal of a request: by its API key, by its login session, or anybody while the server is open.
 
-    A browser attaches cookies, and reaches an open server, for any page it shows: those two ways in are for our own
-    pages only. A key in the header is sent by nobody who does not have it.
+    A browser attaches cookies, and reaches an open server, for any page it shows: those two are accepted from
+    our own pages only. A key in the header is sent only by who has it.
     """
     bearer = bearer_of(connection.headers.get("authorization"))
     if bearer is not None:
@@ -82,13 +82,13 @@ async def identify(connection: HTTPConnection, *, used: bool = True) -> Principa
     host = connection.headers.get("host", "localhost")
     if not host_is_loopback(host):  # a name that somebody made point here (DNS rebinding), or a proxy in front
         raise Forbidden(
-            f"open on this machine only, not under the name {host[:200]!r}; "
-            f"make a key: {service_of(connection).settings.key_command}"
+            f"without API keys the server answers only on this machine, not under the host name {host[:200]!r}; "
+            f"create a key: {service_of(connection).settings.key_command}"
         )
     if header := next((name for name in FORWARDED if name in connection.headers), None):
         raise Forbidden(
-            f"open on this machine only, and this request came through a proxy (it has the header {header}): everybody "
-            f"out there would be an admin; make a key: {service_of(connection).settings.key_command}"
+            f"without API keys the server answers only on this machine, and this request came through a proxy (it has "
+            f"the header {header}); create a key: {service_of(connection).settings.key_command}"
         )
     return principal
 
@@ -99,8 +99,8 @@ def session_of(connection: HTTPConnection) -> Session | None:
 
 
 async def still_may_listen(connection: HTTPConnection, tenant: int) -> bool:
-    """Whether who opened a stream would be let in now: its key may have been revoked, its session may have ended, and
-    an open server has got its first key. While the store is away nothing of that can be known."""
+    """Whether the client of a stream is still authorized: its key may have been revoked, its session may have ended, or
+    an open server may have got its first key. While the database is away nothing of that can be known."""
     try:
         return (await identify(connection, used=False)).tenant == tenant
     except (Unauthorized, Forbidden):
@@ -118,11 +118,11 @@ def bearer_of(header: str | None) -> str | None:
         return None
     scheme, _, key = header.strip().partition(" ")
     if scheme.lower() != "bearer" or not key.strip():
-        raise Unauthorized("the Authorization header is not understood; it reads: Authorization: Bearer otd_…")
+        raise Unauthorized("invalid Authorization header; expected: Authorization: Bearer otd_…")
     return key.strip()
 
 
 def refuse_elsewhere(connection: HTTPConnection) -> None:
     headers = connection.headers
     if from_elsewhere(headers.get("origin"), headers.get("host"), headers.get("sec-fetch-site")):
-        raise Forbidden("another site's page may not do this")
+        raise Forbidden("cross-site request refused")

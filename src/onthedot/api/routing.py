@@ -21,7 +21,7 @@ _HOST = re.compile(rb"[0-9A-Za-z!$&'()*+,;=\-._~:\[\]@%]*")
 
 
 class UndeclaredRoute(Exception):
-    """A route does not say who may call it. The app is not built: forgetting this must not open a door."""
+    """A route does not declare who may call it; the app is not built."""
 
 
 class Resource:
@@ -34,9 +34,7 @@ class Resource:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         endpoint = self.endpoints.get(scope["method"])
         if endpoint is None:
-            raise HttpProblem(
-                405, f"this address does not take that method, but {self.allowed}", {"allow": self.allowed}
-            )
+            raise HttpProblem(405, f"method not allowed; this path accepts {self.allowed}", {"allow": self.allowed})
         scope[OPERATION] = endpoint.operation
         request = Request(scope, receive)
         response: ASGIApp
@@ -65,11 +63,11 @@ class ApiRouter(Router):
             return
         host = next((value for name, value in scope["headers"] if name == b"host"), b"")
         if not _HOST.fullmatch(host):
-            raise HttpProblem(400, "Invalid host header")
+            raise HttpProblem(400, "invalid Host header")
         scope["path"] = "/" + "/".join([part for part in scope["path"].split("/") if part])
         route = self._find(scope)
         if not isinstance(getattr(route, "app", None), Resource):
-            raise Forbidden("this route does not say who may call it, so nobody may")
+            raise Forbidden("this route does not declare who may call it, so access is denied")
         await route.handle(scope, receive, send)
 
     def _find(self, scope: Scope) -> BaseRoute:
@@ -82,7 +80,7 @@ class ApiRouter(Router):
             if match is not Match.NONE and not path.endswith("\n"):  # which a pattern's `$` lets through
                 scope.update(found)
                 return route
-        raise HttpProblem(404, "there is nothing at this address; /docs lists what there is")
+        raise HttpProblem(404, "no such path; /docs lists all paths")
 
 
 def check_declared(routes: Sequence[BaseRoute]) -> None:

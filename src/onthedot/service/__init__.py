@@ -1,4 +1,4 @@
-"""The service layer: what users can do, said once for all the ways in."""
+"""The service layer: everything a user can do, implemented once for the API, the pages and embedding programs."""
 
 from __future__ import annotations
 

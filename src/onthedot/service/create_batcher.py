@@ -182,4 +182,4 @@ _NOTHING: set[tuple[int, str, str]] = set()
 def _unexpected(error: Exception) -> OnTheDotError:
     """The caller learns that its own job can't be kept, the operator why."""
     emit("store.refused", error=f"{type(error).__name__}: {error}")
-    return Invalid.one("$", "the store can't keep this job")
+    return Invalid.one("$", "the database rejected this job")

@@ -111,7 +111,7 @@ class JobVerbs(Wired):
         fingerprint is that of all: another body under the same key is refused whole, before anything is written.
         """
         if len(specs) > BATCH_LIMIT:
-            raise TooLarge(f"a batch has at most {BATCH_LIMIT} jobs, this one has {len(specs)}")
+            raise TooLarge(f"a batch can have at most {BATCH_LIMIT} jobs, this one has {len(specs)}")
         repeats = _placed(idempotency_key, specs)
         await self.store.refuse_other_bodies(tenant, [repeat for repeat in repeats if repeat is not None])
         parts = [slice(start, start + GROUP_LIMIT) for start in range(0, len(specs), GROUP_LIMIT)]
@@ -195,8 +195,10 @@ class JobVerbs(Wired):
         now = await self.time.now()
 
         if "run_now" in patch:
-            accepted = "a new job; one that is there: POST /v1/jobs/{id}/run"
-            raise Invalid.one("run_now", "only when a job is made", given=patch["run_now"], accepted=accepted)
+            accepted = "a new job; to run an existing one: POST /v1/jobs/{id}/run"
+            raise Invalid.one(
+                "run_now", "allowed only when a job is created", given=patch["run_now"], accepted=accepted
+            )
 
         def change(old: JobSpec) -> JobSpec:
             merged = patched(to_builtins(old), patch)
@@ -213,7 +215,7 @@ class JobVerbs(Wired):
         if spec.key is None:
             spec = msgspec.structs.replace(spec, key=key)
         if spec.key != key:
-            raise Invalid.one("key", "differs from the key in the address", given=spec.key, accepted=key)
+            raise Invalid.one("key", "differs from the key in the URL", given=spec.key, accepted=key)
         now, owner = await self.time.now(), _who_asks()
 
         def change(old: JobSpec | None) -> JobSpec:

@@ -1,4 +1,4 @@
-"""API keys: made once, shown once, kept as a hash; and who a request comes from."""
+"""API keys and sessions: shown once, stored as a hash; and the principal of a request."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ class KeyVerbs(Wired):
         if bearer is None:
             if await self.is_open():
                 return ANYBODY
-            raise Unauthorized("an API key is needed: `Authorization: Bearer otd_…` (`onthedot keys create` makes one)")
+            raise Unauthorized(
+                "API key required: send `Authorization: Bearer otd_…` (create a key with `onthedot keys create`)"
+            )
         is_session = isinstance(bearer, Session)
         hashed = _hash_session(bearer.token) if isinstance(bearer, Session) else hash_key(bearer)
         looked_up = hashed if used else f"look {hashed}"  # a look must not stand for a use

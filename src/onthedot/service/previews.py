@@ -1,4 +1,4 @@
-"""What a schedule will do, and why a job did or did not fire at an instant."""
+"""Fire times of a schedule, and why a job did or did not fire at an instant."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def preview_schedule(schedule: Schedule, *, now: int, after: str | None = None, 
     if after is not None:
         parsed = parse_rfc3339(after)
         if parsed is None:
-            raise Invalid.one("after", "not an instant", given=after, accepted="RFC 3339, such as 2026-03-28T00:00:00Z")
+            raise Invalid.one(
+                "after", "not a valid timestamp", given=after, accepted="RFC 3339, such as 2026-03-28T00:00:00Z"
+            )
         start = parsed
     check_schedule(schedule, now=start, changed=True)
     times = compile_schedule(schedule, anchor=start)
@@ -58,7 +60,9 @@ class PreviewVerbs(Wired):
         """Why the job fired, did not fire, or will fire at `at`."""
         moment = parse_rfc3339(at)
         if moment is None:
-            raise Invalid.one("at", "not an instant", given=at, accepted="RFC 3339, such as 2026-03-28T03:00:00Z")
+            raise Invalid.one(
+                "at", "not a valid timestamp", given=at, accepted="RFC 3339, such as 2026-03-28T03:00:00Z"
+            )
         job = await self.store.get_record(tenant, job_id)
         times = timetable_of(job.spec, job.anchor_at)
         run = await self._covering(tenant, job_id, moment)
@@ -87,23 +91,23 @@ def _because(job: JobRecord, run: RunView | None, cursor: int | None, *, slot: b
     if run is not None and run.status == "SKIPPED":
         return f"not fired: {SKIPPED.get(run.reason or '', run.reason)}"
     if run is not None:
-        return f"it has a run, {run.id}: {run.status}"
+        return f"it has the run {run.id}: {run.status}"
     if not slot:
-        return f"the schedule has no such instant ({describe(job.spec.schedule, seed_of(job.spec))})"
+        return f"the schedule does not fire at this instant ({describe(job.spec.schedule, seed_of(job.spec))})"
     if moment > now and cursor is not None and moment < cursor:
-        return f"it will not fire then: the job goes on at {format_instant(cursor)}"
+        return f"it will not fire: the job continues at {format_instant(cursor)}"
     if moment > now:
-        return "it will fire then" if job.state == "active" else f"it would fire then, but the job is {job.state}"
+        return "it will fire" if job.state == "active" else f"it would fire, but the job is {job.state}"
     if moment < job.anchor_at:
-        return "the present schedule was given later; slots before that are not owed"
-    return "no entry: it is older than the retention, or waits to be claimed"
+        return "the current schedule was set later; earlier slots do not count"
+    return "no record: it is older than the retention period, or is waiting to be claimed"
 
 
 SKIPPED = {
-    "coalesced": "several slots were missed, and catch_up fires the newest only",
-    "overlap": "the run before it had not ended, and overlap says skip",
-    "late": "it was too late for the catch-up policy",
+    "coalesced": "several slots were missed, and catch_up runs only the latest",
+    "overlap": "the previous run had not finished, and overlap is skip",
+    "late": "it was too late for the catch_up policy",
     "paused": "the job was paused",
-    "excluded": "the schedule excludes it",
-    "deleted": "the job was deleted before it was claimed",
+    "excluded": "the schedule excludes this instant",
+    "deleted": "the job was deleted before the run was claimed",
 }

@@ -158,12 +158,12 @@ class RunVerbs(Wired):
 def _span(start: str, end: str) -> tuple[int, int]:
     first, last = _instant("start", start), _instant("end", end)
     if last < first:
-        raise Invalid.one("end", "is before start", given=end, accepted=f"an instant after {start}")
+        raise Invalid.one("end", "is before start", given=end, accepted=f"a timestamp after {start}")
     return first, last
 
 
 def _instant(name: str, text: str) -> int:
     ms = parse_rfc3339(text)
     if ms is None:
-        raise Invalid.one(name, "not an instant", given=text, accepted="RFC 3339, such as 2026-03-01T00:00:00Z")
+        raise Invalid.one(name, "not a valid timestamp", given=text, accepted="RFC 3339, such as 2026-03-01T00:00:00Z")
     return ms

@@ -76,9 +76,9 @@ def _whole_seconds(left: int) -> int:
 
 def job_of_timer(timer: TimerSpec) -> JobSpec:
     total = timer.hours * HOUR + timer.minutes * MINUTE + timer.seconds * SECOND
-    accepted = "hours, minutes and seconds with a sum above 0 and up to 100 years"
+    accepted = "hours, minutes and seconds with a total of more than 0 and at most 100 years"
     if total == 0:
-        raise Invalid.one("seconds", "the timer would be over before it began", given=0, accepted=accepted)
+        raise Invalid.one("seconds", "the timer has no duration", given=0, accepted=accepted)
     if total > LONGEST:
         raise Invalid.one("hours", "the timer is too long", given=timer.hours, accepted=accepted)
     return JobSpec(schedule=Schedule(in_=Duration(total)), target=WebhookTarget(url=timer.url))

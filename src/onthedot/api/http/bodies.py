@@ -1,4 +1,4 @@
-"""Bodies: read within a limit and a deadline, whatever the headers promise; decoded strictly."""
+"""Request bodies: read within a limit and a deadline, whatever the headers promise, and decoded strictly."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _UNSPOKEN = ("", "application/x-www-form-urlencoded", "text/plain", "application
 
 
 class EmptyBody(Strict, frozen=True):
-    """A verb that needs to be told nothing more: no body, or an empty object."""
+    """No body, or an empty object."""
 
 
 async def read_json(request: Request, kind: type[T]) -> T:
@@ -65,12 +65,16 @@ def decode_large(raw: bytes, kind: type[T]) -> T:
 
 
 async def read_body(request: Request) -> bytes:
-    """The whole body, or an error as soon as it is known to be too large, too slow or of a kind we can't read."""
+    """The whole body, or an error as soon as it is known to be too large, too slow or of an unsupported type."""
     declared = operation_of(request)
     headers = request.headers
     _check_media(headers.get("content-type", ""), declared.media)
     if headers.get("content-encoding", "identity").lower() not in ("", "identity"):
-        raise HttpProblem(415, "compressed bodies are not read; send it as it is", {"accept-encoding": "identity"})
+        raise HttpProblem(
+            415,
+            "compressed request bodies are not supported; send the body uncompressed",
+            {"accept-encoding": "identity"},
+        )
     length = headers.get("content-length", "")
     if length.isdecimal() and (len(length) > 15 or int(length) > declared.limit):
         raise _too_large(declared)
@@ -82,7 +86,7 @@ async def read_body(request: Request) -> bytes:
             body = await _collect(request, declared)
     except TimeoutError:
         raise HttpProblem(
-            408, f"the body did not arrive within {READ_SECONDS:.0f} s", {"connection": "close"}
+            408, f"the request body was not received within {READ_SECONDS:.0f} s", {"connection": "close"}
         ) from None
     asked_again()
     request.scope[BODY] = body
@@ -104,23 +108,25 @@ async def _collect(request: Request, declared: Operation) -> bytes:
     while True:
         message: Any = await request.receive()
         if message["type"] == "http.disconnect":
-            raise Unreadable("the connection was closed before the body was complete")
+            raise Unreadable("the connection was closed before the request body was complete")
         part = message.get("body", b"")
         size += len(part)
         if size > declared.limit:
             raise _too_large(declared)
         if size > SMALL:
             if not bodies.more(tenant, len(part)):
-                raise HttpProblem(503, "too many large bodies at once", {"retry-after": "2", "connection": "close"})
+                raise HttpProblem(
+                    503, "too many large request bodies at the same time", {"retry-after": "2", "connection": "close"}
+                )
             _, before = scope.get("large_body", (tenant, 0))
-            scope["large_body"] = tenant, before + len(part)  # the edge gives it back
+            scope["large_body"] = tenant, before + len(part)  # the middleware gives it back
         parts.append(part)
         if not message.get("more_body", False):
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _too_large(declared: Operation) -> TooLarge:
-    return TooLarge(f"the body is over {declared.limit // 1024} KiB, the most that this takes")
+    return TooLarge(f"the request body exceeds the limit of {declared.limit // 1024} KiB")
 
 
 @lru_cache(256)
@@ -137,13 +143,15 @@ def _check_media(content_type: str, accepted: tuple[str, ...]) -> None:
     media, charset = media_of(content_type[:500])
     if media not in accepted and media not in _UNSPOKEN:
         raise HttpProblem(
-            415, f"{media[:100]!r} is not read here; send {' or '.join(accepted)}", {"accept": ", ".join(accepted)}
+            415,
+            f"unsupported media type {media[:100]!r}; send {' or '.join(accepted)}",
+            {"accept": ", ".join(accepted)},
         )
     if charset not in ("", "utf-8", "utf8", "us-ascii"):
-        raise HttpProblem(415, f"the charset {charset[:50]!r} is not read; JSON is UTF-8")
+        raise HttpProblem(415, f"unsupported charset {charset[:50]!r}; JSON is UTF-8")
 
 
 def required_object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Invalid.one("$", "not an object", accepted="an object with the fields to change")
+        raise Invalid.one("$", "must be an object", accepted="an object with the fields to change")
     return value

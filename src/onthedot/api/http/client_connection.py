@@ -44,7 +44,7 @@ class Connected:
 
     def check(self, *, late: bool = True) -> None:
         if hung_up(self._transport):
-            raise Abandoned("the client hung up before this was carried out: nothing was written")
+            raise Abandoned("the client disconnected before the request was carried out; nothing was written")
         if late and self._clock.monotonic() - self._since > PATIENCE / SECOND:
             raise too_late()
 

@@ -1,4 +1,4 @@
-"""Idempotency-Key: a POST that is sent again because its answer got lost must not act twice."""
+"""Idempotency-Key: a POST that is repeated because its response was lost must not be carried out twice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def idempotency_key(request: Request) -> Repeat | None:
     if len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable() or not key.strip():
         raise Invalid.one(
             "Idempotency-Key",
-            "not accepted",
+            "invalid value",
             given=key[:200],
             accepted=f"1 to {LONGEST_KEY} printable ASCII characters",
         )

@@ -1,4 +1,4 @@
-"""If-Match: change it only if it is still what I saw. The ETag of a job is its version."""
+"""If-Match: change a job only if it still has the given version. The ETag of a job is its version."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def version_wanted(header: str | None, read: Callable[[], Awaitable[JobVie
         return next(iter(versions))
     current = (await read()).version
     if current not in versions:
-        raise VersionMismatch(f"the job is at version {current}")
+        raise VersionMismatch(f"the job has version {current}")
     return current
 
 

@@ -1,7 +1,7 @@
-"""The outermost layer: every answer passes here, the router's own 404 and 405 included.
+"""The outermost layer: every response passes here, including 404 and 405 of the router.
 
-Adds the security headers, answers HEAD by what GET would say, counts requests, and turns whatever nobody caught into a
-problem document.
+Adds the security headers, answers HEAD like GET without the body, counts requests, and turns uncaught exceptions into
+problem documents.
 """
 
 from __future__ import annotations

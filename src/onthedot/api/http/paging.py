@@ -1,4 +1,4 @@
-"""Lists: a page of items and where the next one is. The cursor is the store's and means nothing to anybody else."""
+"""Paginated lists: a page of items and the URL of the next page. Only the store can read a cursor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from starlette.requests import Request
 
 from onthedot.api.http import responses
-from onthedot.api.http.query_params import Param, text, whole
+from onthedot.api.http.query_params import Param, integer, text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.model.job import JobView
 from onthedot.model.run import RunView
@@ -19,20 +19,20 @@ __all__ = ["PAGING", "JobList", "RunList", "page_answer"]
 
 T = TypeVar("T")
 PAGING: tuple[Param, ...] = (
-    whole("limit", "How many at most", 1, 500, 50),
-    text("cursor", "Where to go on: taken from `next`, and good only with the same filters", longest=1000),
+    integer("limit", "Maximum number of items", 1, 500, 50),
+    text("cursor", "Cursor of the next page, taken from `next`; valid only with the same filters", longest=1000),
 )
 
 
 class JobList(msgspec.Struct, frozen=True):
-    """`next` is the address of the next page, null on the last one."""
+    """`next` is the URL of the next page, null on the last page."""
 
     items: list[JobView]
     next: str | None
 
 
 class RunList(msgspec.Struct, frozen=True):
-    """`next` is the address of the next page, null on the last one."""
+    """`next` is the URL of the next page, null on the last page."""
 
     items: list[RunView]
     next: str | None

@@ -1,4 +1,4 @@
-"""Ids in addresses: what can't be an id names nothing, so it is 404 like any other id that is not there."""
+"""Ids in paths. What can't be an id is 404, like any other id that does not exist."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def job_of_run(run_id: str) -> int:
 def job_key_of(request: Request) -> str:
     given: str = request.path_params["key"]
     if not re.fullmatch(KEY_PATTERN, given):
-        raise Invalid.one("key", "not a job key", given=given[:200], accepted=KEY_PATTERN)
+        raise Invalid.one("key", "invalid job key", given=given[:200], accepted=KEY_PATTERN)
     return given

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problem documents. Whatever goes wrong, a client gets this shape and never a stack trace."""
+"""Errors as RFC 9457 problem documents: every error has this form, and none contains a stack trace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _log = logging.getLogger("onthedot.api")
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What went wrong: `type` for programs, `title` and `detail` for people, `errors` for each wrong field."""
+    """An error: `type` for programs, `title` and `detail` for people, `errors` with one entry per invalid field."""
 
     type: str
     title: str
@@ -31,7 +31,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HttpProblem(Exception):
-    """Something only HTTP knows: 405, 408, 415, 429 …"""
+    """An error of HTTP itself: 405, 408, 415, 429 …"""
 
     def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -61,13 +61,13 @@ _HEADERS: dict[int, dict[str, str]] = {
     503: {"retry-after": "1"},
 }
 _TITLES = {
-    "unreadable": "The body can't be read",
-    "invalid": "Something in it is wrong",
-    "not-available": "Not available here",
-    "idempotency-mismatch": "This Idempotency-Key was used with another body",
-    "version-mismatch": "Somebody else changed it",
-    "too-late": "Not carried out: it would have been too late",
-    "store-unavailable": "The database can't be reached",
+    "unreadable": "The request body can't be parsed",
+    "invalid": "Validation failed",
+    "not-available": "Not available in this installation",
+    "idempotency-mismatch": "Idempotency-Key was used before with a different request",
+    "version-mismatch": "Version conflict: the job changed since you read it",
+    "too-late": "Not carried out: the client disconnected or the request took too long",
+    "store-unavailable": "The database is not available",
 }
 
 
@@ -105,10 +105,10 @@ def _problem(status: int, kind: str, detail: str, fields: list[FieldProblem] | N
 
 
 def _unexpected(error: Exception) -> tuple[Problem, dict[str, str]]:
-    """A fault of ours. The client gets a reference, the log gets the rest under the same reference."""
+    """An internal error: the client gets a reference, the log has the details under the same reference."""
     reference = secrets.token_hex(6)
-    _log.error("unexpected error %s", reference, exc_info=error)
-    return _problem(500, "internal", f"an error on our side; the log has it under {reference}"), {}
+    _log.error("internal server error, reference %s", reference, exc_info=error)
+    return _problem(500, "internal", f"Internal server error (reference {reference}; see the server log)"), {}
 
 
 def fields_of(error: OnTheDotError) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Query strings, read as strictly as bodies: a parameter nobody knows is an error, not a shrug."""
+"""Query strings, read as strictly as bodies: an unknown parameter is an error."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from onthedot.errors import FieldProblem, Invalid
 from onthedot.model.accepted import known_names
 from onthedot.model.instant import parse_rfc3339
 
-__all__ = ["Param", "choice", "flag", "instant", "read_query", "text", "whole"]
+__all__ = ["Param", "choice", "flag", "instant", "integer", "read_query", "text"]
 
 
 class Param(msgspec.Struct, frozen=True, kw_only=True):
-    """One parameter: how to read it (None: wrong), what is accepted in words and as a JSON schema."""
+    """One parameter: how to parse it (None: invalid), and what is accepted, as text and as a JSON schema."""
 
     name: str
     read: Callable[[str], Any]
@@ -49,7 +49,7 @@ def choice(name: str, description: str, options: Iterable[str]) -> Param:
     )
 
 
-def whole(name: str, description: str, low: int, high: int, default: int | None = None) -> Param:
+def integer(name: str, description: str, low: int, high: int, default: int | None = None) -> Param:
     def read(value: str) -> int | None:
         number = int(value) if re.fullmatch(r"\d{1,19}", value, re.ASCII) else -1
         return number if low <= number <= high else None
@@ -58,7 +58,7 @@ def whole(name: str, description: str, low: int, high: int, default: int | None 
     return Param(
         name=name,
         read=read,
-        accepted=f"a whole number from {low} to {high}",
+        accepted=f"an integer from {low} to {high}",
         schema=schema if default is None else {**schema, "default": default},
         description=description,
         default=default,
@@ -87,7 +87,7 @@ def flag(name: str, description: str) -> Param:
 
 
 def read_query(raw: bytes, params: tuple[Param, ...]) -> dict[str, Any]:
-    """Every declared parameter by name, or Invalid with all that is wrong."""
+    """Every declared parameter by name, or Invalid with all problems."""
     known = {param.name: param for param in params}
     found: dict[str, Any] = {param.name: param.default for param in params}
     problems: list[FieldProblem] = []
@@ -106,7 +106,7 @@ def read_query(raw: bytes, params: tuple[Param, ...]) -> dict[str, Any]:
             found[name] = param.read(value) if "\x00" not in value else None
             if found[name] is None:
                 problems.append(
-                    FieldProblem(path=name, message="not accepted", given=_brief(value), accepted=param.accepted)
+                    FieldProblem(path=name, message="invalid value", given=_brief(value), accepted=param.accepted)
                 )
     problems += [
         FieldProblem(path=param.name, message="required parameter is missing", accepted=param.accepted)

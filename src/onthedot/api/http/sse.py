@@ -1,4 +1,4 @@
-"""Server-sent events: what happens on this node, to everybody of the tenant who listens."""
+"""Server-sent events: what happens on this node, for every client of the tenant that listens."""
 
 from __future__ import annotations
 

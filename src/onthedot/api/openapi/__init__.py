@@ -1,1 +1,1 @@
-"""The API's description of itself."""
+"""The OpenAPI document."""

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made of what the routes declare and of the model's own types."""
+"""The OpenAPI 3.1 document, generated from the declared operations and the types of the model."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from onthedot.model.job import KEY_PATTERN
 __all__ = ["openapi_document"]
 
 INTRODUCTION = (
-    "Times are RFC 3339 in UTC with milliseconds. Errors are problem documents (RFC 9457). Lists are pages: follow "
-    "`next`. POSTs honour `Idempotency-Key` for 24 hours; updates and verbs honour `If-Match` with the job's ETag. "
-    "What is unknown in a query or a body is refused. A change whose client has hung up, or that could not be carried "
-    "out within 30 s, writes nothing (503)."
+    "Times are RFC 3339 in UTC with milliseconds. Errors are problem documents (RFC 9457). Lists are paginated: follow "
+    "`next`. POST requests honour `Idempotency-Key` for 24 hours; updates and verbs honour `If-Match` with the job's "
+    "ETag. Unknown query parameters and body fields are rejected. A change whose client has disconnected, or that "
+    "could not be carried out within 30 s, writes nothing (503)."
 )
 PATH_PARAMS: dict[str, dict[str, Any]] = {
     "job_id": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1},
@@ -31,18 +31,18 @@ PATH_PARAMS: dict[str, dict[str, Any]] = {
     "key": {"type": "string", "pattern": KEY_PATTERN.replace(r"\Z", "$")},
 }
 HEADER_ETAG = {"ETag": {"description": "The job's version", "schema": {"type": "string"}}}
-HEADER_RETRY = {"Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer"}}}
-HEADER_AUTH = {"WWW-Authenticate": {"description": "How to say who you are", "schema": {"type": "string"}}}
+HEADER_RETRY = {"Retry-After": {"description": "Seconds to wait before retrying", "schema": {"type": "integer"}}}
+HEADER_AUTH = {"WWW-Authenticate": {"description": "The authentication scheme", "schema": {"type": "string"}}}
 IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "The same key with the same body acts once and answers the same, for 24 hours",
+    "description": "Requests with the same key and body are carried out once and get the same response, for 24 hours",
     "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY},
 }
 IF_MATCH = {
     "name": "If-Match",
     "in": "header",
-    "description": 'Change it only if it still has this ETag, such as `"3"`; otherwise 412',
+    "description": 'Carry the request out only if the job still has this ETag, such as `"3"`; otherwise 412',
     "schema": {"type": "string", "minLength": 1},
 }
 
@@ -80,7 +80,7 @@ def _operation(declared: Operation, schemas: Schemas) -> dict[str, Any]:
         "parameters": _parameters(declared),
         "responses": _responses(declared, schemas),
     }
-    needs = "" if declared.access == "public" else f"Needs the scope `{declared.access}`."
+    needs = "" if declared.access == "public" else f"Requires the scope `{declared.access}`."
     described["description"] = " ".join(part for part in (declared.description, needs) if part)
     if declared.body is not None:
         content: dict[str, Any] = {"schema": schemas.of(declared.body)}
@@ -124,7 +124,7 @@ def _responses(declared: Operation, schemas: Schemas) -> dict[str, Any]:
 
 
 def _problem_statuses(declared: Operation) -> set[int]:
-    """What any operation of this form may answer besides its own answers."""
+    """The error statuses that any operation of this form may return."""
     statuses = {*declared.problems, 400}
     if declared.access != "public":
         statuses |= {401, 403, 503}

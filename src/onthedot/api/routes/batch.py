@@ -1,4 +1,4 @@
-"""Many jobs in one request: one durable answer per item, in order; a wrong item does not stop the others."""
+"""Many jobs in one request: one durable result per item, in order; an invalid item does not affect the others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMED_MOST = 20  # problems of one item that the answer names
 
 
 class BatchAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """201 with the job's id, or the status and errors that the item alone would have got."""
+    """201 with the id of the job, or the status and errors that this item would get in a request of its own."""
 
     status: int
     id: int | msgspec.UnsetType = msgspec.UNSET
@@ -52,8 +52,8 @@ class BatchAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 async def create_jobs(request: Request) -> HttpResponse:
     """Create many jobs.
 
-    Up to 5,000 at once, as a JSON array or as one JSON object per line (NDJSON).
-    The answer has one entry per item, in the same order. Each item stands for itself.
+    Up to 5,000 jobs per request, as a JSON array or as one JSON object per line (NDJSON).
+    The response has one entry per item, in the same order. An invalid item does not affect the others.
     """
     raw, aside = await read_body(request), service_of(request).aside
     media, _ = media_of(request.headers.get("content-type", ""))
@@ -73,7 +73,7 @@ def _specs(raw: bytes, media: str) -> Iterator[JobSpec | OnTheDotError]:
     items = line_items(raw) if media in NDJSON_MEDIA else _array(raw)
     for place, item in enumerate(items):
         if place == BATCH_LIMIT:
-            raise TooLarge(f"a batch has at most {BATCH_LIMIT} jobs, this one has more")
+            raise TooLarge(f"a batch can have at most {BATCH_LIMIT} jobs")
         try:
             yield decode_large(item, JobSpec)
         except (Invalid, Unreadable, TooLarge) as error:
@@ -85,7 +85,7 @@ def _array(raw: bytes) -> Iterator[bytes]:
     if len(raw) > SMALL_BYTES:
         if raw[:WINDOW].lstrip()[:1] in (b"{", b'"'):
             refuse_depth(raw)
-            raise Invalid.one("$", "not a list", accepted=accepted)
+            raise Invalid.one("$", "must be a list", accepted=accepted)
         ends: list[int] = []
         yield from array_items(raw, 0, ends.append)
         after_list(raw, ends[0])
@@ -94,7 +94,7 @@ def _array(raw: bytes) -> Iterator[bytes]:
         yield from map(bytes, msgspec.json.decode(raw, type=list[msgspec.Raw]))
     except msgspec.ValidationError:
         decode_json(raw, Any)  # no JSON at all is another mistake than no list
-        raise Invalid.one("$", "not a list", accepted=accepted) from None
+        raise Invalid.one("$", "must be a list", accepted=accepted) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Unreadable(f"the body is not valid JSON: {error}") from None
 

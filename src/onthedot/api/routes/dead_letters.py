@@ -1,4 +1,4 @@
-"""Dead letters: runs that failed for good, until somebody redrives them."""
+"""Dead letters: runs that failed permanently. Redriving creates new runs for them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RunId = Annotated[str, msgspec.Meta(pattern=f"^{RUN_ID_PATTERN}$")]
 
 
 class Redrive(Strict, frozen=True, kw_only=True):
-    """Which dead letters: those named, those of one job, or all of them, up to `limit`."""
+    """Which dead letters: those with these ids, those of one job, or all, up to `limit`."""
 
     ids: Annotated[list[RunId], msgspec.Meta(max_length=1000)] | None = None
     job_id: Annotated[int, msgspec.Meta(ge=1)] | None = None
@@ -56,7 +56,7 @@ async def list_dead(request: Request) -> HttpResponse:
 async def redrive(request: Request) -> HttpResponse:
     """Redrive dead letters.
 
-    Each becomes a new run.
+    Creates a new run for each.
     """
     asked = await read_optional_json(request, Redrive)
     made = await service_of(request).redrive(

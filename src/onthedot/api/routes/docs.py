@@ -1,4 +1,4 @@
-"""The API's own description: /openapi.json for programs, /docs for people. Nothing is fetched from anywhere else."""
+"""API documentation: /openapi.json for programs, /docs for people. Works offline."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def openapi_json(request: Request) -> HttpResponse:
 
 @operation("GET", "/docs", "public", answers={200: "text/html"}, listed=False)
 async def docs(request: Request) -> HttpResponse:
-    """The same for people."""
+    """The API documentation as a page."""
     documents = context_of(request).documents
     if "docs" not in documents:
         made = await service_of(request).aside.run(lambda: render(request.app.openapi))
@@ -44,7 +44,7 @@ async def docs(request: Request) -> HttpResponse:
 
 @operation("GET", "/docs/style.css", "public", answers={200: "text/css"}, listed=False)
 async def docs_style(request: Request) -> HttpResponse:
-    """How it looks."""
+    """The style sheet of the documentation."""
     return responses.plain(_style(), "text/css")
 
 

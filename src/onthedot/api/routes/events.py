@@ -1,4 +1,4 @@
-"""What happens, as it happens (server-sent events)."""
+"""Events as they happen (server-sent events)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["routes"]
 
 @operation("GET", "/v1/events", "read", group="Cluster", answers={200: "text/event-stream"}, problems=(429,))
 async def events(request: Request) -> StreamingResponse:
-    """Listen to events.
+    """Stream events.
 
-    What this node does: runs started, finished, retried, skipped; nodes that come and go.
-    It ends within seconds when the key it came with is revoked or expires, and with a logout.
-    A hint, not a ledger: a listener that falls behind loses the oldest events and gets one named `dropped`.
+    Events of this node: runs started, finished, retried and skipped; nodes that join and leave.
+    The stream ends within seconds after its key is revoked or expires, or after logout.
+    Delivery is not guaranteed: a client that falls behind loses the oldest events and gets an event named `dropped`.
     """
     streams = context_of(request).streams
     if streams.full:
-        raise HttpProblem(429, "too many listeners on this node", {"retry-after": "5"})
+        raise HttpProblem(429, "too many open event streams on this node", {"retry-after": "5"})
     tenant = tenant_of(request)
     listening = streams.listen(tenant, lambda: still_may_listen(request, tenant))
     return responses.event_stream(listening)

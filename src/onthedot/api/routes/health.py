@@ -1,4 +1,4 @@
-"""Is the process alive, is it ready: for load balancers and supervisors."""
+"""Liveness and readiness, for load balancers and supervisors."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ class Alive(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`status` is "ready" or "not ready"; each part says "ok" or what is wrong with it. No reason not to be ready:
-    `lacking`, what the machine has run out of (descriptors, memory, ports, processes), while this node runs less for
-    it; `clock`, what was wrong with the database's clock of late."""
+    """`status` is "ready" or "not ready"; `store` and `engine` are "ok" or say what is wrong.
+
+    Two warnings do not affect readiness: `lacking`, a resource that the machine has run out of (descriptors, memory,
+    ports, processes), so that this node runs fewer jobs; `clock`, a recent problem of the database's clock.
+    """
 
     status: str
     store: str
@@ -34,18 +36,18 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @operation("GET", "/healthz", "public", group="Operations", answers={200: Alive})
 async def healthz(request: Request) -> HttpResponse:
-    """Is the process alive.
+    """Check liveness.
 
-    Looks at nothing else: a database that is away is no reason to kill the node.
+    Does not check the database: an outage of the database is no reason to restart the node.
     """
     return responses.json(Alive(status="ok", version=context_of(request).version))
 
 
 @operation("GET", "/readyz", "public", group="Operations", answers={200: Ready, 503: Ready})
 async def readyz(request: Request) -> HttpResponse:
-    """Is this node ready.
+    """Check readiness.
 
-    Asks the store now, and the engine of this node.
+    Checks the database and the engine of this node.
     """
     context, clock = context_of(request), None
     try:

@@ -1,4 +1,4 @@
-"""Verbs of a job, each under two addresses: by its id and by its key."""
+"""Verbs of a job, each under two paths: by the id and by the key of the job."""
 
 from __future__ import annotations
 

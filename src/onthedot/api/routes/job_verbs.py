@@ -1,4 +1,4 @@
-"""What can be done with a job besides changing it: run, pause, resume, backfill, explain."""
+"""Verbs on jobs: run, pause, resume, backfill, status, explain."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from onthedot.model.struct import Strict
 
 __all__ = ["routes"]
 
-AT = (instant("at", "The instant in question; left out: now"),)
+AT = (instant("at", "The instant to explain; default: now"),)
 
 
 class Backfill(Strict, frozen=True, kw_only=True):
-    """Which slots to run again. `force`: also those that are done already. `dry_run`: only say which."""
+    """Which slots to run. `force`: also slots that are already done. `dry_run`: only list the slots."""
 
     start: str
     end: str
@@ -37,20 +37,20 @@ class Backfill(Strict, frozen=True, kw_only=True):
 
 
 class PauseNote(Strict, frozen=True, kw_only=True):
-    """Why, for whoever reads it, and until when (RFC 3339): then the job goes on by itself."""
+    """`note`: the reason. `until` (RFC 3339): when the job resumes automatically."""
 
     note: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)] | None = None
     until: str | None = None
 
 
 class RunNow(Strict, frozen=True, kw_only=True):
-    """`params` are this run's own, over those of its job."""
+    """`params` override those of the job for this run."""
 
     params: dict[str, Any] | None = None
 
 
 class NewRuns(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The ids of the runs that were made; of a dry run the slots that would be run."""
+    """The ids of the new runs; for a dry run the slots that would be run."""
 
     runs: list[str]
     slots: list[str] | None = None
@@ -71,7 +71,7 @@ class NewRuns(msgspec.Struct, frozen=True, omit_defaults=True):
 async def run_job(request: Request, job_id: int) -> HttpResponse:
     """Run a job now.
 
-    Beside its schedule; paused and ended jobs run too.
+    In addition to its schedule; also if the job is paused or ended.
     """
     asked = await read_optional_json(request, RunNow)
     key, version = await idempotency_key(request), await version_named(request, job_id)
@@ -95,7 +95,7 @@ async def run_job(request: Request, job_id: int) -> HttpResponse:
 async def pause_job(request: Request, job_id: int) -> HttpResponse:
     """Pause a job.
 
-    Nothing of it starts any more but an explicit run.
+    While it is paused, only runs that are requested explicitly start.
     """
     asked = await read_optional_json(request, PauseNote)
     key, version = await idempotency_key(request), await version_named(request, job_id)
@@ -118,7 +118,7 @@ async def pause_job(request: Request, job_id: int) -> HttpResponse:
 async def resume_job(request: Request, job_id: int) -> HttpResponse:
     """Resume a job.
 
-    Slots that passed meanwhile are not made up for.
+    Slots missed during the pause are not run.
     """
     await read_optional_json(request, EmptyBody)
     job = await service_of(request).resume_job(
@@ -141,8 +141,8 @@ async def resume_job(request: Request, job_id: int) -> HttpResponse:
 async def backfill_job(request: Request, job_id: int) -> HttpResponse:
     """Backfill a job.
 
-    Runs the slots of a past time span that were not done. With `dry_run` it answers 200 with those slots, and changes
-    nothing.
+    Runs the slots of a past time range that are not done. With `dry_run` the response is 200 with these slots, and
+    nothing changes.
     """
     asked = await read_json(request, Backfill)
     if asked.dry_run:
@@ -165,9 +165,9 @@ async def backfill_job(request: Request, job_id: int) -> HttpResponse:
 
 @on_job("GET", "status", "read", answers={200: JobStatus})
 async def job_status(request: Request, job_id: int) -> HttpResponse:
-    """Read the status of a job in short.
+    """Read the status of a job.
 
-    Of the run that executes, else the next, else the last.
+    Of the run that is executing, otherwise the next run, otherwise the last.
     """
     return responses.json(await service_of(request).job_status(tenant_of(request), job_id))
 
@@ -176,7 +176,7 @@ async def job_status(request: Request, job_id: int) -> HttpResponse:
 async def explain_job(request: Request, job_id: int) -> HttpResponse:
     """Explain a job at an instant.
 
-    Why it fired, did not fire, or will fire then.
+    Why it fired, did not fire, or will fire at that instant.
     """
     at = read_query(request.scope["query_string"], AT)["at"]
     moment = format_instant(context_of(request).clock.now_ms() if at is None else at)

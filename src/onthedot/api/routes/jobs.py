@@ -26,14 +26,14 @@ from onthedot.store import JobFilter
 __all__ = ["job_created", "routes"]
 
 FILTERS = (
-    text("q", "Prefix of the key or the name, in upper or lower case", longest=200),
-    text("tag", "Jobs that carry this tag", longest=100),
+    text("q", "Prefix of the key or the name, case-insensitive", longest=200),
+    text("tag", "Jobs with this tag", longest=100),
     choice("status", "Jobs in this state", get_args(JobState)),
-    choice("target", "Jobs of this kind of target", target_types()),
-    choice("schedule", "Jobs of this kind of schedule", SCHEDULE_KINDS),
+    choice("target", "Jobs with this type of target", target_types()),
+    choice("schedule", "Jobs with this type of schedule", SCHEDULE_KINDS),
     text("owner", "Jobs of this owner", longest=200),
-    instant("next_before", "Jobs whose next run is before this"),
-    instant("next_after", "Jobs whose next run is at or after this"),
+    instant("next_before", "Jobs whose next run is before this instant"),
+    instant("next_after", "Jobs whose next run is at or after this instant"),
     *PAGING,
 )
 EXAMPLE = {
@@ -59,7 +59,7 @@ MERGE_PATCH = ("application/merge-patch+json", "application/json")
 async def create_job(request: Request) -> HttpResponse:
     """Create a job.
 
-    It is durable when the answer arrives. A `key` that is taken answers 409.
+    The job is stored durably when the response arrives. 409 if the `key` is taken.
     """
     spec = await read_json(request, JobSpec)
     job = await service_of(request).create_job(tenant_of(request), spec, await idempotency_key(request))
@@ -81,7 +81,7 @@ async def list_jobs(request: Request) -> HttpResponse:
 async def get_job(request: Request) -> HttpResponse:
     """Read a job.
 
-    With its next and last run and its numbers.
+    Includes its next and last run and its statistics.
     """
     return responses.job_answer(await service_of(request).get_job(tenant_of(request), job_id_of(request)))
 
@@ -107,7 +107,7 @@ async def get_job_by_key(request: Request) -> HttpResponse:
 async def replace_job(request: Request) -> HttpResponse:
     """Replace a job.
 
-    Equal to what is there: nothing changes, not even the version. The mask that a secret reads back as keeps it.
+    If the spec is equal to the current one, nothing changes, not even the version. A masked secret keeps its value.
     """
     service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
     spec = await read_json(request, JobSpec)
@@ -137,7 +137,7 @@ async def put_job_by_key(request: Request) -> HttpResponse:
 
 
 class JobPatch(msgspec.Struct, frozen=True):
-    """A JSON merge patch (RFC 7396): the fields to change; null takes a field away."""
+    """A JSON merge patch (RFC 7396): the fields to change; null removes a field."""
 
 
 @on_job(
@@ -155,7 +155,7 @@ class JobPatch(msgspec.Struct, frozen=True):
 async def patch_job(request: Request, job_id: int) -> HttpResponse:
     """Change a job.
 
-    A JSON merge patch (RFC 7396): the fields to change; null takes a field away.
+    A JSON merge patch (RFC 7396): the fields to change; null removes a field.
     """
     service, tenant = service_of(request), tenant_of(request)
     patch = required_object(await read_json(request, Any))
@@ -167,7 +167,7 @@ async def patch_job(request: Request, job_id: int) -> HttpResponse:
 async def delete_job(request: Request, job_id: int) -> HttpResponse:
     """Delete a job.
 
-    What it did stays in the history.
+    Its run history is kept.
     """
     service, tenant = service_of(request), tenant_of(request)
     if_match = await version_named(request, job_id)

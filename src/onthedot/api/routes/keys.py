@@ -1,4 +1,4 @@
-"""API keys: shown once, stored hashed. For admins."""
+"""API keys, for admins. A key is shown once and stored as a hash."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ from onthedot.telemetry import emit
 __all__ = ["routes"]
 
 
-TENANT = (text("tenant", "Whose keys; the default tenant's admins may name any, all others their own", longest=200),)
+TENANT = (
+    text(
+        "tenant",
+        "The tenant of the keys; only admins of the default tenant may name another tenant than their own",
+        longest=200,
+    ),
+)
 
 
 class KeyList(msgspec.Struct, frozen=True):
@@ -38,11 +44,11 @@ class KeyList(msgspec.Struct, frozen=True):
     example={"name": "ci", "scope": "write", "expires": "90d"},
 )
 async def create_key(request: Request) -> HttpResponse:
-    """Make an API key.
+    """Create an API key.
 
-    It is shown this once.
-    After the first one (`first` is true then) every request needs a key, on all nodes within a second or two.
-    Idempotency-Key is not honoured here: to repeat the answer the key would have to be stored.
+    The key is shown only in this response.
+    After the first key (`first` is true) every request needs a key, on all nodes within two seconds.
+    Idempotency-Key is not honoured here: to repeat the response, the key would have to be stored.
     """
     spec = await _own_tenant(request, await read_json(request, ApiKeySpec))
     created = await service_of(request).create_key(spec)
@@ -51,12 +57,12 @@ async def create_key(request: Request) -> HttpResponse:
 
 
 async def _own_tenant(request: Request, spec: ApiKeySpec) -> ApiKeySpec:
-    """The default tenant's admins run the place and make keys for anybody; all others only for their own tenant."""
+    """Admins of the default tenant create keys for any tenant, all others only for their own."""
     if tenant_of(request) == DEFAULT_TENANT:
         return spec
     own = await _own_name(request)
     if spec.tenant not in (own, "default"):  # "default" is what leaving it out means
-        raise Forbidden(f"a key of the tenant {own!r} makes keys for that tenant only")
+        raise Forbidden(f"a key of the tenant {own!r} can create keys only for that tenant")
     return msgspec.structs.replace(spec, tenant=own)
 
 
@@ -71,7 +77,7 @@ async def _whose(request: Request) -> int:
     if name is None:
         return tenant_of(request)
     if tenant_of(request) != DEFAULT_TENANT and name != await _own_name(request):
-        raise Forbidden("the keys of another tenant are none of this key's business")
+        raise Forbidden("this key can't access the keys of another tenant")
     return await service_of(request).tenant_named(name)
 
 
@@ -79,7 +85,7 @@ async def _whose(request: Request) -> int:
 async def list_keys(request: Request) -> HttpResponse:
     """List API keys.
 
-    Of each only its first characters.
+    Shows only the first characters of each key.
     """
     return responses.json(KeyList(await service_of(request).list_keys(await _whose(request))))
 
@@ -88,7 +94,7 @@ async def list_keys(request: Request) -> HttpResponse:
 async def revoke_key(request: Request) -> HttpResponse:
     """Revoke an API key.
 
-    Other nodes believe it for two more seconds at most.
+    Other nodes may accept the key for up to two more seconds.
     """
     key_id = whole_id(request, "key_id", "key")
     await service_of(request).revoke_key(await _whose(request), key_id)

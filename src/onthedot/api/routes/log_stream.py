@@ -1,4 +1,4 @@
-"""The log of a run while it grows, as server-sent events: `log` with each new piece, `end` with the run's status."""
+"""The log of a run as server-sent events: `log` with each new piece of text, `end` with the status of the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prometheus metrics: this node's counters, and what the store says of the whole."""
+"""Prometheus metrics: the counters of this node and the totals of the store."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ STATES = ("alive", "draining", "lost")
 
 @operation("GET", "/metrics", "read", group="Operations", answers={200: "text/plain"})
 async def metrics(request: Request) -> HttpResponse:
-    """Read the metrics.
+    """Read metrics.
 
-    In Prometheus' text format.
+    In the Prometheus text format.
     """
     context = context_of(request)
     try:

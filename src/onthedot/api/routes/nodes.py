@@ -21,16 +21,16 @@ class NodeList(msgspec.Struct, frozen=True):
 
 @operation("GET", "/v1/nodes", "read", group="Cluster", answers={200: NodeList})
 async def list_nodes(request: Request) -> HttpResponse:
-    """List the nodes.
+    """List nodes.
 
-    One entry per process that runs now, or was lost of late.
+    Running nodes and nodes that were lost recently.
     """
     return responses.json(NodeList(await service_of(request).list_nodes()))
 
 
 @operation("GET", "/v1/stats", "read", group="Cluster", answers={200: StoreStats})
 async def stats(request: Request) -> HttpResponse:
-    """Read the totals."""
+    """Read statistics."""
     return responses.json(await service_of(request).stats(tenant_of(request)))
 
 

@@ -1,4 +1,4 @@
-"""What a schedule will do, before anybody relies on it."""
+"""Preview of a schedule."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["routes"]
 NO_PLAN = FieldProblem(
     path="plan",
     message="not available: 'plan' is not built into this version",
-    accepted="/v1/preview, which tells when one schedule fires",
+    accepted="/v1/preview, which shows the fire times of a schedule",
 )
 
 
@@ -45,7 +45,7 @@ class PreviewRequest(Strict, frozen=True, kw_only=True):
 async def preview(request: Request) -> HttpResponse:
     """Preview a schedule.
 
-    Its next fire times, what it means in words, and notes on daylight saving.
+    The next fire times, a description in words, and remarks on daylight saving time.
     """
     asked = await read_json(request, PreviewRequest)
     return responses.json(await service_of(request).preview(asked.schedule, asked.after, asked.count))
@@ -53,7 +53,7 @@ async def preview(request: Request) -> HttpResponse:
 
 @operation("POST", "/v1/plan", "read", answers={}, listed=False)
 async def plan(request: Request) -> HttpResponse:
-    """Which firings a change would add, move or remove: a name that is taken, and says that it is not built."""
+    """Reserved: which firings a change would add, move or remove. Not implemented."""
     raise NotAvailable([NO_PLAN])
 
 

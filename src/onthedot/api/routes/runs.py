@@ -1,4 +1,4 @@
-"""Runs, live and past together, newest first."""
+"""Runs, current and past, newest first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onthedot.api.http.if_match import version_named
 from onthedot.api.http.paging import PAGING, RunList, page_answer
 from onthedot.api.http.path_ids import job_of_run, run_id_of
 from onthedot.api.http.problems import HttpProblem
-from onthedot.api.http.query_params import choice, flag, instant, read_query, whole
+from onthedot.api.http.query_params import choice, flag, instant, integer, read_query
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
 from onthedot.api.routes.job_routes import on_job
@@ -26,22 +26,24 @@ from onthedot.store import RunFilter
 
 __all__ = ["JOB_ID", "routes"]
 
-JOB_ID = whole("job_id", "Runs of this job", 1, 2**63 - 1)
+JOB_ID = integer("job_id", "Runs of this job", 1, 2**63 - 1)
 OF_A_JOB = (
-    choice("status", "Runs in this state; those not yet due only with PENDING", get_args(RunStatus)),
+    choice(
+        "status", "Runs with this status; runs that are not due yet are listed only with PENDING", get_args(RunStatus)
+    ),
     instant("since", "Runs scheduled for this instant or later"),
     instant("until", "Runs scheduled for this instant or earlier"),
     *PAGING,
 )
 FILTERS = (JOB_ID, *OF_A_JOB)
-FOLLOW = (flag("follow", "Stay and send what is printed from now on, as server-sent events"),)
+FOLLOW = (flag("follow", "Keep streaming new output as server-sent events"),)
 
 
 @operation("GET", "/v1/runs", "read", group="Runs", query=FILTERS, answers={200: RunList})
 async def list_runs(request: Request) -> HttpResponse:
     """List runs.
 
-    Live and past together, newest first; those not yet due only with `status=PENDING`.
+    Current and past runs, newest first; runs that are not due yet are listed only with `status=PENDING`.
     """
     asked = read_query(request.scope["query_string"], FILTERS)
     return page_answer(request, await service_of(request).list_runs(tenant_of(request), RunFilter(**asked)))
@@ -51,7 +53,7 @@ async def list_runs(request: Request) -> HttpResponse:
 async def list_job_runs(request: Request, job_id: int) -> HttpResponse:
     """List a job's runs.
 
-    The history of a job that was deleted can still be read through `/v1/runs?job_id=`.
+    The history of a deleted job is available under `/v1/runs?job_id=`.
     """
     service, tenant = service_of(request), tenant_of(request)
     asked = read_query(request.scope["query_string"], OF_A_JOB)
@@ -63,7 +65,7 @@ async def list_job_runs(request: Request, job_id: int) -> HttpResponse:
 async def get_run(request: Request) -> HttpResponse:
     """Read a run.
 
-    With its last 20 attempts.
+    Includes its last 20 attempts.
     """
     return responses.json(await service_of(request).get_run(tenant_of(request), run_id_of(request)))
 
@@ -74,8 +76,8 @@ async def get_run(request: Request) -> HttpResponse:
 async def run_logs(request: Request) -> HttpResponse | StreamingResponse:
     """Read a run's log.
 
-    What it has printed so far; the last 64 KB. With `follow=true` server-sent events: `log` with each new piece of text
-    until the run is over, then `end` with its status.
+    The output so far, at most the last 64 KB. With `follow=true` as server-sent events: `log` with each new piece of
+    text until the run ends, then `end` with its status.
     """
     service, tenant, run_id = service_of(request), tenant_of(request), run_id_of(request)
     text = await service.run_logs(tenant, run_id) or ""
@@ -83,7 +85,7 @@ async def run_logs(request: Request) -> HttpResponse | StreamingResponse:
         return responses.plain(text)
     context = context_of(request)
     if context.streams.full:
-        raise HttpProblem(429, "too many listeners on this node", {"retry-after": "5"})
+        raise HttpProblem(429, "too many open event streams on this node", {"retry-after": "5"})
     stream = LogStream(service, context.clock, tenant, run_id)
     following = context.streams.serve(stream, may_listen=lambda: still_may_listen(request, tenant))
     return responses.event_stream(following)
@@ -104,7 +106,7 @@ async def run_logs(request: Request) -> HttpResponse | StreamingResponse:
 async def cancel_run(request: Request) -> HttpResponse:
     """Cancel a run.
 
-    At once if it waits, by an order to its node if it executes. `If-Match` names the version of its job.
+    Immediately if it is pending; if it is executing, its node stops it. `If-Match` refers to the version of its job.
     """
     run_id, _ = run_id_of(request), await read_optional_json(request, EmptyBody)
     run = await service_of(request).cancel_run(
@@ -128,7 +130,7 @@ async def cancel_run(request: Request) -> HttpResponse:
 async def retry_run(request: Request) -> HttpResponse:
     """Retry a run.
 
-    Its slot once more, as a new run: what is finished never changes. `If-Match` names the version of its job.
+    Creates a new run of the same slot; the finished run does not change. `If-Match` refers to the version of its job.
     """
     run_id, _ = run_id_of(request), await read_optional_json(request, EmptyBody)
     run = await service_of(request).retry_run(

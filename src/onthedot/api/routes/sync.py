@@ -1,4 +1,4 @@
-"""Jobs kept in a file: make those of one source what the file says, all of it or nothing."""
+"""Jobs kept in a file: create, update and remove the jobs of one source to match it, all or nothing."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ MOST_JOBS = 10_000
 
 
 class Sync(Strict, frozen=True, kw_only=True):
-    """`source` names the file; `prune` removes its jobs that are no longer in it; `dry_run` only tells.
+    """`source` names the file. `prune` removes jobs of the source that are no longer in the file. `dry_run` changes
+    nothing and returns what would change.
 
-    `adopt` takes over jobs of these keys that are another file's, or were made by hand. `former` is a name that the
-    file had before: its jobs under that one are taken over. `file` says which file it is (`host:/path`), where the
-    source is only its name: another may have that, too, so that only what came from this very file is removed from
-    PostgreSQL; `kept` in the answer names the rest. At most 10,000 jobs (413).
+    `adopt` takes over jobs with these keys that belong to another source or to none. `former` is a previous name of the
+    source: its jobs are taken over. `file` identifies the file (`host:/path`) if `source` is only its name, which
+    another file may have too: then PostgreSQL removes only jobs that came from this file, and `kept` in the response
+    names the others. At most 10,000 jobs (413).
     """
 
     source: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -77,9 +78,9 @@ class _Envelope(Strict, frozen=True, kw_only=True):
     },
 )
 async def sync_jobs(request: Request) -> HttpResponse:
-    """Make the jobs of a file what the file says.
+    """Sync jobs with a file.
 
-    The same again changes nothing; a changed job keeps its history. One wrong job, and nothing is applied.
+    Repeating it changes nothing; a changed job keeps its history. If one job is invalid, nothing is applied.
     """
     raw, aside = await read_body(request), service_of(request).aside
     if len(raw) <= SMALL_BYTES:
@@ -109,7 +110,7 @@ async def _taken_apart(raw: bytes, aside: Aside) -> tuple[_Envelope, list[bytes]
     parts = await aside.collect(islice(object_parts(raw, b'"jobs"'), MOST_JOBS + 10))
     items = [value for name, value in parts if name is None]
     if len(items) > MOST_JOBS:
-        raise TooLarge(f"a sync has at most {MOST_JOBS} jobs, this one has more")
+        raise TooLarge(f"a sync can have at most {MOST_JOBS} jobs")
     fields = [name + b":" + value for name, value in parts if name is not None]
     return decode_json(b"{" + b",".join(fields) + b"}", _Envelope), items
 

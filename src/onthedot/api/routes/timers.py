@@ -28,9 +28,9 @@ __all__ = ["routes", "timer_created"]
     example={"hours": 0, "minutes": 0, "seconds": 10, "url": "http://127.0.0.1:5003/"},
 )
 async def create_timer(request: Request) -> HttpResponse:
-    """Set a timer.
+    """Create a timer.
 
-    When it expires, one POST goes to the URL.
+    When it expires, it sends one POST request to the URL.
     """
     spec = await read_json(request, TimerSpec)
     timer = await service_of(request).create_timer(tenant_of(request), spec, await idempotency_key(request))

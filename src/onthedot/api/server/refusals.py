@@ -1,4 +1,4 @@
-"""Answers to what never becomes a request, written out once."""
+"""Responses to what never becomes a request, encoded once."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ def _written(status: HTTPStatus, name: str, detail: str, *headers: str) -> bytes
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-NOT_HTTP = _written(HTTPStatus.BAD_REQUEST, "bad-request", "not valid HTTP")
+NOT_HTTP = _written(HTTPStatus.BAD_REQUEST, "bad-request", "malformed HTTP request")
 HEAD_TOO_LARGE = _written(
-    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers-too-large", "the request line and headers are over 64 KiB"
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers-too-large", "the request line and headers exceed 64 KiB"
 )
-CROWDED = _written(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers-too-large", "there are more than 256 headers")
+CROWDED = _written(
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers-too-large", "the request has more than 256 headers"
+)
 TRAILERS_TOO_LARGE = _written(
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
     "headers-too-large",
-    "trailers, chunk sizes and chunk extensions are over 64 KiB and eight times what they carry",
+    "trailers, chunk sizes and chunk extensions exceed 64 KiB and eight times the size of the data",
 )
 FULL = _written(
-    HTTPStatus.SERVICE_UNAVAILABLE, "busy", "too many connections, or too much that waits on them", "retry-after: 1"
+    HTTPStatus.SERVICE_UNAVAILABLE, "busy", "too many connections, or too much unprocessed data", "retry-after: 1"
 )
