@@ -23,7 +23,7 @@ from onthedot.model.duration import DAY, Duration
 from onthedot.model.job import JobSpec
 from onthedot.model.key import ApiKeySpec
 from onthedot.model.schedule import Schedule
-from onthedot.model.target import WebhookTarget
+from onthedot.model.targets.webhook import WebhookTarget
 from onthedot.model.timer import TimerSpec
 from onthedot.store import NewJob
 from tests.api.conftest import listening, serving

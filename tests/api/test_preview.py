@@ -64,4 +64,4 @@ async def test_the_ends_of_time_are_answered_too(api, after, schedule):
 async def test_what_is_not_built_says_so(api):
     told = problem(await api.post("/v1/plan", json={"jobs": []}), 422)
     assert told["type"] == "urn:onthedot:problem:not-available"
-    assert "'plan' is not built into this version" in told["detail"]
+    assert "'plan' is not supported in this version" in told["detail"]

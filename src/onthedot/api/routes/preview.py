@@ -22,7 +22,7 @@ __all__ = ["routes"]
 
 NO_PLAN = FieldProblem(
     path="plan",
-    message="not available: 'plan' is not built into this version",
+    message="not available: 'plan' is not supported in this version",
     accepted="/v1/preview, which shows the fire times of a schedule",
 )
 
