@@ -25,9 +25,9 @@ def test_settings_and_metrics_exist():
 
 
 def test_numbers_are_those_of_the_code():
-    assert "after five that died right after their start" in PAGE
+    assert "after five failures in a row right after starting" in PAGE
     assert GIVE_UP == 5
-    assert "says so every five seconds" in PAGE
+    assert "logs this every five seconds" in PAGE
     assert SAID_EVERY == 5.0
     assert f"nodes × {parse_address('postgresql://h/d').pool + 1}" in PAGE
     assert "up to 2 s" in PAGE
