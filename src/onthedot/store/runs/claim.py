@@ -50,7 +50,7 @@ class Want(msgspec.Struct, frozen=True, kw_only=True):
     late: int | None = None
 
 
-class _Taken(msgspec.Struct):
+class _ClaimedRows(msgspec.Struct):
     """What a claim took, each kind of run by its own statement."""
 
     cursors: list[ClaimedRow]
@@ -139,7 +139,7 @@ class Claims(Looks, Settling):
         batch.announce()
         return claim
 
-    async def _take(self, queue: _Queue, due: Seen, key: tuple[str, ...], limit: int) -> _Taken:
+    async def _take(self, queue: _Queue, due: Seen, key: tuple[str, ...], limit: int) -> _ClaimedRows:
         """Divide the room by what each kind had last time; what one leaves over is the others'."""
         cursors_before, lanes_before = self._before.get(key, (0, 0))
         wanted = [due.cursors * (2 * cursors_before + 16), due.lanes * (2 * lanes_before + 16), due.free * limit]
@@ -153,9 +153,9 @@ class Claims(Looks, Settling):
         elif left and due.lanes and len(lanes) >= for_lanes:
             queue.more = True
         self._before[key] = len(cursors), len(lanes)
-        return _Taken(cursors, lanes, free)
+        return _ClaimedRows(cursors, lanes, free)
 
-    async def _follow_up(self, tx: Transaction, node: str, taken: _Taken, batch: ClaimBatch) -> list[ClaimedRun]:
+    async def _follow_up(self, tx: Transaction, node: str, taken: _ClaimedRows, batch: ClaimBatch) -> list[ClaimedRun]:
         jobs = await self._specs.read(tx, (row.job_id for row in (*taken.cursors, *taken.lanes)))
         specs = await self._specs.read_specs(tx, (row.job_id for row in taken.free))
         await _look_ahead(tx, [*taken.cursors, *(row for row in taken.lanes if row.cursor)], jobs, batch)
