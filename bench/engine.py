@@ -24,8 +24,10 @@ from onthedot.engine.waiting import first_of
 from onthedot.model.decoding import convert
 from onthedot.model.job import JobSpec
 from onthedot.model.run import ClaimedRun, Outcome
+from onthedot.model.targets import FunctionTarget
 from onthedot.store import Beat, Claim, Finished, FinishReport, News, Want
-from onthedot.targets import Call, Callables, Targets, build_targets
+from onthedot.targets import Call, Callables, Kind, Targets, build_targets
+from onthedot.targets.contract import Cause, Done, Ended, Handle, Profile, Stop
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.log import log_events
 from onthedot.telemetry.metrics import Metrics
@@ -123,15 +125,25 @@ def _run(number: int, now: int, spec: JobSpec) -> ClaimedRun:
     )
 
 
-class _Nowhere:
-    """A target that is done at once: the engine alone."""
+class _Nowhere(Kind):
+    """A kind that is done at once: the engine alone."""
 
-    offers = ("function:noop",)
-    capacity = {"function": CONCURRENCY}  # noqa: RUF012
+    spec = FunctionTarget
+    profile = Profile(capacity=CONCURRENCY)
     _ok = Outcome(kind="ok")
 
-    async def send(self, call: Call) -> Outcome:
-        return self._ok
+    def capabilities(self) -> list[str]:
+        return ["function:noop"]
+
+    def start(self, call: Call, at: float, done: Done) -> Handle:
+        asyncio.get_running_loop().call_soon(done, Ended(self._ok, at))
+        return self
+
+    def stop(self, cause: Cause) -> Stop:
+        return Stop.STOPPING
+
+    def recorded(self) -> None:
+        """Nothing was started."""
 
 
 def _callables(target: str) -> Targets:
@@ -142,23 +154,20 @@ def _callables(target: str) -> Targets:
         """Nothing."""
 
     offered = Callables(threads=CONCURRENCY, clock=SystemClock())
-    offered.register("noop", later if target == "async" else now)
+    offered.add("noop", later if target == "async" else now)
     return build_targets(version="bench", callables=offered)
 
 
 async def _measure(n: int, target: str, seconds: float) -> dict[str, float]:
     store: Any = _Memory(n, seconds)
-    sender: Any = _Nowhere() if target == "none" else _callables(target)
+    targets = Targets([_Nowhere()]) if target == "none" else _callables(target)
     settings = EngineSettings(concurrency=CONCURRENCY, next_job_count=CONCURRENCY)
-    node = Node(store=store, targets=sender, clock=SystemClock(), rng=random.Random(1), settings=settings)
-    if target != "none":
-        await sender.__aenter__()
-    began, cpu = time.perf_counter(), time.process_time()
-    async with node:
-        await first_of(store.all.wait(), node.wait())
-        spent, took = time.process_time() - cpu, time.perf_counter() - began
-    if target != "none":
-        await sender.__aexit__()
+    node = Node(store=store, targets=targets, clock=SystemClock(), rng=random.Random(1), settings=settings)
+    async with targets:
+        began, cpu = time.perf_counter(), time.process_time()
+        async with node:
+            await first_of(store.all.wait(), node.wait())
+            spent, took = time.process_time() - cpu, time.perf_counter() - began
     return {
         "us_per_run": spent / n * 1e6,
         "rate": n / took,

@@ -31,7 +31,7 @@ def callables(**functions: Callable[..., Any]) -> Targets:
     """Functions of an embedded Scheduler."""
     offered = Callables(threads=CONCURRENCY, clock=SystemClock())
     for name, function in functions.items():
-        offered.register(name, function)
+        offered.add(name, function)
     return build_targets(version=VERSION, callables=offered)
 
 

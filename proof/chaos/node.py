@@ -16,9 +16,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,11 +27,10 @@ import onthedot.main
 from onthedot.cli import main
 from onthedot.engine import Node
 from onthedot.model.node import NodeInfo
-from onthedot.model.run import Outcome
-from onthedot.model.targets import WebhookTarget
+from onthedot.model.targets import Target, WebhookTarget
 from onthedot.store import Claim, Finished, FinishReport, Store
-from onthedot.targets import Targets
-from onthedot.targets.contract import Call, HandOver
+from onthedot.targets import Kind, Targets
+from onthedot.targets.contract import Call, Done, Ended, Handle
 
 __all__ = ["LISTENS", "POINTS", "serve"]
 
@@ -101,17 +99,13 @@ class SignedTargets:
 
     def __init__(self, targets: Targets) -> None:
         self._targets = targets
-        self.direct: dict[str, HandOver] = {kind: partial(_hand_over, door) for kind, door in targets.direct.items()}
         self._stack = AsyncExitStack()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._targets, name)
 
-    async def send(self, call: Call) -> Outcome:
-        trap.passed("before_send")
-        outcome = await self._targets.send(_signed(call))
-        trap.passed("after_send")
-        return outcome
+    def kind_of(self, target: Target) -> Any:
+        return SignedKind(self._targets.kind_of(target))
 
     async def __aenter__(self) -> Self:
         await self._stack.enter_async_context(self._targets)
@@ -121,14 +115,21 @@ class SignedTargets:
         await self._stack.aclose()
 
 
-def _hand_over(door: HandOver, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool | None]:
-    def told(outcome: Outcome | None) -> None:
-        if outcome is not None:  # else it was not sent
-            trap.passed("after_send")
-        ended(outcome)
+class SignedKind:
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
 
-    trap.passed("before_send")
-    return door(_signed(call), told)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kind, name)
+
+    def start(self, call: Call, at: float, done: Done) -> Handle:
+        def told(ended: Ended) -> None:
+            if ended.outcome is not None:  # else it was not sent, or stopped
+                trap.passed("after_send")
+            done(ended)
+
+        trap.passed("before_send")
+        return self._kind.start(_signed(call), at, told)
 
 
 def _signed(call: Call) -> Call:

@@ -14,25 +14,24 @@ from proof.checker.events import Crashed, History
 from proof.sim.clocks import ProcessClock
 from proof.sim.link import Database, Link, LinkedStore
 from proof.sim.loop import Place, VirtualLoop
-from proof.sim.receiver import Receiver, Sender
+from proof.sim.receiver import Manner, Receiver, Sender
 
-__all__ = ["SETTINGS", "Process"]
-
-OFFERS = ("webhook", "function:work")
-"""Two kinds, each with slots of its own."""
+__all__ = ["PROCESSES", "SETTINGS", "Process"]
 
 DIRECT = 0.75
-"""The share of lives in which webhooks go through the door that nodes use; in the others each has a task."""
+"""The share of lives in which calls are begun without a task for each; in the others each is a coroutine."""
 
-BOOKS = 0.4
-"""The share of those in which they are handed over before their instant, as a program's own functions are."""
+EARLY = 0.4
+"""The share of those in which they are started before their instant, as a program's own functions are."""
+
+PROCESSES = 20
+"""How many functions run at once."""
 
 SETTINGS = EngineSettings(
     name="node",
     host="simulated",
     next_job_count=40,
     concurrency=60,
-    function_processes=20,
     grace=2000,
 )
 
@@ -56,6 +55,7 @@ class Process:
         rng: random.Random,
         wall_ms: int,
         settings: EngineSettings = SETTINGS,
+        processes: int = PROCESSES,
     ) -> None:
         self.name = name
         self.settings = settings
@@ -72,6 +72,7 @@ class Process:
         self.link = Link(loop, database, self.place, random.Random(rng.getrandbits(64)))
         self._driver = driver
         self._receiver = receiver
+        self._processes = processes
         self._history = history
         self._main: asyncio.Task[None] | None = None
         self.api: Any = None
@@ -108,11 +109,12 @@ class Process:
         self._main = self.loop.create_task(self._live(self.place), context=self.place.context, name=self.name)
 
     async def _live(self, place: Place) -> None:
-        direct, books = self.rng.random() < DIRECT, self.rng.random() < BOOKS
-        sender = Sender(self._receiver, place, OFFERS, self.clock, direct=direct, books=books)
+        direct, early = self.rng.random() < DIRECT, self.rng.random() < EARLY
+        manner: Manner = "coroutine" if not direct else "early" if early else "direct"
+        sender = Sender(self._receiver, place, self.clock, manner=manner, processes=self._processes)
         node = Node(
             store=cast("Any", LinkedStore(Store(self._driver), self.link)),
-            targets=sender,
+            targets=sender.targets,
             clock=self.clock,
             rng=random.Random(self.rng.getrandbits(64)),
             settings=self.settings,

@@ -8,31 +8,35 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import msgspec
 
 from onthedot.clock import Clock
 from onthedot.model.decoding import to_builtins
 from onthedot.model.run import Outcome
-from onthedot.targets.contract import Booking, Call, HandOver, NotBegun, Timekeeper
+from onthedot.model.targets import FunctionTarget, WebhookTarget
+from onthedot.targets import Call, Kind, Targets, from_coroutine
+from onthedot.targets.contract import NOT_BEGUN, Cause, Done, Ended, Handle, Profile, Stop
 from proof.checker.events import History, Received
 from proof.sim.clocks import DatabaseTime
 from proof.sim.loop import Place, VirtualLoop
 
-__all__ = ["Receiver", "Sender"]
+__all__ = ["Manner", "Receiver", "Sender"]
 
-KINDS = ("webhook", "function")
+Manner = Literal["direct", "early", "coroutine"]
 WAITING = 0.1
 """The share of calls that wait inside the process before they begin, for a connection or a worker, and may be frozen
 with it or withdrawn."""
 TOLD_WITHIN = 0.075
-"""Seconds that the answer of a booked call may lie in the process."""
+"""Seconds that the answer of a call which was started early may lie in the process."""
+SLOW_TO_STOP = 0.1
+"""The share of calls that take a moment to end when they are asked to stop; not those that timed out, of which the
+checker knows to the millisecond when they ended."""
 
 
-Answer = asyncio.Future[Outcome | None]  # None: the call was not begun
+Answer = asyncio.Future[Outcome]
 
 
 class Receiver:
@@ -106,116 +110,128 @@ _OUTCOMES = {
 class Sender:
     """A process's targets. What has left the process arrives, whatever becomes of the process.
 
-    There are three doors: `hand_over`, which nodes use for webhooks, `send`, which needs a task for each, and `book`,
-    which is that of a program's own functions. All are played, for both kinds of target."""
+    Kinds of targets differ in how they go about it, and all manners are played, for webhooks and functions: a call
+    is begun at once or waits for a connection ("direct"), is a coroutine ("coroutine"), or waits for its instant by
+    itself, and its answer for others ("early")."""
 
-    def __init__(
-        self, receiver: Receiver, place: Place, offers: Sequence[str], clock: Clock, *, direct: bool, books: bool
-    ) -> None:
+    def __init__(self, receiver: Receiver, place: Place, clock: Clock, *, manner: Manner, processes: int) -> None:
         self.place = place
-        self.offers = list(offers)
-        self.direct: dict[str, HandOver] = dict.fromkeys(KINDS, self.hand_over) if direct else {}
-        self.timekeepers: dict[str, Timekeeper] = dict.fromkeys(KINDS, self) if direct and books else {}
         self.exhausted: Callable[[], bool] = lambda: False
         self.clock = clock
         self.node: Callable[[], str | None] = lambda: None
-        self._receiver = receiver
+        self.manner = manner
+        self.receiver = receiver
+        self.targets = Targets(
+            [
+                self._kind(WebhookTarget, "webhook", Profile()),
+                self._kind(FunctionTarget, "function:work", Profile(capacity=processes)),
+            ]
+        )
 
-    async def send(self, call: Call) -> Outcome:
-        answer: Answer = self._receiver.loop.create_future()
+    def _kind(self, spec: type[Any], capability: str, profile: Profile) -> Kind:
+        if self.manner == "coroutine":
+            return from_coroutine(self._send, spec=spec, capabilities=lambda: [capability], profile=profile)
+        return SimulatedKind(self, spec, capability, profile)
+
+    async def _send(self, call: Call) -> Outcome | Ended:
         if self.exhausted():
-            raise NotBegun
+            return NOT_BEGUN
+        answer: Answer = self.receiver.loop.create_future()
         self.leave(call, answer)
-        outcome = await answer
-        assert outcome is not None, "it has left"
-        return outcome
-
-    def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool | None]:
-        loop, rng = self._receiver.loop, self._receiver.rng
-        errand = _Errand(self, call, loop.create_future())
-        errand.answer.add_done_callback(partial(_tell, ended))
-        if rng.random() < WAITING:
-            loop.call_later(rng.uniform(0.001, 0.05), errand.begin)
-        elif self.exhausted():
-            loop.call_soon(errand.begin)  # nobody is told before this returns
-        else:
-            errand.begin()
-        return errand.withdraw
-
-    def keeps_time_for(self, target: Any) -> bool:
-        return True
-
-    def book(self, call: Call, at: float, ended: Callable[[Outcome | None], None]) -> Booking:
-        loop = self._receiver.loop
-        booked = Booked(self, call, loop.create_future(), ended, self._receiver.rng.uniform(0, TOLD_WITHIN))
-        loop.call_later(max(0.0, at - self.clock.monotonic()), booked.begin)
-        return booked
+        return await answer
 
     def leave(self, call: Call, answer: Answer) -> None:
-        receiver = self._receiver
+        receiver = self.receiver
         delay = receiver.rng.uniform(0.0001, 0.005)
         receiver.loop.outside_later(delay, receiver.arrive, call, self.place.name, self.node(), answer)
 
 
-class _Errand:
-    """A call that was handed over, and what becomes of it in the process."""
+class SimulatedKind(Kind):
+    def __init__(self, sender: Sender, spec: type[Any], capability: str, profile: Profile) -> None:
+        self.spec = spec
+        self.profile = profile
+        self._sender = sender
+        self._capability = capability
 
-    def __init__(self, sender: Sender, call: Call, answer: Answer) -> None:
-        self.answer = answer
-        self.began: float | None = None
+    def capabilities(self) -> list[str]:
+        return [self._capability]
+
+    def keeps_time(self, target: Any) -> bool:
+        return self._sender.manner == "early"
+
+    def start(self, call: Call, at: float, done: Done) -> Handle:
+        sender, loop, rng = self._sender, self._sender.receiver.loop, self._sender.receiver.rng
+        wait = at - sender.clock.monotonic()
+        started = SimulatedCall(sender, call, done, rng.uniform(0, TOLD_WITHIN) if wait > 0 else 0.0)
+        if wait > 0:
+            loop.call_later(wait, started.begin)
+        elif rng.random() < WAITING:
+            loop.call_later(rng.uniform(0.001, 0.05), started.begin)
+        elif sender.exhausted():
+            loop.call_soon(started.begin)  # nobody is told before this returns
+        else:
+            started.begin()
+        return started
+
+
+class SimulatedCall:
+    """A call that was started, and what becomes of it in the process. Its answer may lie there for a moment."""
+
+    def __init__(self, sender: Sender, call: Call, done: Done, told_after: float) -> None:
         self._sender = sender
         self._call = call
+        self._done: Done | None = done
+        self._told_after = told_after
+        self._began: float | None = None
+        self._ended: float | None = None
+        self._answer: Answer = sender.receiver.loop.create_future()
+        self._answer.add_done_callback(self._answered)
 
     def begin(self) -> None:
-        if self.answer.done():
+        if self._done is None:
             return
         if self._call.may_begin() and not self._sender.exhausted():
-            self.began = self._sender.clock.monotonic()
-            self._sender.leave(self._call, self.answer)
+            self._began = self._sender.clock.monotonic()
+            if not self._told_after:
+                self._call.begun(self._began)
+            self._sender.leave(self._call, self._answer)
         else:
-            self.answer.set_result(None)
+            self._sender.receiver.loop.call_soon(self._tell)
 
-    def withdraw(self) -> bool | None:
-        self.answer.cancel()
-        return self.began is not None
-
-
-class Booked(_Errand):
-    """One that waits for its instant, and whose answer waits for others."""
-
-    def __init__(
-        self, sender: Sender, call: Call, answer: Answer, ended: Callable[[Outcome | None], None], told_after: float
-    ) -> None:
-        super().__init__(sender, call, answer)
-        self.ended: float | None = None
-        self._ended = ended
-        self._told_after = told_after
-        self._told = False
-        answer.add_done_callback(self._answered)
-
-    def take_back(self) -> bool:
-        if self.began is not None or self.answer.done():
-            return False
-        self.answer.cancel()
-        return True
-
-    def withdraw(self) -> bool | None:
-        if self.answer.done():
+    def stop(self, cause: Cause) -> Stop:
+        if self._done is None:
+            return Stop.ENDED
+        if self._began is None:
+            self._done = None
+            return Stop.NOT_BEGUN
+        if self._answer.done():
             self._tell()
-            return None
-        return super().withdraw()
+            return Stop.ENDED
+        if cause == "recalled":
+            return Stop.STOPPING
+        first, self._call.stopped = self._call.stopped is None, cause
+        rng = self._sender.receiver.rng
+        if not first or (cause != "timeout" and rng.random() < SLOW_TO_STOP):
+            if first:
+                self._sender.receiver.loop.call_later(rng.uniform(0.0, 0.5), self._tell)
+            return Stop.STOPPING
+        self._tell()
+        return Stop.ENDED
+
+    def recorded(self) -> None:
+        """Nothing is left of it."""
 
     def _answered(self, answer: Answer) -> None:
         if not answer.cancelled():
-            self.ended = self._sender.clock.monotonic()
-            answer.get_loop().call_later(self._told_after, self._tell)
+            self._ended = self._sender.clock.monotonic()
+            if self._told_after:
+                answer.get_loop().call_later(self._told_after, self._tell)
+            else:
+                self._tell()
 
     def _tell(self) -> None:
-        if not self._told:
-            self._told = True
-            self._ended(self.answer.result())
-
-
-def _tell(ended: Callable[[Outcome | None], None], answer: Answer) -> None:
-    if not answer.cancelled():
-        ended(answer.result())
+        done, self._done = self._done, None
+        if done is not None:
+            heard = self._answer.done() and self._call.stopped is None
+            outcome = self._answer.result() if heard else None
+            done(Ended(outcome, self._began, self._ended))

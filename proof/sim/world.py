@@ -19,7 +19,7 @@ from proof.sim.final import read_ledger
 from proof.sim.front import Front
 from proof.sim.link import Database, Link, LinkedStore
 from proof.sim.loop import Place, VirtualLoop, at_once
-from proof.sim.process import SETTINGS, Process
+from proof.sim.process import PROCESSES, SETTINGS, Process
 from proof.sim.receiver import Receiver
 
 __all__ = ["NODES", "World"]
@@ -71,8 +71,8 @@ class World:
             SETTINGS,
             lookahead=self.rng.choice(LOOKAHEADS),
             concurrency=3 if small else SETTINGS.concurrency,
-            function_processes=2 if small else SETTINGS.function_processes,
         )
+        self.slots = {"webhook": self.settings.concurrency, "function": 2 if small else PROCESSES}
 
     def _branch(self) -> random.Random:
         return random.Random(self.rng.getrandbits(64))
@@ -99,6 +99,7 @@ class World:
                 rng=self._branch(),
                 wall_ms=self.time.now_ms(),
                 settings=self.settings,
+                processes=self.slots["function"],
             )
             self.processes.append(process)
             process.start()
@@ -131,8 +132,7 @@ class World:
 
     async def ledger(self) -> Ledger:
         ledger = await read_ledger(self.driver, at=self.now, now=self.time.now_ms())
-        slots = {"webhook": self.settings.concurrency, "function": self.settings.function_processes}
-        return msgspec.structs.replace(ledger, slots=slots, nodes=NODES, lookahead=self.settings.lookahead)
+        return msgspec.structs.replace(ledger, slots=self.slots, nodes=NODES, lookahead=self.settings.lookahead)
 
     async def close(self) -> None:
         """Nobody looks any more: thaw the dead and let everything end, so that nothing is left behind in Python."""

@@ -120,7 +120,7 @@ class Scheduler:
 
     def _register(self, function: Callable[..., Any], name: str | None) -> str:
         known_as = self._names.get(function) or name or _name_of(function)
-        self._callables.register(known_as, function)
+        self._callables.add(known_as, function)
         self._names[function] = known_as
         return known_as
 

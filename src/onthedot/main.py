@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 from onthedot.clock import Clock, SystemClock
 from onthedot.errors import Invalid, SettingsError
 from onthedot.jobsfile import JobsFile
-from onthedot.model.run import Outcome
 from onthedot.service import DEFAULT_TENANT, Service, Trust
 from onthedot.settings import Settings
 from onthedot.store import Store, SyncReport, open_store
-from onthedot.targets import Call, EgressRule, Targets, build_targets
+from onthedot.targets import EgressRule, Targets, build_targets
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.metrics import Metrics
 from onthedot.telemetry.stalls import watch_loop
@@ -112,10 +111,9 @@ async def assembled(
         executes = "executor" in settings.roles
         if executes:
             await stack.enter_async_context(targets)
-        sender = targets if executes else IdleEngine()
         node = Node(
             store=store,
-            targets=sender,
+            targets=targets if executes else Targets(),  # it is registered, watches the others, and claims no run
             clock=clock,
             rng=rng or random.SystemRandom(),
             settings=settings,
@@ -136,15 +134,6 @@ async def assembled(
             )
         await stack.enter_async_context(watch_loop(metrics.loop_held.observe, quiet_for=STARTING))
         yield Running(prepared, service=service, app=app, node=node, synced=prepared.synced)
-
-
-class IdleEngine:
-    """What a node offers that only serves the API: it is registered, watches the others, and claims no run."""
-
-    offers: Sequence[str] = ()
-
-    async def send(self, call: Call) -> Outcome:
-        return Outcome(kind="refused", error="this node does not execute runs")
 
 
 async def load_jobs(service: Service, jobs: JobsFile) -> SyncReport:

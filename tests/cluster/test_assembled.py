@@ -21,6 +21,7 @@ from onthedot.settings import CommandSetting, Settings
 from onthedot.store import JobFilter, open_store
 from onthedot.targets import Call
 from tests.services.waiting import until
+from tests.targets.sending import send
 
 
 def settings(url: str, tmp_path, **fields) -> Settings:
@@ -177,10 +178,10 @@ async def test_a_jobs_file_opens_what_it_names_and_only_to_its_tenant(sqlite_url
             assert await refused(theirs, FunctionTarget(function=function)) == wrong
 
         call = Call(run_id="1-1", job_id=1, slot=1, attempt=1, target=named, tenant=theirs)
-        outcome = await running.prepared.targets.send(call)
+        outcome = await send(running.prepared.targets, call)
         assert (outcome.kind, outcome.error) == ("refused", "mod:f is not registered on this node")
         call = msgspec.structs.replace(call, target=own)
-        assert (await running.prepared.targets.send(call)).kind == "refused", "also if it got into the store before"
+        assert (await send(running.prepared.targets, call)).kind == "refused", "also if it got into the store before"
 
 
 async def tried(call):

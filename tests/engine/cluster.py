@@ -59,13 +59,13 @@ class Trouble:
 class Member:
     """One node with its own way to the store and its own receiver."""
 
-    def __init__(self, cluster: Cluster, seed: int, sender: FakeSender, settings: EngineSettings) -> None:
+    def __init__(self, cluster: Cluster, seed: int, sender: Any, settings: EngineSettings) -> None:
         self.way = Trouble(cluster.store)
         self.sender = sender
         self.killed = False
         self.node = Node(
             store=cast("Store", self.way),
-            targets=sender,
+            targets=sender.targets,
             clock=cluster.clock,
             rng=random.Random(seed),
             settings=settings,
@@ -104,9 +104,15 @@ class Cluster:
         await self.store.close()
 
     async def node(
-        self, *offers: str, away: bool = False, lose: Iterable[str] = (), sender: Any = None, **settings: Any
+        self,
+        *capabilities: str,
+        away: bool = False,
+        lose: Iterable[str] = (),
+        sender: Any = None,
+        processes: int = 4,
+        **settings: Any,
     ) -> Member:
-        receiver = sender or FakeSender(*offers, now=self.clock.now_ms)
+        receiver = sender or FakeSender(*capabilities, now=self.clock.now_ms, processes=processes)
         member = Member(self, len(self.members) + 1, receiver, EngineSettings(**settings))
         member.way.away = away
         member.way.lose = set(lose)

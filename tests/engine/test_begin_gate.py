@@ -15,7 +15,7 @@ from onthedot.engine.messages import Return
 from onthedot.engine.running.begin_gate import BeginGate
 from onthedot.engine.running.monitor import Monitor
 from onthedot.engine.tuning import BEGIN_VALID
-from tests.engine.making import claimed
+from tests.engine.making import claimed, stop
 from tests.engine.scripted import AWAY, ScriptedStore
 from tests.engine.test_monitor import Bench as MonitorBench
 
@@ -25,13 +25,17 @@ class Bench(MonitorBench):
         super().__init__(clock)
         self.store = ScriptedStore()
         self.gate = BeginGate(
-            "me", store=self.store, clock=clock, health=StoreHealth(), backoff=Backoff(random.Random(1)), size=10
+            "me",
+            store=self.store,
+            clock=clock,
+            time=self.context.time,
+            health=StoreHealth(),
+            backoff=Backoff(random.Random(1)),
+            size=10,
         )
 
     def arrive(self, run_id: str, **policy: Any) -> Monitor:
-        run = claimed(run_id, due_at=self.now, delivery="at_most_once", **policy)
-        self.owned.add(run.id, run.token)
-        monitor = Monitor(run, self.pool, self.around, self.ended.append)
+        monitor = self.monitor(claimed(run_id, due_at=self.now, delivery="at_most_once", **policy))
         self.gate.mailbox.put_over(monitor)
         return monitor
 
@@ -79,7 +83,7 @@ async def test_stopped_while_it_waits_it_goes_back_unsent(bench, fake_clock):
     monitor = bench.arrive("1-1")
     step = asyncio.ensure_future(bench.gate.step())
     await fake_clock.settle()
-    monitor.stop("interrupted")
+    stop(monitor, "interrupted")
     await fake_clock.advance(0.5)
     assert step.done()
     assert bench.sender.sent == []
@@ -88,7 +92,7 @@ async def test_stopped_while_it_waits_it_goes_back_unsent(bench, fake_clock):
 
 async def test_cancelled_while_it_waits_it_ends_as_cancelled(bench, fake_clock):
     monitor = bench.arrive("1-1")
-    monitor.stop("cancel")
+    stop(monitor, "cancelled")
     await bench.gate.step()
     await fake_clock.settle()
     assert bench.store.asked_for("begin") == []

@@ -29,15 +29,15 @@ INTERRUPTED = Attempt(attempt=1, node="n", started_at=1, finished_at=2, outcome=
 class Bench:
     """A whole engine whose loops don't run: the test hands the Dispatcher its messages."""
 
-    def __init__(self, clock: FakeClock, **settings) -> None:
+    def __init__(self, clock: FakeClock, *, processes: int = 2, **settings) -> None:
         self.clock = clock
         self.now = clock.now_ms()
         self.store = ScriptedStore(clock)
-        self.sender = FakeSender("webhook", "function:reports", now=clock.now_ms)
-        self.settings = EngineSettings(**{"next_job_count": 10, "concurrency": 4, "function_processes": 2, **settings})
+        self.sender = FakeSender("webhook", "function:reports", now=clock.now_ms, processes=processes)
+        self.settings = EngineSettings(**{"next_job_count": 10, "concurrency": 4, **settings})
         self.slots = Capacity(
-            self.sender.offers,
-            capacities=self.settings.capacities,
+            self.sender.targets.capabilities(),
+            capacities=self.sender.targets.capacities(self.settings.concurrency),
             default=4,
             hold_most=self.settings.next_job_count,
         )
@@ -46,7 +46,7 @@ class Bench:
         self.wiring = Wiring(
             "me",
             store=self.store,
-            sender=self.sender,
+            targets=self.sender.targets,
             slots=self.slots,
             clock=clock,
             rng=random.Random(1),

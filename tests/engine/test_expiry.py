@@ -11,12 +11,11 @@ from onthedot.model.duration import Duration
 from onthedot.model.run import Attempt
 from onthedot.plan import Done
 from tests.engine.cluster import Cluster
-from tests.engine.making import FAILED, FUNCTION, HOOK, claimed, spec
+from tests.engine.making import FAILED, FUNCTION, HOOK, Desk, claimed, spec
 from tests.engine.scripted import AWAY
 from tests.engine.test_begin_gate import Bench as GateBench
 from tests.engine.test_monitor import Bench
 from tests.engine.test_node_firing import due_in
-from tests.engine.test_not_begun import Queue
 
 EXPIRES = Duration(2000)
 
@@ -116,14 +115,14 @@ async def test_a_retry_does_not_expire(cluster, fake_clock):
 
 async def test_what_waits_for_a_connection_may_begin_only_until_it_expires(fake_clock):
     bench = Bench(fake_clock)
-    queue = Queue(bench)
+    desk = Desk(bench.sender)
     await bench.start(claimed("1-1", due_at=bench.now, timeout=Duration(60_000), expires_in=EXPIRES))
-    may_begin = queue.calls[0][0].may_begin
+    may_begin = desk.calls[0].call.may_begin
     await fake_clock.advance(2)
     assert may_begin()
     await fake_clock.advance(0.002)
     assert not may_begin()
-    queue.calls[0][1](None)
+    desk.calls[0].tell()
     result = bench.result()
     assert (result.outcome.kind, result.started_at) == ("expired", None)
     assert result.decision == Done(status="skipped", reason="late", tries=0, losses=0)
@@ -131,9 +130,9 @@ async def test_what_waits_for_a_connection_may_begin_only_until_it_expires(fake_
 
 async def test_what_waited_for_its_turn_is_asked_when_it_starts(fake_clock):
     bench = Bench(fake_clock)
-    queue = Queue(bench)
+    desk = Desk(bench.sender)
     await bench.start(claimed("1-1", due_at=bench.now - 2001, expires_in=EXPIRES))
-    assert queue.calls == []
+    assert desk.calls == []
     assert bench.result().outcome.kind == "expired"
 
 

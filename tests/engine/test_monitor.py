@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
 
 import pytest
 
@@ -15,7 +14,7 @@ from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.membership.lease import Lease
-from onthedot.engine.messages import Return
+from onthedot.engine.messages import Fence, Return
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.running.deadlines import Deadlines
 from onthedot.engine.running.live_logs import LiveLogWriter
@@ -23,10 +22,11 @@ from onthedot.engine.running.monitor import Monitor
 from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.settings import EngineSettings
 from onthedot.model.duration import Duration
-from onthedot.model.run import Attempt, ClaimedRun, Outcome
+from onthedot.model.run import Attempt, ClaimedRun
 from onthedot.store import Finished
-from onthedot.targets import Call, NotBegun
-from tests.engine.making import FAILED, FUNCTION, OK, FakeSender, claimed
+from onthedot.targets import Call
+from onthedot.targets.contract import NOT_BEGUN, Done, Ended, Handle, Profile
+from tests.engine.making import FAILED, FUNCTION, OK, Desk, FakeSender, claimed, stop
 from tests.engine.scripted import ScriptedStore
 
 
@@ -37,6 +37,7 @@ class Bench:
         self.sender = FakeSender(now=clock.now_ms)
         self.recorder: Mailbox[Finished | Return] = Mailbox(mailbox)
         self.owned = OwnedRuns()
+        self.unrecorded: dict[Fence, Handle] = {}
         self.lease = Lease(clock, 5.0)
         self.lease.renew(clock.monotonic())
         self.lateness = Lateness(clock)
@@ -46,16 +47,15 @@ class Bench:
         self.lacked: list[str] = []
         time = DatabaseClock(clock)
         time.observe(clock.now_ms(), clock.monotonic(), clock.monotonic())
-        self.around = RunContext(
+        self.context = RunContext(
             clock=clock,
             time=time,
             lease=self.lease,
             deadlines=self.deadlines,
-            sender=self.sender,
-            direct=self.sender.direct,
-            timekeepers=self.sender.timekeepers,
+            targets=self.sender.targets,
             recorder=self.recorder,
             owned=self.owned,
+            unrecorded=self.unrecorded,
             lateness=self.lateness,
             logs=None,
             live_logs=LiveLogWriter(store=ScriptedStore(), clock=clock, health=StoreHealth()),
@@ -67,12 +67,19 @@ class Bench:
         )
         self.pool = Capacity(["webhook"], capacities={}, default=10, hold_most=10).pools["webhook"]
 
-    async def start(self, run: ClaimedRun) -> Monitor:
+    def monitor(self, run: ClaimedRun) -> Monitor:
         self.owned.add(run.id, run.token)
-        monitor = Monitor(run, self.pool, self.around, self.ended.append)
+        return Monitor(run, self.pool, self.context, self.ended.append)
+
+    async def start(self, run: ClaimedRun) -> Monitor:
+        monitor = self.monitor(run)
         monitor.start()
         await self.clock.settle()
         return monitor
+
+    def expire(self) -> None:
+        """What the loop of the deadlines would do by now."""
+        self.deadlines.expire(self.clock.monotonic())
 
     def result(self) -> Finished:
         (result,) = self.recorder.take_all()
@@ -122,10 +129,27 @@ async def test_a_retry_is_not_late_because_the_first_try_failed(bench, fake_cloc
 async def test_never_sent_before_its_instant(bench, fake_clock):
     """The instant is looked at again right before the send, whoever thought that it had come."""
     await bench.start(claimed(due_at=bench.now + 7))
-    await fake_clock.advance(0.006)
+    await fake_clock.advance(0.0069)
+    bench.expire()
+    await fake_clock.settle()
     assert bench.sender.calls == []
-    await fake_clock.advance(0.001)
+    await fake_clock.advance(0.0002)
+    bench.expire()
+    await fake_clock.settle()
     assert bench.sender.sent_at == [bench.now + 7]
+
+
+async def test_stopped_before_its_instant_it_is_not_sent(bench, fake_clock):
+    """By a clock that was set back this may be in an hour."""
+    monitor = await bench.start(claimed("1-1", due_at=bench.now + 3_600_000))
+    assert bench.ended == []
+    stop(monitor, "interrupted")
+    assert bench.recorder.take_all() == [Return("1-1", 1)]
+    assert (bench.ended, len(bench.deadlines)) == ([monitor], 1)
+    await fake_clock.advance(3601)
+    bench.expire()
+    await fake_clock.settle()
+    assert bench.sender.calls == []
 
 
 @pytest.mark.parametrize(
@@ -185,8 +209,8 @@ async def test_a_target_that_raises_is_a_failed_try(bench):
 
 
 async def test_what_a_target_did_not_begin_goes_back_untried(bench):
-    async def send(call: Call) -> None:
-        raise NotBegun
+    async def send(call: Call) -> Ended:
+        return NOT_BEGUN
 
     bench.sender.send = send
     monitor = await bench.start(claimed("1-1", due_at=bench.now, target=FUNCTION))
@@ -195,65 +219,10 @@ async def test_what_a_target_did_not_begin_goes_back_untried(bench):
     assert monitor.seconds is None  # it says nothing about how long runs take
 
 
-class Queue:
-    """A target where calls wait: begun when told, NotBegun if stopped before."""
-
-    def __init__(self) -> None:
-        self.calls: list[Call] = []
-        self.begun = False
-
-    async def send(self, call: Call) -> None:
-        self.calls.append(call)
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            if self.begun:
-                raise
-            raise NotBegun from None
-
-    def begin(self, at: float) -> None:
-        self.begun = True
-        assert self.calls[0].begun is not None
-        self.calls[0].begun(at)
-
-
-async def test_the_timeout_counts_from_when_it_begins(bench, fake_clock):
-    queue = Queue()
-    bench.sender.send = queue.send
-    run = claimed("1-1", due_at=bench.now, target=FUNCTION, timeout=Duration(1000))
-    await bench.start(run)
-    await fake_clock.advance(0.9)
-    queue.begin(fake_clock.monotonic())
-    await fake_clock.advance(0.9)
-    bench.deadlines.expire(fake_clock.monotonic())
-    await fake_clock.settle()
-    assert bench.recorder.take_all() == []
-    await fake_clock.advance(0.2)
-    bench.deadlines.expire(fake_clock.monotonic())
-    await fake_clock.settle()
-    result = bench.result()
-    assert result.outcome.kind == "timeout"
-    assert (result.started_at, result.lateness_ms) == (bench.now + 900, 900)
-    assert result.duration_ms == 1100
-
-
-@pytest.mark.parametrize(("cause", "back"), [("timeout", True), ("interrupted", True), ("cancel", False)])
-async def test_what_is_stopped_before_it_begins_costs_no_try(bench, fake_clock, cause, back):
-    bench.sender.send = Queue().send
-    monitor = await bench.start(claimed("1-1", due_at=bench.now, target=FUNCTION))
-    monitor.stop(cause)
-    await fake_clock.settle()
-    (told,) = bench.recorder.take_all()
-    if back:
-        assert told == Return("1-1", 1)
-    else:
-        assert (told.outcome.kind, told.started_at) == ("cancelled", None)
-
-
 async def test_a_cancel_ends_it_as_cancelled(bench, fake_clock):
     bench.sender.hold = asyncio.Event()
     monitor = await bench.start(claimed(due_at=bench.now))
-    monitor.stop("cancel")
+    stop(monitor, "cancelled")
     await fake_clock.settle()
     assert bench.result().outcome.kind == "cancelled"
     assert bench.ended == [monitor]
@@ -262,15 +231,15 @@ async def test_a_cancel_ends_it_as_cancelled(bench, fake_clock):
 async def test_a_stop_of_the_node_interrupts_it(bench, fake_clock):
     bench.sender.hold = asyncio.Event()
     monitor = await bench.start(claimed(due_at=bench.now))
-    monitor.stop("interrupted")
+    stop(monitor, "interrupted")
     await fake_clock.settle()
     result = bench.result()
     assert (result.outcome.kind, result.started_at) == ("interrupted", bench.now)
 
 
 async def test_stopped_before_the_send_it_goes_back_untried(bench, fake_clock):
-    monitor = Monitor(claimed("1-1", due_at=bench.now), bench.pool, bench.around, bench.ended.append)
-    monitor.stop("interrupted")
+    monitor = bench.monitor(claimed("1-1", due_at=bench.now))
+    stop(monitor, "interrupted")
     monitor.start()
     await fake_clock.settle()
     assert bench.recorder.take_all() == [Return("1-1", 1)]
@@ -280,8 +249,8 @@ async def test_stopped_before_the_send_it_goes_back_untried(bench, fake_clock):
 async def test_what_is_gone_is_dropped_without_a_word(bench, fake_clock):
     bench.sender.hold = asyncio.Event()
     monitor = await bench.start(claimed("1-1", due_at=bench.now))
-    monitor.stop("cancel")
-    monitor.stop("gone")
+    stop(monitor, "cancelled")
+    stop(monitor, "gone")
     await fake_clock.settle()
     assert bench.recorder.take_all() == []
     assert not bench.owned.has("1-1", 1)
@@ -312,7 +281,7 @@ async def test_what_is_known_is_reported_even_if_it_is_stopped_meanwhile(fake_cl
     bench = Bench(fake_clock, mailbox=1)
     await bench.start(claimed("1-1", due_at=bench.now))
     second = await bench.start(claimed("2-1", due_at=bench.now))
-    second.stop("interrupted")
+    stop(second, "interrupted")
     await fake_clock.settle()
     known = [item for item in bench.recorder.take_all() if isinstance(item, Finished)]
     assert [(item.run.id, item.outcome.kind) for item in known] == [("1-1", "ok"), ("2-1", "ok")]
@@ -320,67 +289,112 @@ async def test_what_is_known_is_reported_even_if_it_is_stopped_meanwhile(fake_cl
 
 
 async def test_a_bug_in_the_engine_is_told_to_the_node(bench, fake_clock):
-    bench.around.lateness.add = None
+    bench.context.lateness.add = None
     monitor = await bench.start(claimed(due_at=bench.now))
     assert [type(error) for error in bench.crashes] == [TypeError]
     assert bench.ended == [monitor]
 
 
-class Door:
-    """A target that is handed calls; the test says how they end."""
-
-    def __init__(self, bench: Bench) -> None:
-        self.ended: dict[str, Callable[[Outcome], None]] = {}
-        self.withdrawn: list[str] = []
-        bench.sender.direct["webhook"] = self.hand_over
-
-    def hand_over(self, call: Call, ended: Callable[[Outcome], None]) -> Callable[[], None]:
-        self.ended[call.run_id] = ended
-        return lambda: self.withdrawn.append(call.run_id)
-
-
 async def test_a_call_is_handed_over_at_once_and_ends_when_the_target_says_so(bench, fake_clock):
-    door = Door(bench)
+    desk = Desk(bench.sender, begins=True)
     run = claimed("1-1", due_at=bench.now)
-    monitor = Monitor(run, bench.pool, bench.around, bench.ended.append)
+    monitor = bench.monitor(run)
     monitor.start()
-    assert monitor.task is None
+    assert desk.names == ["1-1"]
     await fake_clock.advance(0.25)
-    door.ended["1-1"](OK)
+    desk.calls[0].tell(OK)
     result = bench.result()
     assert (result.run, result.outcome, result.duration_ms) == (run, OK, 250)
     assert bench.ended == [monitor]
     assert bench.sender.calls == []
 
 
-@pytest.mark.parametrize(
-    ("cause", "kind"), [("cancel", "cancelled"), ("interrupted", "interrupted"), ("timeout", "timeout")]
-)
-async def test_what_was_handed_over_is_withdrawn_when_it_is_stopped(bench, cause, kind):
-    door = Door(bench)
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("cause", ["cancelled", "interrupted", "timeout"])
+async def test_what_has_begun_is_asked_to_stop(bench, cause, at_once):
+    desk = Desk(bench.sender, begins=True, stops_at_once=at_once)
     monitor = await bench.start(claimed("1-1", due_at=bench.now))
-    monitor.stop(cause)
-    monitor.stop("interrupted")
-    door.ended["1-1"](OK)  # too late: nobody listens
-    assert bench.result().outcome.kind == kind
-    assert door.withdrawn == ["1-1"]
+    stop(monitor, cause)
+    stop(monitor, "interrupted")
+    if not at_once:
+        assert (bench.ended, len(bench.recorder)) == ([], 0)  # its slot stays taken
+        desk.calls[0].tell()
+    desk.calls[0].tell(OK)  # too late: nobody listens
+    assert bench.result().outcome.kind == cause
+    assert desk.calls[0].stops == ([cause] if at_once else [cause, cause])  # the first reason counts
     assert bench.ended == [monitor]
 
 
-async def test_what_was_handed_over_and_is_gone_is_dropped_without_a_word(bench):
-    door = Door(bench)
+async def test_one_that_ends_in_time_although_it_was_asked_to_stop_has_ended_so(bench):
+    desk = Desk(bench.sender, begins=True, stops_at_once=False)
     monitor = await bench.start(claimed("1-1", due_at=bench.now))
-    monitor.stop("gone")
+    stop(monitor, "cancelled")
+    desk.calls[0].tell(OK)
+    assert bench.result().outcome == OK
+
+
+@pytest.mark.parametrize(
+    ("cause", "error"),
+    [
+        ("cancelled", "cancelled by a user; the process may still be running"),
+        ("interrupted", "the node stopped; the process may still be running"),
+        ("timeout", "timed out; the process may still be running"),
+    ],
+)
+async def test_one_that_does_not_stop_is_given_up(bench, fake_clock, cause, error):
+    desk = Desk(bench.sender, begins=True, stops_at_once=False, profile=Profile(stop_within=2.0))
+    monitor = await bench.start(claimed("1-1", due_at=bench.now, timeout=Duration(60_000)))
+    stop(monitor, cause)
+    await fake_clock.advance(1.5)
+    stop(monitor, cause)  # told again it has no more time
+    bench.expire()
+    assert bench.ended == []
+    await fake_clock.advance(0.5)
+    bench.expire()
+    result = bench.result()
+    assert (result.outcome.kind, result.outcome.error, result.duration_ms) == (cause, error, 2000)
+    assert bench.ended == [monitor]
+    desk.calls[0].tell(OK)  # unheard
+    assert (len(bench.recorder), bench.ended) == (0, [monitor])
+
+
+async def test_gone_and_given_up_it_is_dropped_without_a_word(bench, fake_clock):
+    Desk(bench.sender, begins=True, stops_at_once=False, profile=Profile(stop_within=2.0))
+    monitor = await bench.start(claimed("1-1", due_at=bench.now))
+    stop(monitor, "cancelled")
+    stop(monitor, "gone")
+    await fake_clock.advance(2)
+    bench.expire()
+    assert bench.recorder.take_all() == []
+    assert (bench.owned.has("1-1", 1), bench.ended) == (False, [monitor])
+
+
+async def test_what_was_handed_over_and_is_gone_is_dropped_without_a_word(bench):
+    desk = Desk(bench.sender, begins=True)
+    monitor = await bench.start(claimed("1-1", due_at=bench.now))
+    stop(monitor, "gone")
     assert bench.recorder.take_all() == []
     assert not bench.owned.has("1-1", 1)
-    assert (door.withdrawn, bench.ended) == (["1-1"], [monitor])
+    assert (desk.calls[0].stops, bench.ended) == (["gone"], [monitor])
 
 
-async def test_a_target_that_raises_at_the_hand_over_is_a_failed_try(bench, fake_clock):
-    def hand_over(call: Call, ended: Callable[[Outcome], None]) -> Callable[[], None]:
-        raise RuntimeError("a bug")
+async def test_gone_takes_the_place_of_whatever_cause_there_was(bench):
+    desk = Desk(bench.sender, begins=True, stops_at_once=False)
+    monitor = await bench.start(claimed("1-1", due_at=bench.now))
+    stop(monitor, "cancelled")
+    stop(monitor, "gone")
+    assert desk.calls[0].call.stopped == "gone"
+    desk.calls[0].tell()
+    assert bench.recorder.take_all() == []
+    assert bench.ended == [monitor]
 
-    bench.sender.direct["webhook"] = hand_over
+
+async def test_a_target_that_raises_at_the_start_is_a_failed_try(bench, fake_clock):
+    class Broken(Desk):
+        def start(self, call: Call, at: float, done: Done) -> Handle:
+            raise RuntimeError("a bug")
+
+    Broken(bench.sender)
     monitor = await bench.start(claimed("1-1", due_at=bench.now))
     outcome = bench.result().outcome
     assert (outcome.kind, outcome.retryable, outcome.error) == ("error", True, "RuntimeError: a bug")
@@ -388,35 +402,35 @@ async def test_a_target_that_raises_at_the_hand_over_is_a_failed_try(bench, fake
 
 
 async def test_nothing_is_handed_over_early_or_without_a_lease(bench, fake_clock):
-    door = Door(bench)
+    desk = Desk(bench.sender)
     await bench.start(claimed("1-1", due_at=bench.now + 7))
-    assert door.ended == {}
+    assert desk.calls == []
     await fake_clock.advance(4.5)
     await bench.start(claimed("2-1", due_at=bench.now))
-    assert door.ended == {}
+    assert desk.calls == []
     assert Return("2-1", 1) in bench.recorder.take_all()
 
 
 async def test_a_full_recorder_keeps_the_slot_of_what_was_handed_over(fake_clock):
     bench = Bench(fake_clock, mailbox=1)
-    door = Door(bench)
+    desk = Desk(bench.sender, begins=True)
     monitors = [await bench.start(claimed(f"{number}-1", due_at=bench.now)) for number in range(3)]
-    for ended in door.ended.values():
-        ended(OK)
+    for started in desk.calls:
+        started.tell(OK)
     assert bench.ended == monitors[:1]
     assert bench.result().run.id == "0-1"
     await fake_clock.settle()
     assert bench.ended == monitors[:2]
-    monitors[2].stop("interrupted")
+    stop(monitors[2], "interrupted")
     await fake_clock.settle()
     assert bench.ended == monitors
     assert [item.run.id for item in bench.recorder.take_all() if isinstance(item, Finished)] == ["1-1", "2-1"]
 
 
-async def test_stopped_before_its_task_has_begun_it_still_ends(bench, fake_clock):
-    monitor = Monitor(claimed("1-1", due_at=bench.now), bench.pool, bench.around, bench.ended.append)
+async def test_stopped_before_its_first_step_it_still_ends(bench, fake_clock):
+    monitor = bench.monitor(claimed("1-1", due_at=bench.now))
     monitor.start()
-    monitor.stop("cancel")
+    stop(monitor, "cancelled")
     await fake_clock.settle()
     assert bench.result().outcome.kind == "cancelled"
     assert (bench.ended, bench.sender.calls) == ([monitor], [])
@@ -424,7 +438,21 @@ async def test_stopped_before_its_task_has_begun_it_still_ends(bench, fake_clock
 
 async def test_a_target_is_told_the_databases_time(bench, fake_clock):
     """The machine's own may be an hour off."""
-    bench.around.time.observe(bench.now + 3_600_000, fake_clock.monotonic(), fake_clock.monotonic())
+    bench.context.time.observe(bench.now + 3_600_000, fake_clock.monotonic(), fake_clock.monotonic())
     await bench.start(claimed("1-1", due_at=bench.now))
     await fake_clock.advance(1.5)
     assert bench.sender.calls[0].now_ms() == bench.now + 3_601_500
+
+
+@pytest.mark.parametrize(("tries", "token", "number"), [(0, 1, 1), (0, 4, 1), (2, 5, 3)])
+async def test_attempts_that_were_no_try_do_not_raise_the_number_of_the_try(bench, tries, token, number):
+    await bench.start(claimed("1-1", due_at=bench.now, tries=tries, token=token))
+    assert (bench.sender.calls[0].attempt, bench.sender.calls[0].try_number) == (token, number)
+
+
+@pytest.mark.parametrize("survives", [True, False])
+async def test_what_goes_on_outside_is_kept_until_its_result_is_recorded(bench, survives):
+    desk = Desk(bench.sender, begins=True, profile=Profile(survives_node=survives))
+    await bench.start(claimed("1-1", due_at=bench.now, token=3))
+    desk.calls[0].tell(OK)
+    assert bench.unrecorded == ({("1-1", 3): desk.calls[0]} if survives else {})

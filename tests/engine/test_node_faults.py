@@ -18,8 +18,9 @@ from onthedot.model.instant import parse_rfc3339
 from onthedot.model.policy import Retry
 from onthedot.model.run import Outcome, RunView
 from onthedot.model.schedule import Schedule
+from onthedot.model.targets import WebhookTarget
 from onthedot.store import RunFilter
-from onthedot.targets import Call
+from onthedot.targets import Call, Targets, from_coroutine
 from onthedot.telemetry import Event, subscribe
 from tests.engine.cluster import Cluster
 from tests.engine.making import FAILED, HOOK, OK, spec
@@ -30,9 +31,8 @@ Sent = tuple[str, int, int]  # run, attempt, when
 class World:
     """All nodes send to one receiver: this."""
 
-    offers = ("webhook",)
-
     def __init__(self, cluster: Cluster, seed: int) -> None:
+        self.targets = Targets([from_coroutine(self.send, spec=WebhookTarget, capabilities=lambda: ["webhook"])])
         self.cluster = cluster
         self.random = random.Random(seed)
         self.sent: list[Sent] = []

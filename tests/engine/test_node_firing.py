@@ -16,13 +16,6 @@ from onthedot.model.targets import WebhookTarget
 from tests.engine.cluster import Cluster
 from tests.engine.making import FAILED, FUNCTION, spec
 
-
-class Idle:
-    """The sender of a node that only serves the API."""
-
-    offers = ()
-
-
 EVERY_SECOND = Schedule(cron="* * * * * *")
 
 
@@ -308,7 +301,7 @@ async def test_run_now(cluster, fake_clock):
 
 
 async def test_run_now_does_not_wait_for_slots_that_are_kept_for_later(cluster, fake_clock):
-    node = await cluster.node(function_processes=2)
+    node = await cluster.node(processes=2)
     for _ in range(2):
         await cluster.create(spec(FUNCTION, schedule=due_in(3000)))
     job = await cluster.create(spec(FUNCTION, schedule=Schedule(cron="0 0 1 1 *")))
@@ -323,7 +316,7 @@ async def test_run_now_does_not_wait_for_slots_that_are_kept_for_later(cluster, 
 
 
 async def test_a_held_run_that_finds_no_slot_goes_to_who_has_one(cluster, fake_clock):
-    node = await cluster.node(function_processes=1)
+    node = await cluster.node(processes=1)
     node.sender.hold = asyncio.Event()
     job = await cluster.create(spec(FUNCTION, schedule=Schedule(cron="0 0 1 1 *")))
     late = await cluster.create(spec(FUNCTION, schedule=due_in(3000)))
@@ -341,7 +334,7 @@ async def test_a_held_run_that_finds_no_slot_goes_to_who_has_one(cluster, fake_c
 
 
 async def test_a_node_that_offers_nothing_beats_and_claims_nothing(cluster, fake_clock):
-    node = await cluster.node(sender=Idle())
+    node = await cluster.node("none:at-all")
     await cluster.create(spec(schedule=due_in(100)))
     await fake_clock.advance(5)
     assert node.node.ready
@@ -373,7 +366,7 @@ async def test_a_thousand_timers_at_one_instant(cluster, fake_clock):
 
 
 async def test_a_function_waits_for_a_process_not_for_webhooks(cluster, fake_clock):
-    node = await cluster.node(concurrency=1, function_processes=2)
+    node = await cluster.node(concurrency=1, processes=2)
     node.sender.hold = asyncio.Event()
     for _ in range(4):
         await cluster.create(spec(schedule=due_in(10), timeout=Duration(60_000)))

@@ -14,8 +14,9 @@ from onthedot.engine import EngineSettings, Node
 from onthedot.model.duration import Duration
 from onthedot.model.run import Outcome
 from onthedot.model.schedule import Schedule
+from onthedot.model.targets import WebhookTarget
 from onthedot.store import NewJob, RunFilter, Store, open_store
-from onthedot.targets import Call
+from onthedot.targets import Call, Targets, from_coroutine
 from tests.engine.making import OK, spec
 from tests.services.waiting import until
 
@@ -23,9 +24,8 @@ from tests.services.waiting import until
 class Receiver:
     """Notes each call with the database's time of its arrival, and tells who waits for it."""
 
-    offers = ("webhook",)
-
     def __init__(self, store: Store) -> None:
+        self.targets = Targets([from_coroutine(self.send, spec=WebhookTarget, capabilities=lambda: ["webhook"])])
         self.store = store
         self.arrived: list[tuple[str, int, int]] = []  # run, slot, when
         self.hangs = False
@@ -56,7 +56,7 @@ async def store(postgres_url: str) -> AsyncIterator[Store]:
 async def running(store: Store, receiver: Receiver, seed: int = 1, **settings: int) -> AsyncIterator[Node]:
     chosen = EngineSettings(**settings)  # type: ignore[arg-type]  # only whole numbers are set here
     async with Node(
-        store=store, targets=receiver, clock=SystemClock(), rng=random.Random(seed), settings=chosen
+        store=store, targets=receiver.targets, clock=SystemClock(), rng=random.Random(seed), settings=chosen
     ) as node:
         await until(lambda: node.ready)
         yield node
@@ -92,7 +92,7 @@ async def test_a_node_takes_over_from_one_that_is_gone_without_a_word(store):
     one.hangs = True
     victim = Node(
         store=store,
-        targets=one,
+        targets=one.targets,
         clock=SystemClock(),
         rng=random.Random(1),
         settings=EngineSettings(lease=2000, concurrency=5),

@@ -13,7 +13,7 @@ from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.health import StoreHealth
-from onthedot.engine.messages import Return
+from onthedot.engine.messages import Fence, Return
 from onthedot.engine.recording.batch_window import BatchWindow
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.recording.recorder import Recorder
@@ -21,8 +21,9 @@ from onthedot.engine.tuning import BATCH, INSIDE_TOGETHER, INSIDE_WAIT, OUTSIDE_
 from onthedot.model.run import Outcome
 from onthedot.plan import Dead, Done, RetryLater, on_outcome
 from onthedot.store import Finished, FinishReport
+from onthedot.targets.contract import Call, Handle
 from onthedot.telemetry import Event, subscribe
-from tests.engine.making import FAILED, FUNCTION, OK, claimed
+from tests.engine.making import FAILED, FUNCTION, HOOK, OK, Desk, FakeSender, claimed
 from tests.engine.scripted import AWAY, ScriptedStore
 
 
@@ -38,6 +39,7 @@ class Bench:
         self.owned = OwnedRuns()
         self.health = StoreHealth()
         self.next_fires_in: float | None = None
+        self.unrecorded: dict[Fence, Handle] = {}
         self.look_times = LookTimes(clock)
         time = DatabaseClock(clock)
         time.observe(clock.now_ms(), clock.monotonic(), clock.monotonic())
@@ -47,6 +49,7 @@ class Bench:
             store=self.store,
             clock=clock,
             owned=self.owned,
+            unrecorded=self.unrecorded,
             health=self.health,
             backoff=Backoff(random.Random(1)),
             batch_window=BatchWindow(frozenset({"function"}), self, time),
@@ -409,3 +412,21 @@ async def test_a_store_that_is_away_leaves_it_to_the_duty(fake_clock: FakeClock)
     assert bench.store.asked_for("settle") == [1000]
     assert not step.done()
     step.cancel()
+
+
+async def test_who_keeps_something_outside_is_told_when_its_result_is_committed(bench):
+    desk = Desk(FakeSender())
+    for run_id in ("1-1", "2-1", "3-1"):
+        started = desk.start(Call(run_id=run_id, job_id=1, slot=1, attempt=1, target=HOOK), 0.0, lambda ended: None)
+        bench.unrecorded[run_id, 1] = started
+    bench.ended("1-1")
+    bench.ended("2-1")
+    bench.store.script("finish", AWAY, FinishReport(recorded=1, refused=["2-1"], repeated=[]))
+    step = asyncio.ensure_future(bench.recorder.step())
+    await bench.clock.settle()
+    assert [started.recorded_once for started in desk.calls] == [False, False, False]
+    await bench.clock.advance(1)
+    await step
+    # The second is another node's by now, and so is what it left outside; the third still runs.
+    assert [started.recorded_once for started in desk.calls] == [True, False, False]
+    assert list(bench.unrecorded) == [("3-1", 1)]

@@ -13,13 +13,12 @@ from onthedot.engine.running.slot_pool import SlotPool
 from onthedot.engine.tuning import RECOVER_EVERY
 from onthedot.model.run import Outcome
 from onthedot.targets import Call
-from onthedot.targets.contract import Lacking
+from onthedot.targets.contract import NOT_BEGUN, Ended
 from onthedot.telemetry import Event, subscribe
 from tests.engine.cluster import Cluster
-from tests.engine.making import COMMAND, HOOK, FakeSender, claimed, spec
+from tests.engine.making import COMMAND, HOOK, Desk, FakeSender, claimed, spec
 from tests.engine.test_monitor import Bench
 from tests.engine.test_node_firing import due_in
-from tests.engine.test_not_begun import Queue
 
 FILES = "too many open files in this process"
 
@@ -49,10 +48,11 @@ class Narrow(FakeSender):
         self._clock = cluster.clock
         self.refused = 0
 
-    async def send(self, call: Call) -> Outcome:
+    async def send(self, call: Call) -> Outcome | Ended:
         if self.room <= 0:
             self.refused += 1
-            raise Lacking(FILES)
+            call.lacks(FILES)
+            return NOT_BEGUN
         self.room -= 1
         try:
             await self._clock.sleep(self._takes)
@@ -65,8 +65,9 @@ class Narrow(FakeSender):
 async def test_a_run_without_room_goes_back_unsent(fake_clock, target):
     bench = Bench(fake_clock)
 
-    async def lacking(call: Call) -> Outcome:
-        raise Lacking(FILES)
+    async def lacking(call: Call) -> Ended:
+        call.lacks(FILES)
+        return NOT_BEGUN
 
     bench.sender.send = lacking  # type: ignore[method-assign]
     await bench.start(claimed("1-1", due_at=bench.now, target=target, delivery="at_most_once"))
@@ -76,11 +77,10 @@ async def test_a_run_without_room_goes_back_unsent(fake_clock, target):
 
 async def test_one_that_was_handed_over_too(fake_clock):
     bench = Bench(fake_clock)
-    queue = Queue(bench)
+    desk = Desk(bench.sender)
     await bench.start(claimed("1-1", due_at=bench.now))
-    call, ended = queue.calls[0]
-    call.lacks(FILES)
-    ended(None)
+    desk.calls[0].call.lacks(FILES)
+    desk.calls[0].tell()
     assert bench.recorder.take_all() == [Return("1-1", 1)]
     assert bench.lacked == [FILES]
 
@@ -158,8 +158,7 @@ def test_one_is_always_tried():
 
 
 async def test_a_kind_gets_no_more_slots_than_this_process_can_have(cluster):
-    sender = FakeSender()
-    sender.most = {"webhook": 700}  # type: ignore[attr-defined]
+    sender = FakeSender(at_most=700)
     node = await cluster.node(sender=sender, concurrency=1000)
     assert node.node._slots.pools["webhook"].capacity == 700
     other = await cluster.node(sender=sender, concurrency=100)

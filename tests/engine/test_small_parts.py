@@ -86,8 +86,8 @@ async def test_lateness_of_the_last_minute(fake_clock):
 
 @pytest.mark.parametrize(("store", "alone"), [("sqlite:///x.db", True), ("postgresql://h/d", False)])
 def test_settings_become_the_engines_own(store, alone):
-    settings = EngineSettings.of(Settings(store=store, concurrency=12, function_processes=3))
+    settings = EngineSettings.of(Settings(store=store, concurrency=12))
     assert settings.alone is alone
-    assert settings.capacities == {"webhook": 12, "function": 3, "command": 3}
+    assert settings.concurrency == 12
     assert settings.lease == 5000
     assert settings.pid > 0

@@ -31,12 +31,12 @@ def test_a_shortage_is_not_counted_twice_for_what_was_claimed_before_it():
 
 
 def test_runs_are_handed_over_before_their_instant_and_within_the_lookahead():
-    assert 0 < t.BOOK_BY_MS < t.BOOK_FROM_MS < SETTINGS.lookahead
-    assert t.BOOK_FROM_MS < t.ORDERS_WAY * 1000, "what is handed over can hardly be recalled"
+    assert 0 < t.EARLY_BY_MS < t.EARLY_FROM_MS < SETTINGS.lookahead
+    assert t.EARLY_FROM_MS < t.ORDERS_WAY * 1000, "what is handed over can hardly be recalled"
 
 
 def test_results_wait_for_what_was_handed_over_together_and_no_longer():
-    assert t.WRITE_GAP < t.OUTSIDE_WAIT < t.INSIDE_WAIT <= (t.BOOK_FROM_MS - t.BOOK_BY_MS) / 1000
+    assert t.WRITE_GAP < t.OUTSIDE_WAIT < t.INSIDE_WAIT <= (t.EARLY_FROM_MS - t.EARLY_BY_MS) / 1000
     assert 2 <= t.INSIDE_TOGETHER < t.WRITE_NOW < t.BATCH
 
 

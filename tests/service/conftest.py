@@ -28,6 +28,9 @@ class Agreeable:
         if isinstance(target, WebhookTarget) and "forbidden" in target.url:
             raise Invalid.one("target.url", "refused", given=target.url)
 
+    def problem(self, target: Target, tenant: int) -> str | None:
+        return None
+
 
 @pytest.fixture
 async def store(fake_clock: FakeClock) -> AsyncIterator[Store]:

@@ -25,12 +25,12 @@ _numbers = itertools.count(1)
 # What speaks with sockets must hold on a node's loop and on the one that every system has.
 BOTH_LOOPS = {
     "test_webhooks.py",
-    "test_gate.py",
+    "test_connector.py",
     "test_connection.py",
-    "test_pool.py",
+    "test_connections.py",
     "test_tls.py",
-    "test_sending.py",
-    "test_scarcity.py",
+    "test_exchange.py",
+    "test_exhaustion.py",
 }
 
 

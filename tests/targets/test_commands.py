@@ -20,6 +20,7 @@ from onthedot.targets.command.kind import Commands
 from tests.services.waiting import until
 from tests.targets.conftest import Log, MakeCall
 from tests.targets.processes import gone
+from tests.targets.sending import send
 
 
 def shell(script: str, **fields: Any) -> Commands:
@@ -31,7 +32,7 @@ IT = CommandTarget(command="it")
 
 
 async def test_exit_code_zero_is_done(make_call: MakeCall, log: Log):
-    outcome = await shell("echo out; echo err >&2").send(make_call(IT))
+    outcome = await send(shell("echo out; echo err >&2"), make_call(IT))
     assert outcome == Outcome(kind="ok", detail={"exit_code": 0})
     assert log.text == "out\nerr\n"
 
@@ -47,42 +48,42 @@ async def test_exit_code_zero_is_done(make_call: MakeCall, log: Log):
     ],
 )
 async def test_every_other_end_is_an_error_to_be_tried_again(make_call: MakeCall, script: str, error: str, code: int):
-    outcome = await shell(script).send(make_call(IT))
+    outcome = await send(shell(script), make_call(IT))
     assert outcome == Outcome(kind="error", retryable=True, error=error, detail={"exit_code": code})
 
 
 async def test_a_program_that_does_not_exist(make_call: MakeCall):
     commands = Commands({"it": CommandSetting(argv=("/no/such/program",))})
-    outcome = await commands.send(make_call(IT))
+    outcome = await send(commands, make_call(IT))
     assert outcome == Outcome(kind="error", retryable=True, error="the program /no/such/program was not found")
 
 
 async def test_a_program_that_may_not_be_executed(make_call: MakeCall, tmp_path: Path):
     plain = tmp_path / "plain"
     plain.write_text("#!/bin/sh\n")
-    outcome = await Commands({"it": CommandSetting(argv=(str(plain),))}).send(make_call(IT))
+    outcome = await send(Commands({"it": CommandSetting(argv=(str(plain),))}), make_call(IT))
     assert outcome == Outcome(kind="error", retryable=True, error=f"{plain} may not be executed")
 
 
 async def test_a_working_directory_that_does_not_exist(make_call: MakeCall):
-    outcome = await shell("pwd", cwd="/no/such/place").send(make_call(IT))
+    outcome = await send(shell("pwd", cwd="/no/such/place"), make_call(IT))
     assert outcome.error == "the working directory /no/such/place does not exist"
 
 
 async def test_the_working_directory(make_call: MakeCall, log: Log, tmp_path: Path):
-    await shell("pwd", cwd=str(tmp_path)).send(make_call(IT))
+    await send(shell("pwd", cwd=str(tmp_path)), make_call(IT))
     assert log.text == f"{tmp_path}\n"
 
 
 async def test_arguments_are_never_read_by_a_shell(make_call: MakeCall, log: Log):
     commands = Commands({"it": CommandSetting(argv=("/bin/echo", "$HOME; rm *", "two  blanks"))})
-    await commands.send(make_call(IT))
+    await send(commands, make_call(IT))
     assert log.text == "$HOME; rm * two  blanks\n"
 
 
 async def test_a_command_knows_its_run(make_call: MakeCall, log: Log):
     call = make_call(IT, key="nightly", attempt=4, params={"day": "§ Monday", "n": [1, 2]})
-    await shell("env").send(call)
+    await send(shell("env"), call)
     seen = dict(line.split("=", 1) for line in log.text.splitlines())
     assert seen["ONTHEDOT_RUN_ID"] == call.run_id
     assert seen["ONTHEDOT_JOB_ID"] == "7"
@@ -96,7 +97,7 @@ async def test_only_the_environment_it_was_given(make_call: MakeCall, log: Log, 
     monkeypatch.setenv("ONTHEDOT_STORE", "postgresql://user:password@db/x")
     monkeypatch.setenv("SECRET_OF_THE_NODE", "s")
     monkeypatch.setenv("PASSED_ON", "p")
-    await shell("env", env={"OWN": "o"}, inherit_env=("PASSED_ON", "NOT_SET")).send(make_call(IT))
+    await send(shell("env", env={"OWN": "o"}, inherit_env=("PASSED_ON", "NOT_SET")), make_call(IT))
     seen = dict(line.split("=", 1) for line in log.text.splitlines())
     assert seen["OWN"] == "o"
     assert seen["PASSED_ON"] == "p"
@@ -105,12 +106,12 @@ async def test_only_the_environment_it_was_given(make_call: MakeCall, log: Log, 
 
 
 async def test_params_cannot_take_the_place_of_the_environment(make_call: MakeCall, log: Log):
-    await shell("echo $ONTHEDOT_JOB_ID", env={"ONTHEDOT_JOB_ID": "forged"}).send(make_call(IT))
+    await send(shell("echo $ONTHEDOT_JOB_ID", env={"ONTHEDOT_JOB_ID": "forged"}), make_call(IT))
     assert log.text == "7\n"
 
 
 async def test_params_too_long_for_an_environment_are_never_tried_again(make_call: MakeCall):
-    outcome = await shell("true").send(make_call(IT, params={"text": "x" * 200_000}))
+    outcome = await send(shell("true"), make_call(IT, params={"text": "x" * 200_000}))
     assert outcome.kind == "error"
     assert not outcome.retryable
     assert "too long" in (outcome.error or "")
@@ -119,7 +120,7 @@ async def test_params_too_long_for_an_environment_are_never_tried_again(make_cal
 async def test_output_comes_while_it_runs(make_call: MakeCall, log: Log, tmp_path: Path):
     fifo = tmp_path / "go"
     os.mkfifo(fifo)
-    running = asyncio.ensure_future(shell(f"echo first; read line < {fifo}; echo $line").send(make_call(IT)))
+    running = asyncio.ensure_future(send(shell(f"echo first; read line < {fifo}; echo $line"), make_call(IT)))
     await until(lambda: log.text == "first\n")
     assert not running.done()
     await asyncio.to_thread(fifo.write_text, "second\n")
@@ -128,18 +129,18 @@ async def test_output_comes_while_it_runs(make_call: MakeCall, log: Log, tmp_pat
 
 
 async def test_it_has_no_input(make_call: MakeCall, log: Log):
-    assert (await shell("cat; echo end").send(make_call(IT))).ok
+    assert (await send(shell("cat; echo end"), make_call(IT))).ok
     assert log.text == "end\n"
 
 
 async def test_a_grandchild_that_keeps_the_pipe_open_does_not_hold_up_the_run(make_call: MakeCall, log: Log):
-    outcome = await shell("sleep 600 & echo $!").send(make_call(IT))
+    outcome = await send(shell("sleep 600 & echo $!"), make_call(IT))
     assert outcome.ok
     os.kill(int(log.text), signal.SIGKILL)
 
 
 async def test_a_flood_is_bounded(make_call: MakeCall, log: Log):
-    outcome = await shell("head -c 9000000 /dev/zero | tr '\\0' x").send(make_call(IT))
+    outcome = await send(shell("head -c 9000000 /dev/zero | tr '\\0' x"), make_call(IT))
     assert outcome.ok
     assert len(log.text) < 8_500_000
     assert log.text.endswith("the rest is dropped\n")
@@ -148,14 +149,14 @@ async def test_a_flood_is_bounded(make_call: MakeCall, log: Log):
 async def test_text_cut_in_the_middle_of_a_character_is_put_together(make_call: MakeCall, log: Log):
     script = "import os, sys; raw = ('é' * 200_000).encode(); os.write(1, raw[:65537]); os.write(1, raw[65537:])"
     commands = Commands({"it": CommandSetting(argv=(sys.executable, "-c", script))})
-    assert (await commands.send(make_call(IT))).ok
+    assert (await send(commands, make_call(IT))).ok
     assert log.text == "é" * 200_000
     assert len(log.portions) > 1
 
 
 async def test_cancelling_asks_first(make_call: MakeCall, log: Log):
     script = "trap 'echo tidied; exit 0' TERM; echo ready; while :; do sleep 0.01; done"
-    running = asyncio.ensure_future(shell(script).send(make_call(IT)))
+    running = asyncio.ensure_future(send(shell(script), make_call(IT)))
     await until(lambda: "ready" in log.text)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -168,7 +169,7 @@ async def test_cancelling_kills_the_whole_group_when_asking_does_not_help(make_c
     script = "trap '' TERM; sleep 600 & echo $$ $!; while :; do sleep 600; done"
     commands = shell(script)
     commands._grace = 0.05
-    running = asyncio.ensure_future(commands.send(make_call(IT)))
+    running = asyncio.ensure_future(send(commands, make_call(IT)))
     await until(lambda: log.text.endswith("\n"))
     running.cancel()
     await asyncio.wait([running])
@@ -179,7 +180,7 @@ async def test_cancelling_kills_the_whole_group_when_asking_does_not_help(make_c
 
 async def test_a_leader_that_goes_does_not_save_its_children(make_call: MakeCall, log: Log):
     script = "(trap '' TERM; echo $$ ready; exec sleep 600) & echo child $!; wait"
-    running = asyncio.ensure_future(shell(script).send(make_call(IT)))
+    running = asyncio.ensure_future(send(shell(script), make_call(IT)))
     await until(lambda: "ready" in log.text and "child" in log.text)
     child = int(log.text.split("child ")[1].split()[0])
     running.cancel()
@@ -189,7 +190,7 @@ async def test_a_leader_that_goes_does_not_save_its_children(make_call: MakeCall
 
 
 async def test_a_second_cancel_does_not_wait(make_call: MakeCall, log: Log):
-    running = asyncio.ensure_future(shell("trap '' TERM; echo ready; while :; do sleep 60; done").send(make_call(IT)))
+    running = asyncio.ensure_future(send(shell("trap '' TERM; echo ready; while :; do sleep 60; done"), make_call(IT)))
     await until(lambda: "ready" in log.text)
     began = asyncio.get_running_loop().time()
     running.cancel()
@@ -203,9 +204,9 @@ async def test_a_second_cancel_does_not_wait(make_call: MakeCall, log: Log):
 async def test_no_descriptor_is_left_open(make_call: MakeCall):
     before = set(Path("/proc/self/fd").iterdir())
     for script in ("echo x", "exit 1"):
-        await shell(script).send(make_call(IT))
-    await Commands({"it": CommandSetting(argv=("/no/such",))}).send(make_call(IT))
-    running = asyncio.ensure_future(shell("exec sleep 600").send(make_call(IT)))
+        await send(shell(script), make_call(IT))
+    await send(Commands({"it": CommandSetting(argv=("/no/such",))}), make_call(IT))
+    running = asyncio.ensure_future(send(shell("exec sleep 600"), make_call(IT)))
     await asyncio.sleep(0)
     running.cancel()
     await asyncio.wait([running])
@@ -215,7 +216,7 @@ async def test_no_descriptor_is_left_open(make_call: MakeCall):
 
 def test_only_registered_commands_are_accepted():
     commands = Commands({"backup": CommandSetting(argv=("true",)), "clean": CommandSetting(argv=("true",))})
-    assert commands.offers == ["command:backup", "command:clean"]
+    assert commands.capabilities() == ["command:backup", "command:clean"]
     commands.check(CommandTarget(command="backup"))
     with pytest.raises(Invalid) as caught:
         commands.check(CommandTarget(command="rm -rf /"))
@@ -230,5 +231,5 @@ def test_with_nothing_registered_the_error_says_so():
 
 
 async def test_a_command_that_is_not_registered_here_is_refused_at_the_send(make_call: MakeCall):
-    outcome = await Commands({}).send(make_call(IT))
+    outcome = await send(Commands({}), make_call(IT))
     assert outcome == Outcome(kind="refused", error="the command 'it' is not registered on this node")

@@ -21,6 +21,7 @@ from onthedot.targets.webhook.kind import Webhooks
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
 from tests.targets.receivers import answer_of, server, written
+from tests.targets.sending import send
 from tests.targets.test_response import ANSWERS
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -47,7 +48,7 @@ def sockets(webhooks: Webhooks) -> tuple[int, int]:
 async def test_every_answer_and_what_becomes_of_its_connection(webhooks: Webhooks, make_call: MakeCall, name: str):
     raw, status, body, reusable = ANSWERS[name]
     async with server(written(raw)) as url:
-        outcome = await webhooks.send(make_call(WebhookTarget(url=url)))
+        outcome = await send(webhooks, make_call(WebhookTarget(url=url)))
         assert outcome.detail == {"status_code": status} | ({"response": body.decode()} if body else {})
         await until(lambda: sockets(webhooks) == ((1, 1) if reusable else (0, 0)))
 
@@ -73,9 +74,9 @@ def test_the_same_in_whatever_packets(ending: str):
             raw, status, body, _ = ANSWERS[name]
             cuts = sorted(data.draw(st.sets(st.integers(1, len(raw) - 1), max_size=8)))
             portions[:] = [raw[a:b] for a, b in zip([0, *cuts], [*cuts, len(raw)], strict=True)]
-            outcome = runner.run(webhooks.send(call))
+            outcome = runner.run(send(webhooks, call))
             if ending == "closes" and "without an answer" in (outcome.error or ""):
-                outcome = runner.run(webhooks.send(call))  # the kept connection was closed just now
+                outcome = runner.run(send(webhooks, call))  # the kept connection was closed just now
             assert outcome.detail == {"status_code": status} | ({"response": body.decode()} if body else {})
 
         try:
@@ -97,7 +98,7 @@ def test_the_same_in_whatever_packets(ending: str):
 )
 async def test_no_answer(webhooks: Webhooks, make_call: MakeCall, raw: bytes, what: str):
     async with server(written(raw, close=True)) as url:
-        outcome = await webhooks.send(make_call(WebhookTarget(url=url)))
+        outcome = await send(webhooks, make_call(WebhookTarget(url=url)))
     assert outcome.kind == "error"
     assert outcome.retryable
     assert (outcome.error or "").startswith(what)
@@ -127,7 +128,7 @@ async def test_reset(webhooks: Webhooks, make_call: MakeCall, said: bytes, outco
         sent.set()
 
     async with server(respond) as url:
-        found = await webhooks.send(make_call(WebhookTarget(url=url)))
+        found = await send(webhooks, make_call(WebhookTarget(url=url)))
         assert sent.is_set()
     if outcome is None:
         assert found == Outcome(kind="ok", detail={"status_code": 200, "response": "abc"})
@@ -149,7 +150,7 @@ def read_by(webhooks: Webhooks, size: int) -> bool:
 async def test_an_answer_before_the_request_was_read(webhooks: Webhooks, make_call: MakeCall):
     """413 at the sight of the head; the rest of the request is not for the next one to trip over."""
     async with server(written(b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n"), limit=1024) as url:
-        outcome = await webhooks.send(make_call(WebhookTarget(url=url, body="x" * 20_000_000)))
+        outcome = await send(webhooks, make_call(WebhookTarget(url=url, body="x" * 20_000_000)))
         assert outcome.detail["status_code"] == 413
         await until(lambda: sockets(webhooks) == (0, 0))
 
@@ -164,7 +165,7 @@ async def test_a_large_body_arrives_whole(webhooks: Webhooks, make_call: MakeCal
 
     async with server(respond) as url:
         for _ in range(2):
-            assert (await webhooks.send(make_call(WebhookTarget(url=url, body="x" * size)))).ok
+            assert (await send(webhooks, make_call(WebhookTarget(url=url, body="x" * size)))).ok
         assert sockets(webhooks) == (1, 1)
     assert read == [size, size]
 
@@ -178,11 +179,11 @@ async def test_words_on_an_idle_connection_are_nobodys_answer(webhooks: Webhooks
         writer.write(OK)
 
     async with server(respond) as url:
-        assert (await webhooks.send(make_call(WebhookTarget(url=url)))).ok
+        assert (await send(webhooks, make_call(WebhookTarget(url=url)))).ok
         assert sockets(webhooks) == (1, 1)
         writers[0].write(words)
         await until(lambda: sockets(webhooks) == (0, 0))
-        assert (await webhooks.send(make_call(WebhookTarget(url=url)))).ok
+        assert (await send(webhooks, make_call(WebhookTarget(url=url)))).ok
         assert len(writers) == 2
 
 
@@ -194,20 +195,20 @@ async def test_a_late_body_of_a_204_does_not_answer_the_next_request(webhooks: W
 
     async with server(respond) as url:
         for _ in range(20):
-            outcome = await webhooks.send(make_call(WebhookTarget(url=url)))
+            outcome = await send(webhooks, make_call(WebhookTarget(url=url)))
             assert outcome == Outcome(kind="ok", detail={"status_code": 204})
 
 
 async def test_cancelled_at_any_instant_nothing_stays_open(webhooks: Webhooks, make_call: MakeCall):
     async with server(written(OK)) as url:
         for steps in range(12):
-            running = asyncio.ensure_future(webhooks.send(make_call(WebhookTarget(url=url))))
+            running = asyncio.ensure_future(send(webhooks, make_call(WebhookTarget(url=url))))
             for _ in range(steps):
                 await asyncio.sleep(0)
             running.cancel()
             await asyncio.wait([running])
             await until(lambda: sockets(webhooks) in ((0, 0), (1, 1)))
-        assert (await webhooks.send(make_call(WebhookTarget(url=url)))).ok
+        assert (await send(webhooks, make_call(WebhookTarget(url=url)))).ok
 
 
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc"])
@@ -224,7 +225,7 @@ async def test_giving_up_closes_the_connection_wherever_it_strikes(
         closed.set()
 
     async with server(respond) as url:
-        sending = asyncio.ensure_future(webhooks.send(make_call(WebhookTarget(url=url))))
+        sending = asyncio.ensure_future(send(webhooks, make_call(WebhookTarget(url=url))))
         await asyncio.wait_for(arrived.wait(), 10)
         await until(lambda: not said or read_by(webhooks, len(said)))
         sending.cancel()
@@ -247,7 +248,7 @@ async def test_one_connection_for_each_that_runs_at_once(webhooks: Webhooks, mak
         writer.write(OK)
 
     async with server(respond) as url:
-        sends = [asyncio.ensure_future(webhooks.send(make_call(WebhookTarget(url=url)))) for _ in range(3)]
+        sends = [asyncio.ensure_future(send(webhooks, make_call(WebhookTarget(url=url)))) for _ in range(3)]
         await asyncio.wait_for(here.wait(), 5)
         assert sockets(webhooks) == (3, 0)
         go.set()
@@ -263,7 +264,7 @@ async def test_ipv6(webhooks: Webhooks, make_call: MakeCall):
         writer.write(OK)
 
     async with server(respond, host="::1") as url:
-        assert (await webhooks.send(make_call(WebhookTarget(url=url)))).ok
+        assert (await send(webhooks, make_call(WebhookTarget(url=url)))).ok
     assert seen == ["::1"]
 
 

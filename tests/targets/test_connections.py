@@ -20,6 +20,7 @@ from onthedot.targets.webhook.kind import Webhooks
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
 from tests.targets.receivers import answer_of, server, trusting, written
+from tests.targets.sending import send
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
@@ -184,7 +185,7 @@ async def test_descriptors_do_not_pile_up(make_call: MakeCall):
         before = psutil.Process().num_fds()
         async with Webhooks(EgressRule(allow_private=True), version="1") as webhooks:
             for _ in range(50):
-                sends = (webhooks.send(make_call(WebhookTarget(url=url))) for _ in range(20))
+                sends = (send(webhooks, make_call(WebhookTarget(url=url))) for _ in range(20))
                 await asyncio.gather(*sends)
         gc.collect()
         await until(lambda: psutil.Process().num_fds() <= before)

@@ -22,6 +22,7 @@ from onthedot.targets.webhook.kind import Webhooks
 from onthedot.targets.webhook.own_ports import read_doors
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
+from tests.targets.sending import send
 
 Resolve = Callable[..., None]
 
@@ -61,7 +62,7 @@ async def test_loopback_is_refused_in_every_notation(echo: EchoServer, make_call
     async with sending(EgressRule()) as webhooks:
         with pytest.raises(Invalid) as caught:
             webhooks.check(target)
-        outcome = await webhooks.send(make_call(target))
+        outcome = await send(webhooks, make_call(target))
     assert caught.value.problems[0].path == "target.url"
     assert outcome.kind == "refused"
     assert not outcome.retryable
@@ -76,7 +77,7 @@ async def test_and_reached_in_every_notation_when_permitted(echo: EchoServer, ma
     target = WebhookTarget(url=f"http://{host}:{echo.port}/")
     async with sending(EgressRule(allow_private=True)) as webhooks:
         webhooks.check(target)
-        outcome = await webhooks.send(make_call(target))
+        outcome = await send(webhooks, make_call(target))
     assert outcome.ok, outcome
     assert echo.count == 1
 
@@ -89,7 +90,7 @@ async def test_names_of_this_machine_are_refused_at_once_and_at_the_send(
     async with sending(EgressRule()) as webhooks:
         with pytest.raises(Invalid, match="loopback"):
             webhooks.check(target)
-        outcome = await webhooks.send(make_call(target))
+        outcome = await send(webhooks, make_call(target))
     assert outcome.kind == "refused"
     assert "resolves to" in (outcome.error or "")
     assert echo.connected == 0
@@ -101,7 +102,7 @@ async def test_a_name_that_leads_to_metadata_is_refused_even_on_loopback(
 ):
     resolve("metadata.example", [address])
     async with sending(EgressRule(allow_private=True)) as webhooks:
-        outcome = await webhooks.send(make_call(WebhookTarget(url="http://metadata.example/")))
+        outcome = await send(webhooks, make_call(WebhookTarget(url="http://metadata.example/")))
     assert outcome.kind == "refused"
     assert outcome.error is not None
     assert outcome.error.startswith("metadata.example resolves to ")
@@ -112,7 +113,7 @@ async def test_of_several_addresses_only_the_permitted_are_connected_to(
 ):
     resolve("mixed.example", ["169.254.169.254", "10.0.0.1", "127.0.0.1"])
     async with sending(EgressRule.parse(["127.0.0.1"])) as webhooks:
-        outcome = await webhooks.send(make_call(WebhookTarget(url=f"http://mixed.example:{echo.port}/")))
+        outcome = await send(webhooks, make_call(WebhookTarget(url=f"http://mixed.example:{echo.port}/")))
     assert outcome.ok
     assert echo.received[0].headers["host"] == f"mixed.example:{echo.port}"
 
@@ -124,7 +125,7 @@ async def test_a_name_is_resolved_once_and_what_was_judged_is_connected_to(
     resolve("rebinding.example", ["127.0.0.1"])  # a second look-up would fail with IndexError
     async with sending(EgressRule.parse(["127.0.0.1"])) as webhooks:
         target = WebhookTarget(url=f"http://rebinding.example:{echo.port}/", headers={"connection-note": "x"})
-        outcomes = await asyncio.gather(*(webhooks.send(make_call(target)) for _ in range(5)))
+        outcomes = await asyncio.gather(*(send(webhooks, make_call(target)) for _ in range(5)))
     assert all(outcome.ok for outcome in outcomes)
 
 
@@ -134,13 +135,13 @@ async def test_a_name_that_turns_bad_is_refused_from_then_on(
     resolve("turning.example", ["127.0.0.1"], ["169.254.169.254"])
     async with sending(EgressRule.parse(["127.0.0.1"])) as webhooks:
         target = WebhookTarget(url=f"http://turning.example:{echo.port}/")
-        assert (await webhooks.send(make_call(target))).ok
-        assert webhooks._gate is not None
-        webhooks._gate._names.clear()
+        assert (await send(webhooks, make_call(target))).ok
+        assert webhooks._connector is not None
+        webhooks._connector._names.clear()
         echo.close_connections()
-        outcome = await webhooks.send(make_call(target))
+        outcome = await send(webhooks, make_call(target))
         if outcome.kind == "error":  # the kept connection was noticed to be dead only now
-            outcome = await webhooks.send(make_call(target))
+            outcome = await send(webhooks, make_call(target))
     assert outcome.kind == "refused"
 
 
@@ -149,7 +150,7 @@ async def test_other_names_are_judged_when_they_are_resolved(make_call: MakeCall
     target = WebhookTarget(url="http://inside.example/")
     async with sending(EgressRule()) as webhooks:
         webhooks.check(target)
-        outcome = await webhooks.send(make_call(target))
+        outcome = await send(webhooks, make_call(target))
     assert outcome.kind == "refused"
     assert (outcome.error or "").startswith("inside.example resolves to 10.0.0.1 is a loopback or private address")
 
@@ -157,8 +158,8 @@ async def test_other_names_are_judged_when_they_are_resolved(make_call: MakeCall
 async def test_a_listed_name_opens_itself_but_not_its_address(echo: EchoServer, make_call: MakeCall):
     async with sending(EgressRule.parse(["localhost"])) as webhooks:
         webhooks.check(WebhookTarget(url="http://localhost/"))
-        by_name = await webhooks.send(make_call(WebhookTarget(url=f"http://localhost:{echo.port}/")))
-        by_address = await webhooks.send(make_call(WebhookTarget(url=f"http://127.0.0.1:{echo.port}/")))
+        by_name = await send(webhooks, make_call(WebhookTarget(url=f"http://localhost:{echo.port}/")))
+        by_address = await send(webhooks, make_call(WebhookTarget(url=f"http://127.0.0.1:{echo.port}/")))
     assert by_name.ok, by_name
     assert by_address.kind == "refused"
 
@@ -289,7 +290,7 @@ async def test_the_next_address_is_tried_when_one_refuses(echo: EchoServer, make
     """Nothing listens on 127.0.0.2, and ::1 may not even exist here."""
     resolve("several.example", ["127.0.0.2", "::1", "127.0.0.1"])
     async with sending(EgressRule(allow_private=True)) as webhooks:
-        outcome = await webhooks.send(make_call(WebhookTarget(url=f"http://several.example:{echo.port}/")))
+        outcome = await send(webhooks, make_call(WebhookTarget(url=f"http://several.example:{echo.port}/")))
     assert outcome.ok, outcome
     assert echo.connected == 1
 
@@ -323,7 +324,7 @@ async def test_when_none_can_be_reached_the_first_reason_is_told(make_call: Make
         port = taken.getsockname()[1]
         resolve("nowhere.example", ["127.0.0.1", "127.0.0.2"])
         async with sending(EgressRule(allow_private=True)) as webhooks:
-            outcome = await webhooks.send(make_call(WebhookTarget(url=f"http://nowhere.example:{port}/")))
+            outcome = await send(webhooks, make_call(WebhookTarget(url=f"http://nowhere.example:{port}/")))
     assert outcome.error == f"can't connect: Connection refused (127.0.0.1, port {port})"
 
 
@@ -359,17 +360,17 @@ async def test_giving_up_while_connecting_leaves_nothing_open(monkeypatch: pytes
 async def test_closing_goes_for_the_next_call_on_kept_connections_too(echo: EchoServer, make_call: MakeCall, host: str):
     call = make_call(WebhookTarget(url=f"http://{host}:{echo.port}/"))
     async with sending(EgressRule(allow_private=True)) as webhooks:
-        assert (await webhooks.send(call)).kind == "ok"
+        assert (await send(webhooks, call)).kind == "ok"
         assert webhooks._pool is not None
         assert webhooks._pool.idle == 1
         webhooks.trust(is_open=False, doors=frozenset())
-        outcome = await webhooks.send(call)
+        outcome = await send(webhooks, call)
         assert (outcome.kind, outcome.retryable) == ("refused", False)
         assert "EGRESS_ALLOW" in (outcome.error or "")
         with pytest.raises(Invalid):
             webhooks.check(WebhookTarget(url=f"http://{host}:{echo.port}/"))
         webhooks.trust(is_open=True, doors=frozenset())
-        assert (await webhooks.send(call)).kind == "ok"
+        assert (await send(webhooks, call)).kind == "ok"
     assert len(echo.received) == 2
 
 
@@ -377,7 +378,7 @@ async def test_a_connection_in_use_when_it_closes_is_not_kept(echo: EchoServer, 
     call = make_call(WebhookTarget(url=f"http://localhost:{echo.port}/"))
     echo.delay = 0.3
     async with sending(EgressRule(allow_private=True)) as webhooks:
-        under_way = asyncio.ensure_future(webhooks.send(call))
+        under_way = asyncio.ensure_future(send(webhooks, call))
         await echo.wait_for(1)
         webhooks.trust(is_open=False, doors=frozenset())
         assert (await under_way).kind == "ok", "it began when it was permitted"
@@ -391,7 +392,7 @@ async def test_our_own_port_is_refused_also_by_a_name_that_leads_there(
     resolve("ours.example", ["127.0.0.1"])
     async with sending(EgressRule(allow_private=True)) as webhooks:
         webhooks.trust(is_open=True, doors=read_doors([f"0.0.0.0:{echo.port}"]))
-        outcome = await webhooks.send(make_call(WebhookTarget(url=f"http://ours.example:{echo.port}/")))
+        outcome = await send(webhooks, make_call(WebhookTarget(url=f"http://ours.example:{echo.port}/")))
     assert outcome.kind == "refused"
     assert "where On the Dot itself" in (outcome.error or "")
     assert echo.received == []

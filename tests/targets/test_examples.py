@@ -14,6 +14,7 @@ from onthedot.model.run import Outcome
 from onthedot.targets import Call, EgressRule, Targets, build_targets
 from tests.services.waiting import until
 from tests.targets.conftest import Log
+from tests.targets.sending import send
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = ("jobs.json", "jobs.yaml", "jobs.toml")
@@ -71,7 +72,7 @@ async def test_the_short_samples_run():
     quick = {spec.key: spec for spec in file.specs if spec.key not in ("sleeper", "flaky")}
     logs = {key: Log() for key in quick}
     async with targets_of(file) as targets:
-        outcomes = await asyncio.gather(*(targets.send(call_of(spec, logs[key])) for key, spec in quick.items()))
+        outcomes = await asyncio.gather(*(send(targets, call_of(spec, logs[key])) for key, spec in quick.items()))
     seen: dict[Any, Outcome] = dict(zip(quick, outcomes, strict=True))
     assert all(outcome.ok for outcome in outcomes), seen
     assert seen["tick"].detail == {"result": "2023-11-14T22:13:20.000Z"}
@@ -86,8 +87,8 @@ async def test_the_flaky_one_fails_and_succeeds_as_told():
     (flaky,) = (spec for spec in file.specs if spec.key == "flaky")
     log = Log()
     async with targets_of(file) as targets:
-        assert (await targets.send(call_of(flaky, log, rate=0.0))).detail == {"result": "lucky"}
-        unlucky = await targets.send(call_of(flaky, log, rate=1.0))
+        assert (await send(targets, call_of(flaky, log, rate=0.0))).detail == {"result": "lucky"}
+        unlucky = await send(targets, call_of(flaky, log, rate=1.0))
     assert unlucky == Outcome(kind="error", retryable=True, error="RuntimeError: bad luck")
     assert "bad luck this time (attempt 1)" in log.text
 
@@ -97,7 +98,7 @@ async def test_the_sleeper_says_what_it_does_and_can_be_stopped():
     (sleeper,) = (spec for spec in file.specs if spec.key == "sleeper")
     log = Log()
     async with targets_of(file) as targets:
-        sleeping = asyncio.ensure_future(targets.send(call_of(sleeper, log)))
+        sleeping = asyncio.ensure_future(send(targets, call_of(sleeper, log)))
         await until(lambda: log.text == "going to sleep for 120 s\n")
         sleeping.cancel()
         await asyncio.wait([sleeping])

@@ -1,4 +1,4 @@
-"""Webhooks through the door that needs no task: who is told, when, and that nobody is after a withdrawal."""
+"""Webhooks: who is told, when, and that nobody is told twice."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import pytest
 from onthedot.echo import EchoServer
 from onthedot.model.run import Outcome
 from onthedot.model.targets import WebhookTarget
-from onthedot.targets import NotBegun, build_targets
+from onthedot.targets.contract import Ended, Stop
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.kind import Webhooks
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
 from tests.targets.receivers import server
+from tests.targets.sending import NotBegun, send
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
@@ -27,8 +28,8 @@ class Told:
     def __init__(self) -> None:
         self.outcomes: list[Outcome | None] = []
 
-    def __call__(self, outcome: Outcome | None) -> None:
-        self.outcomes.append(outcome)
+    def __call__(self, ended: Ended) -> None:
+        self.outcomes.append(ended.outcome)
 
 
 @pytest.fixture
@@ -37,15 +38,11 @@ async def webhooks() -> AsyncIterator[Webhooks]:
         yield webhooks
 
 
-def test_the_engine_finds_the_door():
-    assert "webhook" in build_targets(version="1").direct
-
-
 async def test_a_kept_connection_needs_no_task(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
     target = WebhookTarget(url=echo.url)
-    assert (await webhooks.send(make_call(target))).ok
+    assert (await send(webhooks, make_call(target))).ok
     before, told = asyncio.all_tasks(), Told()
-    webhooks.hand_over(make_call(target), told)
+    webhooks.start(make_call(target), 1.0, told)
     assert asyncio.all_tasks() == before
     assert told.outcomes == []
     await until(lambda: told.outcomes)
@@ -68,7 +65,7 @@ async def test_what_can_not_be_sent_is_told_and_not_before_it_returns(
     webhooks: Webhooks, make_call: MakeCall, target: Any, kind: str, words: str
 ):
     told = Told()
-    webhooks.hand_over(make_call(WebhookTarget(**target)), told)
+    webhooks.start(make_call(WebhookTarget(**target)), 1.0, told)
     assert told.outcomes == []
     await until(lambda: told.outcomes)
     (outcome,) = told.outcomes
@@ -77,9 +74,9 @@ async def test_what_can_not_be_sent_is_told_and_not_before_it_returns(
     assert words in (outcome.error or "")
 
 
-async def test_nobody_is_told_after_a_withdrawal(webhooks: Webhooks, make_call: MakeCall):
+async def test_who_stops_it_is_told_once_or_that_it_had_not_begun(webhooks: Webhooks, make_call: MakeCall):
     """At any instant: while it connects, while it waits, when the answer is there."""
-    arrived, closed = 0, 0
+    arrived, closed, answers = 0, 0, set[Stop]()
 
     async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal arrived, closed
@@ -91,25 +88,29 @@ async def test_nobody_is_told_after_a_withdrawal(webhooks: Webhooks, make_call: 
     async with server(respond) as url:
         for steps in range(12):
             told = Told()
-            withdraw = webhooks.hand_over(make_call(WebhookTarget(url=url)), told)
+            handle = webhooks.start(make_call(WebhookTarget(url=url)), 1.0, told)
             for _ in range(steps):
                 await asyncio.sleep(0)
             before = list(told.outcomes)
-            assert withdraw() is None
-            assert withdraw() is None
+            stop = handle.stop("cancelled")
+            assert stop is (Stop.ENDED if before or told.outcomes else Stop.NOT_BEGUN)
+            assert handle.stop("cancelled") is Stop.ENDED
+            after = before or ([None] if stop is Stop.ENDED else [])
             pool = webhooks._pool
             assert pool is not None
             await until(lambda: len(pool.open) == pool.idle)  # noqa: B023 - awaited here
-            assert told.outcomes == before
+            assert told.outcomes == after
+            answers.add(stop)
             for connection in list(pool.open):
                 connection.close()
             await until(lambda: not pool.open)  # noqa: B023 - awaited here
     assert arrived >= closed
+    assert answers == {Stop.NOT_BEGUN, Stop.ENDED}
 
 
 async def test_a_refusal_can_be_withdrawn_too(webhooks: Webhooks, make_call: MakeCall):
     told = Told()
-    webhooks.hand_over(make_call(WebhookTarget(url="nonsense")), told)()
+    assert webhooks.start(make_call(WebhookTarget(url="nonsense")), 1.0, told).stop("cancelled") is Stop.NOT_BEGUN
     for _ in range(5):
         await asyncio.sleep(0)
     assert told.outcomes == []
@@ -120,17 +121,17 @@ async def test_the_connection_is_back_before_anybody_is_told(webhooks: Webhooks,
     done = asyncio.Event()
     left = 50
 
-    def again(outcome: Outcome | None) -> None:
+    def again(ended: Ended) -> None:
         nonlocal left
-        assert outcome is not None
-        assert outcome.ok
+        assert ended.outcome is not None
+        assert ended.outcome.ok
         left -= 1
         if left:
-            webhooks.hand_over(make_call(WebhookTarget(url=echo.url)), again)
+            webhooks.start(make_call(WebhookTarget(url=echo.url)), 1.0, again)
         else:
             done.set()
 
-    webhooks.hand_over(make_call(WebhookTarget(url=echo.url)), again)
+    webhooks.start(make_call(WebhookTarget(url=echo.url)), 1.0, again)
     await asyncio.wait_for(done.wait(), 10)
     assert echo.count == 50
     assert echo.connected == 1
@@ -141,27 +142,27 @@ async def test_what_became_another_nodes_while_it_was_connected_is_not_sent(
 ):
     """As in a process that was frozen meanwhile."""
     target, told = WebhookTarget(url=echo.url), Told()
-    webhooks.hand_over(make_call(target, may_begin=lambda: False), told)
+    webhooks.start(make_call(target, may_begin=lambda: False), 1.0, told)
     await until(lambda: told.outcomes)
     assert told.outcomes == [None]
     pool = webhooks._pool
     assert pool is not None
     await until(lambda: not pool.open)  # it is closed, and the loop says so in a turn of its own
     assert pool.idle == 0
-    assert (await webhooks.send(make_call(target))).ok
+    assert (await send(webhooks, make_call(target))).ok
     assert echo.count == 1
 
 
 async def test_a_send_that_may_not_begin_any_more_says_so(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
     with pytest.raises(NotBegun):
-        await webhooks.send(make_call(WebhookTarget(url=echo.url), may_begin=lambda: False))
+        await send(webhooks, make_call(WebhookTarget(url=echo.url), may_begin=lambda: False))
     assert echo.count == 0
 
 
 async def test_a_broken_connection_is_told_once(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
     echo.drop = 1.0
     told = Told()
-    webhooks.hand_over(make_call(WebhookTarget(url=echo.url)), told)
+    webhooks.start(make_call(WebhookTarget(url=echo.url)), 1.0, told)
     await until(lambda: told.outcomes)
     for _ in range(10):
         await asyncio.sleep(0)

@@ -20,6 +20,7 @@ from tests.services.waiting import until
 from tests.targets.bench import Bench
 from tests.targets.conftest import Log, MakeCall
 from tests.targets.processes import gone
+from tests.targets.sending import send
 
 
 async def test_params_become_keyword_arguments_and_the_result_is_kept(bench: Bench):
@@ -391,7 +392,7 @@ async def test_a_function_knows_its_run_and_nothing_of_the_settings(
     monkeypatch.setenv("OF_THE_PROGRAM", "kept")
     name = bench.define("import os\ndef work(): return dict(os.environ)")
     call = make_call(FunctionTarget(function=f"{name}:work"), key="nightly", attempt=3)
-    seen = (await bench.functions.send(call)).detail["result"]
+    seen = (await send(bench.functions, call)).detail["result"]
     assert "ONTHEDOT_STORE" not in seen
     assert seen["OF_THE_PROGRAM"] == "kept"
     assert seen["ONTHEDOT_RUN_ID"] == call.run_id
@@ -421,7 +422,7 @@ async def test_the_environment_is_that_of_the_run_whatever_the_one_before_did(be
     given += [("4-4", "c", {"text": "x" * 5000}), ("5-5", "d", {}), ("5-5", None, {})]
     for run_id, key, params in given:
         call = make_call(FunctionTarget(function=f"{name}:work"), run_id=run_id, key=key, params=params)
-        seen = (await bench.functions.send(call)).detail["result"]
+        seen = (await send(bench.functions, call)).detail["result"]
         assert seen[:3] == [run_id, run_id, [run_id, *([key] if key else [])]]
         assert (seen[3] > 5000) is ("text" in params)
 
@@ -449,7 +450,7 @@ async def test_the_folder_of_the_worker_program_is_not_importable(bench: Bench):
 
 def test_only_registered_functions_are_accepted():
     functions = Functions(["reports.daily", "tools:clean", "tools:pack"], processes=1)
-    assert functions.offers == ["function:reports.daily", "function:tools"]
+    assert functions.capabilities() == ["function:reports.daily", "function:tools"]
     for accepted in ("reports.daily:send", "tools:clean"):
         functions.check(FunctionTarget(function=accepted))
     for refused in ("os:system", "reports:send", "reports.daily.more:send", "tools:other"):
@@ -476,6 +477,6 @@ def test_what_is_no_name_of_a_function_is_refused(function: str):
 async def test_a_function_that_is_not_registered_here_is_refused_at_the_send(make_call: MakeCall):
     async with Functions(["tools"], processes=1) as functions:
         for name in ("os:system", "tools:os.system"):
-            outcome = await functions.send(make_call(FunctionTarget(function=name)))
+            outcome = await send(functions, make_call(FunctionTarget(function=name)))
             assert outcome == Outcome(kind="refused", error=f"{name} is not registered on this node")
         assert functions._workers.pids == []

@@ -14,9 +14,10 @@ import pytest
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.targets import FunctionTarget
-from onthedot.targets import Callables, NotBegun
+from onthedot.targets import Callables
 from tests.services.waiting import until
 from tests.targets.conftest import Log, MakeCall, WaitsForEver
+from tests.targets.sending import NotBegun, send
 
 IT = FunctionTarget(function="it")
 
@@ -28,8 +29,8 @@ async def callables() -> AsyncIterator[Callables]:
 
 
 async def test_a_sync_callable_runs_in_a_thread(callables: Callables, make_call: MakeCall):
-    callables.register("it", lambda a: (threading.current_thread().name, a))
-    outcome = await callables.send(make_call(IT, params={"a": 1}))
+    callables.add("it", lambda a: (threading.current_thread().name, a))
+    outcome = await send(callables, make_call(IT, params={"a": 1}))
     name, given = outcome.detail["result"]
     assert name.startswith("onthedot-callable")
     assert given == 1
@@ -43,8 +44,8 @@ async def test_an_async_callable_runs_on_a_loop_of_its_own(callables: Callables,
         await asyncio.sleep(0)
         return threading.current_thread().name
 
-    callables.register("it", it)
-    assert (await callables.send(make_call(IT))).detail == {"result": "onthedot-callables"}
+    callables.add("it", it)
+    assert (await send(callables, make_call(IT))).detail == {"result": "onthedot-callables"}
     assert loops[0] is not asyncio.get_running_loop()
 
 
@@ -58,11 +59,11 @@ async def test_what_became_another_nodes_on_its_way_is_not_called(
     async def waiting() -> None:
         called.append("it")
 
-    callables.register("it", waiting if waits else lambda: called.append("it"))
+    callables.add("it", waiting if waits else lambda: called.append("it"))
     with pytest.raises(NotBegun):
-        await callables.send(make_call(IT, may_begin=lambda: False))
+        await send(callables, make_call(IT, may_begin=lambda: False))
     assert called == []
-    assert (await callables.send(make_call(IT))).ok
+    assert (await send(callables, make_call(IT))).ok
     assert called == ["it"]
 
 
@@ -73,8 +74,8 @@ async def test_what_has_begun_in_a_thread_goes_on_whoever_it_belongs_to(callable
     async def rest() -> str:
         return "done"
 
-    callables.register("it", lambda: rest())
-    outcome = await callables.send(make_call(IT, may_begin=lambda: answers.pop(0)))
+    callables.add("it", lambda: rest())
+    outcome = await send(callables, make_call(IT, may_begin=lambda: answers.pop(0)))
     assert outcome.detail == {"result": "done"}
     assert answers == [False]
 
@@ -85,8 +86,8 @@ async def test_an_async_callable_that_blocks_does_not_block_the_node(callables: 
     async def it() -> bool:
         return let_go.wait(10)
 
-    callables.register("it", it)
-    running = asyncio.ensure_future(callables.send(make_call(IT)))
+    callables.add("it", it)
+    running = asyncio.ensure_future(send(callables, make_call(IT)))
     await asyncio.sleep(0)
     let_go.set()  # reached only because this loop goes on
     assert (await running).detail == {"result": True}
@@ -96,8 +97,8 @@ async def test_a_failure_and_its_traceback(callables: Callables, make_call: Make
     def it() -> None:
         raise LookupError("nothing there")
 
-    callables.register("it", it)
-    outcome = await callables.send(make_call(IT))
+    callables.add("it", it)
+    outcome = await send(callables, make_call(IT))
     assert outcome == Outcome(kind="error", retryable=True, error="LookupError: nothing there")
     await until(lambda: "raise LookupError" in log.text)
 
@@ -106,14 +107,14 @@ async def test_sys_exit_in_a_callable_does_not_end_the_program(callables: Callab
     def it() -> None:
         raise SystemExit(3)
 
-    callables.register("it", it)
-    outcome = await callables.send(make_call(IT))
+    callables.add("it", it)
+    outcome = await send(callables, make_call(IT))
     assert outcome.error == "SystemExit: 3"
 
 
 async def test_params_that_do_not_fit(callables: Callables, make_call: MakeCall):
-    callables.register("it", lambda a: a)
-    outcome = await callables.send(make_call(IT, params={"b": 1}))
+    callables.add("it", lambda a: a)
+    outcome = await send(callables, make_call(IT, params={"b": 1}))
     assert outcome.kind == "error"
     assert not outcome.retryable
 
@@ -126,9 +127,9 @@ async def test_logging_goes_to_the_run_it_belongs_to(callables: Callables, make_
     async def async_it(word: str) -> None:
         sync_it(word)
 
-    callables.register("it", sync_it if kind == "sync" else async_it)
+    callables.add("it", sync_it if kind == "sync" else async_it)
     logs = {word: Log() for word in ("one", "two")}
-    await asyncio.gather(*(callables.send(make_call(IT, params={"word": w}, log=log)) for w, log in logs.items()))
+    await asyncio.gather(*(send(callables, make_call(IT, params={"word": w}, log=log)) for w, log in logs.items()))
     for word, log in logs.items():
         await until(log.portions.__len__)
         assert log.text.endswith(f"WARNING mine: said {word}\n")
@@ -137,8 +138,8 @@ async def test_logging_goes_to_the_run_it_belongs_to(callables: Callables, make_
 
 async def test_cancelling_a_coroutine_cancels_it(callables: Callables, make_call: MakeCall):
     waits = WaitsForEver()
-    callables.register("it", waits.it)
-    running = asyncio.ensure_future(callables.send(make_call(IT)))
+    callables.add("it", waits.it)
+    running = asyncio.ensure_future(send(callables, make_call(IT)))
     await until(waits.began.is_set)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -150,8 +151,8 @@ async def test_cancelling_a_coroutine_cancels_it(callables: Callables, make_call
 async def test_leaving_cancels_what_still_runs(make_call: MakeCall):
     waits = WaitsForEver()
     async with Callables() as callables:
-        callables.register("it", waits.it)
-        running = asyncio.ensure_future(callables.send(make_call(IT)))
+        callables.add("it", waits.it)
+        running = asyncio.ensure_future(send(callables, make_call(IT)))
         await until(waits.began.is_set)
     await asyncio.wait([running])
     assert waits.cancelled.is_set()
@@ -167,28 +168,28 @@ async def test_the_logging_of_the_program_is_left_as_it_was():
 
 def test_names():
     callables = Callables()
-    callables.register("a.b", print)
-    callables.register("a.b", print)
+    callables.add("a.b", print)
+    callables.add("a.b", print)
     with pytest.raises(ValueError, match="registered already"):
-        callables.register("a.b", len)
+        callables.add("a.b", len)
     with pytest.raises(Invalid) as caught:
         callables.check(IT)
     assert caught.value.problems[0].accepted == "a.b"
-    assert callables.offers == ["function:a.b"]
+    assert callables.capabilities() == ["function:a.b"]
 
 
 async def test_one_that_is_not_registered(callables: Callables, make_call: MakeCall):
-    outcome = await callables.send(make_call(IT))
+    outcome = await send(callables, make_call(IT))
     assert outcome == Outcome(kind="refused", error="it is not registered in this program")
 
 
 async def test_a_result_that_is_no_json(callables: Callables, make_call: MakeCall):
-    callables.register("it", lambda: object)
-    assert (await callables.send(make_call(IT))).detail == {"result": "<class 'object'>"}
+    callables.add("it", lambda: object)
+    assert (await send(callables, make_call(IT))).detail == {"result": "<class 'object'>"}
 
 
 async def send_all(callables: Callables, make_call: MakeCall, *params: dict[str, int]) -> list[Outcome]:
-    return await asyncio.gather(*(callables.send(make_call(IT, params=given)) for given in params))
+    return await asyncio.gather(*(send(callables, make_call(IT, params=given)) for given in params))
 
 
 async def test_calls_that_end_at_once_share_a_task_and_nothing_else(callables: Callables, make_call: MakeCall):
@@ -202,7 +203,7 @@ async def test_calls_that_end_at_once_share_a_task_and_nothing_else(callables: C
             seen.set(n + 1)
         return before
 
-    callables.register("it", it)
+    callables.add("it", it)
     outcomes = await send_all(callables, make_call, *({"n": n} for n in range(200)))
     assert {outcome.detail["result"] for outcome in outcomes} == {0}
     assert 20 <= len(set(tasks)) < 60
@@ -220,7 +221,7 @@ async def test_a_call_that_waits_keeps_its_task_and_holds_up_nobody(callables: C
         tasks[n].append(asyncio.current_task())
 
     opened = asyncio.Event()
-    callables.register("it", it)
+    callables.add("it", it)
     outcomes = await send_all(callables, make_call, *({"n": n} for n in range(3)))
     assert [outcome.kind for outcome in outcomes] == ["ok"] * 3
     assert all(before is after for before, after in tasks.values())
@@ -238,8 +239,8 @@ async def test_one_that_swallows_its_cancel_spoils_no_other(callables: Callables
         await asyncio.sleep(0)
         return n
 
-    callables.register("it", it)
-    running = asyncio.ensure_future(callables.send(make_call(IT, params={"n": 0})))
+    callables.add("it", it)
+    running = asyncio.ensure_future(send(callables, make_call(IT, params={"n": 0})))
     await until(began.is_set)
     running.cancel()
     outcomes = await send_all(callables, make_call, *({"n": n} for n in range(1, 4)))
@@ -250,13 +251,13 @@ async def test_a_coroutine_that_raises_a_cancel_of_its_own_has_failed(callables:
     async def it() -> None:
         raise asyncio.CancelledError
 
-    callables.register("it", it)
-    assert (await callables.send(make_call(IT))).error == "CancelledError: "
+    callables.add("it", it)
+    assert (await send(callables, make_call(IT))).error == "CancelledError: "
 
 
 async def test_sync_calls_that_block_run_beside_each_other(callables: Callables, make_call: MakeCall):
     meet = threading.Barrier(5, timeout=10)
-    callables.register("it", lambda n: meet.wait() >= 0)
+    callables.add("it", lambda n: meet.wait() >= 0)
     outcomes = await send_all(callables, make_call, *({"n": n} for n in range(5)))
     assert [outcome.detail for outcome in outcomes] == [{"result": True}] * 5
 
@@ -269,7 +270,7 @@ async def test_no_more_threads_than_allowed_and_nothing_is_left_waiting(make_cal
         return n
 
     async with Callables(threads=3) as callables:
-        callables.register("it", it)
+        callables.add("it", it)
         for _ in range(20):
             outcomes = await send_all(callables, make_call, *({"n": n} for n in range(50)))
             assert [outcome.detail["result"] for outcome in outcomes] == list(range(50))
@@ -281,5 +282,5 @@ async def test_a_sync_callable_may_return_something_to_wait_for(callables: Calla
         await asyncio.sleep(0)
         return threading.current_thread().name, a
 
-    callables.register("it", lambda a: later(a))
-    assert (await callables.send(make_call(IT, params={"a": 1}))).detail == {"result": ["onthedot-callables", 1]}
+    callables.add("it", lambda a: later(a))
+    assert (await send(callables, make_call(IT, params={"a": 1}))).detail == {"result": ["onthedot-callables", 1]}

@@ -1,4 +1,4 @@
-"""The loop in another thread: errands go there and come back, errors and withdrawing included."""
+"""The loop in another thread: calls go there and come back, errors and cancelling included."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from tests.services.waiting import until
 
 
 class Work:
-    """An errand as `Callables` has them: it keeps its own result and gives it to whoever waits at home."""
+    """A call as `Callables` has them: it keeps its own result and gives it to whoever waits at home."""
 
     def __init__(self, work: Callable[[], Awaitable[object]]) -> None:
-        self.unwanted = False
-        self.booked = False
+        self.may_wait = False
         self.home: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self.brought_by: threading.Thread | None = None
         self._work = work
@@ -29,13 +28,9 @@ class Work:
         try:
             self._result = await self._work()
         except BaseException as error:
-            if self.unwanted and isinstance(error, asyncio.CancelledError):
-                raise
             self._error = error
 
     def bring_home(self) -> None:
-        if self.unwanted:
-            return
         self.brought_by = threading.current_thread()
         if self._error is not None:
             self.home.set_exception(self._error)
@@ -47,14 +42,14 @@ class Work:
 
 
 def send(other: LoopThread, work: Callable[[], Awaitable[object]]) -> Work:
-    errand = Work(work)
-    other.send(errand)
-    return errand
+    call = Work(work)
+    other.send(call)
+    return call
 
 
-async def answer(errand: Work) -> object:
+async def answer(call: Work) -> object:
     async with asyncio.timeout(10):
-        return await errand.home
+        return await call.home
 
 
 async def nothing() -> None:
@@ -91,10 +86,10 @@ async def test_it_runs_there_and_answers_here(other: LoopThread):
         loops.append(asyncio.get_running_loop())
         return threading.current_thread().name
 
-    errand = send(other, work)
-    assert await answer(errand) == "other"
+    call = send(other, work)
+    assert await answer(call) == "other"
     assert loops[0] is not asyncio.get_running_loop()
-    assert errand.brought_by is threading.current_thread()
+    assert call.brought_by is threading.current_thread()
 
 
 async def test_many_at_once_each_get_their_own_answer(other: LoopThread):
@@ -108,8 +103,8 @@ async def test_many_at_once_each_get_their_own_answer(other: LoopThread):
 
         return work
 
-    errands = [send(other, numbered(number)) for number in range(500)]
-    assert [await answer(errand) for errand in errands] == list(range(500))
+    calls = [send(other, numbered(number)) for number in range(500)]
+    assert [await answer(call) for call in calls] == list(range(500))
 
 
 async def test_many_senders_while_the_other_loop_is_blocked_lose_nothing(
@@ -123,25 +118,25 @@ async def test_many_senders_while_the_other_loop_is_blocked_lose_nothing(
 
         return work
 
-    errands = [Work(numbered(number)) for number in range(120)]
+    calls = [Work(numbered(number)) for number in range(120)]
     for number in range(60):
-        other.send(errands[number])
+        other.send(calls[number])
         if number % 10 == 9:
             await asyncio.sleep(0)
 
     def send_all(mine: list[Work]) -> None:
-        for errand in mine:
-            other.send_from_thread(errand)
+        for call in mine:
+            other.send_from_thread(call)
 
-    parts = (errands[60:80], errands[80:100], errands[100:])
+    parts = (calls[60:80], calls[80:100], calls[100:])
     threads = [threading.Thread(target=send_all, args=[mine]) for mine in parts]
     for thread in threads:
         thread.start()
     for thread in threads:
         await asyncio.to_thread(thread.join, 10)
-    assert not any(errand.home.done() for errand in errands)
+    assert not any(call.home.done() for call in calls)
     blocked()
-    assert [await answer(errand) for errand in errands] == list(range(120))
+    assert [await answer(call) for call in calls] == list(range(120))
 
 
 async def test_an_error_comes_back(other: LoopThread):
@@ -153,7 +148,7 @@ async def test_an_error_comes_back(other: LoopThread):
     await answer(send(other, nothing))
 
 
-async def test_withdrawn_here_is_cancelled_there(other: LoopThread):
+async def test_cancelled_here_is_cancelled_there(other: LoopThread):
     began, cancelled = threading.Event(), threading.Event()
 
     async def work() -> None:
@@ -164,15 +159,15 @@ async def test_withdrawn_here_is_cancelled_there(other: LoopThread):
             cancelled.set()
             raise
 
-    errand = send(other, work)
+    call = send(other, work)
     await until(began.is_set)
-    other.withdraw(errand)
-    await until(cancelled.is_set)
-    await answer(send(other, nothing))
-    assert not errand.home.done()
+    other.cancel(call)
+    with pytest.raises(asyncio.CancelledError):
+        await answer(call)
+    assert cancelled.is_set()
 
 
-async def test_one_that_ends_all_the_same_is_not_brought_home(other: LoopThread):
+async def test_one_that_ends_all_the_same_comes_home_with_it(other: LoopThread):
     began = threading.Event()
 
     async def work() -> str:
@@ -181,16 +176,15 @@ async def test_one_that_ends_all_the_same_is_not_brought_home(other: LoopThread)
             await asyncio.Event().wait()
         return "after all"
 
-    errand = send(other, work)
+    call = send(other, work)
     await until(began.is_set)
-    other.withdraw(errand)
+    other.cancel(call)
+    assert await answer(call) == "after all"
     await answer(send(other, nothing))
-    await answer(send(other, nothing))
-    assert errand.brought_by is None
 
 
 @pytest.mark.parametrize("on_its_way", [True, False])
-async def test_withdrawn_before_it_began_does_not_begin(
+async def test_taken_back_before_it_began_does_not_begin(
     other: LoopThread, blocked: Callable[[], None], on_its_way: bool
 ):
     """It waits over there, or has not even left."""
@@ -202,7 +196,8 @@ async def test_withdrawn_before_it_began_does_not_begin(
     unwanted, wanted = send(other, work), send(other, nothing)
     if on_its_way:
         await asyncio.sleep(0)
-    other.withdraw(unwanted)
+    assert other.take_back(unwanted)
+    assert not other.take_back(unwanted)
     blocked()
     await answer(wanted)
     await answer(send(other, nothing))
@@ -232,11 +227,11 @@ async def test_leaving_ends_the_thread_and_what_runs_there():
             ended.set()
 
     async with LoopThread("leaving") as other:
-        errand = send(other, work)
+        call = send(other, work)
         await answer(send(other, nothing))
     assert ended.is_set()
     with pytest.raises(asyncio.CancelledError):
-        await answer(errand)
+        await answer(call)
     assert not any(thread.name == "leaving" for thread in threading.enumerate())
 
 
@@ -254,8 +249,8 @@ async def test_what_is_said_meanwhile_comes_home_before_the_answer(other: LoopTh
         return work
 
     for number in range(100):
-        errand = send(other, work(number))
-        await answer(errand)
+        call = send(other, work(number))
+        await answer(call)
         heard.append(f"{number} is home")
     for number in range(100):
         thread = [f"{number} from a thread"] if number % 2 else []

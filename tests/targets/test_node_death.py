@@ -19,15 +19,17 @@ from onthedot.settings import CommandSetting
 from onthedot.targets import Call, EgressRule, build_targets
 from tests.services.waiting import until
 from tests.targets.processes import gone
+from tests.targets.sending import send
 
 NODE = """
 import asyncio, sys
 from onthedot.model.targets import FunctionTarget
 from onthedot.targets import Call, build_targets
+from tests.targets.sending import send
 
 async def main():
     async with build_targets(version="1", functions=["sample"], import_paths=[sys.argv[1]]) as targets:
-        await asyncio.gather(*(targets.send(Call(
+        await asyncio.gather(*(send(targets, Call(
             run_id="1", job_id=1, slot=1, attempt=1, target=FunctionTarget(function=f"sample:{name}"),
             log=lambda text: print(text, end="", flush=True),
         )) for name in ("idle", "busy")))
@@ -95,9 +97,9 @@ def test_all_kinds_on_uvloop(tmp_path: Path):
             commands=commands,
         )
 
-        async def send(target: Target, texts: list[str], **params: object) -> object:
+        async def called(target: Target, texts: list[str], **params: object) -> object:
             call = Call(run_id="1-1", job_id=1, slot=1, attempt=1, target=target, params=params, log=texts.append)
-            return await targets.send(call)
+            return await send(targets, call)
 
         async with EchoServer() as echo, targets:
             for name, target, params in (
@@ -107,13 +109,13 @@ def test_all_kinds_on_uvloop(tmp_path: Path):
                 ("command", CommandTarget(command="it"), {}),
             ):
                 texts: list[str] = []
-                seen[name] = (await send(target, texts, **params), "".join(texts))
+                seen[name] = (await called(target, texts, **params), "".join(texts))
             for name, target in (
                 ("hanging function", FunctionTarget(function="sample_uv:hang")),
                 ("hanging command", CommandTarget(command="hang")),
             ):
                 texts = []
-                running = asyncio.ensure_future(send(target, texts))
+                running = asyncio.ensure_future(called(target, texts))
                 await until(lambda told=texts: "".join(told) == "hanging\n")  # type: ignore[misc,arg-type]
                 running.cancel()
                 await asyncio.wait([running])

@@ -12,17 +12,19 @@ from onthedot.model.run import Outcome
 from onthedot.model.targets import CommandTarget, FunctionTarget, WebhookTarget
 from onthedot.settings import CommandSetting
 from onthedot.targets import Call, Callables, EgressRule, Targets, build_targets
+from onthedot.targets.coroutine import CoroutineKind
 from tests.targets.conftest import MakeCall
+from tests.targets.sending import send
 
 
-class Scripted:
+class Scripted(CoroutineKind):
     """A kind that does as the test says, and remembers when it was open."""
 
-    def __init__(self, answer: Any, events: list[str] | None = None, name: str = "kind") -> None:
+    def __init__(self, answer: Any, spec: type[Any], events: list[str] | None = None, name: str = "kind") -> None:
         self.answer, self.events, self.name = answer, [] if events is None else events, name
+        self.spec = spec
 
-    @property
-    def offers(self) -> list[str]:
+    def capabilities(self) -> list[str]:
         return [self.name]
 
     def check(self, target: Any, tenant: int = 1) -> None:
@@ -48,14 +50,14 @@ WEBHOOK = WebhookTarget(url="http://example.com/")
 
 
 async def test_each_type_goes_to_its_kind(make_call: MakeCall):
-    targets = Targets({"webhook": Scripted(Outcome(kind="ok")), "command": Scripted(Outcome(kind="timeout"))})
-    assert (await targets.send(make_call(WEBHOOK))).kind == "ok"
-    assert (await targets.send(make_call(CommandTarget(command="x")))).kind == "timeout"
+    targets = Targets([Scripted(Outcome(kind="ok"), WebhookTarget), Scripted(Outcome(kind="timeout"), CommandTarget)])
+    assert (await send(targets, make_call(WEBHOOK))).kind == "ok"
+    assert (await send(targets, make_call(CommandTarget(command="x")))).kind == "timeout"
 
 
 async def test_a_type_that_is_not_there(make_call: MakeCall):
-    targets = Targets({"webhook": Scripted(None)})
-    assert await targets.send(make_call(CommandTarget(command="x"))) == Outcome(
+    targets = Targets([Scripted(None, WebhookTarget)])
+    assert await send(targets, make_call(CommandTarget(command="x"))) == Outcome(
         kind="refused", error="this node has no command targets"
     )
     with pytest.raises(Invalid) as caught:
@@ -65,28 +67,28 @@ async def test_a_type_that_is_not_there(make_call: MakeCall):
 
 @pytest.mark.parametrize("error", [RuntimeError("odd"), KeyError("k"), OSError(5, "disk"), AssertionError()])
 async def test_nothing_is_raised_but_a_failed_try(make_call: MakeCall, error: Exception):
-    outcome = await Targets({"webhook": Scripted(error)}).send(make_call(WEBHOOK))
+    outcome = await send(Targets([Scripted(error, WebhookTarget)]), make_call(WEBHOOK))
     assert outcome.kind == "error"
     assert outcome.retryable
     assert (outcome.error or "").startswith(type(error).__name__)
 
 
-async def test_cancelling_goes_through(make_call: MakeCall):
-    with pytest.raises(asyncio.CancelledError):
-        await Targets({"webhook": Scripted(asyncio.CancelledError())}).send(make_call(WEBHOOK))
+async def test_a_kind_that_cancels_itself_has_failed(make_call: MakeCall):
+    outcome = await send(Targets([Scripted(asyncio.CancelledError(), WebhookTarget)]), make_call(WEBHOOK))
+    assert (outcome.kind, outcome.retryable, outcome.error) == ("error", True, "CancelledError: ")
 
 
 async def test_kinds_are_opened_and_closed_in_order():
     events: list[str] = []
-    targets = Targets({"a": Scripted(None, events, "a"), "b": Scripted(None, events, "b")})
+    targets = Targets([Scripted(None, WebhookTarget, events, "a"), Scripted(None, CommandTarget, events, "b")])
     async with targets:
-        assert targets.offers == ["a", "b"]
+        assert targets.capabilities() == ["a", "b"]
     assert events == ["open a", "open b", "close b", "close a"]
 
 
 async def test_when_one_cannot_open_the_others_are_closed():
     events: list[str] = []
-    targets = Targets({"a": Scripted(None, events, "a"), "b": Scripted("can't open", events, "b")})
+    targets = Targets([Scripted(None, WebhookTarget, events, "a"), Scripted("can't open", CommandTarget, events, "b")])
     with pytest.raises(OSError, match="can't open"):
         async with targets:
             pass
@@ -98,11 +100,12 @@ def test_what_is_built_offers_what_was_registered():
     targets = build_targets(
         version="1", egress=EgressRule(), functions=["reports", "tools:clean"], commands=commands, function_processes=3
     )
-    assert targets.offers == ["webhook", "function:reports", "function:tools", "command:backup"]
-    assert targets.capacity == {"function": 3}
+    assert targets.capabilities() == ["webhook", "function:reports", "function:tools", "command:backup"]
+    assert targets.capacities(50) == {"webhook": 50, "function": 3, "command": 3}
+    assert targets.in_process == frozenset()
     for target in (WEBHOOK, FunctionTarget(function="reports:x"), CommandTarget(command="backup")):
         targets.check(target)
-        assert target.capability() in targets.offers
+        assert target.capability() in targets.capabilities()
 
 
 def test_what_is_wrong_anywhere_is_said_first():
@@ -121,10 +124,11 @@ def test_by_default_nothing_private_may_be_called():
 def test_an_embedded_program_offers_its_callables():
     callables = Callables()
     targets = build_targets(version="1", callables=callables)
-    assert targets.offers == ["webhook"]
-    callables.register("program:tick", lambda: None)
-    callables.register("program:tock", lambda: None)
-    assert targets.offers == ["webhook", "function:program"]
+    assert (targets.capacities(50)["function"], targets.in_process) == (32, frozenset({"function"}))
+    assert targets.capabilities() == ["webhook"]
+    callables.add("program:tick", lambda: None)
+    callables.add("program:tock", lambda: None)
+    assert targets.capabilities() == ["webhook", "function:program"]
     targets.check(FunctionTarget(function="program:tick"))
     with pytest.raises(Invalid, match="is not registered"):
         targets.check(FunctionTarget(function="program:other"))
@@ -133,11 +137,11 @@ def test_an_embedded_program_offers_its_callables():
 async def test_what_is_registered_may_change_while_it_runs():
     targets = build_targets(version="", functions=["a"], commands={"x": CommandSetting(argv=("true",))})
     async with targets:
-        assert targets.offers == ["webhook", "function:a", "command:x"]
+        assert targets.capabilities() == ["webhook", "function:a", "command:x"]
         targets.register("function", ["b", "c:only"])
         targets.register("command", {"y": CommandSetting(argv=("true",))})
         await targets.reload()
-        assert targets.offers == ["webhook", "function:b", "function:c", "command:y"]
+        assert targets.capabilities() == ["webhook", "function:b", "function:c", "command:y"]
         for fine in (FunctionTarget(function="b:f"), FunctionTarget(function="c:only"), CommandTarget(command="y")):
             targets.check(fine)
         for wrong in (FunctionTarget(function="a:f"), FunctionTarget(function="c:f"), CommandTarget(command="x")):

@@ -15,13 +15,14 @@ import psutil
 import pytest
 
 from onthedot.model.run import Outcome
-from onthedot.targets import NotBegun
+from onthedot.targets.contract import Ended, Stop
 from onthedot.targets.function.estimates import Throughput
 from onthedot.targets.function.pool import WorkerPool
 from tests.services.waiting import until
 from tests.targets.bench import Bench
 from tests.targets.conftest import Log
 from tests.targets.processes import gone
+from tests.targets.sending import NotBegun, send
 
 NOTE = """
     import os, sys, time
@@ -51,7 +52,7 @@ async def test_what_became_another_nodes_while_it_waited_is_not_run(bench: Bench
     stale = bench.tell(f"{name}:note", lambda at: None, number=1, path=str(book))
     stale = msgspec.structs.replace(stale, may_begin=lambda: False)
     answers = await asyncio.gather(
-        bench.functions.send(stale), bench.call(f"{name}:note", number=2, path=str(book)), return_exceptions=True
+        send(bench.functions, stale), bench.call(f"{name}:note", number=2, path=str(book)), return_exceptions=True
     )
     assert isinstance(answers[0], NotBegun)
     assert isinstance(answers[1], Outcome)
@@ -199,12 +200,12 @@ async def test_more_is_welcome_only_while_calls_are_short(bench: Bench, tmp_path
     fifo = tmp_path / "go"
     os.mkfifo(fifo)
     name = bench.define(NOTE)
-    assert bench.functions.ahead == 0
+    assert bench.functions.ahead() == 0
     await bench.warm(f"{name}:note", number=1, path=str(tmp_path / "book"))
-    assert 0 < bench.functions.ahead <= 1000
+    assert 0 < bench.functions.ahead() <= 1000
     blocked = [asyncio.ensure_future(bench.call(f"{name}:block", path=str(fifo))) for _ in range(3)]
     await until(lambda: len(bench.functions._workers._all) == 2 and bench.functions._workers._waiting)
-    await until(lambda: bench.functions.ahead == 0)
+    await until(lambda: bench.functions.ahead() == 0)
     for task in blocked:
         task.cancel()
     await asyncio.wait(blocked)
@@ -215,16 +216,14 @@ async def test_who_finds_no_worker_may_go_elsewhere(bench: Bench, tmp_path: Path
     os.mkfifo(fifo)
     name = bench.define(NOTE)
     busy = [asyncio.ensure_future(bench.call(f"{name}:block", path=str(fifo))) for _ in range(2)]
-    patient = asyncio.ensure_future(bench.call(f"{name}:block", path=str(fifo)))
     await asyncio.sleep(0)
     told: list[float] = []
     with pytest.raises(NotBegun):
-        await bench.functions.send(bench.tell(f"{name}:block", told.append, path=str(fifo)))
+        await send(bench.functions, bench.tell(f"{name}:block", told.append, path=str(fifo)))
     assert told == []
-    assert not patient.done()  # it did not say that it may be sent away
-    for task in (*busy, patient):
+    for task in busy:
         task.cancel()
-    await asyncio.wait((*busy, patient))
+    await asyncio.wait(busy)
 
 
 async def test_a_call_that_waited_says_when_it_began(bench: Bench, tmp_path: Path):
@@ -233,14 +232,14 @@ async def test_a_call_that_waited_says_when_it_began(bench: Bench, tmp_path: Pat
     name = bench.define(NOTE)
     told: list[float] = []
     asked = time.monotonic()
-    await bench.functions.send(bench.tell(f"{name}:note", told.append, number=1, path=str(tmp_path / "book")))
+    await send(bench.functions, bench.tell(f"{name}:note", told.append, number=1, path=str(tmp_path / "book")))
     (began,) = told  # it waited for the process to start
     assert asked < began <= time.monotonic()
     await bench.warm(f"{name}:note", number=1, path=str(tmp_path / "book"))
     told.clear()
-    long = asyncio.ensure_future(bench.functions.send(bench.tell(f"{name}:block", told.append, path=str(fifo))))
+    long = asyncio.ensure_future(send(bench.functions, bench.tell(f"{name}:block", told.append, path=str(fifo))))
     await until(lambda: any(worker.settled for worker in bench.functions._workers._all))
-    assert len(told) <= 1  # at once, or when the node saw it
+    assert len(told) == 1  # at once, or when the node saw it
     long.cancel()
     with pytest.raises(asyncio.CancelledError):
         await long
@@ -248,7 +247,7 @@ async def test_a_call_that_waited_says_when_it_began(bench: Bench, tmp_path: Pat
 
 async def test_cancelled_before_it_begins_it_says_so(bench: Bench, tmp_path: Path):
     name = bench.define(NOTE)
-    call = asyncio.ensure_future(bench.functions.send(bench.tell(f"{name}:block", lambda at: None, path="never")))
+    call = asyncio.ensure_future(send(bench.functions, bench.tell(f"{name}:block", lambda at: None, path="never")))
     await asyncio.sleep(0)
     call.cancel()
     with pytest.raises(NotBegun):
@@ -345,12 +344,14 @@ async def test_a_call_that_cannot_be_sent_fails_alone(bench: Bench, monkeypatch:
     assert len(bench.pids) == 1
 
 
-async def test_a_call_that_is_refused_can_be_withdrawn(bench: Bench):
-    told: list[object] = []
-    withdraw = bench.functions.hand_over(bench.tell("os:system", lambda at: None), told.append)
-    assert withdraw() is False
+async def test_a_call_that_is_refused_says_so_once(bench: Bench):
+    told: list[Ended] = []
+    handle = bench.functions.start(bench.tell("os:system", lambda at: None), time.monotonic(), told.append)
+    assert handle.stop("cancelled") is Stop.ENDED
     await asyncio.sleep(0)
-    assert told == []
+    (ended,) = told
+    assert ended.outcome is not None
+    assert ended.outcome.kind == "refused"
 
 
 async def test_a_deep_queue_is_not_given_up_while_it_moves(
@@ -362,7 +363,7 @@ async def test_a_deep_queue_is_not_given_up_while_it_moves(
     note = f"{bench.define(NOTE)}:note"
     told: list[float] = []
     calls = [bench.tell(note, told.append, number=n, path=str(book), spin=0.002) for n in range(300)]
-    assert all(outcome.ok for outcome in await asyncio.gather(*map(bench.functions.send, calls)))
+    assert all(outcome.ok for outcome in await asyncio.gather(*(send(bench.functions, call) for call in calls)))
     assert noted(book) == collections.Counter(range(300))
     assert max(told) - min(told) > 0.1
 
@@ -375,7 +376,7 @@ async def test_what_waits_for_too_long_may_go_elsewhere_although_others_end(
     note = f"{bench.define(NOTE)}:note"
     await bench.call(note, number=0, path=str(book))
     calls = [bench.tell(note, lambda at: None, number=n, path=str(book), spin=0.002) for n in range(1, 301)]
-    outcomes = await asyncio.gather(*map(bench.functions.send, calls), return_exceptions=True)
+    outcomes = await asyncio.gather(*(send(bench.functions, call) for call in calls), return_exceptions=True)
     done = [n for n, outcome in enumerate(outcomes, 1) if not isinstance(outcome, BaseException)]
     assert 0 < len(done) < 300
     assert {type(outcome) for outcome in outcomes if isinstance(outcome, BaseException)} == {NotBegun}

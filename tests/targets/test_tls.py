@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 from onthedot.model.targets import WebhookTarget
+from onthedot.targets.contract import Ended, Stop
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.kind import Webhooks
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
 from tests.targets.receivers import certified, server, trusting, written
+from tests.targets.sending import send
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
@@ -51,7 +53,7 @@ async def test_a_certificate_for_the_host(webhooks: Webhooks, make_call: MakeCal
     context.sni_callback = lambda sock, name, context: asked.append(name)
     async with server(written(OK), ssl=context) as url:
         for _ in range(3):
-            outcome = await webhooks.send(make_call(WebhookTarget(url=secure(url, host))))
+            outcome = await send(webhooks, make_call(WebhookTarget(url=secure(url, host))))
             assert outcome.ok, outcome
     by_name = host.lower().strip(".") if host[0].isalpha() else None
     assert asked == [by_name]  # one connection for three requests, and no address is sent as a name
@@ -59,7 +61,7 @@ async def test_a_certificate_for_the_host(webhooks: Webhooks, make_call: MakeCal
 
 async def test_ipv6(webhooks: Webhooks, make_call: MakeCall):
     async with server(written(OK), host="::1", ssl=certified()) as url:
-        assert (await webhooks.send(make_call(WebhookTarget(url=url.replace("http:", "https:"))))).ok
+        assert (await send(webhooks, make_call(WebhookTarget(url=url.replace("http:", "https:"))))).ok
 
 
 @pytest.mark.parametrize("body", [b"x" * 60_000, b"x" * 200_000])
@@ -67,7 +69,7 @@ async def test_long_answers(webhooks: Webhooks, make_call: MakeCall, body: bytes
     answer = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
     async with server(written(answer), ssl=certified()) as url:
         for _ in range(2):
-            outcome = await webhooks.send(make_call(WebhookTarget(url=secure(url))))
+            outcome = await send(webhooks, make_call(WebhookTarget(url=secure(url))))
             assert outcome.detail == {"status_code": 200, "response": "x" * 2048}
 
 
@@ -87,7 +89,7 @@ async def test_a_certificate_that_does_not_hold(
         seen.append(b"a request")
 
     async with server(respond, ssl=certified(certificate)) as url:
-        outcome = await webhooks.send(make_call(WebhookTarget(url=secure(url, host))))
+        outcome = await send(webhooks, make_call(WebhookTarget(url=secure(url, host))))
         assert outcome.kind == "error"
         assert outcome.retryable
         assert (outcome.error or "").startswith("no TLS connection: ")
@@ -102,7 +104,7 @@ async def test_an_authority_that_nobody_trusts(make_call: MakeCall):
         server(written(OK), ssl=certified()) as url,
         Webhooks(EgressRule(allow_private=True), version="1") as webhooks,
     ):
-        outcome = await webhooks.send(make_call(WebhookTarget(url=secure(url))))
+        outcome = await send(webhooks, make_call(WebhookTarget(url=secure(url))))
     assert (outcome.error or "").startswith("no TLS connection: ")
     assert "CERTIFICATE_VERIFY_FAILED" in (outcome.error or "")
 
@@ -115,7 +117,7 @@ async def test_hung_up_on_in_the_middle_of_the_handshake(webhooks: Webhooks, mak
     listening = await asyncio.start_server(hang_up, "127.0.0.1", 0)
     async with listening:
         port = listening.sockets[0].getsockname()[1]
-        outcome = await webhooks.send(make_call(WebhookTarget(url=f"https://127.0.0.1:{port}/")))
+        outcome = await send(webhooks, make_call(WebhookTarget(url=f"https://127.0.0.1:{port}/")))
     assert outcome.retryable
     assert (outcome.error or "").startswith("no TLS connection: ")
 
@@ -137,11 +139,11 @@ async def test_a_time_out_in_the_middle_of_the_handshake_closes_the_connection(w
     listening = await asyncio.start_server(silent, "127.0.0.1", 0)
     async with listening:
         port = listening.sockets[0].getsockname()[1]
-        running = asyncio.ensure_future(webhooks.send(make_call(WebhookTarget(url=f"https://127.0.0.1:{port}/"))))
+        told: list[Ended] = []
+        handle = webhooks.start(make_call(WebhookTarget(url=f"https://127.0.0.1:{port}/")), 5.0, told.append)
         await asyncio.wait_for(begun.wait(), 5)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
+        assert handle.stop("timeout") is Stop.ENDED
+        assert told == [Ended(None, 5.0)]  # connecting is part of the attempt
         await asyncio.wait_for(closed.wait(), 5)
 
 
@@ -158,7 +160,7 @@ async def test_closed_in_good_order(make_call: MakeCall):
 
     async with server(respond, ssl=certified()) as url:
         async with Webhooks(EgressRule(allow_private=True), version="1", tls=trusting()) as webhooks:
-            assert (await webhooks.send(make_call(WebhookTarget(url=secure(url))))).ok
+            assert (await send(webhooks, make_call(WebhookTarget(url=secure(url))))).ok
         await until(lambda: ends)
     assert ends == ["end b''"]
 

@@ -21,6 +21,7 @@ from tests.services.ports import free_port
 from tests.services.waiting import until
 from tests.targets.conftest import SLOT, MakeCall
 from tests.targets.receivers import server
+from tests.targets.sending import send
 
 SECRET = "whsec_" + base64.b64encode(b"a secret of 24 bytes !!!").decode()
 
@@ -33,7 +34,7 @@ async def webhooks() -> AsyncIterator[Webhooks]:
 
 async def test_what_arrives(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
     target = WebhookTarget(url=echo.url + "hook?x=1", body={"a": 1}, headers={"X-Own": "mine"}, secret=SECRET)
-    outcome = await webhooks.send(make_call(target, attempt=2))
+    outcome = await send(webhooks, make_call(target, attempt=2))
     assert outcome == Outcome(kind="ok", detail={"status_code": 200, "response": "ok\n"})
     (arrival,) = echo.received
     assert (arrival.method, arrival.path, arrival.body) == ("POST", "/hook?x=1", b'{"a":1}')
@@ -49,7 +50,7 @@ async def test_what_arrives(webhooks: Webhooks, echo: EchoServer, make_call: Mak
 
 
 async def test_without_a_body_nothing_is_sent_but_headers(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
-    assert (await webhooks.send(make_call(WebhookTarget(url=echo.url)))).ok
+    assert (await send(webhooks, make_call(WebhookTarget(url=echo.url)))).ok
     (arrival,) = echo.received
     assert arrival.method == "POST"
     assert arrival.body == b""
@@ -60,20 +61,20 @@ async def test_without_a_body_nothing_is_sent_but_headers(webhooks: Webhooks, ec
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"])
 async def test_methods(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall, method: Any):
-    assert (await webhooks.send(make_call(WebhookTarget(url=echo.url, method=method)))).ok
+    assert (await send(webhooks, make_call(WebhookTarget(url=echo.url, method=method)))).ok
     assert [arrival.method for arrival in echo.received] == [method]
 
 
 async def test_connections_are_used_again(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
     for _ in range(5):
-        assert (await webhooks.send(make_call(WebhookTarget(url=echo.url, body="x")))).ok
+        assert (await send(webhooks, make_call(WebhookTarget(url=echo.url, body="x")))).ok
     assert echo.count == 5
     assert echo.connected == 1
 
 
 async def test_many_at_once(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
     target = WebhookTarget(url=echo.url, body={"n": 1})
-    sends = (webhooks.send(make_call(target, run_id=f"7-{n}")) for n in range(300))
+    sends = (send(webhooks, make_call(target, run_id=f"7-{n}")) for n in range(300))
     assert all(outcome.ok for outcome in await asyncio.gather(*sends))
     assert len({arrival.run_id for arrival in echo.received}) == 300
 
@@ -95,7 +96,7 @@ async def test_many_at_once(webhooks: Webhooks, echo: EchoServer, make_call: Mak
 )
 async def test_statuses(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall, status: int, retryable: bool):
     echo.answer = lambda arrival: (status, {"retry-after": "9"}, b"" if status == 304 else b"why")
-    outcome = await webhooks.send(make_call(WebhookTarget(url=echo.url)))
+    outcome = await send(webhooks, make_call(WebhookTarget(url=echo.url)))
     assert outcome.kind == "error"
     assert outcome.retryable == retryable
     assert outcome.detail["status_code"] == status
@@ -104,7 +105,7 @@ async def test_statuses(webhooks: Webhooks, echo: EchoServer, make_call: MakeCal
 
 async def test_no_redirect_is_followed(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
     echo.answer = lambda arrival: (307, {"location": echo.url + "again"}, b"")
-    outcome = await webhooks.send(make_call(WebhookTarget(url=echo.url)))
+    outcome = await send(webhooks, make_call(WebhookTarget(url=echo.url)))
     assert outcome.detail["status_code"] == 307
     assert echo.count == 1
 
@@ -112,7 +113,7 @@ async def test_no_redirect_is_followed(webhooks: Webhooks, echo: EchoServer, mak
 async def test_no_cookie_is_kept(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
     echo.answer = lambda arrival: (200, {"set-cookie": "session=1; Path=/"}, b"")
     for _ in range(2):
-        await webhooks.send(make_call(WebhookTarget(url=echo.url)))
+        await send(webhooks, make_call(WebhookTarget(url=echo.url)))
     assert ["cookie" in arrival.headers for arrival in echo.received] == [False, False]
 
 
@@ -121,19 +122,19 @@ async def test_proxies_of_the_environment_are_ignored(
 ):
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
-    assert (await webhooks.send(make_call(WebhookTarget(url=echo.url)))).ok
+    assert (await send(webhooks, make_call(WebhookTarget(url=echo.url)))).ok
     assert echo.received[0].path == "/"
 
 
 async def test_nothing_listens(webhooks: Webhooks, make_call: MakeCall):
-    outcome = await webhooks.send(make_call(WebhookTarget(url=f"http://127.0.0.1:{free_port()}/")))
+    outcome = await send(webhooks, make_call(WebhookTarget(url=f"http://127.0.0.1:{free_port()}/")))
     assert outcome.kind == "error"
     assert outcome.retryable
     assert (outcome.error or "").startswith("can't connect: ")
 
 
 async def test_a_name_that_does_not_exist(webhooks: Webhooks, make_call: MakeCall):
-    outcome = await webhooks.send(make_call(WebhookTarget(url="http://no-such-host.invalid/")))
+    outcome = await send(webhooks, make_call(WebhookTarget(url="http://no-such-host.invalid/")))
     assert outcome.kind == "error"
     assert outcome.retryable
     assert (outcome.error or "").startswith("the host's name can't be resolved: ")
@@ -141,7 +142,7 @@ async def test_a_name_that_does_not_exist(webhooks: Webhooks, make_call: MakeCal
 
 async def test_hung_up_on(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
     echo.drop = 1.0
-    outcome = await webhooks.send(make_call(WebhookTarget(url=echo.url)))
+    outcome = await send(webhooks, make_call(WebhookTarget(url=echo.url)))
     assert outcome.kind == "error"
     assert outcome.retryable
     assert echo.received[0].status == 0
@@ -153,7 +154,7 @@ async def test_an_answer_that_is_not_http(webhooks: Webhooks, make_call: MakeCal
         writer.close()
 
     async with server(answer) as url:
-        outcome = await webhooks.send(make_call(WebhookTarget(url=url)))
+        outcome = await send(webhooks, make_call(WebhookTarget(url=url)))
     assert outcome.kind == "error"
     assert outcome.retryable
 
@@ -161,7 +162,7 @@ async def test_an_answer_that_is_not_http(webhooks: Webhooks, make_call: MakeCal
 async def test_tls_with_an_untrusted_or_no_certificate_may_be_tried_again(
     webhooks: Webhooks, echo: EchoServer, make_call: MakeCall
 ):
-    outcome = await webhooks.send(make_call(WebhookTarget(url=echo.url.replace("http:", "https:"))))
+    outcome = await send(webhooks, make_call(WebhookTarget(url=echo.url.replace("http:", "https:"))))
     assert outcome.kind == "error"
     assert outcome.retryable
     assert (outcome.error or "").startswith("no TLS connection: ")
@@ -176,7 +177,7 @@ async def test_cancelling_closes_the_connection(webhooks: Webhooks, make_call: M
         closed.set()
 
     async with server(answer) as url:
-        running = asyncio.ensure_future(webhooks.send(make_call(WebhookTarget(url=url))))
+        running = asyncio.ensure_future(send(webhooks, make_call(WebhookTarget(url=url))))
         await asyncio.wait_for(arrived.wait(), 5)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -187,7 +188,7 @@ async def test_cancelling_closes_the_connection(webhooks: Webhooks, make_call: M
 async def test_of_a_long_answer_two_kilobytes_are_kept(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
     echo.answer = lambda arrival: (200, {}, b"x" * 30_000)
     for _ in range(2):
-        outcome = await webhooks.send(make_call(WebhookTarget(url=echo.url)))
+        outcome = await send(webhooks, make_call(WebhookTarget(url=echo.url)))
         assert outcome.detail["response"] == "x" * 2048
     assert echo.connected == 1
 
@@ -204,7 +205,7 @@ async def test_an_endless_answer_is_cut_off(webhooks: Webhooks, make_call: MakeC
             await writer.drain()
 
     async with server(answer) as url:
-        outcome = await webhooks.send(make_call(WebhookTarget(url=url)))
+        outcome = await send(webhooks, make_call(WebhookTarget(url=url)))
         assert outcome == Outcome(kind="ok", detail={"status_code": 200, "response": "x" * 2048})
         assert sent < 20_000_000
 
@@ -224,20 +225,20 @@ async def test_the_status_stands_when_the_body_does_not_come(
             await reader.read()
 
     async with server(answer) as url:
-        outcome = await webhooks.send(make_call(WebhookTarget(url=url)))
+        outcome = await send(webhooks, make_call(WebhookTarget(url=url)))
     assert outcome.ok
     assert outcome.detail["status_code"] == 201
 
 
 async def test_an_answer_in_no_encoding_at_all(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
     echo.answer = lambda arrival: (200, {"content-type": "text/plain; charset=nonsense"}, b"\xff\x00\xfe")
-    outcome = await webhooks.send(make_call(WebhookTarget(url=echo.url)))
+    outcome = await send(webhooks, make_call(WebhookTarget(url=echo.url)))
     assert outcome.detail["response"] == "���"
 
 
 async def test_a_packed_answer_stays_packed(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
     echo.answer = lambda arrival: (200, {"content-encoding": "gzip"}, b"not gzip at all")
-    outcome = await webhooks.send(make_call(WebhookTarget(url=echo.url)))
+    outcome = await send(webhooks, make_call(WebhookTarget(url=echo.url)))
     assert outcome.detail["response"] == "not gzip at all"
     assert echo.received[0].headers["accept-encoding"] == "identity"
 
@@ -257,18 +258,18 @@ async def test_nothing_is_sent_twice_behind_the_engines_back(webhooks: Webhooks,
 
     async with server(answer) as url:
         target = WebhookTarget(url=url, method=method)
-        assert (await webhooks.send(make_call(target))).ok
-        outcome = await webhooks.send(make_call(target))
+        assert (await send(webhooks, make_call(target))).ok
+        outcome = await send(webhooks, make_call(target))
         assert outcome.retryable
         assert requests == 2
 
 
 async def test_a_connection_closed_while_idle_is_not_used(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
-    assert (await webhooks.send(make_call(WebhookTarget(url=echo.url)))).ok
+    assert (await send(webhooks, make_call(WebhookTarget(url=echo.url)))).ok
     (connection,) = echo.connections
     connection.transport.close()
     await until(lambda: not echo.connections and not connected(webhooks))
-    assert (await webhooks.send(make_call(WebhookTarget(url=echo.url)))).ok
+    assert (await send(webhooks, make_call(WebhookTarget(url=echo.url)))).ok
     assert echo.connected == 2
 
 
@@ -281,7 +282,7 @@ def test_check_accepts_what_can_work():
     webhooks = Webhooks(EgressRule(), version="1")
     webhooks.check(WebhookTarget(url="https://example.com/hook", headers={"Authorization": "x"}, secret=SECRET))
     webhooks.check(WebhookTarget(url="http://93.184.216.34/"))
-    assert webhooks.offers == ["webhook"]
+    assert webhooks.capabilities() == ["webhook"]
 
 
 def test_check_says_why_not():
@@ -297,13 +298,13 @@ def test_check_says_why_not():
 async def test_a_line_break_that_got_past_every_check_is_not_sent(
     webhooks: Webhooks, echo: EchoServer, make_call: MakeCall, value: str
 ):
-    outcome = await webhooks.send(make_call(WebhookTarget(url=echo.url, headers={"x-own": value})))
+    outcome = await send(webhooks, make_call(WebhookTarget(url=echo.url, headers={"x-own": value})))
     assert outcome.kind == "error"
     assert all("x-injected" not in arrival.headers for arrival in echo.received)
 
 
 async def test_an_arrival_knows_how_late_it_is(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
-    await webhooks.send(make_call(WebhookTarget(url=echo.url), slot=echo.clock.now_ms() - 5000))
+    await send(webhooks, make_call(WebhookTarget(url=echo.url), slot=echo.clock.now_ms() - 5000))
     arrival: Arrival = echo.received[0]
     assert arrival.late_ms is not None
     assert 5000 <= arrival.late_ms < 10_000
@@ -314,7 +315,7 @@ async def test_the_time_is_the_callers_not_the_machines(webhooks: Webhooks, echo
     an_hour_ago = 1_700_000_000_000
     echo.answer = lambda arrival: (503, {"retry-after": "Tue, 14 Nov 2023 22:14:20 GMT"}, b"")
     target = WebhookTarget(url=echo.url, secret=SECRET)
-    outcome = await webhooks.send(make_call(target, now_ms=lambda: an_hour_ago))
+    outcome = await send(webhooks, make_call(target, now_ms=lambda: an_hour_ago))
     (arrival,) = echo.received
     assert arrival.headers["webhook-timestamp"] == "1700000000"
     assert arrival.headers["webhook-signature"] == sign(SECRET, f"7-{SLOT}", 1_700_000_000, b"")

@@ -12,7 +12,7 @@ _FAILED = f"{_OUTCOME}:_failed"
 _ON = f"{_OUTCOME}:on_outcome"
 _LOST = f"{_OUTCOME}:on_lost"
 _KILLS = ("kill", "kill_at")
-_AROUND = "onthedot.engine.running.run_context:RunContext"
+_CONTEXT = "onthedot.engine.running.run_context:RunContext"
 
 BUGS = (
     code("retry: never ends", "attempts is ignored", _FAILED, "tries >= policy.retry.attempts", "False"),
@@ -223,7 +223,7 @@ BUGS = (
     code(
         "timeout: ignored",
         "a slow call is waited for until the default",
-        f"{_AROUND}.timeout_of",
+        f"{_CONTEXT}.timeout_of",
         "if spec.policy.timeout is not None:",
         "if False:",
         focus=Focus(policy={"timeout": 800}, mood="slow"),
@@ -231,7 +231,7 @@ BUGS = (
     code(
         "timeout: none",
         "no call is ever given up",
-        f"{_AROUND}.timeout_of",
+        f"{_CONTEXT}.timeout_of",
         "return self.default_timeout(spec.target)",
         "return None",
         focus=Focus(mood="slow"),
@@ -239,7 +239,7 @@ BUGS = (
     code(
         "timeout: a tenth",
         "calls are given up far too soon",
-        f"{_AROUND}.timeout_of",
+        f"{_CONTEXT}.timeout_of",
         "return self.default_timeout(spec.target)",
         "return (self.default_timeout(spec.target) or 1e9) / 10",
     ),

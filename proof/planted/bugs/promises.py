@@ -37,7 +37,6 @@ BUGS = (
                 "if policy.expires_in is None or",
                 "if True or policy.expires_in is None or",
             ),
-            Code(f"{_MONITOR}._may_begin", "and (self._latest is None or now <= self._latest)", ""),
         ),
         faults=("outage", "freeze", "cut"),
         focus=Focus(policy={"expires_in": 1500}),

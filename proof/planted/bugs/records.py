@@ -8,7 +8,7 @@ __all__ = ["BUGS"]
 
 _KILLS = ("kill", "kill_at")
 _BATCH = "onthedot.store.runs.finish_batch"
-_AROUND = "onthedot.engine.running.run_context:RunContext"
+_CONTEXT = "onthedot.engine.running.run_context:RunContext"
 
 BUGS = (
     code(
@@ -58,14 +58,14 @@ BUGS = (
     code(
         "recorded: start is the due time",
         "the ledger says that each run began on the dot",
-        f"{_AROUND}.finished",
+        f"{_CONTEXT}.finished",
         "started_at=started_at,",
         "started_at=started_at and run.due_at,",
     ),
     code(
         "recorded: lateness is none",
         "the ledger says that nothing was late",
-        f"{_AROUND}.finished",
+        f"{_CONTEXT}.finished",
         "lateness = first - run.due_at if first > run.due_at else 0",
         "lateness = 0",
         faults=("outage", "kill"),
@@ -73,7 +73,7 @@ BUGS = (
     code(
         "recorded: lateness of the last try",
         "a retry is late because the first try failed",
-        f"{_AROUND}.finished",
+        f"{_CONTEXT}.finished",
         "if run.attempts:",
         "if False:",
     ),
@@ -95,8 +95,8 @@ BUGS = (
         "recorded: ends when it began",
         "finished_at is the start",
         "onthedot.engine.running.monitor:Monitor._finished",
-        "finished_at = around.time.at_us(now) // 1000",
-        "finished_at = started or around.time.at_us(now) // 1000",
+        "finished_at = context.time.at_us(now) // 1000",
+        "finished_at = started or context.time.at_us(now) // 1000",
     ),
     code(
         "recorded: attempts forgotten",

@@ -1,6 +1,6 @@
 """The engine: actors around the store that fire each run at its instant, and survive what happens meanwhile.
 
-    hints → [Timer] ─tick, look→ [Dispatcher] ═ one per run ⇒ [Monitor] ═ starts ⇒ [Task] ─result→ [Recorder]
+    hints → [Timer] ─tick, look→ [Dispatcher] ═ one per run ⇒ [Monitor] ═ starts ⇒ a call ─result→ [Recorder]
                                       ↑ orders, the end of the lease ── Keeper  (at-most-once: through the [BeginGate])
 
 Who is who in the words of the design: the Timer is `claiming.Timer`, the Scheduler is `claiming.Dispatcher` (a class
@@ -19,7 +19,6 @@ under a fake clock or a virtual-time loop. The numbers it is tuned by are in `tu
 from __future__ import annotations
 
 from onthedot.engine.node import Node
-from onthedot.engine.running.task import Sender
 from onthedot.engine.settings import EngineSettings
 
-__all__ = ["EngineSettings", "Node", "Sender"]
+__all__ = ["EngineSettings", "Node"]

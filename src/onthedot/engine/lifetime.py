@@ -13,14 +13,16 @@ from onthedot.engine.claiming.capacity import Capacity
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.ports import EngineStore, Offload
-from onthedot.engine.running.monitor import Monitor
-from onthedot.engine.running.task import Sender
+from onthedot.engine.running.monitor import NODE_STOPPED
 from onthedot.engine.settings import EngineSettings
 from onthedot.engine.waiting import at_most, first_of
 from onthedot.engine.wiring import Actor, Wiring
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeInfo, NodeLoad
+from onthedot.model.run import Outcome
 from onthedot.store import Beat
+from onthedot.targets import Targets
+from onthedot.targets.contract import Cause
 from onthedot.telemetry import emit
 
 __all__ = ["Ending", "Incarnation"]
@@ -37,7 +39,7 @@ class Incarnation:
         info: NodeInfo,
         *,
         store: EngineStore,
-        sender: Sender,
+        targets: Targets,
         slots: Capacity,
         clock: Clock,
         rng: random.Random,
@@ -54,7 +56,7 @@ class Incarnation:
         self._clock = clock
         self._settings = settings
         self._slots = slots
-        self._sender = sender
+        self._targets = targets
         self._lateness = lateness
         self._health = health
         self._loops: dict[str, asyncio.Task[None]] = {}
@@ -64,7 +66,7 @@ class Incarnation:
         self.wiring = Wiring(
             info.id,
             store=store,
-            sender=sender,
+            targets=targets,
             slots=slots,
             clock=clock,
             rng=rng,
@@ -90,9 +92,9 @@ class Incarnation:
         return None if self.wiring.lease.may_start() else "its lease ran out before the store answered"
 
     def load(self) -> NodeLoad:
-        self._slots.offer(self._sender.offers)
+        self._slots.offer(self._targets.capabilities())
         return NodeLoad(
-            offers=list(self._sender.offers),
+            offers=self._targets.capabilities(),
             capacity=self._slots.capacity,
             held=self._slots.held,
             running=len(self.wiring.dispatcher.running),
@@ -170,7 +172,7 @@ class Incarnation:
         await self._end("timer", "failure_detector", "duties")
         await self.wiring.dispatcher.close(self._settings.lease / 1000)
         await self._grace(at_once)
-        await self._interrupt(lambda monitor: monitor.stop("interrupted"))
+        await self._stop_all("interrupted", NODE_STOPPED)
         await self._drain()
         await self._end(*self._loops)
         try:
@@ -185,7 +187,7 @@ class Incarnation:
         emit("node.lost", node=self.info.id, by=self.info.id)
         await self._end("timer", "failure_detector", "duties", "heartbeat")
         await self.wiring.dispatcher.close(self._settings.lease / 1000)
-        await self._interrupt(lambda monitor: monitor.stop("gone"))
+        await self._stop_all("gone")
         await self._end("recorder")
         self.wiring.recorder.collect()
         await self.wiring.recorder.write()
@@ -197,12 +199,10 @@ class Incarnation:
         if self.wiring.dispatcher.running:
             await first_of(at_most(self._clock, most / 1000, self.wiring.dispatcher.quiet.wait()), at_once.wait())
 
-    async def _interrupt(self, reason: Callable[[Monitor], None]) -> None:
-        """Tell all that runs; a target has as long as a lease to kill what it started."""
-        self.wiring.dispatcher.quiet.clear()
-        self.wiring.dispatcher.interrupt(reason)
-        if self.wiring.dispatcher.running:
-            await at_most(self._clock, self._settings.lease / 1000, self.wiring.dispatcher.quiet.wait())
+    async def _stop_all(self, cause: Cause, outcome: Outcome | None = None) -> None:
+        """Tell all that runs; a target has as long as a lease to end what it started."""
+        self.wiring.dispatcher.stop_all(cause, outcome)
+        await at_most(self._clock, self._settings.lease / 1000, self.wiring.dispatcher.quiet.wait())
 
     async def _drain(self) -> None:
         """Until everything is written; a database that stays away for a lease has to wait for the next node.
@@ -216,8 +216,8 @@ class Incarnation:
 
     async def _abandon(self) -> None:
         """Whatever still runs when this returns early (an error while stopping, a cancelled program) ends with it."""
-        tasks = self.wiring.dispatcher.interrupt(lambda monitor: monitor.stop("gone"))
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if self.wiring.dispatcher.running:
+            await self._stop_all("gone")
 
     def _crashed(self, error: BaseException) -> None:
         if self._error is None:

@@ -72,8 +72,7 @@ class Mailbox(Generic[T]):
 
     async def put(self, item: T) -> None:
         while not self.offer(item):
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._senders.append(turn)
+            turn = self.turn()
             try:
                 await turn
             except asyncio.CancelledError:
@@ -86,6 +85,13 @@ class Mailbox(Generic[T]):
             if not self.full:
                 self._append(item)
                 return
+
+    def turn(self) -> asyncio.Future[None]:
+        """Done when there is room for one more, in the order in which they were asked for. For who can't wait in a
+        task; whoever has it puts at once, past the bound if others were faster."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._senders.append(turn)
+        return turn
 
     def put_over(self, item: T) -> None:
         """Past the bound. Only for messages whose number is bounded by what they are about, such as runs given back:

@@ -19,13 +19,13 @@ from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.ports import EngineStore, Offload
-from onthedot.engine.running.task import Sender
 from onthedot.engine.settings import EngineSettings
 from onthedot.engine.waiting import at_most
 from onthedot.model.level import LEVEL
 from onthedot.model.node import NodeInfo, NodeLoad
 from onthedot.settings import Settings
 from onthedot.store import Beat
+from onthedot.targets import Targets
 
 __all__ = ["Node", "in_thread"]
 
@@ -39,7 +39,7 @@ class Node:
         self,
         *,
         store: EngineStore,
-        targets: Sender,
+        targets: Targets,
         clock: Clock,
         rng: random.Random,
         settings: EngineSettings | Settings | None = None,
@@ -51,22 +51,19 @@ class Node:
         chosen = settings if settings is not None else EngineSettings()
         self.settings = EngineSettings.of(chosen) if isinstance(chosen, Settings) else chosen
         self._store = store
-        self._sender = targets
+        self._targets = targets
         self._clock = clock
         self._rng = rng
         self._offload = offload
         self._heard = heard
         self._health = StoreHealth()
         self._lateness = Lateness(clock)
-        capacities = {**self.settings.capacities, **getattr(targets, "capacity", {})}
-        for name, most in getattr(targets, "most", {}).items():
-            capacities[name] = min(capacities.get(name, self.settings.concurrency), most)
         self._slots = Capacity(
-            targets.offers,
-            capacities=capacities,
+            targets.capabilities(),
+            capacities=targets.capacities(self.settings.concurrency),
             default=self.settings.concurrency,
             hold_most=self.settings.next_job_count,
-            ahead=getattr(targets, "ahead", lambda kind: 0),
+            ahead=targets.ahead,
         )
         self._stop = asyncio.Event()
         self._at_once = asyncio.Event()
@@ -137,7 +134,7 @@ class Node:
             self.incarnation = Incarnation(
                 self._new_info(),
                 store=self._store,
-                sender=self._sender,
+                targets=self._targets,
                 slots=self._slots,
                 clock=self._clock,
                 rng=self._rng,
@@ -162,7 +159,7 @@ class Node:
             version=settings.version,
             level=LEVEL,
             roles=list(settings.roles),
-            offers=list(self._sender.offers),
+            offers=self._targets.capabilities(),
             capacity=self._slots.capacity,
             binding=settings.binding,
             exposed=settings.exposed,

@@ -29,7 +29,6 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     lease: int = 5000
     grace: int = 10_000
     concurrency: int = 1000
-    function_processes: int = 4
     timeout_seconds: float = 3.0
     retention: int = 30 * 24 * 3600 * 1000
     logs_base_directory: Path | None = None
@@ -53,7 +52,6 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
             lease=settings.lease,
             grace=settings.grace,
             concurrency=settings.concurrency,
-            function_processes=settings.function_processes,
             timeout_seconds=settings.timeout_seconds,
             retention=settings.retention,
             logs_base_directory=None if str(directory) in ("", os.devnull) else directory,
@@ -61,8 +59,3 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
             exposed=settings.exposed,
             alone=settings.is_sqlite,
         )
-
-    @property
-    def capacities(self) -> dict[str, int]:
-        """Slots by kind of target; whatever runs in a process of its own is bound by FUNCTION_PROCESSES."""
-        return {"webhook": self.concurrency, "function": self.function_processes, "command": self.function_processes}

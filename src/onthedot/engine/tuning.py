@@ -13,12 +13,12 @@ __all__ = [
     "BEAT_RETRY",
     "BEAT_TIMEOUT",
     "BEGIN_VALID",
-    "BOOK_BY_MS",
-    "BOOK_FROM_MS",
     "CLAIM_AGAIN",
     "CLAIM_AGAIN_AHEAD",
     "CLAIM_PORTION",
     "DEADLINE_PASSES",
+    "EARLY_BY_MS",
+    "EARLY_FROM_MS",
     "HELD_LASTS",
     "INSIDE_TOGETHER",
     "INSIDE_WAIT",
@@ -90,8 +90,8 @@ be made smaller again by what was claimed before it."""
 
 # Handing over ahead: targets that keep time themselves.
 
-BOOK_BY_MS = 15
-BOOK_FROM_MS = 98
+EARLY_BY_MS = 15
+EARLY_FROM_MS = 98
 """Between these before its instant a run is handed to a target that keeps time itself: early enough for whatever this
 loop is busy with, and 83 ms of runs at a time, whose results wait for one another for as long (ADR 0018)."""
 

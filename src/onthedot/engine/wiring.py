@@ -32,7 +32,7 @@ from onthedot.engine.membership.lease import Lease
 from onthedot.engine.membership.lease_end import LeaseEnd
 from onthedot.engine.membership.order_poller import OrderPoller
 from onthedot.engine.membership.peer_beats import PeerBeats
-from onthedot.engine.messages import DispatcherMessage, Return
+from onthedot.engine.messages import DispatcherMessage, Fence, Return
 from onthedot.engine.ports import EngineStore, Offload
 from onthedot.engine.recording.batch_window import BatchWindow
 from onthedot.engine.recording.owned_runs import OwnedRuns
@@ -42,11 +42,12 @@ from onthedot.engine.running.deadlines import Deadlines
 from onthedot.engine.running.live_logs import LiveLogWriter
 from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.run_log_files import LogFiles
-from onthedot.engine.running.task import Sender
 from onthedot.engine.settings import EngineSettings
 from onthedot.engine.tuning import beat_every, orders_valid
 from onthedot.model.node import NodeLoad
 from onthedot.store import Beat, Finished
+from onthedot.targets import Targets
+from onthedot.targets.contract import Handle
 
 __all__ = ["Actor", "Wiring"]
 
@@ -63,7 +64,7 @@ class Wiring:
         node_id: str,
         *,
         store: EngineStore,
-        sender: Sender,
+        targets: Targets,
         slots: Capacity,
         clock: Clock,
         rng: random.Random,
@@ -86,6 +87,7 @@ class Wiring:
 
         self.time = time = DatabaseClock(clock)
         self.owned = owned = OwnedRuns()
+        unrecorded: dict[Fence, Handle] = {}
         self.look_times = look_times = LookTimes(clock)
         self.lease = Lease(
             clock, lease_seconds, wake=look_times.wake, orders_valid=orders_valid(settings.lookahead / 1000)
@@ -102,12 +104,15 @@ class Wiring:
             store=store,
             clock=clock,
             owned=owned,
+            unrecorded=unrecorded,
             health=health,
             backoff=backoff(),
-            batch_window=BatchWindow(getattr(sender, "inside", frozenset()), self.due_heap, time),
+            batch_window=BatchWindow(targets.in_process, self.due_heap, time),
             look_times=look_times,
         )
-        self.gate = BeginGate(node_id, store=store, clock=clock, health=health, backoff=backoff(), size=slots.capacity)
+        self.gate = BeginGate(
+            node_id, store=store, clock=clock, time=time, health=health, backoff=backoff(), size=slots.capacity
+        )
         self.dispatcher = Dispatcher(
             mailbox=to_dispatcher,
             clock=clock,
@@ -129,16 +134,15 @@ class Wiring:
                 crashed=crashed,
             ),
             gate=self.gate,
-            around=RunContext(
+            context=RunContext(
                 clock=clock,
                 time=time,
                 lease=self.lease,
                 deadlines=self.deadlines,
-                sender=sender,
-                direct=getattr(sender, "direct", {}),
-                timekeepers=getattr(sender, "timekeepers", {}),
+                targets=targets,
                 recorder=to_recorder,
                 owned=owned,
+                unrecorded=unrecorded,
                 lateness=lateness,
                 logs=self.logs,
                 live_logs=self.live_logs,

@@ -17,9 +17,11 @@ __all__ = ["TargetRules", "check_job", "check_new", "gather"]
 
 
 class TargetRules(Protocol):
-    """The part of the targets that creating needs: what may be called at all."""
+    """The part of the targets that creating needs: what may be called at all, and what would fail here."""
 
     def check(self, target: Target, tenant: int) -> None: ...
+
+    def problem(self, target: Target, tenant: int) -> str | None: ...
 
 
 def check_job(

@@ -35,9 +35,9 @@ class ClusterVerbs(Wired):
     async def problems(self, jobs: Sequence[JobView], tenant: int) -> dict[int, str]:
         """By id, why runs of jobs would fail on this node: what they name is not here. A node that runs nothing, or
         does not have them registered, has nothing to say. In a thread: it reads the files of modules."""
-        look = getattr(self.targets, "problem", None)
-        if look is None or "executor" not in self.settings.roles:
+        if "executor" not in self.settings.roles:
             return {}
+        look = self.targets.problem
 
         def all_of_them() -> dict[int, str]:
             found = ((job.id, look(job.target, tenant)) for job in jobs if job.state != "ended")

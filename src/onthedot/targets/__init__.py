@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from onthedot.descriptors import for_sending, limit
 from onthedot.settings import CommandSetting
 from onthedot.targets.command.kind import Commands
-from onthedot.targets.contract import Call, Kind, NotBegun
+from onthedot.targets.contract import Call, Kind
+from onthedot.targets.coroutine import from_coroutine
 from onthedot.targets.function.kind import Functions
 from onthedot.targets.inprocess.kind import Callables
 from onthedot.targets.registry import Targets
@@ -22,11 +23,11 @@ __all__ = [
     "Callables",
     "EgressRule",
     "Kind",
-    "NotBegun",
     "OwnPort",
     "Targets",
     "build_targets",
     "doors_of_store",
+    "from_coroutine",
     "read_doors",
 ]
 
@@ -44,12 +45,10 @@ def build_targets(
     """All that one node offers. `callables` (an embedded Scheduler's own) take the place of functions in workers."""
     processes = function_processes or 2 * (os.cpu_count() or 1)
     connections = for_sending(limit(), processes if callables is None else 0)
-    most = {} if connections is None else {"webhook": connections}
-    kinds: dict[str, Kind] = {
-        "webhook": Webhooks(egress or EgressRule(), version=version, connections=connections),
-        "function": callables or Functions(functions, processes=processes, import_paths=import_paths),
-        "command": Commands(commands or {}),
-    }
-    if callables is None:
-        return Targets(kinds, capacity={"function": processes}, most=most)
-    return Targets(kinds, capacity={"function": callables.threads}, most=most, inside=frozenset({"function"}))
+    return Targets(
+        [
+            Webhooks(egress or EgressRule(), version=version, connections=connections),
+            callables or Functions(functions, processes=processes, import_paths=import_paths),
+            Commands(commands or {}, capacity=processes),
+        ]
+    )

@@ -1,9 +1,15 @@
-"""One send, as a target sees it: everything about the run that the outside may know, and nothing of the store."""
+"""The seam between the engine and the kinds of targets: all that either knows of the other.
+
+A call is started (`Kind.start`), and its kind tells once how it ended (`done`). In between, the engine may ask it to
+stop (`Handle.stop`); the kind asks whether it may begin (`Call.may_begin`) and says when it did (`Call.begun`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol, Self, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import msgspec
 
@@ -12,114 +18,174 @@ from onthedot.model.instant import format_instant
 from onthedot.model.run import Outcome
 from onthedot.model.targets import Target
 
-__all__ = ["Booking", "Call", "HandOver", "Kind", "Lacking", "NotBegun", "Timekeeper", "run_environment"]
+if TYPE_CHECKING:
+    from onthedot.targets.webhook.own_ports import OwnPort
+
+__all__ = [
+    "NOT_BEGUN",
+    "Call",
+    "Cause",
+    "Done",
+    "Ended",
+    "Handle",
+    "Kind",
+    "Profile",
+    "Stop",
+    "failed_try",
+    "run_environment",
+]
+
+Cause = Literal["cancelled", "timeout", "interrupted", "gone", "recalled"]
+"""Why a call is to stop: a user or a newer run wants it, it takes too long, its node stops or may soon lose it, it is
+another node's, or its job was changed. `recalled` only withdraws what has not begun; what has begun goes on."""
 
 
-class NotBegun(Exception):
-    """The call was withdrawn, or found nobody to do it, before anything of it was done: it may be given back."""
+class Stop(Enum):
+    """What a call answers that is asked to stop."""
+
+    NOT_BEGUN = "not begun"
+    """Nothing of it has left this process, and nothing will; `done` is not called."""
+    STOPPING = "stopping"
+    """It was asked to end, and tells when it has. After `recalled`: it has begun, and goes on."""
+    ENDED = "ended"
+    """It is over, and `done` was called, at the latest just now."""
 
 
-class Lacking(NotBegun):
-    """This machine has run out of what it takes to begin (`scarcity`); the message says of what."""
+class Ended(msgspec.Struct, frozen=True, gc=False):
+    """How a call ended. No outcome: it was stopped, and the engine knows why; or, if it never began, it may be given to
+    somebody else. Both instants are on the monotonic clock; it ended now if nothing else is said."""
+
+    outcome: Outcome | None
+    began: float | None
+    ended: float | None = None
 
 
-def _nowhere(text: str) -> None:
-    """Output that nobody asked for."""
+NOT_BEGUN = Ended(None, None)
+
+Done = Callable[[Ended], None]
 
 
-_wall = SystemClock().now_ms
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """What the engine has to know of a kind before it starts anything of it."""
+
+    capacity: int | None = None  # how many calls run at once; None: as many as CONCURRENCY says
+    at_most: int | None = None  # whatever CONCURRENCY says: this process can have no more open
+    in_process: bool = False  # calls run in this very process, and end with it
+    survives_node: bool = False  # what was started goes on without the node, and is removed once `recorded`
+    stop_within: float = 5.0
+    """Seconds after which a call that was asked to stop is not waited for any more."""
+
+
+def _ignore(told: Any) -> None:
+    """Nobody wants to know."""
 
 
 def _always() -> bool:
     return True
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What is to be done once. `attempt` is the run's token: it rises with every claim."""
+_wall = SystemClock().now_ms
+
+
+class Call(msgspec.Struct, kw_only=True, gc=False):
+    """What is to be done once. `attempt` is the run's token: it rises with every claim. `try_number` does not rise for
+    attempts that were interrupted, lost or not begun: what one of them has started, the next may find again."""
 
     run_id: str
     job_id: int
     slot: int
     attempt: int
     target: Target
+    try_number: int = 1
     key: str | None = None
     tenant: int = 1
     params: dict[str, Any] = msgspec.field(default_factory=dict)
-    timeout: float | None = None  # seconds; the engine enforces it by cancelling, a target may only tell others of it
-    log: Callable[[str], None] = _nowhere  # text as it comes, in any portions
-    begun: Callable[[float], None] | None = None
-    """A target that lets calls wait tells when it begins, on the monotonic clock, if that is later than it was asked.
-    Who listens also takes NotBegun instead of an Outcome."""
+    timeout: float | None = None  # seconds; the engine enforces it, a kind may only tell others of it
+    log: Callable[[str], None] = _ignore  # text as it comes, in any portions
     may_begin: Callable[[], bool] = _always
-    """Asked by a target that had to wait, right before anything of the call leaves: meanwhile the process may have been
-    frozen, and the run be another node's. False: the call was not begun."""
-    lacks: Callable[[str], None] = _nowhere
+    """Asked right before anything of the call leaves, from any thread: the process may have been frozen, and the run be
+    another node's, or be expired. False: it must not begin."""
+    begun: Callable[[float], None] = _ignore
+    """Told when the call begins, on the monotonic clock: its time-out, its start and its log count from then. What is
+    told with the end is soon enough for a call that ends in a moment."""
+    lacks: Callable[[str], None] = _ignore
     """Told what this machine has run out of, before the call ends as not begun: others would fare no better now."""
     now_ms: Callable[[], int] = _wall
     """What time it is, for whatever is told to the outside. The engine's is the database's: this machine's clock may be
     wrong, and a receiver refuses a signature that is minutes old."""
+    stopped: Cause | None = None  # set by the kind when it is asked to stop
 
 
-class Kind(Protocol):
-    """One kind of target. Entered once per node, on the loop that sends."""
+class Handle(Protocol):
+    """One call that was started. For the loop that started it."""
 
-    @property
-    def offers(self) -> list[str]:
+    def stop(self, cause: Cause) -> Stop:
+        """Asks it to stop, and does not wait. May be asked again, which is to be taken as urgent; `gone` takes the
+        place of whatever cause there was."""
+        ...
+
+    def recorded(self) -> None:
+        """Its result is committed: what was started outside may be removed. Told only where that `survives_node`."""
+        ...
+
+
+class Kind(ABC):
+    """One kind of target. Entered once per node, on the loop that starts calls.
+
+    What is abstract every kind has to say; the rest is there for those that need it."""
+
+    spec: type[Any]
+    """What jobs say of it: the struct of its targets."""
+    profile: Profile = Profile()
+
+    @abstractmethod
+    def capabilities(self) -> list[str]:
         """What a run may require of this node, as the `capability()` of a target writes it."""
-        ...
 
-    def check(self, target: Any, tenant: int) -> None:
+    @abstractmethod
+    def start(self, call: Call, at: float, done: Done) -> Handle:
+        """Begin it at this monotonic instant, which is in the future only if `keeps_time` said so; never before.
+
+        `done` is called exactly once, on this loop, and never before this has returned; not at all if `stop` answered
+        NOT_BEGUN. What raises here is a failed try."""
+
+    def keeps_time(self, target: Any) -> bool:
+        """Whether calls of this target may be started before their instant, because the kind itself waits for it."""
+        return False
+
+    def ahead(self) -> int:
+        """How many calls more than its capacity it takes at this moment."""
+        return 0
+
+    def check(self, target: Any, tenant: int = 1) -> None:  # noqa: B027 - nothing is wrong unless a kind says so
         """Raise Invalid, with paths that begin with "target.", for what can never work here for this tenant."""
-        ...
 
-    async def send(self, call: Call) -> Outcome:
-        """Do it. Cancelling this kills what it started."""
-        ...
+    def problem(self, target: Any, tenant: int = 1) -> str | None:
+        """Why runs of it would fail here, as far as it can be seen without running it; None: it may well work. Reads
+        files: not for the loop of the engine."""
+        return None
 
-    async def __aenter__(self) -> Self: ...
-    async def __aexit__(self, *exc: object) -> None: ...
+    def register(self, registered: Any, own: Mapping[int, Any]) -> None:
+        """Replace what may be called, at the start and whenever the jobs file is read again. `own`: what may be called
+        besides, by tenant."""
+        raise TypeError(f"{type(self).__name__} has no members to register")
 
+    async def reload(self) -> None:  # noqa: B027 - not every kind keeps something warm
+        """Let go of what is idle, so that the next calls find what is new."""
 
-HandOver = Callable[[Call, Callable[[Outcome | None], None]], Callable[[], bool | None]]
-"""The other door of a kind that carries calls out elsewhere, and needs no task here to wait for each: takes a call and
-whom to tell how it ended (None: it was not begun), never before it returns; gives back how to withdraw it, after which
-nobody is told. A withdrawal that says False came before the call began."""
+    def trust(self, *, is_open: bool, doors: frozenset[OwnPort]) -> None:  # noqa: B027 - not every kind connects
+        """Whether the installation is open, and which ports are its own."""
 
+    async def __aenter__(self) -> Self:
+        return self
 
-class Booking(Protocol):
-    """A call that was handed over before its instant. All of this is for the loop that it came from."""
-
-    @property
-    def began(self) -> float | None:
-        """When, on the monotonic clock; None: it has not begun."""
-        ...
-
-    @property
-    def ended(self) -> float | None:
-        """When: it may have taken a while to be told."""
-        ...
-
-    def take_back(self) -> bool:
-        """Whether it had not begun. Then it never will, and nobody is told; else nothing is changed."""
-        ...
-
-    def withdraw(self) -> bool | None:
-        """As one that was handed over; but if it has ended, this is told now, before we return."""
-        ...
+    async def __aexit__(self, *exc: object) -> None:
+        return None
 
 
-@runtime_checkable
-class Timekeeper(Protocol):
-    """A kind that begins calls at their instant by itself. It tells `begun` of a call that has not ended in a moment,
-    and before what the call logs."""
-
-    def keeps_time_for(self, target: Any) -> bool:
-        """Whether calls of this target may be booked."""
-        ...
-
-    def book(self, call: Call, at: float, ended: Callable[[Outcome | None], None]) -> Booking | None:
-        """Begin it at this monotonic instant, never before. None: this one can't be booked."""
-        ...
+def failed_try(error: BaseException) -> Outcome:
+    """A kind that fails in a way nobody foresaw is a failed try, never the end of the node."""
+    return Outcome(kind="error", retryable=True, error=f"{type(error).__name__}: {error}")
 
 
 def run_environment(call: Call) -> dict[str, str]:

@@ -12,7 +12,12 @@ from typing import Any
 
 from onthedot import descriptors
 
-__all__ = ["NO_PORTS", "lack_of", "ports_are_gone"]
+__all__ = ["NO_PORTS", "Lacking", "lack_of", "ports_are_gone"]
+
+
+class Lacking(Exception):
+    """This machine has run out of what it takes to begin; the message says of what."""
+
 
 _LACKS = {
     errno.EMFILE: "too many open files in this process",

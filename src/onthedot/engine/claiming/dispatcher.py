@@ -7,7 +7,7 @@ orders. It never waits. Its helpers know nothing of it: ClaimPolicy (when and ho
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from onthedot.clock import Clock
 from onthedot.engine.claiming.capacity import Capacity
@@ -31,10 +31,11 @@ from onthedot.engine.running.begin_gate import BeginGate
 from onthedot.engine.running.monitor import Monitor
 from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.slot_pool import SlotPool
-from onthedot.engine.tuning import BOOK_BY_MS, BOOK_FROM_MS, NO_SLOT_MS, STARTS_PER_TURN
-from onthedot.model.run import ClaimedRun
+from onthedot.engine.tuning import EARLY_BY_MS, EARLY_FROM_MS, NO_SLOT_MS, STARTS_PER_TURN
+from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.plan import in_backlog, laned, recorded_first, stopped_by
 from onthedot.store import Claim, Order
+from onthedot.targets.contract import Cause
 from onthedot.telemetry import emit
 
 __all__ = ["Dispatcher"]
@@ -50,7 +51,7 @@ class Dispatcher:
         slots: Capacity,
         claimer: Claimer,
         gate: BeginGate,
-        around: RunContext,
+        context: RunContext,
     ) -> None:
         self.mailbox = mailbox
         self.due_heap = due_heap
@@ -61,9 +62,9 @@ class Dispatcher:
         self._slots = slots
         self._claimer = claimer
         self._gate = gate
-        self._around = around
+        self._context = context
         self._slot_waiters = SlotWaiters()  # in the heap too, until their patience ends
-        self._start_queue = StartQueue(around.crashed)
+        self._start_queue = StartQueue(context.crashed)
         self._on_end = self._ended  # made once, not for each Monitor
 
     async def step(self) -> None:
@@ -78,7 +79,7 @@ class Dispatcher:
         """It is time to look into the store: the Timer says so."""
         for pool in self._slots.pools.values():
             pool.recover(self._clock.monotonic())
-        self._claimer.look(self._around.sender.offers)
+        self._claimer.look(self._context.targets.capabilities())
         self._fire()
         self._claimer.ask_next()
 
@@ -93,7 +94,7 @@ class Dispatcher:
             case OrdersRead(orders, asked):
                 for order in orders:
                     self._obey(order)
-                self._around.lease.heard(asked)
+                self._context.lease.heard(asked)
             case LeaseEnded():
                 self._lose_lease()
         self._claimer.ask_next()  # also for RoomFreed, which asks for nothing else
@@ -101,13 +102,13 @@ class Dispatcher:
     # firing
 
     def _fire(self) -> None:
-        if not self._around.time.known or not self._around.lease.may_start():
+        if not self._context.time.known or not self._context.lease.may_start():
             return
         if self._slot_waiters:
             for pool in self._slots.pools.values():
                 self._start_waiting(pool)
-        now_us = self._around.time.now_us()
-        leaves_us = now_us + (BOOK_FROM_MS - BOOK_BY_MS) * 1000
+        now_us = self._context.time.now_us()
+        leaves_us = now_us + (EARLY_FROM_MS - EARLY_BY_MS) * 1000
         ready: list[Monitor] = []
         for _ in range(STARTS_PER_TURN):  # what is left is still due, and the Timer ticks again
             run = self.due_heap.pop(now_us, leaves_us)
@@ -125,9 +126,9 @@ class Dispatcher:
 
     def _start(self, run: ClaimedRun, pool: SlotPool, now: int, ready: list[Monitor]) -> None:
         """It gets its slot; what can begin without asking the store is added to `ready`."""
-        if run.spec.policy.expires_in is not None and (outcome := self._around.too_late(run, now)) is not None:
+        if run.spec.policy.expires_in is not None and (outcome := self._context.too_late(run, now)) is not None:
             pool.let_go(run.id)
-            self._around.recorder.put_over(self._around.finished(run, outcome, None, now))
+            self._context.recorder.put_over(self._context.finished(run, outcome, None, now))
         elif pool.start():
             self._launch(run, pool, ready)
         else:
@@ -144,7 +145,7 @@ class Dispatcher:
         self._start_queue.begin(ready)
 
     def _launch(self, run: ClaimedRun, pool: SlotPool, ready: list[Monitor]) -> None:
-        monitor = Monitor(run, pool, self._around, self._on_end)
+        monitor = Monitor(run, pool, self._context, self._on_end)
         self.running[run.id] = monitor
         policy = run.spec.policy
         if policy.delivery == "at_most_once" or (
@@ -163,7 +164,7 @@ class Dispatcher:
             self.mailbox.merge(ROOM_FREED)
         if not running:
             self.quiet.set()
-        if self._slot_waiters and self._around.time.known and self._around.lease.may_start():
+        if self._slot_waiters and self._context.time.known and self._context.lease.may_start():
             self._start_waiting(pool)
 
     # claiming
@@ -174,8 +175,8 @@ class Dispatcher:
         for name, limit, claim in claims:
             if claim.runs:
                 emit("run.claimed", n=len(claim.runs))
-            now_us = self._around.time.now_us()
-            may_start = self._around.lease.may_start()
+            now_us = self._context.time.now_us()
+            may_start = self._context.lease.may_start()
             for run in claim.runs:
                 pool = self._pool(run)
                 pool.hold()
@@ -185,30 +186,18 @@ class Dispatcher:
                     self._return(run, pool)
                 elif may_start and run.due_at * 1000 <= now_us:
                     self._start(run, pool, now_us // 1000, ready)
-                elif self._bookable(run):
-                    self.due_heap.push(run, run.due_at - BOOK_BY_MS, may_leave=True)
+                elif self._context.leaves_early(run):
+                    self.due_heap.push(run, run.due_at - EARLY_BY_MS, may_leave=True)
                 else:
                     self.due_heap.push(run, run.due_at)
             self._claimer.brought(name, limit, claim)
         self._start_queue.begin(ready)
 
-    def _bookable(self, run: ClaimedRun) -> bool:
-        """Not what has to ask the store first or is not to begin late; nor what others wait for: it is told at once."""
-        policy, target = run.spec.policy, run.spec.target
-        keeper = self._around.timekeepers.get(target.type)
-        return (
-            keeper is not None
-            and policy.delivery == "at_least_once"
-            and policy.expires_in is None
-            and not laned(policy)
-            and keeper.keeps_time_for(target)
-        )
-
     def _compare(self, rows: Sequence[Fence], before: dict[str, int]) -> None:
         """Give back what carries our name unknown to us; let go of what we hold without carrying our name."""
-        owned = self._around.owned
+        owned = self._context.owned
         for run_id, token in owned.strays(rows, before):
-            self._around.recorder.put_over(Return(run_id, token))
+            self._context.recorder.put_over(Return(run_id, token))
         ours = set(rows)
         for run_id, token in before.items():
             if (run_id, token) not in ours:
@@ -227,16 +216,15 @@ class Dispatcher:
                 self._return(held, self._pool(held))
             else:
                 self._pool(held).let_go(held.id)
-                outcome, now = stopped_by(order.by), self._around.time.now_ms()
-                self._around.recorder.put_over(self._around.finished(held, outcome, None, now))
+                outcome, now = stopped_by(order.by), self._context.time.now_ms()
+                self._context.recorder.put_over(self._context.finished(held, outcome, None, now))
         else:
             monitor = self.running.get(order.run_id)
             if monitor is not None and monitor.run.token == order.token and monitor.cause is None:
                 if order.what == "recall":
                     monitor.recall()
                 else:
-                    monitor.replaced_by = order.by
-                    monitor.stop("cancel")
+                    monitor.stop("cancelled", stopped_by(order.by))
 
     def _drop(self, run_id: str, token: int) -> None:
         """No longer ours: whoever has it now will record it."""
@@ -245,7 +233,7 @@ class Dispatcher:
         if held is not None and held.token == token:
             self._forget(held)
             self._pool(held).let_go(run_id)
-            self._around.owned.release(run_id, token)
+            self._context.owned.release(run_id, token)
         elif monitor is not None and monitor.run.token == token and monitor.cause != "gone":
             emit("run.refused", run_id=run_id)
             monitor.stop("gone")
@@ -256,7 +244,7 @@ class Dispatcher:
 
     def _return(self, run: ClaimedRun, pool: SlotPool) -> None:
         pool.let_go(run.id)
-        self._around.recorder.put_over(Return(run.id, run.token))
+        self._context.recorder.put_over(Return(run.id, run.token))
 
     def _pool(self, run: ClaimedRun) -> SlotPool:
         return self._slots.of(run.spec.target.type)
@@ -273,8 +261,10 @@ class Dispatcher:
         self._slot_waiters.clear()
         for run in self.due_heap.clear():
             self._return(run, self._pool(run))
+        now = self._context.time.now_ms() if self._context.time.known else 0
         for monitor in list(self.running.values()):
-            monitor.take_back()
+            if monitor.run.due_at > now:
+                monitor.recall()
 
     def _lose_lease(self) -> None:
         """Others may start what we run: what must not run twice at once is stopped."""
@@ -282,10 +272,10 @@ class Dispatcher:
             if laned(monitor.run.spec.policy):
                 monitor.lose_lease()
 
-    def interrupt(self, reason: Callable[[Monitor], None]) -> list[asyncio.Task[None]]:
-        """Apply `reason` to all that runs; returns what to wait for."""
-        monitors = list(self.running.values())
-        for monitor in monitors:
-            reason(monitor)
-        self._start_queue.hurry()
-        return [monitor.task for monitor in monitors if monitor.task is not None]
+    def stop_all(self, cause: Cause, outcome: Outcome | None = None) -> None:
+        """All that runs; `quiet` is set when it is over."""
+        self.quiet.clear()
+        for monitor in list(self.running.values()):
+            monitor.stop(cause, outcome)
+        if not self.running:
+            self.quiet.set()

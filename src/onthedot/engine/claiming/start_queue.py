@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from onthedot.engine.running.monitor import Monitor
 from onthedot.engine.tuning import STARTS_PER_TURN
@@ -20,31 +20,25 @@ class StartQueue:
     def __init__(self, crashed: Callable[[BaseException], None]) -> None:
         """`crashed` hears of a Monitor that could not even begin: a bug, and the end of the node."""
         self._waiting: deque[Monitor] = deque()
+        self._is_busy = False
         self._crashed = crashed
 
     def begin(self, monitors: Sequence[Monitor]) -> None:
-        """The first of them at once (each turn of the loop is lateness), unless others are before them."""
-        if not self._waiting and len(monitors) <= STARTS_PER_TURN:
-            self._start(monitors)
-            return
-        before = len(self._waiting)
+        """The first of them at once (each turn of the loop is lateness), unless others are before them. One that ends
+        at its start may free a slot for the next, which comes here again and waits for its turn."""
         self._waiting.extend(monitors)
-        if not before:
+        if not self._is_busy:
             self._go()
 
-    def hurry(self) -> None:
-        """All of them now: they have been stopped, and each of them has to say so."""
-        self._start(self._waiting.popleft() for _ in range(len(self._waiting)))
-
     def _go(self) -> None:
-        """All of them in the end: one that was stopped meanwhile begins too, and says so."""
-        self._start(self._waiting.popleft() for _ in range(min(STARTS_PER_TURN, len(self._waiting))))
-        if self._waiting:
-            asyncio.get_running_loop().call_soon(self._go)
-
-    def _start(self, monitors: Iterable[Monitor]) -> None:
-        for monitor in monitors:
+        """What was stopped meanwhile is over, and does not begin."""
+        self._is_busy = True
+        for _ in range(min(STARTS_PER_TURN, len(self._waiting))):
             try:
-                monitor.start()
+                self._waiting.popleft().start()
             except Exception as error:
                 self._crashed(error)
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._go)
+        else:
+            self._is_busy = False

@@ -27,6 +27,7 @@ from onthedot.model.run import Outcome
 from onthedot.plan import RetryLater
 from onthedot.plan.outcome import AT_FIRST_TRY
 from onthedot.store import Finished, FinishReport
+from onthedot.targets.contract import Handle
 from onthedot.telemetry import telemetry
 
 __all__ = ["Recorder", "without_details"]
@@ -41,6 +42,7 @@ class Recorder:
         store: RecordStore,
         clock: Clock,
         owned: OwnedRuns,
+        unrecorded: dict[Fence, Handle],
         health: StoreHealth,
         backoff: Backoff,
         batch_window: BatchWindow,
@@ -51,6 +53,7 @@ class Recorder:
         self._store = store
         self._clock = clock
         self._owned = owned
+        self._unrecorded = unrecorded
         self._health = health
         self._backoff = backoff
         self._batch_window = batch_window
@@ -170,6 +173,10 @@ class Recorder:
             self._unsettled = self._unsettled or not item.run.recurring
             if isinstance(item.decision, RetryLater):
                 self._look_times.retry_at(item.decision.ready_at)
+            if self._unrecorded:
+                handle = self._unrecorded.pop((item.run.id, item.run.token), None)
+                if handle is not None and item.run.id not in refused:
+                    handle.recorded()
         every = telemetry.heard
         for item in finished:
             # of those refused the store has spoken

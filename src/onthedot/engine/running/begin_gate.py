@@ -11,6 +11,7 @@ from __future__ import annotations
 from onthedot.clock import Clock
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
+from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.ports import BeginStore
 from onthedot.engine.running.monitor import Monitor
@@ -22,18 +23,27 @@ __all__ = ["BeginGate"]
 
 class BeginGate:
     def __init__(
-        self, node_id: str, *, store: BeginStore, clock: Clock, health: StoreHealth, backoff: Backoff, size: int
+        self,
+        node_id: str,
+        *,
+        store: BeginStore,
+        clock: Clock,
+        time: DatabaseClock,
+        health: StoreHealth,
+        backoff: Backoff,
+        size: int,
     ) -> None:
         self.mailbox: Mailbox[Monitor] = Mailbox(size)
         self._node_id = node_id
         self._store = store
         self._clock = clock
+        self._time = time
         self._health = health
         self._backoff = backoff
 
     async def step(self) -> None:
         waiting = [await self.mailbox.take(), *self.mailbox.take_all()]
-        while waiting := _still_wanted(waiting):
+        while waiting := self._still_wanted(waiting):
             asked = self._clock.monotonic()
             try:
                 allowed = await self._store.begin(self._node_id, [(m.run.id, m.run.token) for m in waiting])
@@ -46,18 +56,18 @@ class BeginGate:
             if self._clock.monotonic() - asked > BEGIN_VALID:
                 continue
             for monitor in waiting:
-                if monitor.run.id not in allowed:
-                    monitor.stop("interrupted")  # unsent: it goes back, and the store knows what to make of it
-                monitor.start()
+                if monitor.run.id in allowed:
+                    monitor.start()
+                else:
+                    monitor.recall()  # unsent: it goes back, and the store knows what to make of it
             return
 
-
-def _still_wanted(waiting: list[Monitor]) -> list[Monitor]:
-    """Those that were stopped at the gate, or came too late, go on to say so; they send nothing."""
-    wanted = []
-    for monitor in waiting:
-        if monitor.unwanted:
-            monitor.start()
-        else:
-            wanted.append(monitor)
-    return wanted
+    def _still_wanted(self, waiting: list[Monitor]) -> list[Monitor]:
+        """Those that were stopped at the gate are over; those that came too late go on to say so, and send nothing."""
+        wanted, now_us = [], self._time.now_us()
+        for monitor in waiting:
+            if monitor.is_unwanted_at(now_us):
+                monitor.start()
+            else:
+                wanted.append(monitor)
+        return wanted

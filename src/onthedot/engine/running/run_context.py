@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import msgspec
 
@@ -12,19 +12,19 @@ from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.membership.lease import Lease
-from onthedot.engine.messages import Return
+from onthedot.engine.messages import Fence, Return
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.running.deadlines import Deadlines
 from onthedot.engine.running.live_logs import LiveLogWriter
 from onthedot.engine.running.run_log_files import LogFiles
 from onthedot.engine.running.slot_pool import SlotPool
-from onthedot.engine.running.task import Sender
 from onthedot.model.job import JobSpec
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.targets import Target
-from onthedot.plan import expired, on_outcome
+from onthedot.plan import expired, laned, on_outcome
 from onthedot.store import Finished
-from onthedot.targets.contract import HandOver, Timekeeper
+from onthedot.targets import Targets
+from onthedot.targets.contract import Handle
 
 __all__ = ["RunContext"]
 
@@ -34,11 +34,10 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     time: DatabaseClock
     lease: Lease
     deadlines: Deadlines
-    sender: Sender
-    direct: Mapping[str, HandOver]
-    timekeepers: Mapping[str, Timekeeper]
+    targets: Targets
     recorder: Mailbox[Finished | Return]
     owned: OwnedRuns
+    unrecorded: dict[Fence, Handle]  # of what goes on outside until it is known that its result is committed
     lateness: Lateness
     logs: LogFiles | None
     live_logs: LiveLogWriter
@@ -47,6 +46,17 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     lacks: Callable[[SlotPool, str], None]
     now_ms: Callable[[], int]  # of `time`
     rng: random.Random
+
+    def leaves_early(self, run: ClaimedRun) -> bool:
+        """Whether it may be started a moment before its instant, because its kind keeps time. Not what has to ask the
+        store first or is not to begin late; nor what others wait for: its result is told at once."""
+        policy, target = run.spec.policy, run.spec.target
+        return (
+            policy.delivery == "at_least_once"
+            and policy.expires_in is None
+            and not laned(policy)
+            and self.targets.kind_of(target).keeps_time(target)
+        )
 
     def finished(
         self,

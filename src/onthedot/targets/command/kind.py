@@ -14,13 +14,13 @@ import os
 import signal
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
 
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.targets import CommandTarget
 from onthedot.settings import CommandSetting
-from onthedot.targets.contract import Call, Lacking, run_environment
+from onthedot.targets.contract import NOT_BEGUN, Call, Ended, Profile, run_environment
+from onthedot.targets.coroutine import CoroutineKind
 from onthedot.targets.exhaustion import lack_of
 from onthedot.targets.presence import program_problem
 from onthedot.targets.process.output import ProcessOutput
@@ -30,13 +30,20 @@ from onthedot.targets.registry import names
 __all__ = ["Commands"]
 
 GRACE = 2.0
+KILLED_WITHIN = 3.0
+"""Seconds in which a killed process is gone, unless the kernel itself waits for something."""
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER")
 
 
-class Commands:
+class Commands(CoroutineKind):
     """The kind `command`."""
 
-    def __init__(self, commands: Mapping[str, CommandSetting], *, grace: float = GRACE) -> None:
+    spec = CommandTarget
+
+    def __init__(
+        self, commands: Mapping[str, CommandSetting], *, grace: float = GRACE, capacity: int | None = None
+    ) -> None:
+        self.profile = Profile(capacity=capacity, stop_within=grace + KILLED_WITHIN)
         self._commands, self._grace = dict(commands), grace
         self._own: dict[int, dict[str, CommandSetting]] = {}
 
@@ -49,8 +56,7 @@ class Commands:
         self._commands = dict(registered)
         self._own = {tenant: dict(commands) for tenant, commands in (own or {}).items()}
 
-    @property
-    def offers(self) -> list[str]:
+    def capabilities(self) -> list[str]:
         own = [name for commands in self._own.values() for name in commands]
         return [f"command:{name}" for name in dict.fromkeys((*self._commands, *own))]
 
@@ -71,27 +77,24 @@ class Commands:
         command = self._of(tenant).get(target.command)
         return None if command is None else program_problem(command)
 
-    async def send(self, call: Call) -> Outcome:
+    async def send(self, call: Call) -> Outcome | Ended:
         assert isinstance(call.target, CommandTarget)
         command = self._of(call.tenant).get(call.target.command)
         if command is None:
             return Outcome(kind="refused", error=f"the command {call.target.command!r} is not registered on this node")
+        output: ProcessOutput | None = None
         try:
             output = ProcessOutput(call.log)
-        except OSError as error:
-            raise _lacking(error) or error from None
-        try:
             process = _start(command, call, output)
-        except (OSError, ValueError, RuntimeError, MemoryError) as error:
-            output.finish()
-            if (lacking := _lacking(error)) is not None:
-                raise lacking from None
-            if not isinstance(error, OSError | ValueError):
+        except BaseException as error:
+            if output is not None:
+                output.finish()
+            if (lack := lack_of(error, starting=True)) is not None:
+                call.lacks(lack)
+                return NOT_BEGUN
+            if output is None or not isinstance(error, OSError | ValueError):
                 raise
             return _not_started(command, error)
-        except BaseException:
-            output.finish()
-            raise
         try:
             code = await process.wait()
         except asyncio.CancelledError:
@@ -112,12 +115,6 @@ class Commands:
             signal_group(process.pid, signal.SIGKILL)  # also what the leader left behind
             await process.wait()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        return None
-
 
 def _start(command: CommandSetting, call: Call, output: ProcessOutput) -> Process:
     inherited = {name: os.environ[name] for name in (*_INHERITED, *command.inherit_env) if name in os.environ}
@@ -130,11 +127,6 @@ def _start(command: CommandSetting, call: Call, output: ProcessOutput) -> Proces
     )
     output.close_write()
     return process
-
-
-def _lacking(error: BaseException) -> Lacking | None:
-    lack = lack_of(error, starting=True)
-    return None if lack is None else Lacking(lack)
 
 
 def _not_started(command: CommandSetting, error: OSError | ValueError) -> Outcome:

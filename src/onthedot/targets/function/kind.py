@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any, Self
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from onthedot.errors import Invalid
 from onthedot.model.instant import format_instant
-from onthedot.model.run import Outcome
 from onthedot.model.targets import FunctionTarget
-from onthedot.targets.contract import Call, Lacking, NotBegun
+from onthedot.targets.contract import Call, Done, Handle, Kind, Profile
 from onthedot.targets.function.pending_call import PendingCall
 from onthedot.targets.function.pool import WorkerPool
-from onthedot.targets.function.protocol import CallResult
 from onthedot.targets.presence import function_problem
 from onthedot.targets.registry import names
 
@@ -30,12 +26,13 @@ __all__ = ["Functions"]
 
 _SHAPE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z]\w*)", re.ASCII)
 _MANY = 10_000
-_OK = Outcome(kind="ok")
 ACCEPTED = '"package.module:function", a function that the module defines'
 
 
-class Functions:
+class Functions(Kind):
     """The kind `function`. `registered` holds modules ("reports.daily") and single functions ("reports.daily:send")."""
+
+    spec = FunctionTarget
 
     def __init__(self, registered: Iterable[str], *, processes: int, import_paths: Sequence[str] = ()) -> None:
         self._registered: dict[str, set[str] | None] = {}  # module → its functions; None: all it defines
@@ -44,7 +41,7 @@ class Functions:
         self.register(registered)
         self._import_paths = tuple(import_paths)
         self._workers = WorkerPool(processes, import_paths)
-        self._withdraw = self._workers.withdraw
+        self.profile = Profile(capacity=processes)
 
     def register(self, registered: Iterable[str], own: Mapping[int, Iterable[str]] | None = None) -> None:
         """These and no others, from now on. `own`: single functions that one tenant may call besides."""
@@ -59,8 +56,7 @@ class Functions:
             else:
                 self._registered[module] = None
 
-    @property
-    def offers(self) -> list[str]:
+    def capabilities(self) -> list[str]:
         own = sorted({entry.partition(":")[0] for entries in self._own.values() for entry in entries})
         return [f"function:{module}" for module in dict.fromkeys((*self._registered, *own))]
 
@@ -94,43 +90,22 @@ class Functions:
         ]
         return list(dict.fromkeys((*for_all, *self._own.get(tenant, ()))))
 
-    @property
     def ahead(self) -> int:
-        """How many calls more than there are processes are welcome now: short ones are sent ahead."""
+        """Short ones are sent ahead."""
         return self._workers.ahead
 
-    async def send(self, call: Call) -> Outcome:
-        answer: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
-        withdraw = self.hand_over(call, lambda outcome: None if answer.done() else answer.set_result(outcome))
-        try:
-            outcome = await answer
-        except asyncio.CancelledError:
-            if not withdraw() and call.begun is not None:
-                raise NotBegun from None
-            raise
-        if outcome is None:
-            raise NotBegun
-        return outcome
-
-    def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool]:
+    def start(self, call: Call, at: float, done: Done) -> Handle:
         """Without a task that waits: that alone would cost as much as the rest."""
         target = call.target
         assert isinstance(target, FunctionTarget)
         name = self._called(call.tenant, target.function)
-        if name is None:
-            refused = Outcome(kind="refused", error=f"{target.function} is not registered on this node")
-            telling = asyncio.get_running_loop().call_soon(ended, refused)
-
-            def forget() -> bool:
-                telling.cancel()
-                return False  # it had not begun
-
-            return forget
         now = asyncio.get_running_loop().time()
-        message, tell = _message(name, call), partial(_tell, call, ended)
-        asked = PendingCall(target.function, message, call.log, tell, call.begun, now, call.may_begin)
-        self._workers.submit(asked)
-        return partial(self._withdraw, asked)
+        asked = PendingCall(self._workers, call, target.function, _message(name, call) if name else b"", at, now, done)
+        if name is None:
+            self._workers.refuse(asked, f"{target.function} is not registered on this node")
+        else:
+            self._workers.submit(asked)
+        return asked
 
     def _called(self, tenant: int, function: str) -> str | None:
         """Module and name as `worker_process` wants them; None: it may not be called. Looked up once for each."""
@@ -149,9 +124,6 @@ class Functions:
         """Let idle workers go, so that the next calls import their modules afresh."""
         await self._workers.refresh()
 
-    async def __aenter__(self) -> Self:
-        return self
-
     async def __aexit__(self, *exc: object) -> None:
         await asyncio.shield(self._workers.close())
 
@@ -161,25 +133,3 @@ def _message(name: str, call: Call) -> bytes:
     params = msgspec.json.encode(call.params).decode() if call.params else "{}"
     parts = (name, call.run_id, str(call.job_id), format_instant(call.slot), str(call.attempt), params)
     return "\0".join((*parts, call.key or "")).encode()
-
-
-def _tell(call: Call, ended: Callable[[Outcome | None], None], how: CallResult | Exception) -> None:
-    if isinstance(how, Lacking):
-        call.lacks(str(how))
-    ended(_outcome(how))
-
-
-def _outcome(how: CallResult | Exception) -> Outcome | None:
-    """None: it was not begun."""
-    if isinstance(how, Exception):
-        return None if isinstance(how, NotBegun) else Outcome(kind="error", retryable=True, error=str(how))
-    if how.ok:
-        return Outcome(kind="ok", detail={"result": _decoded(how.result)}) if how.has_result else _OK
-    return Outcome(kind="error", retryable=how.retryable, error=how.error.decode("utf-8", "replace"))
-
-
-def _decoded(result: bytes) -> Any:
-    try:
-        return msgspec.json.decode(result)
-    except (ValueError, RecursionError):  # it is JSON for the other side, but nested too deep for ours
-        return result.decode("utf-8", "replace")

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from onthedot.targets.function.protocol import CallResult
+from onthedot.model.run import Outcome
+from onthedot.targets.contract import NOT_BEGUN, Call, Cause, Done, Ended, Stop
+from onthedot.targets.exhaustion import Lacking
+from onthedot.targets.function.protocol import CallResult, outcome_of
 
 if TYPE_CHECKING:
+    from onthedot.targets.function.pool import WorkerPool
     from onthedot.targets.function.worker import WorkerProcess
 
-__all__ = ["PendingCall", "WorkerDied"]
+__all__ = ["PendingCall", "Refused", "WorkerDied"]
 
-_MOMENT = 0.001  # what is not worth telling: times are kept in milliseconds
+
+class Refused(Exception):
+    """It may not be called here; the message says why."""
 
 
 class WorkerDied(Exception):
@@ -22,24 +27,57 @@ class WorkerDied(Exception):
 
 
 class PendingCall(msgspec.Struct, gc=False, eq=False):
-    """`ended` hears how it went, once, and never before `submit` has returned. Where `begun` is given, it is told when
-    the call begins later than it was asked for, and the call may be given up (NotBegun) as long as it has not begun.
+    """Waits in the pool, then in a worker's socket, then runs.
 
     Out of the garbage collector's sight, as the Monitor is that waits for it and lets go of it."""
 
+    pool: WorkerPool
+    call: Call
     function: str
     message: bytes
-    log: Callable[[str], None]
-    ended: Callable[[CallResult | Exception], None]
-    begun: Callable[[float], None] | None
-    since: float  # on the loop's clock
-    may_begin: Callable[[], bool]  # asked if it had to wait
-    done: bool = False  # answered, failed, or nobody wants to know any more
+    at: float  # when it was asked for
+    since: float  # the same on the loop's clock
+    _done: Done | None
+    answered: bool = False  # `result` is how; or nobody wants to know any more
+    result: CallResult | Exception | None = None  # None: it was not begun, or it was stopped
     worker: WorkerProcess | None = None
     expected: float = 0.0  # seconds
-    _told: bool = False
+    began: float | None = None
+
+    def stop(self, cause: Cause) -> Stop:
+        return self.pool.stop(self, cause)
+
+    def recorded(self) -> None:
+        """Nothing is left of it."""
 
     def has_begun(self, at: float) -> None:
-        if not self._told and at - self.since > _MOMENT and self.begun is not None:
-            self._told = True
-            self.begun(at)
+        if self.began is None:
+            self.began = at
+            self.call.begun(at)
+
+    def tell(self) -> bool:
+        """How it ended, once, if that is known; whether it is."""
+        if not self.answered:
+            return False
+        done, self._done = self._done, None
+        if done is not None:
+            self._tell(done)
+        return True
+
+    def _tell(self, done: Done) -> None:
+        match self.result:
+            case CallResult() as result:
+                done(Ended(outcome_of(result), self.began, result.ended))
+            case Lacking() as lacking:
+                self.call.lacks(str(lacking))
+                done(NOT_BEGUN)
+            case Refused() as refused:
+                done(Ended(Outcome(kind="refused", error=str(refused)), self.at))
+            case Exception() as error:
+                done(Ended(Outcome(kind="error", retryable=True, error=str(error)), self.began or self.at))
+            case None:
+                done(Ended(None, self.began))
+
+    def withdraw(self) -> None:
+        """Nobody is told any more."""
+        self.answered, self._done = True, None

@@ -11,13 +11,14 @@ waits here, so that the node claims many runs at a time. What waits for too long
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from onthedot.targets.contract import Lacking, NotBegun
-from onthedot.targets.exhaustion import lack_of
+from onthedot.targets.contract import Cause, Stop
+from onthedot.targets.exhaustion import Lacking, lack_of
 from onthedot.targets.function.estimates import AHEAD, PATIENCE, SHORT, DurationEstimates, Throughput
-from onthedot.targets.function.pending_call import PendingCall, WorkerDied
+from onthedot.targets.function.pending_call import PendingCall, Refused, WorkerDied
 from onthedot.targets.function.protocol import CallResult
 from onthedot.targets.function.worker import WorkerProcess
 
@@ -34,7 +35,7 @@ class WorkerPool:
     def __init__(self, processes: int, import_paths: Sequence[str], *, calls: int = CALLS_PER_WORKER) -> None:
         self._processes, self._import_paths, self._calls = processes, tuple(import_paths), calls
         self._waiting: deque[PendingCall] = deque()
-        self._ended: list[tuple[PendingCall, CallResult | Exception]] = []
+        self._ended: list[PendingCall] = []
         self._idle: list[WorkerProcess] = []
         self._all: deque[WorkerProcess] = deque()  # can still be sent something; the first is the next
         self._leaving: set[WorkerProcess] = set()
@@ -63,59 +64,80 @@ class WorkerPool:
             self.ended(asked, WorkerDied("the node stops"))
             return
         asked.expected = self._pace.expected(asked.function)
-        if self._waiting or not self._give(asked):
+        if self._waiting or not self._begin(asked, asked.at):
             self._waiting.append(asked)
             self._start_more()
 
-    def withdraw(self, asked: PendingCall) -> bool:
-        """Nobody waits for it any more; whether it had begun. A worker that runs it is killed."""
-        asked.done, asked.ended = True, _nobody
+    def refuse(self, asked: PendingCall, why: str) -> None:
+        """For good, and without a worker."""
+        self.ended(asked, Refused(why))
+
+    def stop(self, asked: PendingCall, cause: Cause) -> Stop:
+        """A worker that runs it is killed."""
         worker = asked.worker
+        if asked.tell():
+            return Stop.ENDED
         if worker is None:
-            if asked in self._waiting:
-                self._waiting.remove(asked)
-            return False
-        if worker.dead:
-            return True
+            self._waiting.remove(asked)
+            asked.withdraw()
+            return Stop.NOT_BEGUN
         taken = worker.take_back()
         worker.read()
         begun = asked not in taken
-        if asked in worker.asked.values():
-            self._let_go(worker)
+        if not begun:
+            asked.withdraw()
+        elif not asked.tell() and cause != "recalled":
+            self._kill(asked, worker, cause)
         self._again(taken)
         self.changed(worker)
-        return begun
+        if not begun:
+            return Stop.NOT_BEGUN
+        return Stop.ENDED if asked.tell() else Stop.STOPPING
 
-    def ended(self, asked: PendingCall, how: CallResult | Exception) -> None:
-        """Told in a moment, and all that ended by then at once: who hears it may ask for the next thing."""
+    def _kill(self, asked: PendingCall, worker: WorkerProcess, cause: Cause) -> None:
+        asked.call.stopped = cause
+        asked.has_begun(time.monotonic())
+        self._let_go(worker)  # with its last words
+        asked.answered = True
+
+    def ended(self, asked: PendingCall, how: CallResult | Exception | None) -> None:
+        """Told in a moment, and all that ended by then at once: who hears it may ask for the next thing. None: it was
+        not begun."""
         if isinstance(how, CallResult):
             self._pace.took(asked.function, how.ended - how.begun)
             self._flow.ended += 1
             self._progress = how.ended
-        if not asked.done:
-            asked.done = True
-            self._ended.append((asked, how))
+        if not asked.answered:
+            asked.answered, asked.result = True, how
+            self._ended.append(asked)
             if len(self._ended) == 1:
                 asyncio.get_running_loop().call_soon(self._tell)
 
     def _tell(self) -> None:
         ended, self._ended = self._ended, []
-        for asked, how in ended:
-            if isinstance(how, CallResult):
-                asked.has_begun(how.begun)
+        for asked in ended:
             try:
-                asked.ended(how)
+                asked.tell()
             except Exception as error:  # of one caller, who must not cost the others their answer
                 report = {"message": "whoever called a function could not take its answer", "exception": error}
                 asyncio.get_running_loop().call_exception_handler(report)
 
-    def _give(self, asked: PendingCall) -> bool:
+    def _begin(self, asked: PendingCall, now: float) -> bool:
+        """Unless it may not begin any more. Whether it need not wait."""
+        if asked.call.may_begin():
+            return self._give(asked, now)
+        self.ended(asked, None)
+        return True
+
+    def _give(self, asked: PendingCall, now: float) -> bool:
         """To a worker, if one has nothing to do or it may be sent ahead."""
         if self._next_look is None:
             self._look_later()
         if self._idle:
-            asked.has_begun(asyncio.get_running_loop().time())
-            return self._send(self._idle.pop(), asked)  # the warmest
+            sent = self._send(self._idle.pop(), asked)  # the warmest
+            if asked.worker is not None:
+                asked.has_begun(now)
+            return sent
         if asked.expected >= SHORT:
             return False
         for _ in range(len(self._all)):
@@ -140,7 +162,7 @@ class WorkerPool:
 
     def _again(self, taken: Iterable[PendingCall]) -> None:
         """What was taken back goes before what came later."""
-        self._waiting.extendleft(reversed([asked for asked in taken if not asked.done]))
+        self._waiting.extendleft(reversed([asked for asked in taken if not asked.answered]))
 
     def _dispatch(self) -> None:
         while self._closed and self._waiting:
@@ -148,9 +170,7 @@ class WorkerPool:
         while self._waiting:
             asked = self._waiting[0]
             asked.expected = self._pace.expected(asked.function)
-            if not asked.may_begin():
-                self.ended(asked, NotBegun())
-            elif not self._give(asked):
+            if not self._begin(asked, time.monotonic()):
                 break
             self._waiting.popleft()
         self._start_more()
@@ -208,12 +228,9 @@ class WorkerPool:
         last = now - (_TOO_LONG if now - self._progress < _NO_WORKER else _NO_WORKER)
         if self._waiting[0].since > last:  # they wait in the order in which they came
             return True
-        kept = deque(asked for asked in self._waiting if asked.begun is None or asked.since > last)
-        given_up = [asked for asked in self._waiting if asked.begun is not None and asked.since <= last]
-        self._waiting = kept
-        for asked in given_up:
-            self.ended(asked, NotBegun())
-        return any(asked.begun is not None for asked in kept)
+        while self._waiting and self._waiting[0].since <= last:
+            self.ended(self._waiting.popleft(), None)
+        return bool(self._waiting)
 
     # processes
 
@@ -291,7 +308,3 @@ class WorkerPool:
         for worker in list(self._all):
             self._let_go(worker)
         await asyncio.gather(*(worker.gone() for worker in list(self._leaving)))
-
-
-def _nobody(how: CallResult | Exception) -> None:
-    """Who withdrew a call is not told."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
+from onthedot.model.run import Outcome
 from onthedot.targets.function.worker_process import HEAD, NEW_OUTPUT, OK, REPLACE, RESULT, RETRYABLE
 
-__all__ = ["Answers", "CallResult", "Nonsense"]
+__all__ = ["Answers", "CallResult", "Nonsense", "outcome_of"]
 
+_OK = Outcome(kind="ok")
 _LONGEST = 2 * 1024 * 1024  # of one part
 
 
@@ -77,3 +80,16 @@ class Answers:
             )
             at = end
         self._rest = raw[at:]
+
+
+def outcome_of(result: CallResult) -> Outcome:
+    if result.ok:
+        return Outcome(kind="ok", detail={"result": _decoded(result.result)}) if result.has_result else _OK
+    return Outcome(kind="error", retryable=result.retryable, error=result.error.decode("utf-8", "replace"))
+
+
+def _decoded(result: bytes) -> Any:
+    try:
+        return msgspec.json.decode(result)
+    except (ValueError, RecursionError):  # it is JSON for the other side, but nested too deep for ours
+        return result.decode("utf-8", "replace")

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Protocol
@@ -160,8 +161,8 @@ class WorkerProcess:
         self.read()
         for asked in self.asked.values():  # one, or it has just been answered
             self.settled = True
-            asked.has_begun(self._loop.time())
-            self._listener = OutputListener(self._output, asked.log)
+            asked.has_begun(time.monotonic())
+            self._listener = OutputListener(self._output, asked.call.log)
             self._listener.start()
         return taken
 
@@ -201,6 +202,7 @@ class WorkerProcess:
             self.done += 1
             self.debt = self.debt - asked.expected if self.asked else 0.0
             self.full = False
+            asked.has_begun(answer.begun)
             self._hear(asked, answer.output)
             self._pool.ended(asked, answer)
         self.settled = False
@@ -216,7 +218,7 @@ class WorkerProcess:
 
     def _hear(self, asked: PendingCall, output: bytes) -> None:
         if self._listener is None and output:
-            self._listener = OutputListener(self._output, asked.log)
+            self._listener = OutputListener(self._output, asked.call.log)
         if self._listener is not None:
             self._listener.take(output)
             self._stop_listening()
@@ -275,8 +277,9 @@ class WorkerProcess:
     def _last_words(self) -> None:
         """Of the call that ran; unless nobody listens any more."""
         for asked in self.asked.values():
-            if not asked.done:
-                listener = self._listener or OutputListener(self._output, asked.log)
+            if not asked.answered:
+                asked.has_begun(time.monotonic())
+                listener = self._listener or OutputListener(self._output, asked.call.log)
                 listener.drain()
                 self._listener = listener
             break

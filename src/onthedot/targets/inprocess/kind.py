@@ -22,7 +22,7 @@ from onthedot.clock import Clock
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.targets import FunctionTarget
-from onthedot.targets.contract import Booking, Call, NotBegun
+from onthedot.targets.contract import Call, Cause, Done, Ended, Handle, Kind, Profile, Stop
 from onthedot.targets.inprocess.loop_thread import LoopThread
 from onthedot.targets.inprocess.thread_pool import ThreadPool
 from onthedot.targets.registry import names
@@ -32,6 +32,8 @@ __all__ = ["Callables"]
 _log: contextvars.ContextVar[Callable[[str], None] | None] = contextvars.ContextVar("onthedot_log", default=None)
 _OK = Outcome(kind="ok")
 _REMEMBERED = 1000
+STOP_WITHIN = 1.0
+"""Seconds for a coroutine that was cancelled to tidy up. A thread ends when it ends, and is waited for no longer."""
 
 
 class _RunLog(logging.Handler):
@@ -43,83 +45,76 @@ class _RunLog(logging.Handler):
             write(self.format(record) + "\n")
 
 
-class Callables:
+class Callables(Kind):
     """The kind `function` of an embedded Scheduler: what was registered by name."""
 
+    spec = FunctionTarget
+
     def __init__(self, *, threads: int = 32, clock: Clock | None = None) -> None:
-        """`clock`: the engine's, if it can be read in any thread. Without one no calls are booked."""
+        """`clock`: the engine's, if it can be read in any thread. Without one no call is started before its instant."""
+        self.profile = Profile(capacity=threads, in_process=True, stop_within=STOP_WITHIN)
         self._functions: dict[str, Callable[..., Any]] = {}
-        self.offers: list[str] = []
-        self.threads = threads
+        self._capabilities: list[str] = []
+        self._most_threads = threads
         self._waits: dict[str, bool] = {}  # whether it is a coroutine function
         self._misfits: dict[str | tuple[str, ...], str | None] = {}
         self._clock = clock
-        self._other = LoopThread("onthedot-callables", clock)
+        self._loop_thread = LoopThread("onthedot-callables", clock)
         self._home: asyncio.AbstractEventLoop | None = None
         self._threads: ThreadPool | None = None
         self._handler = _RunLog()
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
 
-    def register(self, name: str, function: Callable[..., Any]) -> None:
+    def capabilities(self) -> list[str]:
+        return self._capabilities
+
+    def add(self, name: str, function: Callable[..., Any]) -> None:
         """Also while running. The name is what jobs call it by, "module:function" or as `model.checks` accepts it."""
         known = self._functions.setdefault(name, function)
         if known is not function:
             raise ValueError(f"{name!r} is registered already, for another callable")
         self._waits[name] = inspect.iscoroutinefunction(function)
-        offer = FunctionTarget(function=name).capability()
-        if offer not in self.offers:  # a new list: whoever has the old one can tell that something changed
-            self.offers = [*self.offers, offer]
+        capability = FunctionTarget(function=name).capability()
+        if capability not in self._capabilities:  # a new list: whoever has the old one can tell that something changed
+            self._capabilities = [*self._capabilities, capability]
 
     def check(self, target: FunctionTarget, tenant: int = 1) -> None:
         if target.function not in self._functions:
             accepted = names(list(self._functions))
             raise Invalid.one("target.function", "is not registered", given=target.function, accepted=accepted)
 
-    async def send(self, call: Call) -> Outcome:
-        assert self._home is not None, "not entered"
-        answer: asyncio.Future[Outcome | None] = self._home.create_future()
-        withdraw = self.hand_over(call, answer.set_result)
-        try:
-            outcome = await answer
-        except asyncio.CancelledError:
-            withdraw()
-            raise
-        if outcome is None:
-            raise NotBegun
-        return outcome
+    def keeps_time(self, target: FunctionTarget) -> bool:
+        """Threads are woken one by one, whoever does it: only the loop saves something by it."""
+        return self._clock is not None and self._waits.get(target.function, False)
 
-    def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool | None]:
+    def start(self, call: Call, at: float, done: Done) -> Handle:
         assert isinstance(call.target, FunctionTarget)
         assert self._home is not None, "not entered"
         assert self._threads is not None
         name = call.target.function
         function = self._functions.get(name)
-        errand = _Errand(self, function, call, ended)
+        early = self._clock is not None and at > self._clock.monotonic()
+        started = InProcessCall(self, function, call, at, done, self._clock if early else None)
         if function is None:
-            errand.outcome = Outcome(kind="refused", error=f"{name} is not registered in this program")
-            self._home.call_soon(errand.bring_home)
+            started.outcome = Outcome(kind="refused", error=f"{name} is not registered in this program")
         elif misfit := self._misfit(name, function, call.params):
-            errand.outcome = Outcome(kind="error", error=misfit)
-            self._home.call_soon(errand.bring_home)
-        elif self._waits[name]:
-            self._other.send(errand)
+            started.outcome = Outcome(kind="error", error=misfit)
+        if early:
+            self._loop_thread.send_early(started, at)
+        elif started.outcome is not None:
+            started.began = at
+            self._home.call_soon(started.bring_home)
         else:
-            self._threads.send(errand)
-        return errand.withdraw
+            call.begun(at)
+            if self._waits[name]:
+                self._loop_thread.send(started)
+            else:
+                self._threads.send(started)
+        return started
 
-    def keeps_time_for(self, target: FunctionTarget) -> bool:
-        """Threads are woken one by one, whoever does it: only the loop saves something by it."""
-        return self._clock is not None and self._waits.get(target.function, False)
-
-    def book(self, call: Call, at: float, ended: Callable[[Outcome | None], None]) -> Booking | None:
-        assert isinstance(call.target, FunctionTarget)
-        name = call.target.function
-        function = self._functions.get(name)
-        if self._clock is None or function is None or self._misfit(name, function, call.params):
-            return None  # what is wrong with it is told at its instant
-        errand = _Errand(self, function, call, ended, self._clock)
-        self._other.book(errand, at)
-        return errand
+    def take_back(self, started: InProcessCall) -> bool:
+        """Whether it has not begun; then it will not."""
+        return self._loop_thread.take_back(started) or (self._threads is not None and self._threads.take_back(started))
 
     def _misfit(self, name: str, function: Callable[..., Any], params: dict[str, Any]) -> str | None:
         """Whether params fit is decided by their names alone, so it is found out once: it takes longer than a call."""
@@ -134,8 +129,8 @@ class Callables:
 
     async def __aenter__(self) -> Self:
         self._home = asyncio.get_running_loop()
-        self._threads = ThreadPool(self.threads, "onthedot-callable", self._home)
-        await self._other.__aenter__()
+        self._threads = ThreadPool(self._most_threads, "onthedot-callable", self._home)
+        await self._loop_thread.__aenter__()
         logging.getLogger().addHandler(self._handler)
         return self
 
@@ -143,83 +138,104 @@ class Callables:
         if self._home is None or self._threads is None:
             return
         logging.getLogger().removeHandler(self._handler)
-        await self._other.__aexit__(*exc)
+        await self._loop_thread.__aexit__(*exc)
         self._threads.close()
         self._home = None
 
 
-class _Errand(msgspec.Struct, gc=False, eq=False):
+class InProcessCall(msgspec.Struct, gc=False, eq=False):
     """One call, on its way to where it is carried out and back; if it may not begin any more when it gets there, it
     comes back without an outcome. Out of the collector's sight as the Monitor is, which lets go of it when it ends."""
 
-    _all: Callables
+    _kind: Callables
     _function: Callable[..., Any] | None
     _call: Call
-    _tell: Callable[[Outcome | None], None]
-    _clock: Clock | None = None  # of one that was booked
+    _at: float
+    _done: Done | None
+    _clock: Clock | None = None  # of one that was started before its instant
     _awaitable: Any = None
     outcome: Outcome | None = None
-    unwanted: bool = False
     lack: str | None = None
-    began: float | None = None  # the next two: of one that was booked
-    ended: float | None = None
-    _is_home: bool = False
+    began: float | None = None
+    _ended: float | None = None
 
     @property
-    def booked(self) -> bool:
-        return self._clock is not None
+    def may_wait(self) -> bool:
+        return self._clock is not None and self._call.stopped is None
 
-    def withdraw(self) -> bool | None:
-        other = self._all._other
-        if self._clock is not None:
-            if other.take_back(self):
-                return False
-            other.fetch()
-            if self._is_home:
-                return None
-        other.withdraw(self)
-        return None
+    def stop(self, cause: Cause) -> Stop:
+        """A coroutine is cancelled; a thread can only be left to its end."""
+        if self._is_home():
+            return Stop.ENDED
+        if self._awaitable is None and self._kind.take_back(self):
+            self._done = None
+            return Stop.NOT_BEGUN
+        loop_thread = self._kind._loop_thread
+        loop_thread.fetch()
+        if self._is_home():
+            return Stop.ENDED
+        if cause != "recalled":
+            self._call.stopped = cause
+            loop_thread.cancel(self)
+        return Stop.STOPPING
 
-    def take_back(self) -> bool:
-        return self._all._other.take_back(self)
+    def recorded(self) -> None:
+        """Nothing is left of it."""
+
+    def _is_home(self) -> bool:
+        return self._done is None
 
     def bring_home(self) -> None:
-        if not self.unwanted:
-            self._is_home = True
-            if self.lack is not None:
-                self._call.lacks(self.lack)
-            self._tell(self.outcome)
+        done, self._done = self._done, None
+        if done is None:
+            return
+        if self.lack is not None:
+            self._call.lacks(self.lack)
+        stopped = self._call.stopped is not None  # too late: what came of it is why it was stopped
+        done(Ended(None if stopped else self.outcome, self.began, self._ended))
 
     def tell_begun(self) -> bool:
-        if self._is_home or self.unwanted:
+        if self._is_home():
             return True
         if self.began is None:
             return False
-        if self._call.begun is not None:
-            self._call.begun(self.began)
+        self._call.begun(self.began)
         return True
 
     async def carry_out(self) -> None:
-        if self._awaitable is None and not self._call.may_begin():
+        if self._awaitable is None and not self._begin():
             return
-        if self._clock is not None:
-            self.began = self._clock.monotonic()
+        if self._was_stopped():  # while its thread ran
+            if inspect.iscoroutine(self._awaitable):
+                self._awaitable.close()
+            return
         token = _log.set(self._write)  # this task's context only, and that of what it starts
         assert self._function is not None
         try:
             waits_for = self._awaitable
             self._succeeded(await (self._function(**self._call.params) if waits_for is None else waits_for))
         except BaseException as error:
-            if self.unwanted and isinstance(error, asyncio.CancelledError):
-                raise
-            self._failed(error)
+            if not (isinstance(error, asyncio.CancelledError) and self._was_stopped()):
+                self._failed(error)
         finally:
             _log.reset(token)
             if self._clock is not None:
-                self.ended = self._clock.monotonic()
+                self._ended = self._clock.monotonic()
 
     def carry_out_here(self) -> bool:
-        return not self._call.may_begin() or contextvars.copy_context().run(self._in_thread)
+        return not self._begin() or contextvars.copy_context().run(self._in_thread)
+
+    def _begin(self) -> bool:
+        """Whether there is something to do. What can't be called has its outcome already, and tells at its instant."""
+        if self._was_stopped() or not self._call.may_begin():
+            self.outcome = None
+            return False
+        self.began = self._at if self._clock is None else self._clock.monotonic()
+        return self.outcome is None
+
+    def _was_stopped(self) -> bool:
+        """Asked over there."""
+        return self._call.stopped is not None
 
     def _in_thread(self) -> bool:
         _log.set(self._write)
@@ -228,7 +244,7 @@ class _Errand(msgspec.Struct, gc=False, eq=False):
             result = self._function(**self._call.params)
             if result is not None and inspect.isawaitable(result):
                 self._awaitable = result
-                self._all._other.send_from_thread(self)
+                self._kind._loop_thread.send_from_thread(self)
                 return False
             self._succeeded(result)
         except BaseException as error:
@@ -243,8 +259,8 @@ class _Errand(msgspec.Struct, gc=False, eq=False):
         self.outcome = Outcome(kind="error", retryable=True, error=f"{type(error).__name__}: {error}")
 
     def _write(self, text: str) -> None:
-        if self._all._home is not None:
-            self._all._other.say(partial(self._log, text))
+        if self._kind._home is not None:
+            self._kind._loop_thread.say(partial(self._log, text))
 
     def _log(self, text: str) -> None:
         """At home."""

@@ -1,12 +1,12 @@
 """A loop of its own in another thread, and the way there and back: what waits crosses together.
 
 Each crossing is a system call and a turn at the interpreter lock, so there is one for all that one pass of a loop has
-gathered, in both directions, and it wakes nobody while it has the lock (`bell`). And calls that end at once share a
-task: a task takes one after the other until one of them has to wait; that one keeps the task, and another task takes
-over the rest.
+gathered, in both directions, and it wakes nobody while it has the lock (`loop_wakeup`). And calls that end at once
+share a task: a task takes one after the other until one of them has to wait; that one keeps the task, and another task
+takes over the rest.
 
 A call may be handed over before its instant too; then nobody here wakes when it comes, and its result may wait a moment
-for others (`timetable`).
+for others (`timer_queue`).
 """
 
 from __future__ import annotations
@@ -28,47 +28,45 @@ TOGETHER = 64
 """Calls that one task carries out before the loop is let to the others that run on it."""
 GATHER = 10
 GATHER_SECONDS = 0.09
-"""How many results of booked calls wait over there for one another, and how long at most: a little more than what the
-next bookings, 83 ms after the last, find and take home. They are not written yet, and what is not runs again if the
-process is killed: at 100 a second three, in eight kills none to seven. (The engine would let them wait as well, with
-the thread at home woken for each: `engine.gathering`.)"""
+"""How many results of calls that were handed over early wait over there for one another, and how long at most: a little
+more than what the next ones, 83 ms after the last, find and take home. They are not written yet, and what is not runs
+again if the process is killed: at 100 a second three, in eight kills none to seven. (The engine would let them wait as
+well, with the thread at home woken for each: `engine.recording.batch_window`.)"""
 CHECK = 0.25
-"""Seconds between two looks, while calls are booked, at which of them have begun and not ended, and at whether a result
-still lies there: a call may keep the other loop to itself."""
+"""Seconds between two looks, while calls wait for their instant, at which of them have begun and not ended, and at
+whether a result still lies there: a call may keep the other loop to itself."""
 
 
 class ThreadCall(Protocol):
     """One call over there."""
 
-    unwanted: bool  # set here, by `withdraw`
-
     @property
-    def booked(self) -> bool:
-        """Then its result may wait for others."""
+    def may_wait(self) -> bool:
+        """Whether its result may wait for others."""
         ...
 
     async def carry_out(self) -> None:
-        """On the other loop; keeps its own result and never raises but CancelledError, when it is unwanted."""
+        """On the other loop; keeps its own result and never raises."""
         ...
 
     def bring_home(self) -> None:
-        """On the loop it came from, when it is carried out. Does nothing if it is unwanted."""
+        """On the loop it came from, when it is carried out."""
         ...
 
     def tell_begun(self) -> bool:
-        """On the loop it came from, if it was booked: False as long as it has not begun."""
+        """On the loop it came from, if it was handed over early: False as long as it has not begun."""
         ...
 
 
 class LoopThread:
-    """`async with LoopThread("name") as other: other.send(errand)`; leaving cancels what still runs there."""
+    """`async with LoopThread("name") as other: other.send(call)`; leaving cancels what still runs there."""
 
     def __init__(self, name: str, clock: Clock | None = None) -> None:
-        """`clock`: for calls that are booked, and of any thread."""
+        """`clock`: for calls that wait for their instant, and of any thread."""
         self._name = name
         self._clock = clock or SystemClock()
-        self._timetable: TimerQueue[ThreadCall] = TimerQueue(self._clock, self._instant)
-        self._booked: list[ThreadCall] = []  # of the last moments: nobody may know yet that they have begun
+        self._timers: TimerQueue[ThreadCall] = TimerQueue(self._clock, self._instant)
+        self._early: list[ThreadCall] = []  # of the last moments: nobody may know yet that they have begun
         self._checking: asyncio.TimerHandle | None = None
         self._last_seen: Callable[[], None] | None = None
         self._crosses = self._crosses_back = self._sleeps_too_long = False
@@ -85,26 +83,24 @@ class LoopThread:
 
     # here
 
-    def send(self, errand: ThreadCall) -> None:
+    def send(self, call: ThreadCall) -> None:
         """It leaves with all others of this pass of the loop."""
-        self._outgoing.append(errand)
+        self._outgoing.append(call)
         self._cross_soon()
 
-    def book(self, errand: ThreadCall, at: float) -> None:
+    def send_early(self, call: ThreadCall, at: float) -> None:
         """It is carried out at this monotonic instant."""
-        self._booked.append(errand)
-        if self._timetable.add(at, errand):
+        self._early.append(call)
+        if self._timers.add(at, call):
             self._sleeps_too_long = True
         if self._checking is None:
             self._checking = self._home.call_later(CHECK, self._check)
         self._cross_soon()
 
-    def take_back(self, errand: ThreadCall) -> bool:
-        """Whether a booked one has not begun; then it will not."""
-        if self._timetable.take_back(errand):
-            errand.unwanted = True
-            return True
-        return False
+    def take_back(self, call: ThreadCall) -> bool:
+        """Whether it has not begun; then it will not. Whoever takes it out of where it waits has it, which is one step
+        under the interpreter's lock. (In between two of these places it is nowhere to be found: then it may begin.)"""
+        return self._timers.take_back(call) or _taken(self._outgoing, call) or _taken(self._waiting, call)
 
     def fetch(self) -> None:
         """Bring home what is carried out by now."""
@@ -113,14 +109,13 @@ class LoopThread:
         except Exception as error:  # of another one's, which is nothing to whoever asks
             self._home.call_exception_handler({"message": "a result that was brought home", "exception": error})
 
-    def withdraw(self, errand: ThreadCall) -> None:
-        """Its answer is not waited for any more. If it has begun, it is cancelled over there."""
-        errand.unwanted = True
+    def cancel(self, call: ThreadCall) -> None:
+        """If it has begun, over there."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._cancel, errand)
+            self._loop.call_soon_threadsafe(self._cancel, call)
 
-    def send_from_thread(self, errand: ThreadCall) -> None:
-        self._waiting.append(errand)
+    def send_from_thread(self, call: ThreadCall) -> None:
+        self._waiting.append(call)
         self._over_there.call_soon_threadsafe(self._arrive)
 
     def say(self, what: Callable[[], None]) -> None:
@@ -145,7 +140,7 @@ class LoopThread:
             self._waiting.extend(leaving)
             self._there.ring()
         if not leaving:
-            self._bring_home()  # while we are awake: bookings are as far apart as results may wait
+            self._bring_home()  # while we are awake: what is handed over early comes as often as results may wait
 
     def _check(self) -> None:
         self._checking = None
@@ -153,8 +148,8 @@ class LoopThread:
         if first is not None and first is self._last_seen:
             self.fetch()  # whoever should have rung is kept from it
         self._last_seen = first
-        self._booked = [errand for errand in self._booked if not errand.tell_begun()]
-        if self._booked or first is not None:
+        self._early = [call for call in self._early if not call.tell_begun()]
+        if self._early or first is not None:
             self._checking = self._home.call_later(CHECK, self._check)
 
     def _bring_home(self) -> None:
@@ -176,7 +171,7 @@ class LoopThread:
         self._instant()
 
     def _instant(self) -> None:
-        self._waiting.extend(self._timetable.due())
+        self._waiting.extend(self._timers.due())
         if self._worker is None or self._begun:
             self._take_over()
         else:
@@ -204,16 +199,17 @@ class LoopThread:
         for _ in range(TOGETHER):
             if not self._waiting:
                 break
-            errand = self._waiting.popleft()
-            if errand.unwanted:
-                continue
-            before = copy_context() if self._waiting else None
-            self._at_work[errand] = me
             try:
-                await errand.carry_out()
+                call = self._waiting.popleft()
+            except IndexError:  # the last one was just taken back
+                break
+            before = copy_context() if self._waiting else None
+            self._at_work[call] = me
+            try:
+                await call.carry_out()
             finally:
-                del self._at_work[errand]
-            self._done(errand)
+                del self._at_work[call]
+            self._done(call)
             # The next call must find the task as if it were new: not waited in, not cancelled, nothing left in it.
             if before is None or self._worker is not me or me.cancelling() or not _unchanged(before):
                 break
@@ -225,18 +221,18 @@ class LoopThread:
             self._crosses_back = True
             self._over_there.call_soon(self._cross_back)
 
-    def _cancel(self, errand: ThreadCall) -> None:
-        task = self._at_work.get(errand)
+    def _cancel(self, call: ThreadCall) -> None:
+        task = self._at_work.get(call)
         if task is not None:
             task.cancel()
 
-    def _done(self, errand: ThreadCall) -> None:
+    def _done(self, call: ThreadCall) -> None:
         """It can be fetched from now on."""
-        if not errand.booked:
+        if not call.may_wait:
             self._prompt = True
         elif not self._home_coming:
             self._first_result = self._clock.monotonic()
-        self._home_coming.append(errand.bring_home)
+        self._home_coming.append(call.bring_home)
 
     def _cross_back(self) -> None:
         """Wake who is at home, if there is reason to."""
@@ -249,7 +245,7 @@ class LoopThread:
         """For another result that is about to come. Each instant asks again, whatever became of its call."""
         if self._prompt or len(self._home_coming) >= GATHER:
             return False
-        return self._timetable.wakes_at <= self._first_result + GATHER_SECONDS
+        return self._timers.wakes_at <= self._first_result + GATHER_SECONDS
 
     # opening and closing
 
@@ -270,7 +266,7 @@ class LoopThread:
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_cancel_rest(), self._loop))
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.to_thread(self._thread.join)
-        self._timetable.close()
+        self._timers.close()
         self._there.close()
         self._back.close()
         self._loop.close()
@@ -282,6 +278,14 @@ def _like(home: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLoop:
     """uvloop, if that is what the program chose to run on: its passes cost half as much."""
     chosen = type(home)
     return chosen() if chosen.__module__ == "uvloop" else asyncio.new_event_loop()
+
+
+def _taken(waiting: list[ThreadCall] | deque[ThreadCall], call: ThreadCall) -> bool:
+    try:
+        waiting.remove(call)
+    except ValueError:
+        return False
+    return True
 
 
 def _unchanged(before: Context) -> bool:

@@ -20,7 +20,6 @@ __all__ = ["ThreadPool", "Work"]
 
 
 class Work(Protocol):
-    unwanted: bool
     lack: str | None  # set here, if there is no thread to be had: it comes home without having been carried out
 
     def carry_out_here(self) -> bool:
@@ -50,6 +49,14 @@ class ThreadPool:
         self._waiting.append(work)
         if not self._waking:
             self._wake()
+
+    def take_back(self, work: Work) -> bool:
+        """Whether it has not begun; then it will not. One step under the interpreter's lock, as taking it to begin."""
+        try:
+            self._waiting.remove(work)
+        except ValueError:
+            return False
+        return True
 
     def close(self) -> None:
         """Threads end when their call does; a call can't be ended from outside, so nobody waits."""
@@ -108,7 +115,7 @@ class ThreadPool:
                 return
             if self._waiting and not self._waking:
                 self._wake()
-            if not work.unwanted and work.carry_out_here():
+            if work.carry_out_here():
                 self._carried_out.append(work)
                 self._announce()
 
@@ -120,6 +127,4 @@ class ThreadPool:
     def _bring_home(self) -> None:
         self._announced = False  # before the first is taken: what comes from here on announces itself
         while self._carried_out:
-            work = self._carried_out.popleft()
-            if not work.unwanted:
-                work.bring_home()
+            self._carried_out.popleft().bring_home()

@@ -13,24 +13,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Self
 
 from onthedot.errors import Invalid
-from onthedot.model.run import Outcome
 from onthedot.model.secret_text import masked_url
 from onthedot.model.targets import WebhookTarget
-from onthedot.targets.contract import Call, NotBegun
+from onthedot.targets.contract import Call, Done, Kind, Profile
 from onthedot.targets.webhook.destination import Destination, place_of, split_url
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.http1.connections import ConnectionPool
 from onthedot.targets.webhook.http1.connector import Connector
-from onthedot.targets.webhook.http1.exchange import Sending, failed, refused
+from onthedot.targets.webhook.http1.exchange import Exchange, failed, refused
 from onthedot.targets.webhook.own_ports import OwnPort
 from onthedot.targets.webhook.request import request_of
 from onthedot.targets.webhook.url import ACCEPTED, is_localhost
@@ -41,24 +38,26 @@ ALLOWED = "a public address, or one that EGRESS_ALLOW lists"
 LOOPBACK = ip_address("127.0.0.1")
 
 
-class Webhooks:
+class Webhooks(Kind):
     """The kind `webhook`. `tls` says whom to trust; the system's authorities if it is not given."""
+
+    spec = WebhookTarget
 
     def __init__(
         self, rule: EgressRule, *, version: str, connections: int | None = None, tls: ssl.SSLContext | None = None
     ) -> None:
         """`connections`: no more than so many are open at once."""
+        self.profile = Profile(at_most=connections)
         self._rule = rule
         self._agent = f"onthedot/{version}"
         self._connections = connections
         self._tls = tls
-        self._gate: Connector | None = None
+        self._connector: Connector | None = None
         self._pool: ConnectionPool | None = None
         self._place = lru_cache(maxsize=4096)(self._judged_place)
         self._refusal = lru_cache(maxsize=4096)(self._refusal_of)
 
-    @property
-    def offers(self) -> list[str]:
+    def capabilities(self) -> list[str]:
         return ["webhook"]
 
     def check(self, target: WebhookTarget, tenant: int = 1) -> None:
@@ -88,43 +87,31 @@ class Webhooks:
         self._rule = rule
         self._place.cache_clear()
         self._refusal.cache_clear()
-        if self._gate is not None and self._pool is not None:
-            self._gate.obey(rule)
+        if self._connector is not None and self._pool is not None:
+            self._connector.obey(rule)
             self._pool.drop_idle()
 
-    async def send(self, call: Call) -> Outcome:
-        answer: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
-        withdraw = self.hand_over(call, lambda outcome: None if answer.done() else answer.set_result(outcome))
-        try:
-            outcome = await answer
-        except BaseException:  # cancelled: nobody waits for this answer any more
-            withdraw()
-            raise
-        if outcome is None:
-            raise NotBegun
-        return outcome
-
-    def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool | None]:
+    def start(self, call: Call, at: float, done: Done) -> Exchange:
         """Without a task that waits. Never raises: what nobody foresaw is a failed try."""
         target = call.target
         assert isinstance(target, WebhookTarget)
         assert self._pool is not None, "not entered"
-        sending = Sending(self._pool, call, ended)
+        exchange = Exchange(self._pool, call, at, done)
         try:
             named, path = split_url(target.url)
             place, refusal = self._place(named)
         except ValueError as error:
-            sending.end_soon(refused(f"the URL {error}"))
-            return sending.withdraw
+            exchange.answer_soon(refused(f"the URL {error}"))
+            return exchange
         if refusal is not None:
-            sending.end_soon(refused(refusal))
-            return sending.withdraw
+            exchange.answer_soon(refused(refusal))
+            return exchange
         try:
             request = request_of(call, target, place, path, agent=self._agent, now_ms=call.now_ms())
-            sending.begin(place, request, is_head=target.method == "HEAD")
+            exchange.begin(place, request, is_head=target.method == "HEAD")
         except Exception as error:
-            sending.end_soon(failed(error))
-        return sending.withdraw
+            exchange.answer_soon(failed(error))
+        return exchange
 
     def _judged_place(self, named: str) -> tuple[Destination, str | None]:
         """With why the rule refuses the address that it spells out."""
@@ -132,15 +119,15 @@ class Webhooks:
         return place, None if place.address is None else self._rule.refusal(place.address, None, place.origin[2])
 
     async def __aenter__(self) -> Self:
-        self._gate = Connector(self._rule)
-        self._pool = ConnectionPool(self._gate, self._tls or _trusted(), self._connections)
+        self._connector = Connector(self._rule)
+        self._pool = ConnectionPool(self._connector, self._tls or _trusted(), self._connections)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._pool is not None and self._gate is not None:
+        if self._pool is not None and self._connector is not None:
             await self._pool.close()
-            self._gate.close()
-            self._pool = self._gate = None
+            self._connector.close()
+            self._pool = self._connector = None
 
 
 @lru_cache(maxsize=1)

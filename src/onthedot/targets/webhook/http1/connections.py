@@ -15,8 +15,7 @@ import asyncio
 import contextlib
 import ssl
 
-from onthedot.targets.contract import Lacking
-from onthedot.targets.exhaustion import lack_of
+from onthedot.targets.exhaustion import Lacking, lack_of
 from onthedot.targets.webhook.http1.connection import Origin, ReceiverConnection, Unanswered
 from onthedot.targets.webhook.http1.connector import Connector
 

@@ -15,8 +15,7 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
-from onthedot.targets.contract import Lacking
-from onthedot.targets.exhaustion import NO_PORTS, lack_of, ports_are_gone
+from onthedot.targets.exhaustion import NO_PORTS, Lacking, lack_of, ports_are_gone
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.http1.connection import Unanswered
 from onthedot.targets.webhook.lookups import Lookups, NoAnswer

@@ -1,4 +1,4 @@
-"""One webhook on its way: from the request to what is made of the answer, or until it is withdrawn.
+"""One webhook on its way: from the request to what is made of the answer, or until it is stopped.
 
 On a kept connection no task and no future is needed: the connection calls back with the answer, and this with the
 outcome. Only to open a new connection somebody has to wait; then it is asked once more whether the call may begin. (A
@@ -8,11 +8,10 @@ node frozen for twelve seconds in the midst of a hundred of these sent 84 runs t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 from onthedot.model.run import Outcome
-from onthedot.targets.contract import Call, Lacking
-from onthedot.targets.exhaustion import lack_of
+from onthedot.targets.contract import NOT_BEGUN, Call, Cause, Done, Ended, Stop
+from onthedot.targets.exhaustion import Lacking, lack_of
 from onthedot.targets.webhook.destination import Destination
 from onthedot.targets.webhook.http1.connection import ReceiverConnection, Unanswered
 from onthedot.targets.webhook.http1.connections import ConnectionPool
@@ -20,38 +19,59 @@ from onthedot.targets.webhook.http1.connector import EgressRefused
 from onthedot.targets.webhook.http1.response import WebhookResponse
 from onthedot.targets.webhook.verdict import judge, snippet
 
-__all__ = ["Sending", "failed", "refused"]
+__all__ = ["Exchange", "failed", "refused"]
 
 
-class Sending:
-    """Tells `ended` once, never from within `begin` or `end_soon`, and not at all after `withdraw`."""
+class Exchange:
+    """Opening a connection is part of the attempt: its time-out counts from the start, though nothing has left yet."""
 
-    __slots__ = ("_call", "_connection", "_ended", "_pool", "_task")
+    __slots__ = ("_at", "_call", "_connection", "_done", "_pool", "_task")
 
-    def __init__(self, pool: ConnectionPool, call: Call, ended: Callable[[Outcome | None], None]) -> None:
+    def __init__(self, pool: ConnectionPool, call: Call, at: float, done: Done) -> None:
         self._pool = pool
         self._call = call
-        self._ended: Callable[[Outcome | None], None] | None = ended
+        self._at = at
+        self._done: Done | None = done
         self._connection: ReceiverConnection | None = None
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, place: Destination, request: bytes, *, is_head: bool) -> None:
         connection = self._pool.take(place.origin)
-        if connection is not None:
+        if connection is None:
+            self._call.begun(self._at)
+            self._task = asyncio.get_running_loop().create_task(self._connect(place, request, is_head))
+        elif self._call.may_begin():
+            self._call.begun(self._at)
             self._ask(connection, request, is_head)
         else:
-            self._task = asyncio.get_running_loop().create_task(self._connect(place, request, is_head))
+            self._pool.put(connection)
+            self._end_soon(NOT_BEGUN)
 
-    def end_soon(self, outcome: Outcome) -> None:
-        asyncio.get_running_loop().call_soon(self._end, outcome)
+    def answer_soon(self, outcome: Outcome) -> None:
+        """Without sending anything."""
+        self._end_soon(Ended(outcome, self._at))
 
-    def withdraw(self) -> None:
+    def stop(self, cause: Cause) -> Stop:
         """Closes the connection if there is one: an answer that comes now is nobody's."""
-        self._ended = None
+        if self._done is None:
+            return Stop.ENDED
+        if self._connection is None and cause != "timeout":
+            self._done = None
+            if self._task is not None:
+                self._task.cancel()
+            return Stop.NOT_BEGUN
+        if cause == "recalled":
+            return Stop.STOPPING
+        self._call.stopped = cause
         if self._connection is not None:
             self._connection.drop()
         elif self._task is not None:
             self._task.cancel()
+        self._end(Ended(None, self._at))
+        return Stop.ENDED
+
+    def recorded(self) -> None:
+        """Nothing is left of it."""
 
     async def _connect(self, place: Destination, request: bytes, is_head: bool) -> None:
         try:
@@ -59,19 +79,19 @@ class Sending:
                 place.origin, is_address=place.address is not None, tenant=self._call.tenant
             )
         except EgressRefused as error:
-            self._end(refused(error))
+            self._end(Ended(refused(error), self._at))
         except Exception as error:
             if (lack := str(error) if isinstance(error, Lacking) else lack_of(error)) is None:
-                self._end(failed(error))
+                self._end(Ended(failed(error), self._at))
             else:
                 self._call.lacks(lack)
-                self._end(None)
+                self._end(NOT_BEGUN)
         else:
             if self._call.may_begin():
                 self._ask(connection, request, is_head)
             else:
                 connection.close()
-                self._end(None)
+                self._end(NOT_BEGUN)
 
     def _ask(self, connection: ReceiverConnection, request: bytes, is_head: bool) -> None:
         self._connection = connection
@@ -80,7 +100,7 @@ class Sending:
     def _answered(self, answer: WebhookResponse | Unanswered) -> None:
         connection, self._connection = self._connection, None
         if isinstance(answer, Unanswered):
-            self._end(failed(answer))
+            self._end(Ended(failed(answer), self._at))
             return
         assert connection is not None
         self._pool.put(connection)  # before anybody is told: the next one may be sent from there
@@ -91,12 +111,15 @@ class Sending:
             location=answer.location,
             now_ms=0 if answer.retry_after is None else self._call.now_ms(),
         )
-        self._end(outcome)
+        self._end(Ended(outcome, self._at))
 
-    def _end(self, outcome: Outcome | None) -> None:
-        ended, self._ended = self._ended, None
-        if ended is not None:
-            ended(outcome)
+    def _end_soon(self, ended: Ended) -> None:
+        asyncio.get_running_loop().call_soon(self._end, ended)
+
+    def _end(self, ended: Ended) -> None:
+        done, self._done = self._done, None
+        if done is not None:
+            done(ended)
 
 
 def refused(why: object) -> Outcome:

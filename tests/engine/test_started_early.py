@@ -1,103 +1,41 @@
-"""Runs that are handed over before their instant, to a target that keeps time itself."""
+"""Runs that are started before their instant, because their kind of target keeps time itself."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from onthedot.clock import FakeClock
 from onthedot.engine.messages import OrdersRead, Return
-from onthedot.engine.tuning import BOOK_BY_MS, BOOK_FROM_MS
+from onthedot.engine.tuning import EARLY_BY_MS, EARLY_FROM_MS
 from onthedot.model.duration import Duration
-from onthedot.model.run import Outcome
 from onthedot.model.targets import FunctionTarget
 from onthedot.store import Finished, Order
-from onthedot.targets import Call
 from tests.engine import test_dispatcher, test_monitor
-from tests.engine.making import FUNCTION, OK, FakeSender, claimed
+from tests.engine.making import FUNCTION, OK, Desk, Started, claimed, stop
 
 SYNC = FunctionTarget(function="reports:sync")
 
 
-class Booked:
-    """One call at the desk: the test says when it begins and ends, and when that is told."""
-
-    def __init__(self, call: Call, at: float, ended: Callable[[Outcome | None], None]) -> None:
-        self.call = call
-        self.at = at
-        self.began: float | None = None
-        self.ended: float | None = None
-        self.taken_back = self.cancelled = False
-        self._outcome: Outcome | None = None
-        self._tell = ended
-
-    def begin(self, at: float | None = None) -> None:
-        assert not self.taken_back
-        self.began = self.at if at is None else at
-
-    def end(self, at: float, outcome: Outcome = OK) -> None:
-        self.ended, self._outcome = at, outcome
-
-    def tell(self) -> None:
-        self._tell(self._outcome)
-
-    def take_back(self) -> bool:
-        self.taken_back = self.taken_back or self.began is None
-        return self.taken_back
-
-    def withdraw(self) -> bool | None:
-        if self.ended is not None:
-            self.tell()
-            return None
-        if self.take_back():
-            return False
-        self.cancelled = True
-        return None
+def keeps_time(target: Any) -> bool:
+    return target is not SYNC
 
 
-class Desk:
-    def __init__(self, sender: FakeSender) -> None:
-        self.booked: list[Booked] = []
-        self.takes = True
-        sender.timekeepers["function"] = self
-        sender.direct["function"] = self.hand_over
-        self.handed_over: list[str] = []
-
-    def keeps_time_for(self, target: Any) -> bool:
-        return target is not SYNC
-
-    def book(self, call: Call, at: float, ended: Callable[[Outcome | None], None]) -> Booked | None:
-        if not self.takes:
-            return None
-        self.booked.append(Booked(call, at, ended))
-        return self.booked[-1]
-
-    def hand_over(self, call: Call, ended: Callable[[Outcome | None], None]) -> Callable[[], bool | None]:
-        self.handed_over.append(call.run_id)
-        asyncio.get_running_loop().call_soon(ended, OK)
-        return lambda: None
-
-    @property
-    def names(self) -> list[str]:
-        return [booked.call.run_id for booked in self.booked]
-
-
-# what is booked, and when
+# what is started early, and when
 
 
 @pytest.fixture
 def bench(fake_clock: FakeClock) -> test_dispatcher.Bench:
-    bench = test_dispatcher.Bench(fake_clock, function_processes=100, next_job_count=1000)
+    bench = test_dispatcher.Bench(fake_clock, processes=100, next_job_count=1000)
     bench.store.script("claim", *[bench.claim() for _ in range(20)])
     return bench
 
 
 @pytest.fixture
 def desk(bench: test_dispatcher.Bench) -> Desk:
-    return Desk(bench.sender)
+    return Desk(bench.sender, FunctionTarget, keeps_time=keeps_time)
 
 
 async def tick(bench: test_dispatcher.Bench, ms: int) -> None:
@@ -107,23 +45,23 @@ async def tick(bench: test_dispatcher.Bench, ms: int) -> None:
     await bench.clock.settle()
 
 
-async def test_it_is_booked_shortly_before_its_instant(bench, desk):
+async def test_it_is_started_shortly_before_its_instant(bench, desk):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
-    assert bench.dispatcher.due_heap.head == bench.now + 1000 - BOOK_BY_MS  # for that the Timer wakes, at the latest
-    await tick(bench, 1000 - BOOK_FROM_MS - 1)
+    assert bench.dispatcher.due_heap.head == bench.now + 1000 - EARLY_BY_MS  # for that the Timer wakes, at the latest
+    await tick(bench, 1000 - EARLY_FROM_MS - 1)
     assert desk.names == []
-    await tick(bench, 1000 - BOOK_BY_MS)
+    await tick(bench, 1000 - EARLY_BY_MS)
     assert desk.names == ["1-1"]
-    assert desk.booked[0].at == pytest.approx(1.0, abs=2e-6)
-    assert desk.booked[0].at >= 1.0
+    assert desk.calls[0].at == pytest.approx(1.0, abs=2e-6)
+    assert desk.calls[0].at >= 1.0
 
 
 async def test_with_it_those_that_come_soon_after_it(bench, desk):
-    dues = [1000, 1010, 1000 + BOOK_FROM_MS - BOOK_BY_MS, 1000 + BOOK_FROM_MS - BOOK_BY_MS + 1]
+    dues = [1000, 1010, 1000 + EARLY_FROM_MS - EARLY_BY_MS, 1000 + EARLY_FROM_MS - EARLY_BY_MS + 1]
     bench.take(*(bench.run(f"{n}-1", due_in=due, target=FUNCTION) for n, due in enumerate(dues, 1)))
-    await tick(bench, 1000 - BOOK_BY_MS)
+    await tick(bench, 1000 - EARLY_BY_MS)
     assert desk.names == ["1-1", "2-1", "3-1"]
-    assert bench.dispatcher.due_heap.head == bench.now + dues[-1] - BOOK_BY_MS
+    assert bench.dispatcher.due_heap.head == bench.now + dues[-1] - EARLY_BY_MS
 
 
 async def test_another_kind_of_target_between_them_fires_at_its_own_instant(bench, desk):
@@ -132,7 +70,7 @@ async def test_another_kind_of_target_between_them_fires_at_its_own_instant(benc
         bench.run("2-1", due_in=1000),
         bench.run("3-1", due_in=1020, target=FUNCTION),
     )
-    await tick(bench, 1000 - BOOK_BY_MS)
+    await tick(bench, 1000 - EARLY_BY_MS)
     assert desk.names == ["1-1"]  # the next one to leave before its time comes behind the webhook
     assert bench.sender.sent == []
     await tick(bench, 1000)
@@ -149,49 +87,37 @@ async def test_another_kind_of_target_between_them_fires_at_its_own_instant(benc
         {"target": SYNC},
     ],
 )
-async def test_these_are_not_booked(bench, desk, options):
+async def test_these_are_not_started_early(bench, desk, options):
     bench.take(bench.run("1-1", due_in=1000, **{"target": FUNCTION, **options}))
     assert bench.dispatcher.due_heap.head == bench.now + 1000
     await tick(bench, 999)
     assert desk.names == []
     await tick(bench, 1000)
-    assert desk.names == []
     await bench.wiring.gate.step() if options.keys() & {"delivery", "expires_in"} else None
-    await bench.clock.settle()
-    assert desk.handed_over == ["1-1"]
+    assert desk.names == ["1-1"]
+    assert desk.calls[0].at == bench.clock.monotonic()  # now, and no earlier
 
 
-async def test_what_is_due_is_handed_over_at_once(bench, desk):
+async def test_what_is_due_is_started_at_once(bench, desk):
     bench.take(bench.run("1-1", target=FUNCTION))
-    await bench.clock.settle()
-    assert (desk.names, desk.handed_over) == ([], ["1-1"])
-
-
-async def test_one_that_the_desk_does_not_take_begins_at_its_instant(bench, desk):
-    """What is wrong with it is told then, not before."""
-    desk.takes = False
-    bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
-    await tick(bench, 1000 - BOOK_BY_MS)
-    assert bench.sender.sent == []
-    await tick(bench, 1000)
-    assert bench.sender.sent == ["1-1"]
-    assert bench.sender.sent_at == [bench.now + 1000]
+    assert (desk.names, desk.calls[0].at) == (["1-1"], bench.clock.monotonic())
 
 
 async def test_slots_are_taken_early_only_while_there_are_plenty(fake_clock):
-    bench = test_dispatcher.Bench(fake_clock, function_processes=4, next_job_count=100)
-    desk = Desk(bench.sender)
+    bench = test_dispatcher.Bench(fake_clock, processes=4, next_job_count=100)
+    desk = Desk(bench.sender, FunctionTarget, keeps_time=keeps_time)
     bench.take(*(bench.run(f"{n}-1", due_in=1000, target=FUNCTION) for n in range(4)))
-    await tick(bench, 1000 - BOOK_BY_MS)
+    await tick(bench, 1000 - EARLY_BY_MS)
     assert desk.names == ["0-1", "1-1"]
     assert bench.dispatcher.due_heap.head == bench.now + 1000
     await tick(bench, 1000)
-    assert desk.handed_over == ["2-1", "3-1"]
+    assert desk.names == ["0-1", "1-1", "2-1", "3-1"]
+    assert [started.at for started in desk.calls[2:]] == [bench.clock.monotonic()] * 2
 
 
-async def test_without_a_lease_nothing_is_booked(bench, desk):
+async def test_without_a_lease_nothing_is_started(bench, desk):
     bench.take(bench.run("1-1", due_in=20_000, target=FUNCTION))
-    await tick(bench, 20_000 - BOOK_BY_MS)
+    await tick(bench, 20_000 - EARLY_BY_MS)
     assert desk.names == []
 
 
@@ -200,9 +126,9 @@ async def test_without_a_lease_nothing_is_booked(bench, desk):
 
 async def test_what_is_recalled_before_its_instant_goes_back(bench, desk):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
-    await tick(bench, 1000 - BOOK_BY_MS)
+    await tick(bench, 1000 - EARLY_BY_MS)
     bench.dispatcher.handle(OrdersRead([Order(run_id="1-1", token=1, what="recall")]))
-    assert desk.booked[0].taken_back
+    assert desk.calls[0].withdrawn
     assert bench.written == [Return("1-1", 1)]
     assert bench.dispatcher.running == {}
     assert bench.slots.pools["function"].running == 0
@@ -210,50 +136,50 @@ async def test_what_is_recalled_before_its_instant_goes_back(bench, desk):
 
 async def test_what_has_begun_is_not_recalled(bench, desk):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
-    await tick(bench, 1000 - BOOK_BY_MS)
-    desk.booked[0].begin()
+    await tick(bench, 1000 - EARLY_BY_MS)
+    desk.calls[0].begin(told=False)
     bench.dispatcher.handle(OrdersRead([Order(run_id="1-1", token=1, what="recall")]))
     assert bench.written == []
-    desk.booked[0].end(1.2)
-    desk.booked[0].tell()
+    desk.calls[0].end(at=1.2)
+    desk.calls[0].tell()
     (result,) = bench.written
     assert (result.outcome, result.duration_ms) == (OK, 200)
 
 
 async def test_an_order_for_another_claim_of_it_takes_nothing_back(bench, desk):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION, token=2))
-    await tick(bench, 1000 - BOOK_BY_MS)
+    await tick(bench, 1000 - EARLY_BY_MS)
     bench.dispatcher.handle(OrdersRead([Order(run_id="1-1", token=1, what="recall")]))
-    assert not desk.booked[0].taken_back
+    assert not desk.calls[0].withdrawn
 
 
 @pytest.mark.parametrize("begun", [False, True])
 async def test_a_cancel_reaches_it_before_and_after(bench, desk, begun):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
-    await tick(bench, 1000 - BOOK_BY_MS)
+    await tick(bench, 1000 - EARLY_BY_MS)
     if begun:
         await tick(bench, 1000)
-        desk.booked[0].begin()
+        desk.calls[0].begin(told=False)
     bench.dispatcher.handle(OrdersRead([Order(run_id="1-1", token=1, what="cancel")]))
     (result,) = bench.written
     assert result.outcome.kind == "cancelled"
     assert result.started_at == (bench.now + 1000 if begun else None)
-    assert (desk.booked[0].taken_back, desk.booked[0].cancelled) == (not begun, begun)
+    assert (desk.calls[0].withdrawn, desk.calls[0].stopped) == (not begun, begun)
 
 
 async def test_what_became_another_nodes_is_dropped(bench, desk):
     bench.take(bench.run("1-1", due_in=1000, target=FUNCTION))
-    await tick(bench, 1000 - BOOK_BY_MS)
+    await tick(bench, 1000 - EARLY_BY_MS)
     bench.dispatcher.handle(OrdersRead([Order(run_id="1-1", token=1, what="gone")]))
-    assert desk.booked[0].taken_back
+    assert desk.calls[0].withdrawn
     assert bench.written == []
     assert not bench.wiring.owned.has("1-1", 1)
 
 
 async def test_closing_gives_back_what_has_not_begun(bench, desk):
     bench.take(*(bench.run(f"{n}-1", due_in=1000, target=FUNCTION) for n in (1, 2)))
-    await tick(bench, 1000 - BOOK_BY_MS)
-    desk.booked[0].begin()
+    await tick(bench, 1000 - EARLY_BY_MS)
+    desk.calls[0].begin(told=False)
     await bench.dispatcher.close(1.0)
     assert bench.written == [Return("2-1", 1)]
     assert list(bench.dispatcher.running) == ["1-1"]
@@ -265,11 +191,11 @@ async def test_closing_gives_back_what_has_not_begun(bench, desk):
 class Alone(test_monitor.Bench):
     def __init__(self, clock: FakeClock) -> None:
         super().__init__(clock)
-        self.desk = Desk(self.sender)
+        self.desk = Desk(self.sender, FunctionTarget, keeps_time=keeps_time)
 
-    async def booked(self, due_in: int = 50, **options: Any) -> Booked:
-        self.monitor = await self.start(claimed("1-1", due_at=self.now + due_in, target=FUNCTION, **options))
-        return self.desk.booked[-1]
+    async def early(self, due_in: int = 50, **options: Any) -> Started:
+        self.started = await self.start(claimed("1-1", due_at=self.now + due_in, target=FUNCTION, **options))
+        return self.desk.calls[-1]
 
 
 @pytest.fixture
@@ -278,41 +204,39 @@ def alone(fake_clock: FakeClock) -> Alone:
 
 
 async def test_times_are_those_of_the_call_whenever_they_are_told(alone, fake_clock):
-    booked = await alone.booked()
-    assert alone.monitor.started_at is None
-    booked.begin(0.0537)
-    booked.end(0.0741)
+    call = await alone.early()
+    assert alone.started.started_at is None
+    call.begin(0.0537, told=False)
+    call.end(at=0.0741)
     await fake_clock.advance(0.15)
-    booked.tell()
+    call.tell()
     result = alone.result()
     assert (result.started_at, result.finished_at) == (alone.now + 53, alone.now + 74)
     assert (result.lateness_ms, result.duration_ms) == (3, 20)
-    assert alone.monitor.seconds == pytest.approx(0.0204)
+    assert alone.started.seconds == pytest.approx(0.0204)
     assert alone.lateness.percentile(0.5) == 3
-    assert alone.ended == [alone.monitor]
-    assert alone.monitor._booking is None
+    assert alone.ended == [alone.started]
+    assert alone.started._handle is None
 
 
 async def test_it_does_not_start_before_it_is_due_by_whatever_the_database_says_meanwhile(alone, fake_clock):
-    booked = await alone.booked()
-    alone.around.time.observe_us((alone.now - 4) * 1000, 0.0, 0.0)  # its clock was set back
-    booked.begin()
-    booked.end(0.06)
-    booked.tell()
+    call = await alone.early()
+    alone.context.time.observe_us((alone.now - 4) * 1000, 0.0, 0.0)  # its clock was set back
+    call.begin(told=False)
+    call.end(at=0.06)
+    call.tell()
     result = alone.result()
     assert (result.started_at, result.finished_at, result.lateness_ms) == (alone.now + 50, alone.now + 56, 0)
 
 
 async def test_one_that_is_told_to_have_begun_has_started(alone, fake_clock):
-    booked = await alone.booked()
-    booked.begin(0.052)
-    assert booked.call.begun is not None
-    booked.call.begun(0.052)
-    booked.call.begun(0.052)
-    assert alone.monitor.started_at == alone.now + 52
-    booked.call.log("working")
-    booked.end(0.4)
-    booked.tell()
+    call = await alone.early()
+    call.begin(0.052)
+    call.call.begun(0.052)
+    assert alone.started.started_at == alone.now + 52
+    call.call.log("working")
+    call.end(at=0.4)
+    call.tell()
     result = alone.result()
     assert (result.lateness_ms, result.duration_ms) == (2, 348)
     assert result.log is not None
@@ -320,13 +244,13 @@ async def test_one_that_is_told_to_have_begun_has_started(alone, fake_clock):
 
 
 async def test_what_may_not_begin_goes_back(alone, fake_clock):
-    booked = await alone.booked()
-    assert booked.call.may_begin()
+    call = await alone.early()
+    assert call.call.may_begin()
     await fake_clock.advance(12)  # frozen, and nobody beat meanwhile
-    assert not booked.call.may_begin()
-    booked.tell()
+    assert not call.call.may_begin()
+    call.tell()
     assert alone.recorder.take_all() == [Return("1-1", 1)]
-    assert alone.monitor.seconds is None
+    assert alone.started.seconds is None
 
 
 async def watching(alone: Alone) -> asyncio.Task[None]:
@@ -339,24 +263,23 @@ async def watching(alone: Alone) -> asyncio.Task[None]:
 
 async def test_the_timeout_counts_from_the_instant(alone, fake_clock):
     watch = await watching(alone)
-    booked = await alone.booked(timeout=Duration(1000))
-    booked.begin()
+    call = await alone.early(timeout=Duration(1000))
+    call.begin(told=False)
     await fake_clock.advance(1.049)
     assert alone.recorder.take_all() == []
     await fake_clock.advance(0.002)
     result = alone.result()
     assert (result.outcome.kind, result.started_at, result.duration_ms) == ("timeout", alone.now + 50, 1000)
-    assert booked.cancelled
+    assert call.stopped
     watch.cancel()
 
 
 async def test_the_timeout_counts_from_when_it_began_once_that_is_told(alone, fake_clock):
     watch = await watching(alone)
-    booked = await alone.booked(timeout=Duration(1000))
-    booked.begin(0.4)
+    call = await alone.early(timeout=Duration(1000))
+    call.begin(0.4, told=False)
     await fake_clock.advance(0.5)
-    assert booked.call.begun is not None
-    booked.call.begun(0.4)
+    call.call.begun(0.4)
     await fake_clock.advance(0.899)
     assert alone.recorder.take_all() == []
     await fake_clock.advance(0.002)
@@ -367,33 +290,33 @@ async def test_the_timeout_counts_from_when_it_began_once_that_is_told(alone, fa
 
 async def test_what_ended_in_time_has_not_timed_out_though_nobody_was_told(alone, fake_clock):
     watch = await watching(alone)
-    booked = await alone.booked(timeout=Duration(20))
-    booked.begin()
-    booked.end(0.060)
+    call = await alone.early(timeout=Duration(20))
+    call.begin(told=False)
+    call.end(at=0.060)
     await fake_clock.advance(0.2)
     result = alone.result()
     assert (result.outcome, result.duration_ms) == (OK, 10)
-    assert alone.ended == [alone.monitor]
+    assert alone.ended == [alone.started]
     watch.cancel()
 
 
 async def test_what_never_began_has_not_timed_out_either(alone, fake_clock):
     """The loop over there was somebody else's for all that time."""
     watch = await watching(alone)
-    booked = await alone.booked(timeout=Duration(20))
+    call = await alone.early(timeout=Duration(20))
     await fake_clock.advance(0.2)
-    assert booked.taken_back
+    assert call.withdrawn
     assert alone.recorder.take_all() == [Return("1-1", 1)]
     watch.cancel()
 
 
 @pytest.mark.parametrize("begun", [False, True])
 async def test_a_node_that_stops_interrupts_what_has_begun_and_gives_back_the_rest(alone, fake_clock, begun):
-    booked = await alone.booked()
+    call = await alone.early()
     await fake_clock.advance(0.05)
     if begun:
-        booked.begin(0.05)
-    alone.monitor.stop("interrupted")
+        call.begin(0.05, told=False)
+    stop(alone.started, "interrupted")
     (told,) = alone.recorder.take_all()
     if begun:
         assert isinstance(told, Finished)
@@ -403,11 +326,12 @@ async def test_a_node_that_stops_interrupts_what_has_begun_and_gives_back_the_re
 
 
 async def test_what_is_told_twice_counts_once(alone):
-    booked = await alone.booked()
-    booked.begin()
-    booked.end(0.06)
-    booked.tell()
-    alone.monitor.take_back()
-    alone.monitor.stop("cancel")
+    call = await alone.early()
+    call.begin(told=False)
+    call.end(at=0.06)
+    call.tell()
+    call.tell()
+    alone.started.recall()
+    stop(alone.started, "cancelled")
     assert alone.result().outcome == OK
-    assert alone.ended == [alone.monitor]
+    assert alone.ended == [alone.started]

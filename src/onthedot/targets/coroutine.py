@@ -1,0 +1,111 @@
+"""Kinds that are one coroutine: `async def send(call) -> Outcome`.
+
+Cancelled is how it learns that it is to stop; `call.stopped` says why, which a kind must read whose work goes on
+without the node. Where it did not get as far as beginning, it answers NOT_BEGUN instead of an outcome.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from onthedot.model.run import Outcome
+from onthedot.targets.contract import NOT_BEGUN, Call, Cause, Done, Ended, Handle, Kind, Profile, Stop, failed_try
+
+__all__ = ["CoroutineKind", "Send", "from_coroutine"]
+
+Send = Callable[[Call], Awaitable[Outcome | Ended]]
+
+
+class CoroutineKind(Kind):
+    """Each call is a task of its own."""
+
+    @abstractmethod
+    async def send(self, call: Call) -> Outcome | Ended: ...
+
+    def start(self, call: Call, at: float, done: Done) -> Handle:
+        return _SendTask(self.send, call, at, done)
+
+
+class _SendTask:
+    """One send. What raises is a failed try; only our own cancelling is none."""
+
+    __slots__ = ("_at", "_begun", "_call", "_done", "_send", "_task")
+
+    def __init__(self, send: Send, call: Call, at: float, done: Done) -> None:
+        self._send = send
+        self._call = call
+        self._at = at
+        self._done: Done | None = done
+        self._begun = False
+        # Not `create_task`: a program's own task factory may take the first step at once, before we have returned.
+        self._task: asyncio.Task[None] | None = asyncio.Task(self._run(), loop=asyncio.get_running_loop())
+
+    def stop(self, cause: Cause) -> Stop:
+        task = self._task
+        if task is None:
+            return Stop.ENDED
+        if not self._begun:  # a task that is cancelled before its first step never takes it
+            self._task = self._done = None
+            task.cancel()
+            return Stop.NOT_BEGUN
+        if cause != "recalled":
+            self._call.stopped = cause
+            task.cancel()
+        return Stop.STOPPING
+
+    def recorded(self) -> None:
+        """Nothing is left of it."""
+
+    async def _run(self) -> None:
+        call = self._call
+        if not call.may_begin():
+            self._end(NOT_BEGUN)
+            return
+        self._begun = True
+        call.begun(self._at)
+        try:
+            answer = await self._send(call)
+        except asyncio.CancelledError as error:
+            stopped = call.stopped is not None
+            self._end(Ended(None if stopped else failed_try(error), self._at))
+            if not stopped:
+                raise
+        except Exception as error:
+            self._end(Ended(failed_try(error), self._at))
+        else:
+            self._end(answer if isinstance(answer, Ended) else Ended(answer, self._at))
+
+    def _end(self, ended: Ended) -> None:
+        done, self._done, self._task = self._done, None, None  # a finished task must not hold on to itself
+        if done is not None:
+            done(ended)
+
+
+class _FromCoroutine(CoroutineKind):
+    def __init__(
+        self, send: Send, spec: type[Any], capabilities: Callable[[], Sequence[str]], profile: Profile
+    ) -> None:
+        self._send = send
+        self._capabilities = capabilities
+        self.spec = spec
+        self.profile = profile
+
+    def capabilities(self) -> list[str]:
+        return list(self._capabilities())
+
+    async def send(self, call: Call) -> Outcome | Ended:
+        return await self._send(call)
+
+
+def from_coroutine(
+    send: Send,
+    *,
+    spec: type[Any],
+    capabilities: Callable[[], Sequence[str]],
+    profile: Profile | None = None,
+) -> Kind:
+    """A kind of target out of one coroutine function; `spec` is the struct of its targets."""
+    return _FromCoroutine(send, spec, capabilities, profile or Profile())
