@@ -1,28 +1,28 @@
-# On the Dot. `make help` lists the doors; each is one line of shell, the work is done by the tools it names.
+# On the Dot. `make help` lists the targets.
 
 VENV ?= .venv
-# How many processes share the tests, each with a PostgreSQL of its own: twice the two cores, since tests wait. (Three took
-# 300 s for what four did in 261 and in 292.)
+# Number of test processes, each with its own PostgreSQL: twice the two cores, because tests wait. (Three took 300 s, four
+# took 261 and 292 s.)
 WORKERS ?= 4
 export VENV PYTHON WORKERS
 
 .DEFAULT_GOAL := help
 .PHONY: help run test venv check sim hostile fuzz planted fix chaos lock bench bench-10m soak
 
-help: ## show this list
+help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-run: ## start API, dashboard and engine on SQLite with the sample jobs, at http://127.0.0.1:8000 (PORT=9000 changes it)
+run: ## start the API, dashboard and engine on SQLite with the sample jobs, at http://127.0.0.1:8000 (PORT=9000 changes the port)
 	@scripts/venv.sh run
 	@exec $(VENV)/bin/onthedot serve --jobs examples/jobs.json $(if $(PORT),--port $(PORT))
 
-test: venv ## run every test, on SQLite and on a PostgreSQL of its own, and `make check` beside them
+test: venv ## run `make check` and all tests, on SQLite and on a temporary PostgreSQL
 	@MAKE="$(MAKE)" scripts/test.sh
 
-venv: ## make the environment with all development tools in .venv
+venv: ## create the development environment in .venv
 	@scripts/venv.sh dev
 
-check: venv ## format, lint, types, import rules, nothing of one machine in the files
+check: venv ## check format, lint, types, import rules and dependencies
 	$(VENV)/bin/ruff format --check --quiet .
 	$(VENV)/bin/ruff check --quiet .
 	$(VENV)/bin/mypy
@@ -30,35 +30,35 @@ check: venv ## format, lint, types, import rules, nothing of one machine in the 
 	$(VENV)/bin/deptry src
 	$(VENV)/bin/python scripts/check_tracked.py
 
-sim: venv ## play SEEDS=1000 simulated clusters of three nodes for ten virtual minutes each (SEED=7 plays one again)
+sim: venv ## simulate SEEDS=1000 clusters of three nodes for ten virtual minutes each (SEED=7 repeats one)
 	$(VENV)/bin/python -m proof.sim $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000))
 
-hostile: venv ## play hostile requests against a real server: how long each held its loop (ONLY=sync, SCALE=0.1)
+hostile: venv ## send hostile requests to a real server and measure how long each blocks the event loop (ONLY=sync, SCALE=0.1)
 	$(VENV)/bin/python -m proof.hostile $(if $(ONLY),--only "$(ONLY)") $(if $(SCALE),--scale $(SCALE))
 
-fuzz: venv ## random input for all that reads what strangers wrote: INPUTS=12000000, SEED=1, ONLY=urls
+fuzz: venv ## fuzz all parsers of untrusted input (INPUTS=12000000, SEED=1, ONLY=urls)
 	$(VENV)/bin/python -m proof.fuzz --inputs $(or $(INPUTS),1000000) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
-planted: venv ## plant some two hundred bugs one by one: 95 % must be seen (ONLY="claim: ,retry: " picks by name)
+planted: venv ## inject about two hundred bugs one by one; 95 % must be detected (ONLY="claim: ,retry: " selects by name)
 	$(VENV)/bin/python -m proof.planted $(if $(ONLY),--only "$(ONLY)")
 
-fix: venv ## format, and mend what the linter can mend by itself
+fix: venv ## format, and apply automatic lint fixes
 	$(VENV)/bin/ruff check --fix --quiet .
 	$(VENV)/bin/ruff format --quiet .
 
-chaos: venv ## real nodes under faults: SIZE=smoke|short|full|points, SEED=…, PROFILE=kill (one kind alone), failover_sync, failover_async
+chaos: venv ## run real nodes under faults (SIZE=smoke|short|full|points, SEED=…, PROFILE=kill|…|failover_sync|failover_async)
 	$(VENV)/bin/python -m proof.chaos --size $(or $(SIZE),smoke) $(if $(SEED),--seed $(SEED)) $(if $(PROFILE),--profile $(PROFILE))
 
-lock: ## pin the requirements anew (UPGRADE=--upgrade takes the newest versions)
+lock: ## update the locked requirements (UPGRADE=--upgrade takes the newest versions)
 	@UPGRADE="$(UPGRADE)" scripts/lock.sh
 
 MODE ?= quick
-bench: venv ## measure ours and the peers on the same work (MODE=full takes about an hour; ONLY=drain,webhooks picks)
+bench: venv ## benchmark On the Dot and its peers (MODE=full takes about an hour; ONLY=drain,webhooks selects)
 	@bench/install.sh
 	$(VENV)/bin/python -m bench --mode $(MODE) $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
-bench-10m: venv ## drain and claim with 0, 1 M and 10 M more pending jobs, turn by turn (20 GB of disk; DISK=/where/it/lies)
+bench-10m: venv ## benchmark drain and claim with 0, 1 M and 10 M more pending jobs (20 GB of disk; DISK=/path)
 	$(VENV)/bin/python -m bench --mode huge $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(DISK),--disk $(DISK))
 
-soak: venv ## 500 firings a second for SECONDS=600: memory, tables, dead rows and WAL over time
+soak: venv ## run 500 firings a second for SECONDS=600 and measure memory, tables, dead rows and WAL
 	$(VENV)/bin/python -m bench --mode soak --seconds $(or $(SECONDS),600)

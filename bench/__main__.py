@@ -65,7 +65,7 @@ def main() -> int:
     _say("\n".join(f"{what}: {value}" for what, value in about.items()))
     _say(markdown(reports))
     _say(f"\n### Settings\n\n{settings(reports)}")
-    _say(f"\n### What was wanted\n\n{summary(verdicts)}")
+    _say(f"\n### Targets\n\n{summary(verdicts)}")
     for warning in (line for report in reports for line in report.warnings()):
         _say(f"WARNING {warning}")
     _say(f"\n{chosen.out / name}.html and .json, after {about['took']}")

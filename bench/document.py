@@ -57,13 +57,13 @@ def _origins() -> str:
         run = f"{mode} run of {figure['when']}, commit {figure['commit']}, {figure['machine']}, load before {load}"
         runs.setdefault(run, []).append(f"{name} {figure['value']:g}")
     lines = [f"- {run}: {', '.join(sorted(figures))}" for run, figures in sorted(runs.items())]
-    return "\n".join(["Its figures (µs of CPU, bytes, MB):", "", *lines])
+    return "\n".join(["The figures it uses (µs of CPU time, bytes, MB):", "", *lines])
 
 
 def _factors() -> str:
     required, costs = capacity.Load(), capacity.Costs.measured()
     lines = [
-        "| load, to the required one | runs/s at the peak | cores of nodes | of the database | disk for 30 days |",
+        "| Load relative to the requirement | Runs/s at the peak | Node cores | Database cores | Disk for 30 days |",
         "|---|---|---|---|---|",
     ]
     for factor in FACTORS:

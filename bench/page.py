@@ -51,7 +51,7 @@ def _verdicts(verdicts: Sequence[Verdict]) -> str:
         for verdict in verdicts
         for word, _, rest in [verdict.line().partition(" ")]
     )
-    return f"<h2>What was wanted: {reached} of {len(verdicts)} reached</h2><ul class=verdicts>{items}</ul>"
+    return f"<h2>Targets: {reached} of {len(verdicts)} reached</h2><ul class=verdicts>{items}</ul>"
 
 
 def _report(report: Report) -> str:

@@ -14,11 +14,11 @@ __all__ = ["document", "markdown", "said_once", "settings", "summary"]
 def document(reports: Sequence[Report], about: Mapping[str, str], verdicts: Sequence[Verdict]) -> str:
     """Everything, as a part of docs/performance.md."""
     facts = "\n".join(f"- {name}: {value}" for name, value in about.items())
-    judged = ["| | figure | measured | wanted |", "|---|---|---|---|"]
+    judged = ["| | Figure | Measured | Target |", "|---|---|---|---|"]
     judged += ["| " + " | ".join(verdict.cells()) + " |" for verdict in verdicts]
-    wanted = "\n".join(judged) if verdicts else "Nothing was wanted of these scenarios."
+    wanted = "\n".join(judged) if verdicts else "These scenarios have no targets."
     tables, tuned = markdown(reports), settings(reports)
-    return f"{facts}\n\n### What was wanted\n\n{wanted}\n{tables}\n\n### Settings\n\n{tuned}\n"
+    return f"{facts}\n\n### Targets\n\n{wanted}\n{tables}\n\n### Settings\n\n{tuned}\n"
 
 
 def markdown(reports: Sequence[Report]) -> str:
@@ -53,7 +53,7 @@ def _table(report: Report) -> Iterator[str]:
     heads = ["", "late p50 ms", "p99 ms", "max ms", "p99 spread"] if lateness else ["", "per second", "spread"]
     more = [(head, path) for head, path in _MORE if any(seat.figures(path) for seat in report.played)]
     heads += [head for head, _ in more]
-    yield "| " + " | ".join([*heads, "ours to theirs"]) + " |"
+    yield "| " + " | ".join([*heads, "ratio"]) + " |"
     yield "|" + "---|" * (len(heads) + 1)
     for seat in report.played:
         cells = _cells(seat, lateness, [path for _, path in more], len(heads) - 1)
@@ -61,12 +61,12 @@ def _table(report: Report) -> Iterator[str]:
 
 
 _MORE = (
-    ("CPU µs a run", "cpu_us_per_run"),
-    ("and of the database", "db_cpu_us_per_run"),
+    ("CPU µs per run", "cpu_us_per_run"),
+    ("database CPU µs per run", "db_cpu_us_per_run"),
     ("claim p50 ms", "claim_ms.p50"),
     ("p99 ms", "claim_ms.p99"),
     ("memory MB", "rss_mb"),
-    ("receiver's CPU, of a core", "receiver_busy"),
+    ("receiver CPU, cores", "receiver_busy"),
 )
 
 
