@@ -38,7 +38,7 @@ def main(kind: str) -> int:
             return 0
         # Somebody who has the tools keeps them when only `make run` notices the change.
         kind = "dev" if "dev" in state else kind
-        print(f"Preparing {VENV.name} for {kind}: some seconds, once.", file=sys.stderr)
+        print(f"Creating {VENV.name} ({kind}); this takes a few seconds, once.", file=sys.stderr)
         try:
             install(kind, fresh=not state)
         except subprocess.CalledProcessError as failed:

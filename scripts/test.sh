@@ -34,5 +34,5 @@ awk '{ ran += $2; left[NR] = $3; run[NR] = $2 }
 	      printf "%d tests collected and run\n", ran
 	      if (left[1] != run[2]) { printf "%d tests were left to run alone, %d of them ran\n", left[1], run[2]; exit 1 } }' \
 	"$tally" || failed=1
-[ "$failed" -eq 0 ] || echo "make test: something failed, see above" >&2
+[ "$failed" -eq 0 ] || echo "make test: failed, see above" >&2
 exit "$failed"

@@ -13,7 +13,7 @@ for candidate in ${PYTHON:-} "${VENV:-.venv}/bin/python" \
 done
 
 found=$(python3 --version 2>/dev/null || echo "no python3")
-echo "On the Dot needs Python 3.11 or newer; here is: $found." >&2
-echo "Install one (Debian, Ubuntu: apt install python3 python3-venv; macOS: brew install python) or name it:" >&2
+echo "On the Dot needs Python 3.11 or newer; found: $found." >&2
+echo "Install one (Debian, Ubuntu: apt install python3 python3-venv; macOS: brew install python) or specify one:" >&2
 echo "    make run PYTHON=/path/to/python3" >&2
 exit 1

@@ -1,7 +1,8 @@
-"""The only module that reads time or sleeps.
+"""The only module that reads the wall clock. The engine, the store and the service take a `Clock`, which tests replace.
 
-Wall time is whole milliseconds since the Unix epoch, UTC, everywhere in On the Dot. Monotonic time is in float
-seconds and serves for waiting and for leases, never for a date.
+Wall time is whole milliseconds since the Unix epoch, UTC, everywhere in On the Dot. Monotonic time is in float seconds
+and is used for waiting and for leases, never for a date. For short I/O timeouts and for measuring how long something
+took, targets, the HTTP protocol and telemetry also use the monotonic clock and the timers of the event loop directly.
 """
 
 from __future__ import annotations

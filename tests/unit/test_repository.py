@@ -135,7 +135,7 @@ def test_an_old_python_is_refused_with_what_to_do(tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 1
-    assert "needs Python 3.11 or newer; here is: Python 3.9.2" in done.stderr
+    assert "needs Python 3.11 or newer; found: Python 3.9.2" in done.stderr
     assert "make run PYTHON=" in done.stderr
 
 

@@ -45,7 +45,7 @@ def check_values(raw: bytes) -> None:
     found = sum(map(_count, plain.split(b'"')[::2]))
     if found > MOST_VALUES:
         refuse_depth(raw)
-        raise TooLarge(f"there are more than {MOST_VALUES} values in it, the most that one job has")
+        raise TooLarge(f"more than {MOST_VALUES} values, the maximum for one job")
 
 
 def refuse_depth(raw: bytes) -> None:
@@ -148,7 +148,7 @@ def _next_solid(raw: bytes, position: int) -> int | None:
 def _solid(raw: bytes, position: int) -> int:
     found = _next_solid(raw, position)
     if found is None:
-        raise Unreadable("the body is not valid JSON: it ends too soon")
+        raise Unreadable("the body is not valid JSON: unexpected end of input")
     return found
 
 
@@ -177,7 +177,7 @@ def _container_end(raw: bytes, start: int, most: int) -> int:
         if found is None:
             position += WINDOW
             if position >= len(raw):
-                raise Unreadable("the body is not valid JSON: it ends too soon")
+                raise Unreadable("the body is not valid JSON: unexpected end of input")
             continue
         position = found.end()
         character = raw[position - 1]
@@ -196,7 +196,7 @@ def _text_end(raw: bytes, position: int) -> int:
     while True:
         end = raw.find(b'"', position)
         if end < 0:
-            raise Unreadable("the body is not valid JSON: a text does not end")
+            raise Unreadable("the body is not valid JSON: unterminated string")
         before = end
         while before > start and raw[before - 1] == _BACKSLASH:
             before -= 1
@@ -214,4 +214,4 @@ def _broken(position: int) -> Unreadable:
 
 
 def _item_too_large(most: int) -> TooLarge:
-    return TooLarge(f"one of its items is over {most // 1024} KiB, the most that one has")
+    return TooLarge(f"an item is larger than {most // 1024} KiB, the maximum per item")
