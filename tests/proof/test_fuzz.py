@@ -7,8 +7,8 @@ import random
 import pytest
 
 from onthedot.api.server import protocol
+from onthedot.model import webhook_url
 from onthedot.store import paging
-from onthedot.targets.webhook import url
 from proof.fuzz.mutate import inputs
 from proof.fuzz.readers import READERS
 from proof.fuzz.run import play, replay
@@ -49,7 +49,7 @@ def test_a_trailer_among_the_headers_would_be_found(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_address_that_is_taken_for_a_name_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(url, "literal", lambda text: None)
+    monkeypatch.setattr(webhook_url, "literal", lambda text: None)
     assert any("judged as a name" in why for why in _finds("urls"))
 
 

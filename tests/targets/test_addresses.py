@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from onthedot.targets.webhook.addresses import Zone, bare, literal, zone
+from onthedot.model.address_literal import literal
+from onthedot.targets.webhook.addresses import Zone, bare, zone
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,10 @@ import random
 import socket
 from ipaddress import ip_address
 
+from onthedot.model.address_literal import literal
 from onthedot.model.targets.webhook import url_problem
-from onthedot.targets.webhook.addresses import literal, zone
+from onthedot.model.webhook_url import read_place
+from onthedot.targets.webhook.addresses import zone
 from onthedot.targets.webhook.destination import place_of, split_url
 from proof.fuzz.reader import Reader, Wrong
 
@@ -16,11 +18,14 @@ __all__ = ["URLS"]
 
 def check(raw: bytes, _: random.Random) -> bool:
     text = raw.decode("utf-8", "surrogatepass" if raw.isascii() else "replace")
-    url_problem.__wrapped__(text)
+    read_place.cache_clear()
+    problem = url_problem(text)
     try:
         named, path = split_url(text)
         place = place_of.__wrapped__(named)
     except ValueError:
+        if problem is None:
+            raise Wrong(f"{text!r} is accepted for a job, and can't be called") from None
         return False
     host, address = place.origin[1], place.address
     try:
