@@ -194,6 +194,7 @@ class Desk(Kind):
         self.profile = profile or sender.targets._kinds[spec].profile
         self.calls: list[Started] = []
         self.stops_at_once = stops_at_once
+        self.makes = Started
         self._begins = begins
         self._keeps_time = keeps_time
         self._capabilities = sender.targets._kinds[spec].capabilities
@@ -206,7 +207,7 @@ class Desk(Kind):
         return self._keeps_time(target)
 
     def start(self, call: Call, at: float, done: Done) -> Handle:
-        started = Started(self, call, at, done)
+        started = self.makes(self, call, at, done)
         self.calls.append(started)
         if self._begins:
             started.begin()

@@ -25,8 +25,8 @@ from onthedot.model.duration import Duration
 from onthedot.model.run import Attempt, ClaimedRun
 from onthedot.store import Finished
 from onthedot.targets import Call
-from onthedot.targets.contract import NOT_BEGUN, Done, Ended, Handle, Profile
-from tests.engine.making import FAILED, FUNCTION, OK, Desk, FakeSender, claimed, stop
+from onthedot.targets.contract import NOT_BEGUN, Cause, Done, Ended, Handle, Profile, Stop
+from tests.engine.making import FAILED, FUNCTION, OK, Desk, FakeSender, Started, claimed, stop
 from tests.engine.scripted import ScriptedStore
 
 
@@ -356,6 +356,24 @@ async def test_one_that_does_not_stop_is_given_up(bench, fake_clock, cause, erro
     assert bench.ended == [monitor]
     desk.calls[0].tell(OK)  # unheard
     assert (len(bench.recorder), bench.ended) == (0, [monitor])
+
+
+async def test_a_target_that_raises_when_it_is_asked_to_stop_is_waited_for_and_given_up(bench, fake_clock):
+    class Broken(Started):
+        def stop(self, cause: Cause) -> Stop:
+            raise RuntimeError("a bug")
+
+    desk = Desk(bench.sender, begins=True, profile=Profile(stop_within=2.0))
+    desk.makes = Broken
+    failed: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: failed.append(context["exception"]))
+    monitor = await bench.start(claimed("1-1", due_at=bench.now))
+    monitor.recall()
+    stop(monitor, "cancelled")
+    assert (bench.ended, bench.crashes, len(failed)) == ([], [], 2)
+    await fake_clock.advance(2)
+    bench.expire()
+    assert bench.result().outcome.kind == "cancelled"
 
 
 async def test_gone_and_given_up_it_is_dropped_without_a_word(bench, fake_clock):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from onthedot.model.run import Outcome
 from onthedot.model.targets import FunctionTarget
 from onthedot.targets import Call
 from onthedot.targets.function.kind import Functions
-from tests.targets.sending import NotBegun, send
+from tests.targets.sending import send_until_begun
 
 WARM = 60  # calls after which a short function is known to be short
 
@@ -29,17 +28,9 @@ class Bench:
         return name
 
     async def call(self, function: str, log: Callable[[str], None] | None = None, **params: Any) -> Outcome:
-        """Until it finds a worker, as the engine would: what is given up as not begun comes again."""
         extra = {} if log is None else {"log": log}
-        for _ in range(1000):
-            made = self._make_call(FunctionTarget(function=function), params=params, **extra)
-            try:
-                return await send(self.functions, made)
-            except NotBegun:
-                task = asyncio.current_task()
-                if task is not None and task.cancelling():
-                    raise asyncio.CancelledError from None
-        raise AssertionError("never begun")
+        target = FunctionTarget(function=function)
+        return await send_until_begun(self.functions, lambda: self._make_call(target, params=params, **extra))
 
     async def run(self, source: str, **params: Any) -> Outcome:
         """Define a module with a function `work`, and call it."""

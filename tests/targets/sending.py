@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 
 from onthedot.model.run import Outcome
 from onthedot.targets import Call, Kind, Targets
@@ -35,3 +36,15 @@ async def send(to: Kind | Targets, call: Call) -> Outcome:
         assert told.began is None, "nobody asked it to stop"
         raise NotBegun
     return told.outcome
+
+
+async def send_until_begun(to: Kind | Targets, make: Callable[[], Call]) -> Outcome:
+    """What found nobody to do it comes again, as the engine would see to."""
+    for _ in range(1000):
+        try:
+            return await send(to, make())
+        except NotBegun:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise asyncio.CancelledError from None
+    raise AssertionError("never begun")

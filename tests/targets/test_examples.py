@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from onthedot.model.run import Outcome
 from onthedot.targets import Call, EgressRule, Targets, build_targets
 from tests.services.waiting import until
 from tests.targets.conftest import Log
-from tests.targets.sending import send
+from tests.targets.sending import send, send_until_begun
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = ("jobs.json", "jobs.yaml", "jobs.toml")
@@ -72,7 +73,9 @@ async def test_the_short_samples_run():
     quick = {spec.key: spec for spec in file.specs if spec.key not in ("sleeper", "flaky")}
     logs = {key: Log() for key in quick}
     async with targets_of(file) as targets:
-        outcomes = await asyncio.gather(*(send(targets, call_of(spec, logs[key])) for key, spec in quick.items()))
+        outcomes = await asyncio.gather(
+            *(send_until_begun(targets, partial(call_of, spec, logs[key])) for key, spec in quick.items())
+        )
     seen: dict[Any, Outcome] = dict(zip(quick, outcomes, strict=True))
     assert all(outcome.ok for outcome in outcomes), seen
     assert seen["tick"].detail == {"result": "2023-11-14T22:13:20.000Z"}

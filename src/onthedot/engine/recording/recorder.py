@@ -7,6 +7,7 @@ Monitors wait, slots stay taken, less is claimed, other nodes take the work.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import msgspec
@@ -174,14 +175,23 @@ class Recorder:
             if isinstance(item.decision, RetryLater):
                 self._look_times.retry_at(item.decision.ready_at)
             if self._unrecorded:
-                handle = self._unrecorded.pop((item.run.id, item.run.token), None)
-                if handle is not None and item.run.id not in refused:
-                    handle.recorded()
+                self._tell_recorded(item, refused)
         every = telemetry.heard
         for item in finished:
             # of those refused the store has spoken
             if (every or item.decision is not AT_FIRST_TRY) and item.run.id not in refused:
                 report(item)
+
+    def _tell_recorded(self, item: Finished, refused: set[str]) -> None:
+        """Who keeps something outside until then. What was refused is another node's, and what it left outside too."""
+        handle = self._unrecorded.pop((item.run.id, item.run.token), None)
+        if handle is None or item.run.id in refused:
+            return
+        try:
+            handle.recorded()
+        except Exception as error:  # of a kind, and not the end of the node
+            said = {"message": "what a call left outside could not be removed", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(said)
 
 
 def without_details(item: Finished, error: Exception) -> Finished:

@@ -1,14 +1,15 @@
-"""What a target may know of a run, and whom it asks and tells."""
+"""One call of a target: what it may know of its run, whom it asks and tells, and how it is asked to stop."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
 from onthedot.model.run import ClaimedRun
-from onthedot.targets.contract import Call
+from onthedot.targets.contract import Call, Cause, Handle, Stop
 
-__all__ = ["call_of"]
+__all__ = ["ask_to_stop", "call_of"]
 
 
 class Listener(Protocol):
@@ -46,3 +47,13 @@ def call_of(monitor: Listener, timeout: float | None, now_ms: Callable[[], int])
         lacks=monitor.lacks,
         now_ms=now_ms,
     )
+
+
+def ask_to_stop(handle: Handle, cause: Cause) -> Stop:
+    """A kind that fails at it is not the end of the node: the call is waited for, and then given up."""
+    try:
+        return handle.stop(cause)
+    except Exception as error:
+        report = {"message": "a call could not be asked to stop", "exception": error}
+        asyncio.get_running_loop().call_exception_handler(report)
+        return Stop.STOPPING

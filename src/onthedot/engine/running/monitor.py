@@ -14,7 +14,7 @@ from collections.abc import Callable
 import msgspec
 
 from onthedot.engine.messages import Return
-from onthedot.engine.running.call import call_of
+from onthedot.engine.running.call import ask_to_stop, call_of
 from onthedot.engine.running.deadlines import Entry
 from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.run_log import RunLog
@@ -62,6 +62,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         if self._is_over:
             return
         context, run = self._context, self.run
+        self._deadline = None  # if it was one for its instant
         now = context.clock.monotonic()
         now_us = context.time.at_us(now)
         if self.is_unwanted_at(now_us) or not context.lease.may_start(now):
@@ -171,7 +172,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
     def _stop_call(self, handle: Handle) -> None:
         assert self.cause is not None
         assert self._kind is not None
-        answer = handle.stop(self.cause)
+        answer = ask_to_stop(handle, self.cause)
         if answer is Stop.NOT_BEGUN:
             self._withdrawn()
         elif answer is Stop.STOPPING and not self._is_stopping:
@@ -191,7 +192,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             return
         if self._handle is None:
             self._end(None)
-        elif self._handle.stop("recalled") is Stop.NOT_BEGUN:
+        elif ask_to_stop(self._handle, "recalled") is Stop.NOT_BEGUN:
             self._withdrawn()
 
     def _withdrawn(self) -> None:
