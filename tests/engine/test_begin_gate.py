@@ -28,7 +28,6 @@ class Bench(MonitorBench):
             "me",
             store=self.store,
             clock=clock,
-            time=self.context.time,
             health=StoreHealth(),
             backoff=Backoff(random.Random(1)),
             size=10,

@@ -31,7 +31,7 @@ BUGS = (
         name="promise: expiry asked at the claim only",
         what="a run that was held, or waited for the database, is sent after its expires_in",
         edits=(
-            Code(f"{_MONITOR}._is_too_late", "self.run.spec.policy.expires_in is not None and (", "False and ("),
+            Code(f"{_MONITOR}.is_unwanted_at", "self.run.spec.policy.expires_in is not None and", "False and"),
             Code(
                 "onthedot.engine.running.run_context:RunContext.too_late",
                 "if policy.expires_in is None or",

@@ -110,9 +110,7 @@ class Wiring:
             batch_window=BatchWindow(targets.in_process, self.due_heap, time),
             look_times=look_times,
         )
-        self.gate = BeginGate(
-            node_id, store=store, clock=clock, time=time, health=health, backoff=backoff(), size=slots.capacity
-        )
+        self.gate = BeginGate(node_id, store=store, clock=clock, health=health, backoff=backoff(), size=slots.capacity)
         self.dispatcher = Dispatcher(
             mailbox=to_dispatcher,
             clock=clock,

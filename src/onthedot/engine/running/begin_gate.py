@@ -11,7 +11,6 @@ from __future__ import annotations
 from onthedot.clock import Clock
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
-from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.ports import BeginStore
 from onthedot.engine.running.monitor import Monitor
@@ -28,7 +27,6 @@ class BeginGate:
         *,
         store: BeginStore,
         clock: Clock,
-        time: DatabaseClock,
         health: StoreHealth,
         backoff: Backoff,
         size: int,
@@ -37,7 +35,6 @@ class BeginGate:
         self._node_id = node_id
         self._store = store
         self._clock = clock
-        self._time = time
         self._health = health
         self._backoff = backoff
 
@@ -64,9 +61,9 @@ class BeginGate:
 
     def _still_wanted(self, waiting: list[Monitor]) -> list[Monitor]:
         """Those that were stopped at the gate are over; those that came too late go on to say so, and send nothing."""
-        wanted, now_us = [], self._time.now_us()
+        wanted, now = [], self._clock.monotonic()
         for monitor in waiting:
-            if monitor.is_unwanted_at(now_us):
+            if monitor.is_unwanted_at(now):
                 monitor.start()
             else:
                 wanted.append(monitor)

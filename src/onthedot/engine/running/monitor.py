@@ -65,7 +65,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         self._deadline = None  # if it was one for its instant
         now = context.clock.monotonic()
         now_us = context.time.at_us(now)
-        if self.is_unwanted_at(now_us) or not context.lease.may_start(now):
+        if self.is_unwanted_at(now) or not context.lease.may_start(now):
             self._end(None)
         elif now_us >= run.due_at * 1000:
             self._start(now)
@@ -96,33 +96,30 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         return (
             (self.timeout is None or now < self._began + self.timeout)
             and self._context.lease.may_start(now)
-            and not self.is_unwanted_at(self._context.time.at_us(now))
+            and not self.is_unwanted_at(now)
         )
 
     def begins(self, at: float) -> None:
         """One instant, on the database's clock and on ours; the time-out counts from here."""
         if self.started_at is not None or self._is_over:
             return
-        try:
-            self._note_begin(at)
-        except BaseException as error:
-            self._crashed(error)
-
-    def _note_begin(self, at: float) -> None:
         context, run = self._context, self.run
-        self.started_at = started = max(run.due_at, context.time.at_us(at) // 1000)
-        if at != self._began:
-            self._began = at
-            if self.timeout is not None and not self._is_stopping:
-                self._set_deadline(at + self.timeout, self._expired)
-        lateness = started - run.due_at
-        if not run.begun_before:
-            context.lateness.add(lateness, at)
-        if telemetry.heard:
-            emit("run.started", tenant=run.tenant, job_id=run.job_id, run_id=run.id, lateness_ms=lateness)
-        if context.logs is not None and self._log is None:
-            self._log = RunLog(run, context.logs)
-            self._log.start(started)
+        try:
+            self.started_at = started = max(run.due_at, context.time.at_us(at) // 1000)
+            if at != self._began:
+                self._began = at
+                if self.timeout is not None and not self._is_stopping:
+                    self._set_deadline(at + self.timeout, self._expired)
+            lateness = started - run.due_at
+            if not run.begun_before:
+                context.lateness.add(lateness, at)
+            if telemetry.heard:
+                emit("run.started", tenant=run.tenant, job_id=run.job_id, run_id=run.id, lateness_ms=lateness)
+            if context.logs is not None and self._log is None:
+                self._log = RunLog(run, context.logs)
+                self._log.start(started)
+        except BaseException as error:  # ours: the kind that told us must not take it for its own
+            self._crashed(error)
 
     def write(self, text: str) -> None:
         if self._log is None:
@@ -139,20 +136,20 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             return
         if ended.began is None:
             self._not_begun()
-        else:
+        elif self.started_at is None:
             self.begins(ended.began)
         self._end(ended.outcome or self._outcome_of_stop(), ended.ended)
 
     # being stopped
 
-    def is_unwanted_at(self, now_us: int) -> bool:
-        """Whether it is not to begin any more."""
-        return self._is_over or self.cause is not None or self.recalled or self._is_too_late(now_us)
+    def is_unwanted_at(self, now: float) -> bool:
+        """Whether it is not to begin any more, at this monotonic instant."""
+        if self.cause is not None or self.recalled or self._is_over:
+            return True
+        return self.run.spec.policy.expires_in is not None and self._is_too_late(now)
 
-    def _is_too_late(self, now_us: int) -> bool:
-        return self.run.spec.policy.expires_in is not None and (
-            self._context.too_late(self.run, now_us // 1000) is not None
-        )
+    def _is_too_late(self, now: float) -> bool:
+        return self._context.too_late(self.run, self._context.time.at_us(now) // 1000) is not None
 
     def stop(self, cause: Cause, outcome: Outcome | None = None) -> None:
         """With what comes of it if it is. The first reason counts, except that a run which is gone is gone. Said again

@@ -227,7 +227,7 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
 
     def _begin(self) -> bool:
         """Whether there is something to do. What can't be called has its outcome already, and tells at its instant."""
-        if self._was_stopped() or not self._call.may_begin():
+        if self._call.stopped is not None or not self._call.may_begin():
             self.outcome = None
             return False
         self.began = self._at if self._clock is None else self._clock.monotonic()
