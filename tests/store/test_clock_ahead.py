@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from onthedot import telemetry
-from onthedot.model.job import JobSpec
+from onthedot.model.instant import format_instant
+from onthedot.model.job import JobSpec, JobView
 from onthedot.store import Store
 from tests.store.conftest import START, Times
 from tests.store.given import cursor_of, spec
@@ -275,6 +276,70 @@ class TestWhatIsLeftAlone:
         assert len(await node.hands.store.floors_ahead(100)) == 25
         assert (await node.hands.store.put_floors_right())[0] == 10
         assert await put_right(node.hands.store) == 15
+
+
+class TestChangedInThatFuture:
+    """The schedule was changed while the clock was ahead: what had been given up by then is of another schedule."""
+
+    @pytest.fixture
+    async def job(self, node: Fired) -> JobView:
+        """Each 7 s; a range of it given up by a clock that was ahead, then each 2 s, told to begin in that future."""
+        (job,) = await node.hands.create(spec(schedule={"every": "7s"}))
+        await node.times.advance(AHEAD)
+        await node.now()
+        changed = await node.hands.store.update_job(1, job.id, lambda _: spec(schedule={"every": "2s"}))
+        assert changed.next_run is not None
+        return job
+
+    @staticmethod
+    async def given_up(node: Fired, job: JobView) -> list[tuple[int, int | None, int | None]]:
+        rows = [row for row in await node.hands.ledger(job.id) if row["status"] == "skipped"]
+        return [(row["slot"], row["until_slot"], row["slots"]) for row in rows]
+
+    async def test_another_change_begins_now(self, node: Fired, job: JobView) -> None:
+        await node.times.set(BEGIN + MINUTE)
+        await node.hands.store.update_job(1, job.id, lambda _: spec(schedule={"every": "3s"}))
+        await node.hands.check()
+        assert (await cursor_of(node.hands.store, job))["slot"] == node.times.now + 3 * SECOND
+        assert await self.given_up(node, job) == [(BEGIN + 7 * SECOND, BEGIN + MINUTE, None)]
+
+    async def test_so_it_does_after_a_one_off(self, node: Fired, job: JobView) -> None:
+        at = format_instant(node.times.now + 10 * MINUTE)
+        await node.hands.store.update_job(1, job.id, lambda _: spec(schedule={"at": at}))
+        await node.times.set(BEGIN + MINUTE)
+        await node.hands.store.update_job(1, job.id, lambda _: spec(schedule={"every": "3s"}))
+        await node.hands.check()
+        assert (await cursor_of(node.hands.store, job))["slot"] == node.times.now + 3 * SECOND
+
+    async def test_what_is_left_of_its_range_is_not_counted_by_the_new_one(self, node: Fired, job: JobView) -> None:
+        await node.times.set(BEGIN + 2 * AHEAD)
+        await node.now()
+        await node.times.set(BEGIN + MINUTE)
+        assert await put_right(node.hands.store) == 1
+        await node.hands.check()
+        assert await self.given_up(node, job) == [(BEGIN + 7 * SECOND, BEGIN + MINUTE, None)]
+        assert (await cursor_of(node.hands.store, job))["slot"] == BEGIN + AHEAD + 2 * SECOND, "as its answer said"
+
+    async def test_nor_does_it_give_the_new_one_more_than_its_count(self, node: Fired) -> None:
+        (job,) = await node.hands.create(spec(schedule={"every": "7s"}))
+        await node.times.advance(AHEAD)
+        await node.now()
+        await node.hands.store.update_job(1, job.id, lambda _: spec(schedule={"cron": "*/2 * * * * *", "count": 30}))
+        await node.until(node.times.now + 10 * SECOND)
+        await node.times.advance(20 * SECOND)
+        await node.now()
+        await node.times.set(BEGIN + MINUTE)
+        assert await put_right(node.hands.store) == 1
+        await node.orders()
+        await node.until(BEGIN + AHEAD + 2 * MINUTE, 5 * SECOND)
+        ledger = [row for row in await node.hands.ledger(job.id) if row["slot"] > BEGIN + AHEAD]
+        assert sum(row["slots"] or 1 for row in ledger) == 30
+
+    async def test_what_was_given_up_at_that_very_slot_is_one(self, node: Fired, job: JobView) -> None:
+        await node.times.set(BEGIN + 7 * SECOND)
+        assert await put_right(node.hands.store) == 1
+        assert await self.given_up(node, job) == [(BEGIN + 7 * SECOND, None, 1)]
+        assert await put_right(node.hands.store) == 0
 
 
 class TestHeld:

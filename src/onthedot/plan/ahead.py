@@ -27,6 +27,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     last: int | None
     slots: int | None
     given_back: int  # how many slots are due after all
+    replaced: bool = False  # they are of a schedule that is no more
 
 
 class Back(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,18 +40,28 @@ class Back(msgspec.Struct, frozen=True, kw_only=True):
 
 def floor_ahead(job: JobRecord, now: int, lookahead: int) -> bool:
     """Whether the job may have been carried into the future. A run cancelled long before its time looks like it, too:
-    `on_clock_back` tells them apart."""
-    if job.spec.schedule.one_off or job.state == "quarantined":
+    `on_clock_back` tells them apart. A one-off may have been a recurring job then."""
+    if job.state == "quarantined":
         return False
     return job.claimed_slot is not None and job.claimed_slot > now + lookahead + SLACK_MS
 
 
-def cut_off(times: Timetable, first: int, last: int, now: int) -> Cut:
+def cut_off(job: JobRecord, first: int, last: int, now: int) -> Cut:
     """The range first … last of slots not fired, as it would be had the clock been right."""
+    times = timetable_of(job.spec, job.anchor_at)
+    if first <= job.anchor_at or not (times.is_slot(first) and times.is_slot(last)):
+        return _cut_replaced(first, last, now)
     if first > now:
         return Cut(last=None, slots=None, given_back=_count(times, first, last) or EXACT)
     end = max(times.latest_until(min(now, last)) or first, first)
     return Cut(last=end, slots=_count(times, first, end), given_back=times.count_between(end, last) or 0)
+
+
+def _cut_replaced(first: int, last: int, now: int) -> Cut:
+    """Of a schedule that was replaced while the clock was ahead. Nobody can say which slots it had, or how many, and
+    none of them is owed; but where the row stands, no slot of the new one may."""
+    end = min(last, now) if first <= now else None
+    return Cut(last=end, slots=1 if end == first else None, given_back=0, replaced=True)
 
 
 def on_clock_back(

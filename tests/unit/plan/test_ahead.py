@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from onthedot.model.schedule import Schedule
 from onthedot.plan import Taken, cut_off, floor_ahead, on_clock_back, timetable_of
-from tests.unit.plan.jobs import DAY, HOUR, MINUTE, NOW, SECOND, every, job, spec
+from tests.unit.plan.jobs import DAY, HOUR, MINUTE, NOW, SECOND, every, job
 
 
 def one(slot: int) -> tuple[int, int]:
@@ -22,10 +23,12 @@ class TestWhoIsLookedAt:
         assert not floor_ahead(job(every(MINUTE), claimed_slot=NOW + 2000), NOW, 2000)
         assert not floor_ahead(job(every(MINUTE)), NOW, 2000)
 
-    def test_one_offs_and_the_quarantined_are_left_alone(self):
-        once = Schedule(at="2030-01-01T00:00:00Z")
-        assert not floor_ahead(job(once, claimed_slot=NOW + HOUR), NOW, 2000)
+    def test_the_quarantined_are_left_alone(self):
         assert not floor_ahead(job(every(MINUTE), state="quarantined", claimed_slot=NOW + HOUR), NOW, 2000)
+
+    def test_one_offs_may_have_been_others_but_stay_where_they_are(self):
+        once = Schedule(at="2030-01-01T00:00:00Z")
+        assert floor_ahead(job(once, claimed_slot=NOW + HOUR), NOW, 2000)
         assert on_clock_back(job(once), None, NOW) is None
 
 
@@ -64,11 +67,34 @@ class TestWhereItGoesOn:
 
 @given(first=st.integers(0, 500), length=st.integers(0, 500), now=st.integers(-DAY, DAY), step=st.integers(1, 300))
 def test_what_is_left_of_a_range(first, length, now, step):
-    times = timetable_of(spec(every(step * SECOND)), NOW - 2 * DAY)
-    low = times.next_after(NOW + first * SECOND)
+    before = structs.replace(job(every(step * SECOND)), anchor_at=NOW - 2 * DAY)
+    low = timetable_of(before.spec, before.anchor_at).next_after(NOW + first * SECOND)
     assert low is not None
     last = low + length * step * SECOND
-    cut = cut_off(times, low, last, NOW + now)
+    cut = cut_off(before, low, last, NOW + now)
     left = [slot for slot in range(low, last + 1, step * SECOND) if slot <= NOW + now]
     assert cut.given_back == length + 1 - len(left)
     assert (cut.last, cut.slots or 0) == (left[-1] if left else None, len(left))
+    assert not cut.replaced
+
+
+class TestWhatIsLeftOfAScheduleThatIsNoMore:
+    NEW = structs.replace(job(every(MINUTE)), anchor_at=NOW + HOUR)
+
+    def test_it_ends_now_and_nobody_knows_how_many_it_had(self):
+        cut = cut_off(self.NEW, NOW, NOW + HOUR, NOW + 90 * SECOND)
+        assert (cut.last, cut.slots, cut.given_back, cut.replaced) == (NOW + 90 * SECOND, None, 0, True)
+
+    def test_of_one_slot_it_is_known(self):
+        cut = cut_off(self.NEW, NOW, NOW + HOUR, NOW)
+        assert (cut.last, cut.slots) == (NOW, 1)
+
+    def test_nothing_is_left_of_what_has_not_come(self):
+        cut = cut_off(self.NEW, NOW + SECOND, NOW + HOUR, NOW)
+        assert (cut.last, cut.slots, cut.given_back, cut.replaced) == (None, None, 0, True)
+
+    def test_after_the_new_one_was_given_its_slots_tell_them_apart(self):
+        first = NOW + HOUR + MINUTE
+        assert not cut_off(self.NEW, first, first + MINUTE, NOW).replaced
+        assert cut_off(self.NEW, first + 1, first + MINUTE, NOW).replaced
+        assert cut_off(self.NEW, first, first + MINUTE + 1, NOW).replaced

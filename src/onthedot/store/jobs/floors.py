@@ -12,7 +12,7 @@ import msgspec
 
 from onthedot.errors import NoRoom
 from onthedot.model.job import JobRecord
-from onthedot.plan import Back, Cut, Taken, cut_off, on_clock_back, timetable_of
+from onthedot.plan import Back, Cut, Taken, cut_off, on_clock_back
 from onthedot.store.driver import Transaction
 from onthedot.store.runs.row import add_runs, decode_attempts, scheduled_run
 
@@ -20,20 +20,20 @@ __all__ = ["Correction", "correct", "find_correction"]
 
 
 class Correction(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows of slots given up ahead of their time (id, slot, what is left), and where the job goes on."""
+    """Rows of slots given up ahead of their time (id, slot, what is left), and where the job goes on; None: where it
+    stands, it begins then as its answer said."""
 
     cuts: Sequence[tuple[str, int, Cut]]
-    back: Back
+    back: Back | None
 
 
 async def find_correction(tx: Transaction, job: JobRecord, cursor_slot: int | None, now: int) -> Correction | None:
     """What is to be put right about a job whose newest slot lies in the future; None: it is a run that was cancelled
     long before its time, or was fired, and the cursor is where it belongs."""
     try:
-        times = timetable_of(job.spec, job.anchor_at)
         given_up = await tx.rows("given_up_ahead", job.id, now)
         cuts = [
-            (row["id"], row["slot"], cut_off(times, row["slot"], row["until_slot"] or row["slot"], now))
+            (row["id"], row["slot"], cut_off(job, row["slot"], row["until_slot"] or row["slot"], now))
             for row in given_up
         ]
         due_again = {slot for _, slot, _ in cuts}
@@ -44,7 +44,9 @@ async def find_correction(tx: Transaction, job: JobRecord, cursor_slot: int | No
         raise
     except Exception:  # its schedule can't be computed: the claim will meet that and quarantine the job
         return None
-    return None if back is None else Correction(cuts=cuts, back=back)
+    if back is None:
+        cuts = [cut for cut in cuts if cut[2].replaced]
+    return Correction(cuts=cuts, back=back) if cuts or back is not None else None
 
 
 async def correct(tx: Transaction, job: JobRecord, correction: Correction, now: int) -> None:
@@ -55,7 +57,8 @@ async def correct(tx: Transaction, job: JobRecord, correction: Correction, now: 
         else:
             until = None if cut.last == slot else cut.last
             await tx.execute("cut_given_up", job.tenant, slot, run_id, until, cut.slots)
-    back = correction.back
+    if (back := correction.back) is None:
+        return
     await tx.execute("set_back_job", job.id, back.state, back.slots_used)
     await tx.execute("drop_cursor", job.id)
     parked = back.state == "paused"
