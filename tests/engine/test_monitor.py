@@ -126,6 +126,27 @@ async def test_a_retry_is_not_late_because_the_first_try_failed(bench, fake_cloc
     assert bench.lateness.percentile(0.5) is None
 
 
+async def test_whose_instant_was_set_far_back_goes_back(bench, fake_clock):
+    """Here it would wait with its slot taken."""
+    await bench.start(claimed(due_at=bench.now + 60_000))
+    (given_back,) = bench.recorder.take_all()
+    assert isinstance(given_back, Return)
+    await fake_clock.advance(120)
+    bench.expire()
+    assert bench.sender.calls == []
+
+
+async def test_recalled_while_it_waits_for_its_instant(bench, fake_clock):
+    monitor = await bench.start(claimed(due_at=bench.now + 700))
+    await fake_clock.advance(0.5)
+    monitor.recall()
+    await fake_clock.advance(0.5)
+    bench.expire()
+    assert bench.sender.calls == []
+    (given_back,) = bench.recorder.take_all()
+    assert isinstance(given_back, Return)
+
+
 async def test_never_sent_before_its_instant(bench, fake_clock):
     """The instant is looked at again right before the send, whoever thought that it had come."""
     await bench.start(claimed(due_at=bench.now + 7))

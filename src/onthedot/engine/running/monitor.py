@@ -29,6 +29,10 @@ __all__ = ["CUT_OFF", "NODE_STOPPED", "Monitor"]
 NODE_STOPPED = Outcome(kind="interrupted", error="the node stopped")
 CUT_OFF = Outcome(kind="interrupted", error="the node lost touch with the store: stopped, not to run twice")
 
+FAR_US = 1_000_000
+"""Nobody starts a run so long before its instant: the database's clock was set back since. It goes back: here it would
+keep its slot until then, recorded as begun, perhaps."""
+
 
 class Monitor(msgspec.Struct, gc=False, eq=False):
     """A struct: one is made quickly, and the garbage collector need not look at it (2 of 14 µs a run). So whatever
@@ -69,6 +73,8 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             self._end(None)
         elif now_us >= run.due_at * 1000:
             self._start(now)
+        elif run.due_at * 1000 - now_us > FAR_US:
+            self._end(None)
         elif context.leaves_early(run):
             self._start(context.time.monotonic_at(run.due_at))
         else:
