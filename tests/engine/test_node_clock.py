@@ -7,8 +7,9 @@ import pytest
 from onthedot import telemetry
 from onthedot.model.duration import Duration
 from onthedot.model.schedule import Schedule
+from onthedot.store import RunFilter
 from tests.engine.cluster import Cluster
-from tests.engine.making import spec
+from tests.engine.making import FAILED, FUNCTION, HOOK, spec
 
 HOUR = 3_600_000
 EVERY_SECOND = Schedule(cron="* * * * * *")
@@ -101,3 +102,59 @@ async def test_one_of_several_nodes_does_it(cluster, fake_clock, events):
     assert sum(event.fields["n"] for event in events if event.name == "floor.repaired") == 5
     now = fake_clock.now_ms()
     assert sum(now - 6000 < int(name.partition("-")[2]) <= now for name in slots) >= 25
+
+
+class TestSetBackBeforeTheSend:
+    """Recorded as begun, and before it is sent the clock goes back by 20 s: its time has not come after all."""
+
+    @pytest.fixture
+    async def node(self, cluster, fake_clock):
+        node = await cluster.node()
+        begin = node.way.begin
+
+        async def slow_begin(*args):
+            answer = await begin(*args)
+            fake_clock.step_wall(-20_000)
+            node.way.begin = begin
+            await fake_clock.sleep(0.6)
+            return answer
+
+        node.way.begin = slow_begin
+        return node
+
+    @pytest.fixture(params=[{"delivery": "at_most_once"}, {"expires_in": Duration(5000)}])
+    async def job(self, request, cluster, fake_clock, node):
+        job = await cluster.create(spec(schedule=Schedule(in_=Duration(1000)), **request.param))
+        await fake_clock.advance(5)
+        assert "begin" in node.way.asked
+        return job
+
+    async def test_a_delete_is_obeyed(self, cluster, fake_clock, node, job):
+        await cluster.store.delete_job(1, job.id)
+        await fake_clock.advance(30)
+        assert node.sender.calls == []
+
+    async def test_it_is_sent_once_when_its_time_has_come(self, cluster, fake_clock, node, job):
+        assert node.node.load.running == 0, "its slot is free meanwhile"
+        await fake_clock.advance(30)
+        assert len(node.sender.calls) == 1
+        run = await cluster.run(job.id)
+        assert (run.status, run.tries, run.losses) == ("DONE", 1, 0)
+        assert run.lateness_ms == 0
+
+
+@pytest.mark.parametrize("target", [HOOK, FUNCTION])
+async def test_a_retry_of_what_was_fired_then_comes_at_its_time_and_nobody_holds_it(cluster, fake_clock, target):
+    node = await cluster.node()
+    job = await cluster.create(spec(target, schedule=Schedule(in_=Duration(60_000))))
+    await cluster.create(spec(target, schedule=EVERY_SECOND))
+    fake_clock.step_wall(HOUR)
+    node.sender.outcomes = [FAILED, FAILED]
+    await cluster.until(lambda: len(node.sender.calls) >= 2, most=10)
+    fake_clock.step_wall(-HOUR)
+    await fake_clock.advance(50)
+    (run,) = (await cluster.store.list_runs(1, RunFilter(job_id=job.id, status="PENDING"))).items
+    assert (run.tries, run.attempt, run.node) == (1, 1, None)
+    await fake_clock.advance(15)
+    run = await cluster.run(job.id)
+    assert (run.status, run.tries, run.attempt) == ("DONE", 2, 2)

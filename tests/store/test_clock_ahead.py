@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 
 from onthedot import telemetry
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobSpec, JobView
+from onthedot.model.run import ClaimedRun
 from onthedot.store import Store
 from tests.store.conftest import START, Times
 from tests.store.given import cursor_of, spec
@@ -195,16 +198,146 @@ class TestRecurring:
         await node.until(node.times.now + 20 * SECOND)
         assert node.times.now - node.slots[-1] <= 10 * SECOND
 
-    async def test_a_waiting_retry_does_not_wait_for_that_future(self, node: Fired) -> None:
-        policy = {"retry": {"attempts": 3, "backoff": "5s"}}
-        (job,) = await node.hands.create(spec(schedule=EACH_TEN, policy=policy))
+
+class TestRetries:
+    """They come as long after now as they were to come after the try that ended in that future."""
+
+    POLICY: ClassVar = {"retry": {"attempts": 3, "backoff": "5s"}}
+
+    async def comes(self, node: Fired, job: JobView) -> int:
+        (ready_at,) = [row["ready_at"] for row in await node.hands.live(job.id) if row["tries"]]
+        return int(ready_at)
+
+    @pytest.fixture(params=["recurring", "one-off", "by hand"])
+    async def run(self, node: Fired, request: pytest.FixtureRequest) -> ClaimedRun:
+        """Begun when it was due; then the clock is ahead."""
+        schedule = {"recurring": EACH_TEN, "one-off": {"in": "10s"}, "by hand": {"cron": "0 0 1 1 *"}}[request.param]
+        (job,) = await node.hands.create(spec(schedule=schedule, policy=self.POLICY))
+        if request.param == "by hand":
+            await node.hands.store.run_job(1, job.id)
+        await node.times.set(BEGIN + 10 * SECOND)
+        (run,) = (await node.hands.claim()).runs
         await node.times.set(BEGIN + AHEAD)
-        run = next(run for run in (await node.hands.claim()).runs if run.slot <= node.times.now)
+        return run
+
+    @pytest.fixture
+    async def job(self, node: Fired, run: ClaimedRun) -> JobView:
+        await node.hands.finish(run, outcome=FAILED)
+        return await node.hands.store.get_job(1, run.job_id)
+
+    async def test_one_that_waits(self, node: Fired, job: JobView) -> None:
+        await node.times.set(BEGIN + 20 * SECOND)
+        await put_right(node.hands.store)
+        comes = await self.comes(node, job)
+        assert BEGIN + 23 * SECOND < comes <= BEGIN + 27 * SECOND
+        await put_right(node.hands.store)
+        assert await self.comes(node, job) == comes, "once"
+
+    async def test_one_of_a_paused_job(self, node: Fired, job: JobView) -> None:
+        await node.hands.store.pause_job(1, job.id)
+        await node.times.set(BEGIN + 20 * SECOND)
+        await put_right(node.hands.store)
+        await node.hands.store.resume_job(1, job.id)
+        assert BEGIN + 23 * SECOND < await self.comes(node, job) <= BEGIN + 27 * SECOND
+
+    async def test_one_whose_try_ends_when_the_clock_is_right_again(self, node: Fired, run: ClaimedRun) -> None:
+        """It is not recorded as having ended before it began."""
+        late = node.hands.ended(run, FAILED, now=node.times.now)
+        await node.times.set(BEGIN + 20 * SECOND)
+        await put_right(node.hands.store)
+        await node.hands.store.finish("n1", [late])
+        job = await node.hands.store.get_job(1, run.job_id)
+        assert BEGIN + 23 * SECOND < await self.comes(node, job) <= BEGIN + 27 * SECOND
+
+    async def test_what_was_tried_early_waits_for_its_own_time(self, node: Fired) -> None:
+        (job,) = await node.hands.create(spec(schedule={"in": "10m"}, policy=self.POLICY))
+        await node.times.set(BEGIN + AHEAD)
+        (run,) = (await node.hands.claim()).runs
         await node.hands.finish(run, outcome=FAILED)
         await node.times.set(BEGIN + SECOND)
         await put_right(node.hands.store)
-        (retry,) = [row for row in await node.hands.live(job.id) if row["tries"]]
-        assert BEGIN + 4 * SECOND < retry["ready_at"] <= BEGIN + 8 * SECOND
+        assert await self.comes(node, job) == BEGIN + 10 * MINUTE - 2 * SECOND
+        await node.until(BEGIN + 10 * MINUTE, MINUTE)
+        assert node.slots == [BEGIN + 10 * MINUTE]
+
+    async def test_so_it_does_if_it_is_given_back(self, node: Fired) -> None:
+        (job,) = await node.hands.create(spec(schedule={"in": "10m"}, policy=self.POLICY))
+        await node.times.set(BEGIN + AHEAD)
+        (run,) = (await node.hands.claim()).runs
+        await node.hands.finish(run, outcome=FAILED)
+        await node.times.advance(10 * SECOND)
+        (again,) = (await node.hands.claim()).runs
+        await node.times.set(BEGIN + SECOND)
+        await node.hands.store.give_back("n1", [(again.id, again.token)])
+        assert await self.comes(node, job) == BEGIN + 10 * MINUTE - 2 * SECOND
+
+    async def test_one_that_was_to_wait_for_long_does(self, node: Fired) -> None:
+        policy = {"retry": {"attempts": 3, "backoff": "10m", "max": "1h"}}
+        (job,) = await node.hands.create(spec(schedule={"in": "10s"}, policy=policy))
+        await node.times.set(BEGIN + 10 * SECOND)
+        (run,) = (await node.hands.claim()).runs
+        await node.hands.finish(run, outcome=FAILED)
+        before = await self.comes(node, job)
+        await put_right(node.hands.store)
+        assert await self.comes(node, job) == before
+
+    async def test_many_are_looked_at_in_portions(self, node: Fired, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("onthedot.store.jobs.waiting_ahead.LOOKED_AT", 3)
+        monkeypatch.setattr("onthedot.store.jobs.waiting_ahead.AT_ONCE", 2)
+        jobs = await node.hands.create(*[spec(schedule={"in": "10s"}, policy=self.POLICY) for _ in range(8)])
+        await node.times.set(BEGIN + AHEAD)
+        await node.hands.finish(*(await node.hands.claim()).runs, outcome=FAILED)
+        await node.times.set(BEGIN + 20 * SECOND)
+        await put_right(node.hands.store)
+        assert max([await self.comes(node, job) for job in jobs]) <= BEGIN + 27 * SECOND
+
+
+class TestReleased:
+    """What need not wait any more was made ready at a time that has not come."""
+
+    async def test_by_a_resume(self, node: Fired) -> None:
+        (job,) = await node.hands.create(spec(schedule={"in": "10s"}))
+        await node.hands.store.run_job(1, job.id)
+        await node.hands.sql("UPDATE runs SET parked = 'paused', resume_at = due_at, ready_at = 9223372036854775807")
+        await node.times.set(BEGIN + AHEAD)
+        await node.hands.sql(f"UPDATE runs SET parked = NULL, resume_at = NULL, ready_at = {node.times.now}")
+        await node.times.set(BEGIN + SECOND)
+        await put_right(node.hands.store)
+        ready = {row["kind"]: row["ready_at"] for row in await node.hands.live(job.id)}
+        assert ready["manual"] == BEGIN + SECOND
+
+    async def test_by_the_end_of_who_held_the_lane(self, node: Fired) -> None:
+        (job,) = await node.hands.create(spec(schedule={"cron": "0 0 1 1 *"}, policy={"overlap": "queue"}))
+        await node.hands.store.run_job(1, job.id)
+        await node.hands.store.run_job(1, job.id)
+        (holder,) = (await node.hands.claim()).runs
+        assert (await node.hands.claim()).runs == []
+        await node.times.set(BEGIN + AHEAD)
+        await node.hands.finish(holder)
+        await node.times.set(BEGIN + SECOND)
+        assert (await node.hands.claim()).runs == []
+        await put_right(node.hands.store)
+        assert len((await node.hands.claim()).runs) == 1
+
+
+class TestLanes:
+    async def test_who_waits_for_the_lane_waits_for_its_time_and_is_nobodys_older(self, node: Fired) -> None:
+        """Each 10 s, one after the other. The slot of that future waited for its lane, and is due only then."""
+        policy = {"overlap": "queue"}
+        (job,) = await node.hands.create(spec(schedule=EACH_TEN, policy=policy))
+        await node.times.set(BEGIN + 10 * SECOND)
+        (holder,) = (await node.hands.claim()).runs
+        await node.times.set(BEGIN + AHEAD)
+        assert (await node.hands.claim()).runs == []
+        (waits,) = [row for row in await node.hands.live(job.id) if row["parked"] == "lane"]
+        await node.times.set(BEGIN + 11 * SECOND)
+        assert await put_right(node.hands.store) == 1
+        (after,) = [row for row in await node.hands.live(job.id) if row["id"] == waits["id"]]
+        assert (after["parked"], after["ready_at"]) == (None, waits["slot"])
+        await node.hands.finish(holder)
+        await node.until(BEGIN + AHEAD + MINUTE, 5 * SECOND)
+        assert waits["slot"] in node.slots
+        assert set(slots(BEGIN + 20 * SECOND, node.times.now)) <= set(node.slots)
 
 
 def _named(old: JobSpec) -> JobSpec:

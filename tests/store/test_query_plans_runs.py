@@ -167,6 +167,8 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
     yield "floors_ahead", [0, 50 * LIMIT, LATER], "jobs_pkey", 100 * LIMIT
     yield "given_up_ahead", [55, START], "job_id", 120
     yield "recall_far", [LATER], None, 4000
+    yield "run_after", ["", 5 * LIMIT], "runs_pkey", 5 * LIMIT
+    yield "waiting_ahead", ["", f"55-{START + 55}", 5], "runs_pkey", size
     yield "silent_jobs", [0, 50 * LIMIT], "jobs_pkey", 100 * LIMIT
 
 
@@ -182,7 +184,6 @@ def of_one_job() -> Iterator[tuple[str, list[Any], str | None, int]]:
         ("relane_runs", [2055, 3, 5]),
         ("park_runs", [55]),
         ("set_back_runs", [55, 5, 5]),
-        ("retries_ahead", [55, 5]),
         ("release_runs", [55, 5]),
         ("recall_runs", [155]),
     ):

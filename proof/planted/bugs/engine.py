@@ -76,8 +76,8 @@ def _skipped_unwritten(self: ClaimBatch, job: Any, skipped: Any) -> None:
     """Given up in silence."""
 
 
-def _back_counts_a_try(row: Any, job: Any, now: int, lookahead: int) -> Any:
-    back = _back(row, job, now, lookahead)
+def _back_counts_a_try(row: Any, job: Any, lookahead: int) -> Any:
+    back = _back(row, job, lookahead)
     return msgspec.structs.replace(back, tries=back.tries + 1)
 
 

@@ -13,7 +13,15 @@ shares    who gets how many of the free slots
 
 from __future__ import annotations
 
-from onthedot.plan.ahead import SLACK_MS, Back, Cut, cut_off, floor_ahead, on_clock_back
+from onthedot.plan.ahead import (
+    SLACK_MS,
+    Back,
+    Cut,
+    cut_off,
+    floor_ahead,
+    on_clock_back,
+    wait_after_clock_back,
+)
 from onthedot.plan.claim import ClaimPlan, expired, on_claim, recorded_first
 from onthedot.plan.cursor import (
     FIRINGS,
@@ -94,4 +102,5 @@ __all__ = [
     "shares",
     "stopped_by",
     "timetable_of",
+    "wait_after_clock_back",
 ]

@@ -15,7 +15,7 @@ from onthedot.plan.taken import NOTHING_TAKEN, Taken, free
 from onthedot.plan.times import timetable_of
 from onthedot.timing import Timetable
 
-__all__ = ["SLACK_MS", "Back", "Cut", "cut_off", "floor_ahead", "on_clock_back"]
+__all__ = ["SLACK_MS", "Back", "Cut", "cut_off", "floor_ahead", "on_clock_back", "wait_after_clock_back"]
 
 SLACK_MS = 1000
 """Clocks are set by less than this all the time; nobody is silent for longer by it."""
@@ -81,6 +81,19 @@ def on_clock_back(
         return None
     state: JobState = "active" if job.state == "ended" else job.state
     return Back(state=state, slots_used=used, cursor_slot=slot)
+
+
+def wait_after_clock_back(earliest: int, ready_at: int, ended: int | None, now: int) -> int | None:
+    """From when on a waiting run may be claimed that a clock which was ahead put off until then; None: it was not.
+
+    earliest: no run is taken before its instant. ended: its last try, None if there was none. One that ended in that
+    future is tried again as long after now as it was to be after that, but not before its own time has come: it was
+    tried early. (No retry comes before its last try has ended: one that does was set back before.)
+    """
+    if ended is None:
+        due = max(earliest, now)
+        return due if ready_at > due + SLACK_MS else None
+    return max(earliest, now + ready_at - ended) if now + SLACK_MS < ended <= ready_at else None
 
 
 def _count(times: Timetable, first: int, last: int) -> int | None:

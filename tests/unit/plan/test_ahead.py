@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from onthedot.model.schedule import Schedule
-from onthedot.plan import Taken, cut_off, floor_ahead, on_clock_back, timetable_of
+from onthedot.plan import Taken, cut_off, floor_ahead, on_clock_back, timetable_of, wait_after_clock_back
 from tests.unit.plan.jobs import DAY, HOUR, MINUTE, NOW, SECOND, every, job
 
 
@@ -98,3 +98,26 @@ class TestWhatIsLeftOfAScheduleThatIsNoMore:
         assert not cut_off(self.NEW, first, first + MINUTE, NOW).replaced
         assert cut_off(self.NEW, first + 1, first + MINUTE, NOW).replaced
         assert cut_off(self.NEW, first, first + MINUTE + 1, NOW).replaced
+
+
+class TestWhatWaits:
+    """(earliest, ready_at, ended, now)"""
+
+    def test_a_retry_comes_as_long_after_now_as_after_the_try_that_ended_in_the_future(self):
+        assert wait_after_clock_back(NOW - DAY, NOW + HOUR + MINUTE, NOW + HOUR, NOW) == NOW + MINUTE
+        assert wait_after_clock_back(NOW - DAY, NOW + HOUR, NOW + HOUR, NOW) == NOW
+
+    def test_not_before_its_own_time_has_come(self):
+        assert wait_after_clock_back(NOW + HOUR, NOW + HOUR + MINUTE, NOW + HOUR, NOW) == NOW + HOUR
+
+    def test_one_whose_try_ended_in_time_comes_in_time(self):
+        assert wait_after_clock_back(NOW - DAY, NOW + HOUR, NOW - SECOND, NOW) is None
+        assert wait_after_clock_back(NOW - DAY, NOW + HOUR, NOW + SECOND, NOW) is None, "clocks are set by so much"
+
+    def test_it_is_done_once(self):
+        assert wait_after_clock_back(NOW - DAY, NOW + MINUTE, NOW + HOUR, NOW) is None
+
+    def test_what_was_never_tried_comes_when_it_is_due(self):
+        assert wait_after_clock_back(NOW - DAY, NOW + HOUR, None, NOW) == NOW
+        assert wait_after_clock_back(NOW + MINUTE, NOW + HOUR, None, NOW) == NOW + MINUTE
+        assert wait_after_clock_back(NOW + HOUR, NOW + HOUR, None, NOW) is None

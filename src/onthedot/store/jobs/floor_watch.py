@@ -12,6 +12,7 @@ from onthedot.store.driver import Driver, Row, Transaction
 from onthedot.store.jobs.apply_plan import lock
 from onthedot.store.jobs.floors import find_correction
 from onthedot.store.jobs.rows import job_record
+from onthedot.store.jobs.waiting_ahead import put_waiting_right
 from onthedot.store.topic import Topic
 
 __all__ = ["FloorWatch"]
@@ -41,6 +42,8 @@ class FloorWatch(Topic):
         How many jobs that were, and after which one to go on; 0: that was the last."""
         if not after:
             await self.driver.transact_slow(self._recall)
+            if await put_waiting_right(self.driver):
+                await self.driver.notify("due")
         found, following = await self.driver.read(lambda tx: self._candidates(tx, after))
         right: list[int] = []
         for start in range(0, len(found), AT_ONCE):

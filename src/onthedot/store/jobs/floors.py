@@ -14,7 +14,7 @@ from onthedot.errors import NoRoom
 from onthedot.model.job import JobRecord
 from onthedot.plan import Back, Cut, Taken, cut_off, on_clock_back
 from onthedot.store.driver import Transaction
-from onthedot.store.runs.row import add_runs, decode_attempts, scheduled_run
+from onthedot.store.runs.row import add_runs, scheduled_run
 
 __all__ = ["Correction", "correct", "find_correction"]
 
@@ -67,12 +67,3 @@ async def correct(tx: Transaction, job: JobRecord, correction: Correction, now: 
     )
     await add_runs(tx, [cursor])
     await tx.execute("set_back_runs", job.id, now, tx.lookahead)
-    await _set_back_retries(tx, job.id, now)
-
-
-async def _set_back_retries(tx: Transaction, job_id: int, now: int) -> None:
-    """An attempt that ended in the future: its retry comes as long after now as it was to come after that."""
-    for row in await tx.rows("retries_ahead", job_id, now):
-        ended = decode_attempts(row["attempts"])[-1].finished_at
-        if ended > now:
-            await tx.execute("set_back_retry", row["id"], now + max(0, row["ready_at"] - ended))

@@ -9,7 +9,7 @@ import msgspec
 from onthedot import telemetry
 from onthedot.model.decoding import encode_json
 from onthedot.model.run import Attempt, Outcome, RunKind
-from onthedot.plan import Dead, Decision, Done, RetryLater
+from onthedot.plan import Dead, Decision, Done, RetryLater, ready_at, wait_after_clock_back
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.close_one_offs import note_endings
 from onthedot.store.jobs.stats import stats_rows
@@ -172,7 +172,14 @@ class FinishBatch:
         locked = await tx.rows("finish_lock", Rows([_owned(item) for item in items.values()]))
         if not locked:
             return []
-        again = [_pending_again(items[row["id"]]) for row in locked if not is_stop(row["orders"])]
+        now = await tx.now()
+        again = [
+            _pending_again(
+                items[row["id"]], ready_at(row["due_at"], lane=bool(row["lane"]), lookahead=tx.lookahead), now
+            )
+            for row in locked
+            if not is_stop(row["orders"])
+        ]
         back = {row["id"] for row in await tx.rows("finish_retry", Rows(again))} if again else set()
         self._retried = {run_id: items[run_id] for run_id in back}
         self._orphaned = {row["id"]: _ends(items[row["id"]], row) for row in locked if row["id"] not in back}
@@ -268,12 +275,14 @@ def outcome_json(outcome: Outcome) -> str:
     return encode_json({"kind": outcome.kind, **outcome.detail}).decode()
 
 
-def _pending_again(item: Item) -> PendingAgain:
+def _pending_again(item: Item, earliest: int, now: int) -> PendingAgain:
+    """If the clock was set back while it ran, it ended in the future, or was tried before its time has come."""
     decision = item.decision
     assert isinstance(decision, RetryLater)
+    back = wait_after_clock_back(earliest, decision.ready_at, item.finished_at, now)
     return PendingAgain(
         id=item.id,
-        ready_at=decision.ready_at,
+        ready_at=max(decision.ready_at, earliest) if back is None else back,
         tries=decision.tries,
         losses=decision.losses,
         attempts=item.attempts_json(),

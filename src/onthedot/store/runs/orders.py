@@ -160,7 +160,7 @@ def _decide(
         if status is not None:
             endings.append(Ending(id=row["id"], status=status, reason=reason, finished_at=now))
         elif job is not None:
-            back.append(_back(row, job, now, lookahead))
+            back.append(_back(row, job, lookahead))
     return endings, back
 
 
@@ -190,11 +190,11 @@ def _is_slot(job: JobRecord, slot: int) -> bool:
         return True
 
 
-def _back(row: Row, job: JobRecord, now: int, lookahead: int) -> PendingAgain:
+def _back(row: Row, job: JobRecord, lookahead: int) -> PendingAgain:
     begun = bool(row["tries"] or row["losses"])
     return PendingAgain(
         id=row["id"],
-        ready_at=now if begun else ready_at(row["due_at"], lane=laned(job.spec.policy), lookahead=lookahead),
+        ready_at=ready_at(row["due_at"], lane=laned(job.spec.policy), lookahead=lookahead),
         tries=row["tries"],
         losses=row["losses"],
         attempts=row["attempts"],

@@ -30,19 +30,33 @@ DELETE FROM history WHERE tenant = $1 AND slot = $2 AND id = $3;
 UPDATE jobs SET state = $2::text, slots_used = $3, ended_at = NULL WHERE id = $1;
 
 -- name: set_back_runs
--- Slots that were put into the queue before their time, and are not taken yet, wait for it.
+-- Slots that were put into the queue before their time, and are not taken yet, wait for it. So do those that waited for
+-- their lane: nobody is to take their place for having come later.
 UPDATE runs
-SET ready_at = greatest(CASE WHEN lane IS NULL THEN due_at - $3::bigint ELSE due_at END, $2), backlog = false
-WHERE {of_job runs $1} AND node IS NULL AND NOT cursor AND kind = 'scheduled' AND tries = 0 AND losses = 0
-  AND parked IS NULL AND due_at > $2;
+SET parked = NULL, ready_at = greatest(CASE WHEN lane IS NULL THEN due_at - $3::bigint ELSE due_at END, $2), backlog = false
+WHERE {of_job runs $1} AND state = 'pending' AND NOT cursor AND kind = 'scheduled' AND tries = 0 AND losses = 0
+  AND (parked IS NULL OR parked = 'lane') AND due_at > $2;
 
--- name: retries_ahead
--- Waiting retries, with the attempts that say when the last one ended.
-SELECT id, ready_at, attempts FROM runs
-WHERE {of_job runs $1} AND node IS NULL AND attempts IS NOT NULL AND parked IS NULL AND ready_at > $2;
+-- name: run_after
+-- How far one look at the runs goes that begins after $1: over $2 of them.
+SELECT id FROM runs WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2::int - 1;
 
--- name: set_back_retry
-UPDATE runs SET ready_at = $2 WHERE id = $1 AND state = 'pending' AND parked IS NULL;
+-- name: waiting_ahead
+-- Runs from $1 to $2 that wait for longer than $3 and for something else than their own time: retries, with the attempts that
+-- say when the last one ended, and what was released then. Of paused jobs too.
+SELECT id, due_at, lane, CASE WHEN parked = 'paused' THEN resume_at ELSE ready_at END AS ready_at, attempts FROM runs
+WHERE id > $1 AND id <= $2 AND state = 'pending' AND NOT cursor AND (parked IS NULL OR parked = 'paused')
+  AND CASE WHEN parked = 'paused' THEN resume_at ELSE ready_at END > $3
+  AND (attempts IS NOT NULL OR CASE WHEN parked = 'paused' THEN resume_at ELSE ready_at END > due_at)
+ORDER BY id;
+
+-- name: set_back_waiting
+-- $3: when it was to come as far as we know. Somebody may have taken it since.
+UPDATE runs
+SET ready_at = CASE WHEN parked IS NULL THEN $2::bigint ELSE ready_at END,
+    resume_at = CASE WHEN parked = 'paused' THEN $2::bigint ELSE resume_at END
+WHERE id = $1 AND state = 'pending' AND (parked IS NULL OR parked = 'paused')
+  AND CASE WHEN parked = 'paused' THEN resume_at ELSE ready_at END = $3;
 
 -- name: recall_far
 -- Not begun, and its time is further away than any node takes runs ahead of it.
