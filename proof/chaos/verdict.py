@@ -69,8 +69,6 @@ EXCUSES = {
     "zombie": "in the hands of a process when it was frozen",
     "overtaken": "in the hands of a process when it was frozen",
     "tries": "timed out or cancelled before it left its node",
-    "after_pause": "recorded as begun before the clock was set back",
-    "after_delete": "recorded as begun before the clock was set back",
 }
 STOPS_WITHIN = 9000
 """ms from SIGTERM to the end while the database answers: the slowest call is cut off after 3 s, a call to the database
@@ -199,11 +197,9 @@ def _excused(story: Story, violation: Violation, timeouts: Timeouts, alone: bool
         return True
     if violation.kind == "robbed":
         return alone  # that they were dead is checked above
-    if violation.kind not in ("zombie", "overtaken", "tries", "after_delete", "after_pause"):
+    if violation.kind not in ("zombie", "overtaken", "tries"):
         return False
     run = violation.text.split()[0]
-    if violation.kind.startswith("after_"):
-        return _begun_before_step(story, run)
     row = story.entries.get(run) or story.live.get(run)
     if row is None:
         return False
@@ -226,15 +222,8 @@ def _never_left(story: Story, entry: Entry, timeouts: Timeouts) -> bool:
     return len(received) < entry.tries <= len(received) + unsent
 
 
-def _begun_before_step(story: Story, run: str) -> bool:
-    send = story.sends[run][0]
-    claims = [claim.at for claim in story.claims if claim.run == run]
-    back = [step for step in story.steps if step.by_ms < 0 and min(claims, default=0) <= step.at <= send.at]
-    return bool(back) and story.jobs[send.job].at_most_once
-
-
 def _in_hands(story: Story, freeze: Fault, run: str, due_at: int) -> bool:
-    for send in story.sends[run]:
+    for send in story.sends.get(run, ()):
         due = send.at - (send.db - due_at)  # in true time
         claim = story.owners.get((run, send.token))
         begun = due if claim is None else max(due, claim.at)

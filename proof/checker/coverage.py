@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from proof.checker.ledger import Entry
+from proof.checker.ledger import Entry, Live
 from proof.checker.story import LOOKAHEAD, SETTLE, JobStory, Segment, Story, Violation
 from proof.oracle.slots import is_one_off, slots_of
 
@@ -18,6 +18,7 @@ __all__ = ["check_coverage"]
 
 GREY = LOOKAHEAD + 1
 HOUR = 3_600_000
+EXACT = 10_000
 
 
 def check_coverage(story: Story) -> Iterator[Violation]:
@@ -26,7 +27,7 @@ def check_coverage(story: Story) -> Iterator[Violation]:
         possible = [_possible(story, job, place, horizon) for place in range(len(job.segments))]
         covered = _covered(job, possible)
         yield from _phantoms(job, possible, horizon)
-        yield from _miscounted(job, possible)
+        yield from _miscounted(story, job, possible)
         for slot, times in covered.items():
             if times > 1:
                 yield Violation(kind="doubled", text=f"job {job.id}: slot {slot} is covered {times} times")
@@ -61,15 +62,24 @@ def _possible(story: Story, job: JobStory, place: int, horizon: int) -> list[int
 
 def _decided_before(story: Story, job: JobStory, segment: Segment, following: Segment) -> list[int]:
     """Slots of a schedule that lie after the next one was given: claimed ahead of their time, cancelled by a user, or,
-    while they waited for their lane, by the change."""
+    while they waited for their lane, by the change; or given up before, and then the clock was set back."""
     rows = {row.slot: row for row in job.rows if row.kind == "scheduled" and row.slot > following.begin}
     decided = []
     for slot, row in sorted(rows.items()):
         turns = story.lives.turns.get(row.id, {}).values()
         replaced = isinstance(row, Entry) and row.reason == "rescheduled"
-        if replaced or any(turn.place < following.place for turn in turns) or story.lives.cancels.get(row.id):
+        claimed = any(turn.place < following.place for turn in turns)
+        if replaced or claimed or story.lives.cancels.get(row.id) or _given_up_before(story, row, following):
             decided += slots_of(segment.schedule, anchor=segment.begin, after=slot - 1, until=slot)
     return decided
+
+
+def _given_up_before(story: Story, row: Entry | Live, following: Segment) -> bool:
+    """By a clock that showed a later time then than when the next schedule was given."""
+    if not isinstance(row, Entry) or row.status != "skipped" or row.slot > row.finished_at:
+        return False
+    written = story.written(row)
+    return written is not None and written < following.at
 
 
 def _covered(job: JobStory, possible: list[list[int]]) -> Counter[int]:
@@ -93,15 +103,26 @@ def _phantoms(job: JobStory, possible: list[list[int]], horizon: int) -> Iterato
             yield Violation(kind="phantom", text=f"job {job.id}: {row.id} is of no slot of its schedule")
 
 
-def _miscounted(job: JobStory, possible: list[list[int]]) -> Iterator[Violation]:
-    """A range row says how many slots it stands for."""
+def _miscounted(story: Story, job: JobStory, possible: list[list[int]]) -> Iterator[Violation]:
+    """A range row says how many slots it stands for, up to ten thousand."""
     for entry in job.entries:
-        if entry.kind != "scheduled" or entry.until is None or entry.slots is None:
+        if entry.kind != "scheduled" or entry.until is None:
             continue
         counts = [sum(entry.slot <= slot <= entry.until for slot in slots) for slots in possible]
+        if entry.slots is None and (max(counts, default=0) > EXACT or _replaced_ahead(story, job, counts)):
+            continue
         if entry.slots not in [count for count in counts if count]:
             text = f"job {job.id}: the range {entry.id} to {entry.until} says {entry.slots} slots, the oracle {counts}"
             yield Violation(kind="miscounted", text=text)
+
+
+def _replaced_ahead(story: Story, job: JobStory, counts: list[int]) -> bool:
+    """The schedule that these are slots of was replaced, and then the clock was set back: what was given up ahead of
+    its time is cut off, and nobody knows any more how many slots are left."""
+    for place, following in enumerate(job.segments[1:]):
+        if counts[place] and any(step.by_ms < 0 and step.at >= following.at for step in story.steps):
+            return story.excuse("a range of a schedule that was replaced while the clock was ahead tells no number")
+    return False
 
 
 def _required(story: Story, job: JobStory, possible: list[list[int]]) -> Iterator[int]:
@@ -150,7 +171,11 @@ def _ahead(story: Story, job: JobStory) -> Iterator[Violation]:
         return
     for entry in job.entries:
         last = entry.until or entry.slot
-        if entry.status == "skipped" and entry.finished_at > begin and last > story.ledger.now + LOOKAHEAD:
+        if entry.status != "skipped" or entry.finished_at <= begin or last <= story.ledger.now + LOOKAHEAD:
+            continue
+        if entry.token:  # its token would be given a second time
+            story.excuse("a node had it in its hands when it was given up, and then the clock was set back")
+        else:
             text = f"job {job.id}: {entry.id} to {last} is given up ({entry.reason}), and it is {story.ledger.now}"
             yield Violation(kind="ahead", text=text)
 

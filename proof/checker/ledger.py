@@ -59,7 +59,8 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of `history`. What has a default is not read by everybody."""
+    """A row of `history`. What has a default is not read by everybody. clock: how often the database's clock had been
+    set when it was written."""
 
     id: str
     job: int
@@ -82,6 +83,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     attempts: list[Attempt] = []
     parent: str | None = None
+    clock: int | None = None
     view: dict[str, Any] | None = None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from proof.checker.events import Received
 from proof.checker.ledger import Entry, Live
-from proof.checker.story import JobStory, Story, Violation
+from proof.checker.story import LOOKAHEAD, JobStory, Story, Violation
 from proof.oracle.slots import is_one_off, slots_of
 
 __all__ = ["check_liveness", "lateness"]
@@ -42,8 +42,8 @@ def _stuck(story: Story, live: Live) -> str | None:
     if live.state == "running":
         return "still running" if live.due_at < now - STUCK and _claimed_long_ago(story, live) else None
     if live.parked is None:
-        if not live.cursor and live.ready_at > now + HOUR:
-            return "will never be ready"
+        if not live.cursor and live.ready_at > _waits_until(story, live):
+            return f"will not be ready before {live.ready_at}"
         return "overdue" if live.ready_at < now - STUCK else None
     if live.parked == "lane":
         others = [other for other in story.ledger.live if other.job == live.job and other.id != live.id]
@@ -51,6 +51,15 @@ def _stuck(story: Story, live: Live) -> str | None:
         return None if held else "waits for a lane that nobody holds"
     paused = job is not None and job.row is not None and job.row.state == "paused"
     return None if live.parked == "paused" and paused else f"parked ({live.parked}) though its job is not"
+
+
+def _waits_until(story: Story, live: Live) -> int:
+    """For its instant, which lies in the future if the clock once showed it, and then for the backoff of a retry."""
+    now = story.ledger.now
+    if not story.ledger.whole:
+        return now + HOUR
+    shown = max([now, *(step.highest for step in story.steps)])
+    return max(now, min(live.due_at, shown + LOOKAHEAD)) + STUCK
 
 
 def _claimed_long_ago(story: Story, live: Live) -> bool:
@@ -117,11 +126,14 @@ def _given_up(story: Story, job: JobStory) -> Iterator[Violation]:
     for entry in job.entries:
         if entry.status != "skipped" or entry.reason not in ("coalesced", "late") or story.expires(job):
             continue
-        ended = story.ledger.at - (story.ledger.now - entry.finished_at)
+        ended = story.written(entry)
+        if ended is None:
+            story.excuse("the database's clock was set: when a slot was given up is not known")
+            continue
         began = ended - (entry.finished_at - entry.slot)
         touched = any(change.at <= ended + 3500 and change.until >= began - 3500 for change in job.changes)
         touched = touched or story.lives.touched(job.id, began - 3500, ended + 3500)
-        if story.steps or touched:
+        if touched or not story.steady(min(began, ended) - 5000, ended):
             story.excuse("its job was changed, or the clock set, while a slot was given up")
             continue
         if not story.ledger.whole and not _may_be_given_up(job, entry):  # else the model says what must be given up

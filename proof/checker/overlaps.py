@@ -93,13 +93,15 @@ class _Lane:
 
     def _skipped(self, entry: Entry) -> Iterator[Violation]:
         """Given up because another one ran (skip), ran and one waited (queue), or a newer one came (replace)."""
-        when = entry.finished_at
+        when, written = entry.finished_at, self.story.written(entry)
         if self.overlap == "allow":
             yield Violation(kind="overlap", text=f"{entry.id} was given up for an overlap, and its job allows that")
             return
-        if not any(one.run != entry.id and one.db_begin <= when <= self._db_end(one) for one in self.held):
+        if written is None:
+            self.story.excuse("the database's clock was set: when a run was given up is not known")
+        elif not any(one.run != entry.id and one.begin - 1 <= written <= one.end + 1 for one in self.held):
             yield Violation(kind="overlap", text=f"{entry.id} was given up for an overlap at {when}, and nothing ran")
-        elif self.overlap == "queue" and not self._somebody_waited(entry):
+        elif self.overlap == "queue" and not self._somebody_waited(entry, written):
             yield Violation(kind="overlap", text=f"{entry.id} was given up at {when}, and nobody waited before it")
         elif self.overlap == "replace" and not self._newer_had_come(entry):
             if any(version.rules.catch_up == "all" for version in self.story.lives.versions.get(self.job.id, ())):
@@ -107,20 +109,20 @@ class _Lane:
                 return
             yield Violation(kind="overlap", text=f"{entry.id} was replaced at {when}, and no newer one had come")
 
-    def _db_end(self, one: _Held) -> int:
-        """By the database's clock as it went on: one that was set back meanwhile may end it before what came in it."""
-        return one.db_end + sum(-s.by_ms for s in self.story.steps if s.by_ms < 0 and one.begin <= s.at <= one.end)
+    def _somebody_waited(self, entry: Entry, when: int) -> bool:
+        """Another one that had come was claimed, or given up, only after this true time. (It waits on if the clock is
+        set back behind its time.)"""
+        come = max([entry.finished_at, *(step.highest for step in self.story.steps if step.at <= when)])
+        others = [row for row in self.job.rows if row.id != entry.id and row.kind == "scheduled"]
+        return any(self._decided_after(row, when - 1) for row in others if row.due_at <= come)
 
-    def _somebody_waited(self, entry: Entry) -> bool:
-        for row in self.job.rows:
-            if row.id == entry.id or row.kind != "scheduled" or row.due_at > entry.finished_at:
-                continue
-            first = self.story.lives.turns.get(row.id, {}).get(1)
-            if first is not None and first.claim.db >= entry.finished_at:
-                return True
-            if first is None and (not isinstance(row, Entry) or row.finished_at >= entry.finished_at):
-                return True
-        return False
+    def _decided_after(self, row: Entry | Live, when: int) -> bool:
+        """Whether it was claimed for the first time, or given up, after this true time."""
+        first = self.story.lives.turns.get(row.id, {}).get(1)
+        if first is not None:
+            return first.claim.at >= when
+        written = self.story.written(row) if isinstance(row, Entry) else None
+        return not isinstance(row, Entry) or (written is not None and written >= when)
 
     def _newer_had_come(self, entry: Entry) -> bool:
         return any(
@@ -152,7 +154,7 @@ class _Lane:
         before the newest: it is not stopped again for its sake.)"""
         story, now = self.story, self.story.ledger
         slots = sorted(
-            (row.due_at, row.id)
+            (row.due_at, row.id, row)
             for row in self.job.rows
             if row.kind == "scheduled" and row.due_at < now.now - STOPPED and _came(row)
         )
@@ -163,7 +165,8 @@ class _Lane:
                 story.excuse("the database's clock was set while a run held its lane")
                 continue
             first = bisect.bisect_right(slots, (held.db_begin + STOPPED // 5, ""))
-            due, run = slots[first] if first < len(slots) else (2**62, "")
+            coming = (slot[:2] for slot in slots[first:] if self._decided_after(slot[2], held.begin))
+            due, run = next(coming, (2**62, ""))
             if run == held.run or held.db_end <= due + STOPPED:
                 continue
             if story.lives.touched(self.job.id, held.begin - 3500, held.end):

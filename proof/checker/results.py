@@ -162,14 +162,14 @@ class _Row:
         if not story.steady(turn.claim.at - LEASE, end):
             story.excuse("the database's clock was set while it ran")
             return
-        early, late = ON_ITS_WAY, 1
+        early, late, began = ON_ITS_WAY, 1, attempt.started_at
         if story.slow(turn.claim.node, turn.claim.at - LEASE, end):
             story.excuse("its node was slow to know the time")
-            early += MISREAD * 10
+            early, began = early + MISREAD * 10, send.db  # and may have learned it better while it waited
         if not send.db - early <= attempt.started_at <= send.db + late:
             yield self._broken("time", f"says that it began at {attempt.started_at}, received at {send.db}")
         took = send.took if attempt.outcome != "timeout" or rules is None else rules.timeout or 0
-        ended = (send.db if attempt.outcome != "timeout" else attempt.started_at) + took
+        ended = (send.db if attempt.outcome != "timeout" else began) + took
         frozen = story.fault_on(turn.claim.node, turn.claim.at, end, *SLOW)
         if attempt.finished_at < ended - early or (not frozen and attempt.finished_at > ended + TOLD):
             yield self._broken("time", f"says that it ended at {attempt.finished_at}, it did at {ended}")
@@ -243,11 +243,12 @@ class _Row:
             losses = [one for one in self.told if one.outcome == "lost"]
             if row.status != "failed" or len(losses) < 3:
                 yield self._broken("policy", f"is poison after {len(losses)} losses")
+        elif must.again and row.status == "cancelled" and (self._ordered_at_all() or self._gone()):
+            return  # it was to be tried again, or may have been
         elif not must.may_end:
-            if not (row.status == "cancelled" and (self._ordered_at_all() or self._gone())):
-                yield self._broken(
-                    "policy", f"is {row.status} ({row.reason}) after attempt {attempt.attempt} ({attempt.outcome})"
-                )
+            yield self._broken(
+                "policy", f"is {row.status} ({row.reason}) after attempt {attempt.attempt} ({attempt.outcome})"
+            )
         elif row.status != must.status or row.reason not in must.reasons:
             yield self._broken(
                 "policy", f"is {row.status} ({row.reason}) after {attempt.outcome}; it must be {must.status}"

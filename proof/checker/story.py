@@ -124,7 +124,7 @@ class Story:
         self.records = [event for event in history if isinstance(event, Recorded)]
         self.losses: dict[str, Lost] = {event.node: event for event in history if isinstance(event, Lost)}
         self.strays: list[Received] = []
-        self.sends: dict[str, list[Received]] = defaultdict(list)
+        self.sends: defaultdict[str, list[Received]] = defaultdict(list)
         self.entries = {entry.id: entry for entry in ledger.entries}
         self.live = {live.id: live for live in ledger.live}
         self._read_users(history)
@@ -156,6 +156,7 @@ class Story:
                     self.jobs[event.job].sends.append(event)
                 else:
                     self.strays.append(event)
+        self.sends.default_factory = None  # who asks for a run that was not sent does not make it one that was
         for row in ledger.jobs:
             if row.id in self.jobs:
                 self.jobs[row.id].row = row
@@ -208,6 +209,14 @@ class Story:
     def lowest_after(self, at: int) -> int:
         """What the database's clock was set to after this true time, at the lowest."""
         return min((step.db for step in self.steps if step.db is not None and step.at >= at), default=2**62)
+
+    def written(self, entry: Entry) -> int | None:
+        """The true time at which the database wrote a row that it dated itself, as it does what nobody ran; None: its
+        clock was set, and it is not known whether before or after that."""
+        if entry.clock is None and self.steps:
+            return None
+        since = sum(step.by_ms for step in self.steps[entry.clock or 0 :])
+        return self.ledger.at - (self.ledger.now - since - entry.finished_at)
 
     def steady(self, begin: int, end: int) -> bool:
         """Whether nobody set the database's clock between these true times."""

@@ -13,6 +13,7 @@ from onthedot.model.run import RunStatus
 from onthedot.store import RunFilter, Store
 from onthedot.store.driver import Driver, Row, Transaction
 from proof.checker.ledger import Attempt, Entry, Job, Ledger, Live, Stats
+from proof.sim.written import WRITTEN
 
 __all__ = ["read_ledger"]
 
@@ -89,9 +90,10 @@ async def read_ledger(driver: Driver, *, at: int, now: int) -> Ledger:
                 error=row["error"],
                 attempts=_read(row["attempts"]),
                 parent=row["parent"],
+                clock=row["clock"],
                 view=shown.get(row["id"]),
             )
-            for row in await tx.sql("SELECT * FROM history ORDER BY job_id, slot, id")
+            for row in await tx.sql(f"SELECT *, {WRITTEN} AS clock FROM history ORDER BY job_id, slot, id")
         ]
         dead = [row["run_id"] for row in await tx.sql("SELECT run_id FROM dead_letters ORDER BY run_id")]
         return Ledger(at=at, now=now, jobs=jobs, live=live, entries=entries, whole=True, dead=dead)

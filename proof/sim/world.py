@@ -21,6 +21,7 @@ from proof.sim.link import Database, Link, LinkedStore
 from proof.sim.loop import Place, VirtualLoop, at_once
 from proof.sim.process import PROCESSES, SETTINGS, Process
 from proof.sim.receiver import Receiver
+from proof.sim.written import clock_was_set, note_writes
 
 __all__ = ["NODES", "World"]
 
@@ -85,6 +86,7 @@ class World:
     async def open(self) -> None:
         self.driver = await open_driver("sqlite:///:memory:", self.time, threads=False)
         await migrate(self.driver)
+        await note_writes(self.driver)
         self.link = Link(self.loop, self.database, Place("api"), self._branch())
         self.driver.queries.lookahead = self.settings.lookahead
         self.diary.driver = self.driver
@@ -115,6 +117,7 @@ class World:
 
     def step_database_clock(self, by_ms: int) -> None:
         self.time.step(by_ms)
+        clock_was_set(self.driver)
         self.history.append(Stepped(at=self.now, by_ms=by_ms, highest=self.time.highest, db=self.time.now_ms()))
 
     def hint(self, topic: str) -> None:

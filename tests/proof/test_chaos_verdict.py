@@ -21,10 +21,11 @@ from proof.chaos.run import Cluster, Result
 from proof.chaos.sizes import SIZES
 from proof.chaos.verdict import judge
 from proof.chaos.wire import Helper
-from proof.checker.events import Claimed, Crashed, Fault, History, Lost, Made, Received, Recorded
+from proof.checker.events import Changed, Claimed, Crashed, Fault, History, Lost, Made, Received, Recorded, Stepped
 from proof.checker.ledger import Entry, Job, Ledger
 from proof.report import told, write_report
 from proof.report.aims import aims_of
+from proof.report.timeline import timeline
 
 START = 1_700_000_000_000
 POLICY = {"timeout": "3s", "retry": {"attempts": 3}}
@@ -239,6 +240,25 @@ def test_a_try_that_was_cancelled_on_its_way_need_not_have_arrived() -> None:
     assert "tries" not in found(started_at=START + 10_001)
     assert "tries" in found(started_at=None)  # then it has begun nothing
     assert "tries" in kinds(*one_run(sends=[], status="failed", tries=1, started_at=START + 10_001))
+
+
+def test_a_run_that_was_never_sent_is_drawn_as_none() -> None:
+    """The report came to nothing: a rule that asked for its calls had left an empty list of them behind."""
+    history, ledger = one_run(sends=[], status="cancelled", started_at=START + 10_000)
+    story, _ = judge(history, ledger)
+    assert story.sends == {}
+    assert "svg" in timeline(story, [])
+
+
+def test_after_a_delete_no_clock_is_an_excuse() -> None:
+    """What was recorded as begun goes back if its time is far away again."""
+    at_most_once = {**POLICY, "delivery": "at_most_once"}
+    history, ledger = one_run(sends=[send(40_000)], policy=at_most_once)
+    history += [
+        Changed(at=12_000, until=12_100, job=1, verb="delete"),
+        Stepped(at=9000, by_ms=-20_000, highest=START + 30_000),
+    ]
+    assert "after_delete" in kinds(history, msgspec.structs.replace(ledger, jobs=[]))
 
 
 def test_a_time_out_does_not_excuse_tries_that_were_not_made() -> None:

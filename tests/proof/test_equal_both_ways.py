@@ -305,7 +305,7 @@ class TestCoverage:
         entry = next(one for one in job.entries if one.kind == "scheduled")
         tale.add(Stepped(at=1, by_ms=-3_600_000, highest=tale.ledger.now + 3_600_000))
         until = tale.ledger.now + 3_000_000
-        ahead = {"status": "skipped", "reason": "coalesced", "until": until, "finished_at": tale.ledger.now}
+        ahead = {"status": "skipped", "reason": "coalesced", "until": until, "finished_at": tale.ledger.now, "token": 0}
         assert "ahead" in tale.change(entry, **ahead).kinds()
 
 
