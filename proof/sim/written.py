@@ -25,11 +25,11 @@ async def note_writes(driver: Driver) -> None:
         for statement in _NOTES:
             await tx.sql(statement)
 
-    await driver.write(body)
+    await driver.transact(body)
 
 
 def clock_was_set(driver: Driver) -> None:
     async def body(tx: Transaction) -> None:
         await tx.sql("UPDATE temp.clock SET times = times + 1")
 
-    at_once(driver.write(body))
+    at_once(driver.transact(body))
