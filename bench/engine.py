@@ -155,7 +155,7 @@ def _callables(target: str) -> Targets:
 
     offered = Callables(threads=CONCURRENCY, clock=SystemClock())
     offered.add("noop", later if target == "async" else now)
-    return build_targets(version="bench", callables=offered)
+    return build_targets(callables=offered)
 
 
 async def _measure(n: int, target: str, seconds: float) -> dict[str, float]:

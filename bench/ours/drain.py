@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.contest import Cost, quantiles
-from bench.ours.parts import VERSION, Meter, callables, create, opened, running, spec, webhooks, workers
+from bench.ours.parts import Meter, callables, create, opened, running, spec, webhooks, workers
 from bench.ours.seeding import analyze, pending_jobs, runs_of
 from bench.ours.sizes import Sizes
 from onthedot.model.run import Outcome
@@ -146,7 +146,7 @@ async def bare_webhooks(store: str, n: int, echo: str, at_once: int = 1000) -> d
         for number in left:
             await _sent(sender, target, number)
 
-    async with Webhooks(rule, version=VERSION) as sender:
+    async with Webhooks(rule) as sender:
         cost, began = Cost(), time.perf_counter()
         await asyncio.gather(*(loop(sender) for _ in range(min(at_once, n))))
         return {"rate": n / (time.perf_counter() - began), **cost.per_run(n)}

@@ -16,15 +16,14 @@ from onthedot.errors import OnTheDotError
 from onthedot.model.decoding import convert
 from onthedot.model.job import JobSpec
 from onthedot.service import DEFAULT_TENANT, Service
-from onthedot.settings import load_settings
+from onthedot.settings import Settings, load_settings
 from onthedot.store import Store, open_store
 from onthedot.targets import Callables, EgressRule, Targets, build_targets
 
-__all__ = ["CONCURRENCY", "VERSION", "Meter", "callables", "create", "opened", "running", "spec", "webhooks", "workers"]
+__all__ = ["CONCURRENCY", "Meter", "callables", "create", "opened", "running", "spec", "webhooks", "workers"]
 
 CONCURRENCY = 1000
 BATCH = 5000
-VERSION = "bench"
 
 
 def callables(**functions: Callable[..., Any]) -> Targets:
@@ -32,19 +31,17 @@ def callables(**functions: Callable[..., Any]) -> Targets:
     offered = Callables(threads=CONCURRENCY, clock=SystemClock())
     for name, function in functions.items():
         offered.add(name, function)
-    return build_targets(version=VERSION, callables=offered)
+    return build_targets(callables=offered)
 
 
 def webhooks() -> Targets:
-    return build_targets(version=VERSION, egress=EgressRule.parse(allow_private=True))
+    return build_targets(egress=EgressRule.parse(allow_private=True))
 
 
 def workers(processes: int) -> Targets:
     """Functions in worker processes, as a node runs those of a jobs file."""
     return build_targets(
-        version=VERSION,
-        functions=["bench.ours.functions"],
-        function_processes=processes,
+        Settings(functions=("bench.ours.functions",), function_processes=processes),
         import_paths=[str(Path(__file__).resolve().parent.parent.parent)],
     )
 

@@ -156,8 +156,8 @@ def serve(argv: Sequence[str]) -> None:
     product: Any = onthedot.main
     build, open_store, node = product.build_targets, product.open_store, Node.__init__
 
-    def build_signed(**kwargs: Any) -> Any:
-        return SignedTargets(build(**kwargs))
+    def build_signed(*args: Any, **kwargs: Any) -> Any:
+        return SignedTargets(build(*args, **kwargs))
 
     async def open_trapped(*args: Any, **kwargs: Any) -> Store:
         store: Store = await open_store(*args, **kwargs)

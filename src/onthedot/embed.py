@@ -34,10 +34,9 @@ from onthedot.model.run import RunView
 from onthedot.service import DEFAULT_TENANT, Service, Trust
 from onthedot.settings import Settings, load_settings
 from onthedot.store import JobFilter, RunFilter, open_store
-from onthedot.targets import Callables, EgressRule, build_targets
+from onthedot.targets import Callables, build_targets
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.log import log_failures
-from onthedot.version import __version__
 
 __all__ = ["Scheduler"]
 
@@ -231,8 +230,8 @@ class Scheduler:
         async with AsyncExitStack() as opening:
             store = await open_store(self.settings.store, self._clock, lookahead=self.settings.lookahead)
             opening.push_async_callback(store.close)
-            egress = EgressRule.parse(self.settings.egress_allow)
-            targets = build_targets(version=__version__, egress=egress, callables=self._callables)
+            opening.callback(log_failures(telemetry))
+            targets = build_targets(self.settings, callables=self._callables)
             service = Service(store, targets, self._clock, self.settings)
             opening.push_async_callback(service.close)
             trust = Trust(self.settings, targets)
@@ -250,7 +249,6 @@ class Scheduler:
             await opening.enter_async_context(self._node)
             self._service = service
             opening.callback(self._closed)
-            opening.callback(log_failures(telemetry))
             self._open = opening.pop_all()
         return self
 

@@ -18,11 +18,10 @@ from onthedot.jobsfile import JobsFile
 from onthedot.service import DEFAULT_TENANT, Service, Trust
 from onthedot.settings import Settings
 from onthedot.store import Store, SyncReport, open_store
-from onthedot.targets import EgressRule, Targets, build_targets
+from onthedot.targets import FileGrants, Targets, build_targets
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.metrics import Metrics
 from onthedot.telemetry.stalls import watch_loop
-from onthedot.version import __version__
 
 if TYPE_CHECKING:
     from onthedot.api.app import App
@@ -182,10 +181,10 @@ class JobsFileInUse:
 
 def _register(targets: Targets, settings: Settings, jobs: JobsFile | None) -> None:
     """The operator registers by settings, for all tenants, and by the jobs file, for the tenant that owns it."""
-    targets.register(
-        "function", settings.functions, {} if jobs is None else {DEFAULT_TENANT: jobs.registered("function")}
-    )
-    targets.register("command", settings.commands, {} if jobs is None else {DEFAULT_TENANT: jobs.commands})
+    granted = {}
+    if jobs is not None:
+        granted[DEFAULT_TENANT] = FileGrants([spec.target for spec in jobs.specs], jobs.commands)
+    targets.register(settings, granted)
 
 
 def targets_of(settings: Settings, jobs: JobsFile | None) -> Targets:
@@ -193,12 +192,7 @@ def targets_of(settings: Settings, jobs: JobsFile | None) -> Targets:
     paths = [str(Path.cwd())]
     if jobs is not None:
         paths.insert(0, str(jobs.directory))
-    targets = build_targets(
-        version=__version__,
-        egress=EgressRule.parse(settings.egress_allow),
-        function_processes=settings.function_processes,
-        import_paths=list(dict.fromkeys(paths)),
-    )
+    targets = build_targets(settings, import_paths=list(dict.fromkeys(paths)))
     _register(targets, settings, jobs)
     return targets
 

@@ -42,10 +42,8 @@ async def serving(url: str, clock: Clock, *, fast: bool = ENABLED, **settings: A
     """An app on a store of its own. `fast`: with the fast path for creates."""
     store = await open_store(url, clock=clock)
     targets = build_targets(
-        version="test",
+        Settings(functions=("json",), commands={"backup": CommandSetting(argv=("true",))}),
         egress=EgressRule.parse(allow_private=True),
-        functions=["json"],
-        commands={"backup": CommandSetting(argv=("true",))},
     )
     service = Service(store, targets, clock, Settings(store=url, **settings))
     try:

@@ -154,7 +154,7 @@ def run() -> JobMaker:
 async def address(sqlite_url) -> AsyncIterator[str]:
     """API and service without an engine: nothing fires, everything can be asked."""
     store = await open_store(sqlite_url)
-    targets = build_targets(version="test", egress=EgressRule(allow_private=True))
+    targets = build_targets(egress=EgressRule(allow_private=True))
     service = Service(store, targets, SystemClock(), Settings())
     listener = listening("127.0.0.1", 0)
     server = make_server(create_app(service), "127.0.0.1", 0)

@@ -12,7 +12,8 @@ import pytest
 from onthedot.jobsfile import JobsFile, read_jobs_file
 from onthedot.model.job import JobSpec
 from onthedot.model.run import Outcome
-from onthedot.targets import Call, EgressRule, Targets, build_targets
+from onthedot.settings import Settings
+from onthedot.targets import Call, EgressRule, FileGrants, Targets, build_targets
 from tests.services.waiting import until
 from tests.targets.conftest import Log
 from tests.targets.sending import send, send_until_begun
@@ -23,14 +24,11 @@ FILES = ("jobs.json", "jobs.yaml", "jobs.toml")
 
 def targets_of(file: JobsFile) -> Targets:
     """As a node given this file builds them."""
-    return build_targets(
-        version="1",
-        egress=EgressRule(allow_private=True),
-        functions=file.registered("function"),
-        commands=file.commands,
-        import_paths=[str(file.directory)],
-        function_processes=2,
+    targets = build_targets(
+        Settings(function_processes=2), egress=EgressRule(allow_private=True), import_paths=[str(file.directory)]
     )
+    targets.register(Settings(), {1: FileGrants([spec.target for spec in file.specs], file.commands)})
+    return targets
 
 
 def call_of(spec: JobSpec, log: Log, **params: Any) -> Call:

@@ -15,7 +15,7 @@ import uvloop
 
 from onthedot.echo import EchoServer
 from onthedot.model.targets import CommandTarget, FunctionTarget, Target, WebhookTarget
-from onthedot.settings import CommandSetting
+from onthedot.settings import CommandSetting, Settings
 from onthedot.targets import Call, EgressRule, build_targets
 from tests.services.waiting import until
 from tests.targets.processes import gone
@@ -24,11 +24,12 @@ from tests.targets.sending import send
 NODE = """
 import asyncio, sys
 from onthedot.model.targets import FunctionTarget
+from onthedot.settings import Settings
 from onthedot.targets import Call, build_targets
 from tests.targets.sending import send
 
 async def main():
-    async with build_targets(version="1", functions=["sample"], import_paths=[sys.argv[1]]) as targets:
+    async with build_targets(Settings(functions=("sample",)), import_paths=[sys.argv[1]]) as targets:
         await asyncio.gather(*(send(targets, Call(
             run_id="1", job_id=1, slot=1, attempt=1, target=FunctionTarget(function=f"sample:{name}"),
             log=lambda text: print(text, end="", flush=True),
@@ -90,11 +91,9 @@ def test_all_kinds_on_uvloop(tmp_path: Path):
             "hang": CommandSetting(argv=("/bin/sh", "-c", "echo hanging; exec sleep 600")),
         }
         targets = build_targets(
-            version="1",
+            Settings(functions=("sample_uv",), commands=commands),
             egress=EgressRule(allow_private=True),
-            functions=["sample_uv"],
             import_paths=[str(tmp_path)],
-            commands=commands,
         )
 
         async def called(target: Target, texts: list[str], **params: object) -> object:

@@ -10,8 +10,8 @@ import pytest
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.targets import CommandTarget, FunctionTarget, WebhookTarget
-from onthedot.settings import CommandSetting
-from onthedot.targets import Call, Callables, EgressRule, Targets, build_targets
+from onthedot.settings import CommandSetting, Settings
+from onthedot.targets import Call, Callables, Targets, build_targets
 from onthedot.targets.coroutine import CoroutineKind
 from tests.targets.conftest import MakeCall
 from tests.targets.sending import send
@@ -97,9 +97,7 @@ async def test_when_one_cannot_open_the_others_are_closed():
 
 def test_what_is_built_offers_what_was_registered():
     commands = {"backup": CommandSetting(argv=("true",))}
-    targets = build_targets(
-        version="1", egress=EgressRule(), functions=["reports", "tools:clean"], commands=commands, function_processes=3
-    )
+    targets = build_targets(Settings(functions=("reports", "tools:clean"), commands=commands, function_processes=3))
     assert targets.capabilities() == ["webhook", "function:reports", "function:tools", "command:backup"]
     assert targets.capacities(50) == {"webhook": 50, "function": 3, "command": 3}
     assert targets.in_process == frozenset()
@@ -111,19 +109,19 @@ def test_what_is_built_offers_what_was_registered():
 def test_what_is_wrong_anywhere_is_said_first():
     target = WebhookTarget(url="http://10.0.0.1/", headers={"Host": "y", "A B": "z"}, secret="short")
     with pytest.raises(Invalid) as caught:
-        build_targets(version="1").check(target)
+        build_targets().check(target)
     paths = {problem.path for problem in caught.value.problems}
     assert paths == {"target.headers.Host", "target.headers.A B", "target.secret"}
 
 
 def test_by_default_nothing_private_may_be_called():
     with pytest.raises(Invalid):
-        build_targets(version="1").check(WebhookTarget(url="http://10.0.0.1/"))
+        build_targets().check(WebhookTarget(url="http://10.0.0.1/"))
 
 
 def test_an_embedded_program_offers_its_callables():
     callables = Callables()
-    targets = build_targets(version="1", callables=callables)
+    targets = build_targets(callables=callables)
     assert (targets.capacities(50)["function"], targets.in_process) == (32, frozenset({"function"}))
     assert targets.capabilities() == ["webhook"]
     callables.add("program:tick", lambda: None)
@@ -135,11 +133,10 @@ def test_an_embedded_program_offers_its_callables():
 
 
 async def test_what_is_registered_may_change_while_it_runs():
-    targets = build_targets(version="", functions=["a"], commands={"x": CommandSetting(argv=("true",))})
+    targets = build_targets(Settings(functions=("a",), commands={"x": CommandSetting(argv=("true",))}))
     async with targets:
         assert targets.capabilities() == ["webhook", "function:a", "command:x"]
-        targets.register("function", ["b", "c:only"])
-        targets.register("command", {"y": CommandSetting(argv=("true",))})
+        targets.register(Settings(functions=("b", "c:only"), commands={"y": CommandSetting(argv=("true",))}))
         await targets.reload()
         assert targets.capabilities() == ["webhook", "function:b", "function:c", "command:y"]
         for fine in (FunctionTarget(function="b:f"), FunctionTarget(function="c:only"), CommandTarget(command="y")):

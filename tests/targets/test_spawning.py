@@ -12,7 +12,7 @@ import pytest
 import uvloop
 
 from onthedot.model.targets import CommandTarget, FunctionTarget, Target
-from onthedot.settings import CommandSetting
+from onthedot.settings import CommandSetting, Settings
 from onthedot.targets import Call, build_targets
 from onthedot.targets.process.spawning import signal_group, spawn
 from tests.targets.processes import gone
@@ -44,10 +44,8 @@ def test_cancelled_at_any_instant_nothing_is_left(tmp_path: Path, loop: str, kin
 
     async def main() -> None:
         targets = build_targets(
-            version="1",
-            functions=["sample"],
+            Settings(functions=("sample",), commands={"it": CommandSetting(argv=("/bin/sh", "-c", SCRIPT))}),
             import_paths=[str(tmp_path)],
-            commands={"it": CommandSetting(argv=("/bin/sh", "-c", SCRIPT))},
         )
         targets._kinds[CommandTarget]._grace = 0.01  # type: ignore[attr-defined]
         async with targets:

@@ -23,10 +23,11 @@ from onthedot.launcher.launch import jobs_file_of
 from onthedot.launcher.remarks import failing
 from onthedot.main import targets_of
 from onthedot.model.duration import DAY
-from onthedot.model.targets.registry import find_spec, plugins
+from onthedot.model.targets.registry import find_spec
 from onthedot.settings import Settings, load_settings
 from onthedot.store import Store, open_driver
 from onthedot.store.migrate import check_version
+from onthedot.targets import build_targets
 from onthedot.timing.zones import zone_data
 from onthedot.version import __version__
 
@@ -54,7 +55,7 @@ async def examine(store: str | None, file: str | None, server: str | None, key: 
         ]
     findings = [
         _versions(),
-        *_plugins(),
+        *_plugins(settings),
         _settings(settings),
         *_jobs_file(settings),
         *_disk(settings),
@@ -69,11 +70,14 @@ def _versions() -> Finding:
     return _ok("versions", f"{found}, time zones {zone_data()}")
 
 
-def _plugins() -> list[Finding]:
-    """Kinds of target that plug-ins add."""
-    found = plugins()
-    findings = [_wrong("plug-in", f"{name}: {why}", "update it, or uninstall it") for name, why in found.broken.items()]
-    return [_ok("plug-ins", ", ".join(found.kinds)), *findings] if found.kinds else findings
+def _plugins(settings: Settings) -> list[Finding]:
+    """Kinds of target that plug-ins add, made with their settings as a node makes them."""
+    targets = build_targets(settings)
+    findings = [
+        _wrong("plug-in", f"{name}: {why}", f"correct [targets.{name}] in the settings, or update or uninstall it")
+        for name, why in targets.broken.items()
+    ]
+    return [_ok("plug-ins", ", ".join(targets.plugins)), *findings] if targets.plugins else findings
 
 
 def _settings(settings: Settings) -> Finding:

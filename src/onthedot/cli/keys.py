@@ -189,7 +189,7 @@ def _do(
             pass
     try:
         return with_store(
-            settings, lambda opened: direct(Service(opened, build_targets(version=""), SystemClock(), settings))
+            settings, lambda opened: direct(Service(opened, build_targets(settings), SystemClock(), settings))
         )
     except StoreInUse:
         return ask(_holder(settings))

@@ -49,11 +49,6 @@ class JobsFile(msgspec.Struct, frozen=True, kw_only=True):
     extension: str
     short: frozenset[int] = frozenset()  # the indexes of jobs in short form
 
-    def registered(self, target_type: str) -> tuple[str, ...]:
-        """What its jobs of this type call. Loading the file registers exactly these, for the file's tenant."""
-        called = (spec.target.registers() for spec in self.specs if spec.target.type == target_type)
-        return tuple(sorted({name for name in called if name is not None}))
-
     @property
     def origin(self) -> str | None:
         """Host and path of the file, if the source is only its name; None if the source was set explicitly."""

@@ -10,6 +10,7 @@ import msgspec
 from onthedot.jobsfile import JobsFile
 from onthedot.settings import Settings, address
 from onthedot.store import SyncReport
+from onthedot.targets import Targets
 from onthedot.telemetry.plain import plain_line
 from onthedot.version import __version__
 
@@ -23,6 +24,7 @@ def banner(
     *,
     port: int | None,
     is_open: bool = True,
+    targets: Targets | None = None,
     colour: bool | None = None,
 ) -> str:
     bold, dim, green, plain = ("\033[1m", "\033[2m", "\033[32m", "\033[0m")
@@ -35,6 +37,8 @@ def banner(
         rows.append(("logs", f"{settings.logs_base_directory}/"))
     else:
         rows.append(("roles", "api only; other nodes execute runs"))
+    if targets is not None:
+        rows.extend(_plugins(targets))
     if settings.workers > 1:
         rows.append(("workers", f"{settings.workers} processes"))
     if port is not None:
@@ -55,6 +59,12 @@ def banner(
 
 def without_password(url: str) -> str:
     return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:•••@", url)
+
+
+def _plugins(targets: Targets) -> list[tuple[str, str]]:
+    told = [", ".join(targets.plugins)] if targets.plugins else []
+    told += [f"{name} can't be used: {why}" for name, why in targets.broken.items()]
+    return [("" if number else "plugins", line) for number, line in enumerate(told)]
 
 
 def _loaded(jobs: JobsFile, synced: SyncReport | None) -> str:

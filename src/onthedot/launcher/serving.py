@@ -95,7 +95,10 @@ async def serve(
             async with assembled(settings, prepared=prepared, routes=routes) as running:
                 if not quiet:
                     port = listener.getsockname()[1] if listener is not None else None
-                    sys.stdout.write(banner(settings, jobs, running.synced, port=port, is_open=prepared.is_open))
+                    told = banner(
+                        settings, jobs, running.synced, port=port, is_open=prepared.is_open, targets=prepared.targets
+                    )
+                    sys.stdout.write(told)
                     sys.stdout.flush()
                     tell_remarks(prepared)
                 await _until_stopped(settings, running, jobs, listener, stopping)

@@ -157,7 +157,7 @@ async def _told(settings: Settings, jobs: JobsFile | None, port: int | None) -> 
         return banner(settings, jobs, None, port=port, is_open=False)
     await prepared.close()
     tell_remarks(prepared)
-    return banner(settings, jobs, prepared.synced, port=port, is_open=prepared.is_open)
+    return banner(settings, jobs, prepared.synced, port=port, is_open=prepared.is_open, targets=prepared.targets)
 
 
 async def _supervised(settings: Settings, listener: socket.socket | None) -> None:

@@ -30,6 +30,7 @@ RUN_NAMES = (
     "ATTEMPT",
     "PARAMS",
 )  # variables that a command target receives
+PRIVATE_NAMES = ("TARGETS",)  # plug-ins may have passwords in theirs
 FILE_NAME = "onthedot.toml"
 
 
@@ -52,7 +53,8 @@ def load_settings(
         try:
             values[name.lower()] = PARSERS[name](value)
         except WrongValue as wrong:
-            problems.append(f"{name} ({origin}): {quoted(value)} is not valid. Accepted: {wrong}")
+            shown = "the value" if name in PRIVATE_NAMES else quoted(value)
+            problems.append(f"{name} ({origin}): {shown} is not valid. Accepted: {wrong}")
         except NotYet:
             problems.append(f"{name} ({origin}): not available in this version; remove it")
     if problems:

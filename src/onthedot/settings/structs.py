@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -58,6 +59,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     egress_allow: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     commands: dict[str, CommandSetting] = msgspec.field(default_factory=dict)
+    targets: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)  # of plug-ins, by name; each reads its own
     given: frozenset[str] = frozenset()
 
     @property

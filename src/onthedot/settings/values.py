@@ -214,6 +214,16 @@ def _commands(value: Any) -> dict[str, CommandSetting]:
     return commands
 
 
+def _targets(value: Any) -> dict[str, dict[str, Any]]:
+    accepted = 'tables [targets.NAME] with the settings of the plug-in NAME, or the same as JSON: {"NAME": {…}}'
+    try:
+        # As JSON in any case: a plug-in gets the same values from file and environment, and in every worker process.
+        text = value if isinstance(value, str) else msgspec.json.encode(value)
+        return msgspec.json.decode(text, type=dict[str, dict[str, Any]])
+    except (msgspec.MsgspecError, TypeError, ValueError):
+        raise WrongValue(accepted) from None
+
+
 def _not_yet(value: Any) -> None:
     if value not in ("", [], {}, False):
         raise NotYet
@@ -244,5 +254,6 @@ PARSERS: dict[str, Parser] = {
     "EGRESS_ALLOW": _egress,
     "FUNCTIONS": _functions,
     "COMMANDS": _commands,
+    "TARGETS": _targets,
     **dict.fromkeys(NOT_YET, _not_yet),
 }

@@ -3,27 +3,36 @@ store."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from onthedot.descriptors import for_sending, limit
-from onthedot.settings import CommandSetting
+from onthedot.model.run import Outcome
+from onthedot.model.targets import Flag, TargetSpec, TargetSummary
+from onthedot.settings import Settings
 from onthedot.targets.command.kind import Commands
-from onthedot.targets.contract import Call, Kind
+from onthedot.targets.contract import Call, Kind, Profile
 from onthedot.targets.coroutine import from_coroutine
 from onthedot.targets.function.kind import Functions
 from onthedot.targets.inprocess.kind import Callables
+from onthedot.targets.plugins import plugin_kinds
 from onthedot.targets.registry import Targets
+from onthedot.targets.setup import FileGrants, KindSetup
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.kind import Webhooks
 from onthedot.targets.webhook.own_ports import OwnPort, doors_of_store, read_doors
 
 __all__ = [
+    "KINDS",
     "Call",
     "Callables",
     "EgressRule",
+    "FileGrants",
+    "Flag",
     "Kind",
+    "Outcome",
     "OwnPort",
+    "Profile",
+    "TargetSpec",
+    "TargetSummary",
     "Targets",
     "build_targets",
     "doors_of_store",
@@ -31,24 +40,24 @@ __all__ = [
     "read_doors",
 ]
 
+KINDS: tuple[Callable[[KindSetup], Kind], ...] = (
+    Webhooks.of,
+    Functions.of,
+    Commands.of,
+)
+"""The kinds that are built in, each made by its factory."""
+
 
 def build_targets(
+    settings: Settings | None = None,
     *,
-    version: str,
     egress: EgressRule | None = None,
-    functions: Iterable[str] = (),
-    commands: Mapping[str, CommandSetting] | None = None,
-    function_processes: int | None = None,
     import_paths: Sequence[str] = (),
     callables: Callables | None = None,
 ) -> Targets:
     """All that one node offers. `callables` (an embedded Scheduler's own) take the place of functions in workers."""
-    processes = function_processes or 2 * (os.cpu_count() or 1)
-    connections = for_sending(limit(), processes if callables is None else 0)
-    return Targets(
-        [
-            Webhooks(egress or EgressRule(), version=version, connections=connections),
-            callables or Functions(functions, processes=processes, import_paths=import_paths),
-            Commands(commands or {}, capacity=processes),
-        ]
-    )
+    settings = settings or Settings()
+    rule = egress or EgressRule.parse(settings.egress_allow)
+    setup = KindSetup(settings=settings, egress=rule, import_paths=import_paths, callables=callables)
+    plugins, broken = plugin_kinds(settings.targets)
+    return Targets([factory(setup) for factory in KINDS], plugins, broken)

@@ -19,6 +19,8 @@ from onthedot.model.run import Outcome
 from onthedot.model.targets import Target
 
 if TYPE_CHECKING:
+    from onthedot.settings import Settings
+    from onthedot.targets.setup import FileGrants
     from onthedot.targets.webhook.own_ports import OwnPort
 
 __all__ = [
@@ -138,9 +140,15 @@ class Kind(ABC):
     """What jobs say of it: the struct of its targets."""
     profile: Profile = Profile()
 
-    @abstractmethod
+    @property
+    def tag(self) -> str:
+        """The `type` of its targets."""
+        return str(self.spec.__struct_config__.tag)
+
     def capabilities(self) -> list[str]:
-        """What a run may require of this node, as the `capability()` of a target writes it."""
+        """What a run may require of this node, as the `capability()` of a target writes it: the kind's name alone, or
+        "name:what" for each thing that it offers."""
+        return [self.tag]
 
     @abstractmethod
     def start(self, call: Call, at: float, done: Done) -> Handle:
@@ -165,10 +173,9 @@ class Kind(ABC):
         files: not for the loop of the engine."""
         return None
 
-    def register(self, registered: Any, own: Mapping[int, Any]) -> None:
-        """Replace what may be called, at the start and whenever the jobs file is read again. `own`: what may be called
-        besides, by tenant."""
-        raise TypeError(f"{type(self).__name__} has no members to register")
+    def register(self, settings: Settings, granted: Mapping[int, FileGrants]) -> None:  # noqa: B027 - not all have members
+        """Replace what may be called, at the start and whenever the jobs file is read again. `granted`: what may be
+        called besides, by tenant."""
 
     async def reload(self) -> None:  # noqa: B027 - not every kind keeps something warm
         """Let go of what is idle, so that the next calls find what is new."""

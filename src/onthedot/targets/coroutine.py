@@ -86,7 +86,7 @@ class _SendTask:
 
 class _FromCoroutine(CoroutineKind):
     def __init__(
-        self, send: Send, spec: type[Any], capabilities: Callable[[], Sequence[str]], profile: Profile
+        self, send: Send, spec: type[Any], capabilities: Callable[[], Sequence[str]] | None, profile: Profile
     ) -> None:
         self._send = send
         self._capabilities = capabilities
@@ -94,7 +94,7 @@ class _FromCoroutine(CoroutineKind):
         self.profile = profile
 
     def capabilities(self) -> list[str]:
-        return list(self._capabilities())
+        return super().capabilities() if self._capabilities is None else list(self._capabilities())
 
     async def send(self, call: Call) -> Outcome | Ended:
         return await self._send(call)
@@ -104,8 +104,9 @@ def from_coroutine(
     send: Send,
     *,
     spec: type[Any],
-    capabilities: Callable[[], Sequence[str]],
+    capabilities: Callable[[], Sequence[str]] | None = None,
     profile: Profile | None = None,
 ) -> Kind:
-    """A kind of target out of one coroutine function; `spec` is the struct of its targets."""
+    """A kind of target out of one coroutine function; `spec` is the struct of its targets. `capabilities`: the name of
+    the kind alone, unless given."""
     return _FromCoroutine(send, spec, capabilities, profile or Profile())

@@ -5,23 +5,36 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, Self
+from typing import Self
 
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.targets import Target
+from onthedot.settings import Settings
 from onthedot.targets.contract import Call, Cause, Done, Ended, Handle, Kind, Stop
+from onthedot.targets.setup import FileGrants
 from onthedot.targets.webhook.own_ports import OwnPort
+from onthedot.telemetry import emit
 
 __all__ = ["Targets"]
 
 
 class Targets:
-    """Every kind of target of one node. `async with targets:` around the engine."""
+    """Every kind of target of one node. `async with targets:` around the engine.
 
-    def __init__(self, kinds: Iterable[Kind] = ()) -> None:
-        self._kinds: dict[type, Kind] = {kind.spec: kind for kind in kinds}
-        self._by_name: dict[str, Kind] = {_name(kind): kind for kind in self._kinds.values()}
+    `plugins` are other people's kinds: one that fails is left out, and the others go on. `broken` says by name why a
+    plug-in can't be used.
+    """
+
+    def __init__(
+        self, kinds: Iterable[Kind] = (), plugins: Iterable[Kind] = (), broken: Mapping[str, str] | None = None
+    ) -> None:
+        self._plugins = {kind.tag: kind for kind in plugins}
+        self._kinds: dict[type, Kind] = {kind.spec: kind for kind in (*kinds, *self._plugins.values())}
+        self._by_name: dict[str, Kind] = {kind.tag: kind for kind in self._kinds.values()}
+        self.broken: dict[str, str] = {}
+        for name, why in (broken or {}).items():
+            self._breaks(name, why)
         self._missing = _Missing()
         self._open = AsyncExitStack()
 
@@ -32,7 +45,15 @@ class Targets:
         return self._kinds.get(type(target), self._missing)
 
     def capabilities(self) -> list[str]:
-        return [capability for kind in self._kinds.values() for capability in kind.capabilities()]
+        found = []
+        for name, kind in self._by_name.items():
+            try:
+                found += kind.capabilities()
+            except Exception as error:
+                if name not in self._plugins:
+                    raise
+                self._breaks(name, f"{type(error).__name__}: {error}")
+        return found
 
     def capacities(self, concurrency: int) -> dict[str, int]:
         """By kind, how many calls there may be at once."""
@@ -65,11 +86,20 @@ class Targets:
 
     def problem(self, target: Target, tenant: int = 1) -> str | None:
         """Why runs of it would fail here; see `Kind.problem`."""
-        return self.kind_of(target).problem(target, tenant)
+        try:
+            return self.kind_of(target).problem(target, tenant)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
 
-    def register(self, name: str, registered: Any, own: Mapping[int, Any] | None = None) -> None:
-        """Replace what may be called: modules and functions for `function`, settings by name for `command`."""
-        self._by_name[name].register(registered, own or {})
+    def register(self, settings: Settings, granted: Mapping[int, FileGrants] | None = None) -> None:
+        """Replace what may be called: by all, as the settings say, and besides by single tenants."""
+        for kind in self._kinds.values():
+            kind.register(settings, granted or {})
+
+    @property
+    def plugins(self) -> list[str]:
+        """Names of the plug-ins that can be used."""
+        return [name for name in self._plugins if name not in self.broken]
 
     async def reload(self) -> None:
         for kind in self._kinds.values():
@@ -81,13 +111,24 @@ class Targets:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opening:
-            for kind in self._kinds.values():
-                await opening.enter_async_context(kind)
+            for kind in [*self._kinds.values()]:
+                try:
+                    await opening.enter_async_context(kind)
+                except Exception as error:
+                    if kind.tag not in self._plugins:
+                        raise
+                    del self._kinds[kind.spec], self._by_name[kind.tag]
+                    self._breaks(kind.tag, f"{type(error).__name__}: {error}")
             self._open = opening.pop_all()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         await self._open.aclose()
+
+    def _breaks(self, name: str, why: str) -> None:
+        if self.broken.get(name) != why:  # told once, not with every look
+            self.broken[name] = why
+            emit("plugin.broken", plugin=name, error=why)
 
 
 class _Missing(Kind):
@@ -118,10 +159,6 @@ class _Refusal:
     def _tell(self, done: Done, ended: Ended) -> None:
         self._telling = None
         done(ended)
-
-
-def _name(kind: Kind) -> str:
-    return str(kind.spec.__struct_config__.tag)
 
 
 def names(registered: Sequence[str]) -> str:

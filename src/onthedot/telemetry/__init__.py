@@ -22,6 +22,7 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | login.done, login.refused, logout | address, (key_id or the first characters of the key) |
 | key.created, key.revoked | key_id, by_key (None: open server), address, (name, scope, of) |
 | node.short | kind, what, capacity: out of a resource; takes fewer runs for a while |
+| plugin.broken | plugin, error: the server goes on without it |
 | node.registered, node.lost, node.left | node, (by) |
 | store.unavailable, store.back, store.refused, store.moved | error |
 | store.failover | before, now (system/timeline), gap: failed over or restored; IDs continue after the gap |

@@ -35,6 +35,7 @@ _LEVELS = {
     "key.created": "warning",
     "key.revoked": "warning",
     "node.short": "warning",
+    "plugin.broken": "error",
     "node.registered": "info",
     "node.left": "info",
     "node.lost": "warning",
@@ -75,6 +76,7 @@ _FAILURES = {
     "run.skipped": (logging.WARNING, "job %(job)s: run %(run_id)s was not started: %(reason)s"),
     "run.lost": (logging.WARNING, "job %(job)s: the node of run %(run_id)s was lost"),
     "job.quarantined": (logging.ERROR, "job %(job)s is quarantined: %(reason)s"),
+    "plugin.broken": (logging.ERROR, "plug-in %(plugin)s can't be used: %(error)s"),
     "store.unavailable": (logging.ERROR, "store unavailable: %(error)s"),
     "store.back": (logging.INFO, "store available again"),
 }

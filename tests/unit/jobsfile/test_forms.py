@@ -105,15 +105,6 @@ def test_a_list_alone_is_a_file_too():
     assert parse_jobs(json.dumps([SHORT]), "json").specs == [JOB1]
 
 
-def test_the_functions_it_names_are_known():
-    other = {**SHORT, "identifier": "job2", "path": "another"}
-    again = {**SHORT, "identifier": "job3"}
-    assert parse_jobs(json.dumps([SHORT, other, again]), "json").registered("function") == (
-        "another:sleep_2_mins",
-        "periodic_functions.functions:sleep_2_mins",
-    )
-
-
 def test_arguments_and_end_date_of_the_short_form():
     (spec,) = parse_jobs(
         json.dumps([{**SHORT, "arguments": {"n": 3}, "end_date": "2030-01-01T00:00:00Z"}]), "json"

@@ -23,6 +23,7 @@ class FaxTarget(TargetSpec, frozen=True, kw_only=True, tag="fax"):
 
 class Fax:
     spec = FaxTarget
+    kind = dict  # whatever it makes: nobody makes it here
 """
 ASK = """
 import json, sys
@@ -92,6 +93,10 @@ def test_a_kind_of_the_contract_may_be_installed(place: Path):
         ("class Fax: spec = dict", "not a subclass of TargetSpec"),
         (KIND.replace('"fax"', '"webhook"'), "there is a kind 'webhook' already"),
         (KIND.replace('tag="fax"', "tag=3"), "not a word"),
+        (KIND.replace('"fax"', '"telex"'), "another name than its tag 'telex'"),
+        (KIND.replace('"fax"', '"bad"').replace("kind =", "make ="), "AttributeError"),
+        (KIND.replace('"fax"', '"bad"').replace("dict", "3"), "its kind is 3, not a function"),
+        ("raise SystemExit(1)", "SystemExit: 1"),
         (KIND.replace('"fax"', '"telex"').replace("int\n", "int | list[int] | tuple[int, int]\n"), "TypeError"),
     ],
 )

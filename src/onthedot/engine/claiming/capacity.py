@@ -1,4 +1,4 @@
-"""How much this node can run: webhooks by CONCURRENCY, functions and commands by FUNCTION_PROCESSES."""
+"""How much this node can run of each kind, as the kind's profile says."""
 
 from __future__ import annotations
 

@@ -39,9 +39,6 @@ class FunctionTarget(TargetSpec, frozen=True, kw_only=True, tag="function"):
     def summary(self) -> TargetSummary:
         return TargetSummary("function", self.function, self.function)
 
-    def registers(self) -> str:
-        return self.function
-
     @classmethod
     def how_to_offer(cls, name: str) -> str:
         return f"start a node with FUNCTIONS={name}, or with a jobs file that uses it"

@@ -1,7 +1,8 @@
 """Which kinds of target there are: those built in, and those of installed plug-ins.
 
-A plug-in is a distribution with an entry point of the group `onthedot.targets` that names its kind; `spec` of that is
-the struct of its targets. Plug-ins are looked for once, when somebody needs to know all kinds: the first decoder of
+A plug-in is a distribution with an entry point of the group `onthedot.targets`. The entry point has the name of the
+kind, and leads to an object with two attributes: `spec`, the struct of its targets, and `kind(settings)`, which makes
+the Kind (`targets.plugins`). Plug-ins are looked for once, when somebody needs to know all kinds: the first decoder of
 jobs, or a type that is not built in. From then on the kinds are fixed.
 """
 
@@ -30,7 +31,7 @@ PLANNED = ("script", "container", "kubernetes", "queue", "lambda", "workflow")
 
 
 class Plugins(msgspec.Struct, frozen=True):
-    """What was found installed: kinds by the name of their entry points, and why others could not be used."""
+    """What was found installed: objects by the name of their kinds, and why others can't be used."""
 
     kinds: dict[str, Any]
     broken: dict[str, str]
@@ -46,8 +47,8 @@ def plugins() -> Plugins:
     for entry in entry_points(group=GROUP):
         try:
             kind = entry.load()
-            tag = _checked(kind.spec, taken)
-        except Exception as error:
+            tag = _checked(entry.name, kind, taken)
+        except (Exception, SystemExit) as error:
             found.broken[entry.name] = f"{type(error).__name__}: {error}"
             continue
         taken.add(tag)
@@ -55,7 +56,8 @@ def plugins() -> Plugins:
     return found
 
 
-def _checked(spec: Any, taken: set[str]) -> str:
+def _checked(name: str, kind: Any, taken: set[str]) -> str:
+    spec = kind.spec
     if not (isinstance(spec, type) and issubclass(spec, TargetSpec)):
         raise TypeError(f"its spec is {spec!r}, not a subclass of TargetSpec")
     tag = spec.__struct_config__.tag
@@ -64,6 +66,10 @@ def _checked(spec: Any, taken: set[str]) -> str:
     if tag in taken:
         raise ValueError(f"there is a kind {tag!r} already")
     msgspec.json.Decoder(spec)  # its fields must be types that can be decoded
+    if tag != name:
+        raise ValueError(f"its entry point has another name than its tag {tag!r}")
+    if not callable(kind.kind):
+        raise TypeError(f"its kind is {kind.kind!r}, not a function")
     return tag
 
 

@@ -49,8 +49,8 @@ class Target:
         raise NotImplementedError
 
     def capability(self) -> str:
-        """What a node must offer to run it: "function:reports"."""
-        raise NotImplementedError
+        """What a node must offer to run it: its type, or more exactly "function:reports"."""
+        return self.type
 
     def level_with(self, params: Mapping[str, Any]) -> int:
         """The lowest code level that runs it with these params."""
@@ -65,11 +65,7 @@ class Target:
         return ()
 
     def summary(self) -> TargetSummary:
-        raise NotImplementedError
-
-    def registers(self) -> str | None:
-        """What the operator allows by naming it in a jobs file."""
-        return None
+        return TargetSummary(self.type, "", self.type)
 
     @classmethod
     def how_to_offer(cls, name: str) -> str:

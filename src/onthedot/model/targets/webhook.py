@@ -48,9 +48,6 @@ class WebhookTarget(TargetSpec, frozen=True, kw_only=True, tag="webhook"):
     body: Any = None
     secret: str | None = None  # Standard Webhooks signing secret, "whsec_…"
 
-    def capability(self) -> str:
-        return "webhook"  # any node sends them
-
     def level_with(self, params: Mapping[str, Any]) -> int:
         """2: the params of a webhook without a body are sent."""
         return 2 if params and self.body is None else self.level

@@ -18,7 +18,7 @@ from pathlib import Path
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.targets import CommandTarget
-from onthedot.settings import CommandSetting
+from onthedot.settings import CommandSetting, Settings
 from onthedot.targets.contract import NOT_BEGUN, Call, Ended, Profile, run_environment
 from onthedot.targets.coroutine import CoroutineKind
 from onthedot.targets.exhaustion import lack_of
@@ -26,6 +26,7 @@ from onthedot.targets.presence import program_problem
 from onthedot.targets.process.output import ProcessOutput
 from onthedot.targets.process.spawning import Process, signal_group, spawn
 from onthedot.targets.registry import names
+from onthedot.targets.setup import FileGrants, KindSetup
 
 __all__ = ["Commands"]
 
@@ -47,14 +48,14 @@ class Commands(CoroutineKind):
         self._commands, self._grace = dict(commands), grace
         self._own: dict[int, dict[str, CommandSetting]] = {}
 
-    def register(
-        self,
-        registered: Mapping[str, CommandSetting],
-        own: Mapping[int, Mapping[str, CommandSetting]] | None = None,
-    ) -> None:
-        """These and no others, from now on. `own`: what one tenant may name besides, and instead."""
-        self._commands = dict(registered)
-        self._own = {tenant: dict(commands) for tenant, commands in (own or {}).items()}
+    @classmethod
+    def of(cls, setup: KindSetup) -> Commands:
+        return cls(setup.settings.commands, capacity=setup.settings.function_processes)
+
+    def register(self, settings: Settings, granted: Mapping[int, FileGrants]) -> None:
+        """These and no others, from now on. A tenant's own come besides, and instead."""
+        self._commands = dict(settings.commands)
+        self._own = {tenant: dict(grants.commands) for tenant, grants in granted.items()}
 
     def capabilities(self) -> list[str]:
         own = [name for commands in self._own.values() for name in commands]

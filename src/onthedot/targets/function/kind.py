@@ -16,11 +16,13 @@ import msgspec
 from onthedot.errors import Invalid
 from onthedot.model.instant import format_instant
 from onthedot.model.targets import FunctionTarget
+from onthedot.settings import Settings
 from onthedot.targets.contract import Call, Done, Handle, Kind, Profile
 from onthedot.targets.function.pending_call import PendingCall
 from onthedot.targets.function.pool import WorkerPool
 from onthedot.targets.presence import function_problem
 from onthedot.targets.registry import names
+from onthedot.targets.setup import FileGrants, KindSetup
 
 __all__ = ["Functions"]
 
@@ -38,12 +40,24 @@ class Functions(Kind):
         self._registered: dict[str, set[str] | None] = {}  # module → its functions; None: all it defines
         self._own: dict[int, frozenset[str]] = {}  # tenant → "module:function"
         self._calls: dict[tuple[int, str], str] = {}
-        self.register(registered)
+        self.allow(registered)
         self._import_paths = tuple(import_paths)
         self._workers = WorkerPool(processes, import_paths)
         self.profile = Profile(capacity=processes)
 
-    def register(self, registered: Iterable[str], own: Mapping[int, Iterable[str]] | None = None) -> None:
+    @classmethod
+    def of(cls, setup: KindSetup) -> Kind:
+        processes = setup.settings.function_processes
+        return setup.callables or cls(setup.settings.functions, processes=processes, import_paths=setup.import_paths)
+
+    def register(self, settings: Settings, granted: Mapping[int, FileGrants]) -> None:
+        own = {
+            tenant: [target.function for target in grants.targets if isinstance(target, FunctionTarget)]
+            for tenant, grants in granted.items()
+        }
+        self.allow(settings.functions, own)
+
+    def allow(self, registered: Iterable[str], own: Mapping[int, Iterable[str]] | None = None) -> None:
         """These and no others, from now on. `own`: single functions that one tenant may call besides."""
         self._registered = {}
         self._calls = {}

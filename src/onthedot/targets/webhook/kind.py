@@ -19,10 +19,12 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import Self
 
+from onthedot.descriptors import for_sending, limit
 from onthedot.errors import Invalid
 from onthedot.model.secret_text import masked_url
 from onthedot.model.targets import WebhookTarget
 from onthedot.targets.contract import Call, Done, Kind, Profile
+from onthedot.targets.setup import KindSetup
 from onthedot.targets.webhook.destination import Destination, place_of, split_url
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.http1.connections import ConnectionPool
@@ -31,6 +33,7 @@ from onthedot.targets.webhook.http1.exchange import Exchange, failed, refused
 from onthedot.targets.webhook.own_ports import OwnPort
 from onthedot.targets.webhook.request import request_of
 from onthedot.targets.webhook.url import ACCEPTED, is_localhost
+from onthedot.version import __version__
 
 __all__ = ["Webhooks"]
 
@@ -44,7 +47,12 @@ class Webhooks(Kind):
     spec = WebhookTarget
 
     def __init__(
-        self, rule: EgressRule, *, version: str, connections: int | None = None, tls: ssl.SSLContext | None = None
+        self,
+        rule: EgressRule,
+        *,
+        version: str = __version__,
+        connections: int | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """`connections`: no more than so many are open at once."""
         self.profile = Profile(at_most=connections)
@@ -57,8 +65,9 @@ class Webhooks(Kind):
         self._place = lru_cache(maxsize=4096)(self._judged_place)
         self._refusal = lru_cache(maxsize=4096)(self._refusal_of)
 
-    def capabilities(self) -> list[str]:
-        return ["webhook"]
+    @classmethod
+    def of(cls, setup: KindSetup) -> Webhooks:
+        return cls(setup.egress, connections=for_sending(limit(), setup.worker_processes))
 
     def check(self, target: WebhookTarget, tenant: int = 1) -> None:
         try:

@@ -1,0 +1,64 @@
+"""Which kinds of target there are is known in two folders only: a new kind changes no other file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from onthedot.model.targets.registry import BUILT_IN
+
+ROOT = Path(__file__).resolve().parents[2] / "src" / "onthedot"
+HOMES = ("model/targets/", "targets/")
+CLASSES = {spec.__name__ for spec in BUILT_IN.values()}
+MAY = {
+    "service/timers.py": "a timer makes a webhook",
+    "jobsfile/short_form.py": "the short form of a jobs file makes a function",
+    "embed.py": "`add` makes a function out of a callable, and a webhook out of a URL",
+    "api/routes/jobs.py": "an example for the documentation of the API",
+    "api/routes/sync.py": "an example for the documentation of the API",
+    "api/fastpath/creates.py": "an attribute is called `function`, which is no kind there",
+}
+
+
+def mentions(source: str) -> Iterator[str]:
+    """Where a kind is named: as a string of its own, or by the class of its targets."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Constant(value=str(word)) if word in BUILT_IN:
+                yield f"{node.lineno}: {word!r}"
+            case ast.Name(id=word) | ast.Attribute(attr=word) | ast.alias(name=word) if word in CLASSES:
+                yield f"{node.lineno}: {word}"
+
+
+def test_no_other_file_asks_which_kind_it_is() -> None:
+    named = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        if not name.startswith(HOMES) and (found := list(mentions(path.read_text()))):
+            named[name] = found
+    assert {name: found for name, found in named.items() if name not in MAY} == {}
+    assert MAY.keys() - named.keys() == set(), "these need no exception any more"
+
+
+def test_templates_and_statements_do_not_ask_either() -> None:
+    files = [path for path in ROOT.rglob("*") if path.suffix in (".html", ".js", ".sql")]
+    assert len(files) > 20, "they were found"
+    quoted = [f"{quote}{word}{quote}" for word in BUILT_IN for quote in "\"'"]
+    assert [path.name for path in files for word in quoted if word in path.read_text()] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'target.type == "webhook"',
+        'kinds["command"]',
+        "isinstance(target, FunctionTarget)",
+        "isinstance(target, targets.CommandTarget)",
+        "from onthedot.model.targets import WebhookTarget",
+    ],
+)
+def test_one_that_asks_is_found(line: str) -> None:
+    assert len(list(mentions(line))) == 1
