@@ -352,7 +352,6 @@ async def test_simple_jobs_are_answered_in_their_order(store: Store, times: Time
         {"policy": {"jitter": "5m"}},
         {"schedule": {"cron": "0 3 * * *"}},
         {"schedule": {"in": "10s", "exclude": ["0 0 * * *"]}},
-        {"idempotency": Idempotency("k", "f")},
         {"target": {"type": "webhook", "url": "https://example.com", "secret": MASK}},
     ],
     ids=str,

@@ -1,4 +1,4 @@
-"""Small groups of simple jobs in one statement: ids, time, jobs and first runs, in one round trip and one commit.
+"""Small groups of simple jobs in one statement: ids, time, idempotency keys, jobs and first runs, in one round trip.
 
 A transaction of five round trips costs the node and the database about a millisecond each, whatever it writes: for a
 thousand jobs that is nothing, for a lonely one nearly all (ADR 0007 has the figures). Simple is a job that only waits:
@@ -20,6 +20,7 @@ from onthedot.plan import Opening, laned
 from onthedot.store.abandoned_requests import too_late
 from onthedot.store.driver import Driver
 from onthedot.store.jobs.create import Fresh, NewJob
+from onthedot.store.jobs.idempotency import KEPT, Idempotency
 from onthedot.store.jobs.rows import search_text
 from onthedot.store.shapes import Rows, Shape
 from onthedot.timing import plain_delay
@@ -47,10 +48,15 @@ class SimpleJob(Shape, frozen=True, kw_only=True):
     laned: bool
     at_most_once: bool
     owner: str | None
+    idempotency_key: str | None
+    fingerprint: str | None
 
 
 def all_simple(items: Sequence[NewJob]) -> bool:
-    return len(items) <= MOST and all(_simple(item) for item in items)
+    if len(items) > MOST or not all(_simple(item) for item in items):
+        return False
+    keys = [(item.tenant, item.idempotency.key) for item in items if item.idempotency is not None]
+    return len(set(keys)) == len(keys)  # one statement can't claim a key twice
 
 
 def _simple(item: NewJob) -> bool:
@@ -58,7 +64,6 @@ def _simple(item: NewJob) -> bool:
     return (
         spec.key is None
         and not spec.tags
-        and item.idempotency is None
         and item.source is None
         and not item.run_now
         and not spec.paused
@@ -68,8 +73,8 @@ def _simple(item: NewJob) -> bool:
     )
 
 
-async def add_simple(driver: Driver, items: Sequence[NewJob]) -> list[JobView | OnTheDotError]:
-    """One answer per item, in order."""
+async def add_simple(driver: Driver, items: Sequence[NewJob]) -> list[JobView | OnTheDotError | None]:
+    """One answer per item, in order; None: its idempotency key is taken, nothing was written of it."""
     gone = [item.abandoned() for item in items]
     if any(gone):
         made = iter(await _add([item for item, why in zip(items, gone, strict=True) if why is None], driver))
@@ -77,25 +82,28 @@ async def add_simple(driver: Driver, items: Sequence[NewJob]) -> list[JobView | 
     return await _add(items, driver)
 
 
-async def _add(items: Sequence[NewJob], driver: Driver) -> list[JobView | OnTheDotError]:
+async def _add(items: Sequence[NewJob], driver: Driver) -> list[JobView | OnTheDotError | None]:
     """Nothing can end a statement that is on its way when its node freezes or loses the network, so it carries its own
     deadline, on the clock of who carries it out."""
     if not items:
         return []
-    rows = [_row(item.tenant, item.spec) for item in items]
+    rows = [_row(item.tenant, item.spec, item.idempotency) for item in items]
     lookahead = driver.queries.lookahead
     until = min([item.until for item in items if item.until is not None], default=NEVER)
     if len(rows) == 1:
-        found = await driver.statement("add_job", lookahead, until, *rows)
+        found = await driver.statement("add_job", lookahead, until, KEPT, *rows)
     else:
-        found = await driver.statement("add_jobs", lookahead, until, Rows(rows))
+        found = await driver.statement("add_jobs", lookahead, until, KEPT, Rows(rows))
     if not found:
         return [too_late()] * len(items)
     (made,) = found
-    return [_view(item, job_id, made["now"]) for item, job_id in zip(items, made["ids"], strict=True)]
+    return [
+        None if job_id is None else _view(item, job_id, made["now"])
+        for item, job_id in zip(items, made["ids"], strict=True)
+    ]
 
 
-def _row(tenant: int, spec: JobSpec) -> SimpleJob:
+def _row(tenant: int, spec: JobSpec, repeat: Idempotency | None) -> SimpleJob:
     return SimpleJob(
         tenant=tenant,
         name=spec.name,
@@ -108,6 +116,8 @@ def _row(tenant: int, spec: JobSpec) -> SimpleJob:
         laned=laned(spec.policy),
         at_most_once=spec.policy.delivery == "at_most_once",
         owner=spec.owner or None,
+        idempotency_key=None if repeat is None else repeat.key,
+        fingerprint=None if repeat is None else repeat.fingerprint,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from onthedot.errors import NotFound, OnTheDotError
+from onthedot.errors import NotFound, OnTheDotError, StoreUnavailable
 from onthedot.model.job import JobRecord, JobView
 from onthedot.store.driver import Transaction
 from onthedot.store.jobs.close_one_offs import is_over
@@ -33,8 +33,24 @@ class Jobs(Topic):
         further concern (keys, tags, idempotency) adds its own (ADR 0007 has the figures).
         """
         if items and self.driver.dialect == "postgres" and all_simple(items):
-            return await add_simple(self.driver, items)
+            return await self._with_earlier(items, await add_simple(self.driver, items))
         return await self.driver.transact(lambda tx: create_group(tx, items))
+
+    async def _with_earlier(
+        self, items: Sequence[NewJob], answers: Sequence[JobView | OnTheDotError | None]
+    ) -> list[JobView | OnTheDotError]:
+        """What is not answered yet repeats an earlier request. The others are written: whatever goes wrong from here on
+        may not be told to them, or they would be made again."""
+        repeats = [item for item, answer in zip(items, answers, strict=True) if answer is None]
+        earlier: Sequence[JobView | OnTheDotError] = ()
+        if repeats:
+            try:
+                earlier = await self.driver.transact(lambda tx: create_group(tx, repeats))
+            except Exception as error:
+                known = error if isinstance(error, OnTheDotError) else StoreUnavailable(f"not read: {error}")
+                earlier = [known] * len(repeats)
+        told = iter(earlier)
+        return [next(told) if answer is None else answer for answer in answers]
 
     async def earlier_jobs(self, tenant: int, repeats: Sequence[Idempotency]) -> dict[str, JobView]:
         """The jobs that the very same requests made before, by their idempotency keys. Writes nothing."""
