@@ -61,5 +61,5 @@ def test_values_are_counted_outside_of_texts():
         check_values(json.dumps([0] * (MOST_VALUES + 2)).encode())
     with pytest.raises(Unreadable, match="too deeply"):
         check_values(b'{"a":' * (MOST_VALUES + 2))
-    with pytest.raises(TooLarge, match="over 1024 KiB"):
+    with pytest.raises(TooLarge, match="larger than 1024 KiB"):
         check_values(b" " * (2**20 + 1))
