@@ -491,3 +491,17 @@ class TestHeld:
         await node.until(BEGIN + AHEAD + MINUTE, 5 * SECOND)
         assert sorted(node.slots) == sorted(set(node.slots))
         assert set(slots(BEGIN + 10 * SECOND, node.times.now)) <= set(node.slots)
+
+
+class TestSetBackByLittle:
+    """By so little that nobody looks: nodes hold runs ahead for as long."""
+
+    async def test_a_range_that_ends_ahead_keeps_its_slots_from_a_new_schedule(self, node: Fired) -> None:
+        (job,) = await node.hands.create(spec(schedule={"every": "1s"}))
+        await node.times.set(BEGIN + 10 * SECOND)
+        await node.now()
+        assert any(row["until_slot"] == BEGIN + 9 * SECOND for row in await node.hands.ledger(job.id))
+        await node.times.set(BEGIN + 8 * SECOND - 1)
+        await node.hands.store.update_job(1, job.id, lambda _: spec(schedule={"cron": "* * * * * *"}))
+        await node.hands.check()
+        assert (await cursor_of(node.hands.store, job))["slot"] > BEGIN + 10 * SECOND

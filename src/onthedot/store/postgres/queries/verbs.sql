@@ -44,9 +44,17 @@ SELECT slot FROM history
 WHERE tenant = $1 AND job_id = $2 AND slot BETWEEN $3 AND $4 AND kind <> 'manual' AND status = 'done';
 
 -- name: slots_with_rows
--- The slots of a job in ($2, $3] that have a row. One statement: a run that ends meanwhile stands in one of the two.
+-- The slots of a job in ($2, $3] that have a row. One statement: a run that ends meanwhile stands in one of the two. The
+-- last part: a range that began before and ends in between, if the clock was set back a little since.
 SELECT slot, slot AS until_slot FROM runs
 WHERE {of_job runs $1} AND slot > $2 AND slot <= $3 AND kind = 'scheduled' AND NOT cursor
 UNION ALL
 SELECT slot, coalesce(until_slot, slot) AS until_slot FROM history
-WHERE job_id = $1 AND slot > $2 AND slot <= $3 AND kind = 'scheduled';
+WHERE job_id = $1 AND slot > $2 AND slot <= $3 AND kind = 'scheduled'
+UNION ALL
+SELECT h.slot, h.until_slot FROM (
+    SELECT slot, until_slot, kind FROM history
+    WHERE job_id = $1 AND status = 'skipped' AND slot <= $2
+    ORDER BY slot DESC LIMIT 100
+) h
+WHERE h.until_slot > $2 AND h.kind = 'scheduled';

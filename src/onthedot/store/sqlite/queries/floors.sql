@@ -34,7 +34,7 @@ UPDATE jobs SET state = ?2, slots_used = ?3, ended_at = NULL WHERE id = ?1;
 -- their lane: nobody is to take their place for having come later.
 UPDATE runs
 SET parked = NULL, ready_at = max(CASE WHEN lane IS NULL THEN due_at - ?3 ELSE due_at END, ?2), backlog = 0
-WHERE {of_job runs ?1} AND state = 'pending' AND NOT cursor AND kind = 'scheduled' AND tries = 0 AND losses = 0
+WHERE {of_job runs ?1} AND node IS NULL AND open IS NULL AND NOT cursor AND kind = 'scheduled' AND tries = 0 AND losses = 0
   AND (parked IS NULL OR parked = 'lane') AND due_at > ?2;
 
 -- name: run_after
@@ -45,7 +45,7 @@ SELECT id FROM runs WHERE id > ?1 ORDER BY id LIMIT 1 OFFSET ?2 - 1;
 -- Runs from ?1 to ?2 that wait for longer than ?3 and for something else than their own time: retries, with the attempts that
 -- say when the last one ended, and what was released then. Of paused jobs too.
 SELECT id, due_at, lane, CASE WHEN parked = 'paused' THEN resume_at ELSE ready_at END AS ready_at, attempts FROM runs
-WHERE id > ?1 AND id <= ?2 AND state = 'pending' AND NOT cursor AND (parked IS NULL OR parked = 'paused')
+WHERE id > ?1 AND id <= ?2 AND node IS NULL AND open IS NULL AND NOT cursor AND (parked IS NULL OR parked = 'paused')
   AND CASE WHEN parked = 'paused' THEN resume_at ELSE ready_at END > ?3
   AND (attempts IS NOT NULL OR CASE WHEN parked = 'paused' THEN resume_at ELSE ready_at END > due_at)
 ORDER BY id;
