@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
@@ -13,8 +13,10 @@ from onthedot.model.targets import Target
 from onthedot.settings import Settings
 from onthedot.targets.contract import Call, Cause, Done, Ended, Handle, Kind, Stop
 from onthedot.targets.setup import FileGrants
-from onthedot.targets.webhook.own_ports import OwnPort
 from onthedot.telemetry import emit
+
+if TYPE_CHECKING:
+    from onthedot.targets.webhook.own_ports import OwnPort
 
 __all__ = ["Targets"]
 

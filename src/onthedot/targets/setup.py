@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from onthedot.settings import CommandSetting, Settings
-from onthedot.targets.webhook.egress import EgressRule
 
 if TYPE_CHECKING:
     from onthedot.model.targets import Target
     from onthedot.targets.contract import Kind
+    from onthedot.targets.webhook.egress import EgressRule
 
 __all__ = ["FileGrants", "KindSetup"]
 
