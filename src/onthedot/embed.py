@@ -29,6 +29,7 @@ from onthedot.engine import Node
 from onthedot.errors import Conflict, Invalid
 from onthedot.model.decoding import convert
 from onthedot.model.job import JobSpec, JobView
+from onthedot.model.policy import Policy
 from onthedot.model.python_values import from_python
 from onthedot.model.run import RunView
 from onthedot.service import DEFAULT_TENANT, Service, Trust
@@ -46,7 +47,7 @@ CONCURRENCY = 100
 """Default number of concurrent runs. A sync function occupies a thread while it runs."""
 
 _SCHEDULE = ("cron", "every", "at", "in", "tz", "start", "end", "count")
-_POLICY = ("timeout", "retry", "overlap", "catch_up", "catch_up_limit", "delivery", "jitter", "expires_in")
+_POLICY = Policy.__struct_fields__
 
 
 class Scheduler:
