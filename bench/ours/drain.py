@@ -55,7 +55,7 @@ async def drain_runs(store: str, n: int) -> dict[str, Any]:
 async def drain_workers(store: str, n: int, processes: int = 2) -> dict[str, Any]:
     """The same through worker processes, which are there before the clock starts: the peers have none to start."""
     target = {"type": "function", "function": f"{FUNCTIONS}:noop"}
-    return await _drain(store, n, workers(processes), target, processes=processes, function_processes=processes)
+    return await _drain(store, n, workers(processes), target, processes=processes)
 
 
 async def drain_webhooks(store: str, n: int, echo: str) -> dict[str, Any]:
