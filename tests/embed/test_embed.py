@@ -324,6 +324,13 @@ def test_settings_are_those_of_a_node(sqlite_url):
         checked(sqlite_url, next_jobs_count=5)
 
 
+async def test_a_plugin_that_fails_is_named_in_the_programs_own_logging(sqlite_url, caplog):
+    async with scheduler_for(sqlite_url, targets={"pigeon": {}}) as scheduler:
+        assert scheduler.settings.targets == {"pigeon": {}}
+    said = [record.getMessage() for record in caplog.records if record.name == "onthedot"]
+    assert said[0].startswith("plug-in pigeon can't be used: has settings in [targets.pigeon], but is not installed")
+
+
 async def test_failures_reach_the_programs_own_logging(store_url, caplog):
     scheduler = scheduler_for(store_url)
 

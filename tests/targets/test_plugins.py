@@ -154,6 +154,21 @@ async def test_one_that_cannot_open_is_left_out(told: list[Event], make_call: Ma
     assert [event.fields for event in told] == [{"plugin": "fax", "error": "OSError: no line"}]
 
 
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [(None, "TypeError: send() returned NoneType, not an Outcome"), (SystemExit(3), "SystemExit: 3")],
+)
+async def test_one_that_answers_nothing_has_failed(make_call: MakeCall, answer: Any, error: str) -> None:
+    async def send_badly(call: Call) -> Any:
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    targets = Targets([], [from_coroutine(send_badly, spec=FaxTarget)])
+    outcome = await send(targets, make_call(FaxTarget(number=1)))
+    assert (outcome.kind, outcome.retryable, outcome.error) == ("error", True, error)
+
+
 def test_one_that_fails_later_offers_nothing_meanwhile(told: list[Event]) -> None:
     fax = Fax()
     targets = Targets([], [fax])

@@ -73,15 +73,22 @@ class _SendTask:
             self._end(Ended(None if stopped else failed_try(error), self._at))
             if not stopped:
                 raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # what a plug-in raises must not end the loop, and with it the node
             self._end(Ended(failed_try(error), self._at))
         else:
-            self._end(answer if isinstance(answer, Ended) else Ended(answer, self._at))
+            self._end(answer if isinstance(answer, Ended) else Ended(_checked(answer), self._at))
 
     def _end(self, ended: Ended) -> None:
         done, self._done, self._task = self._done, None, None  # a finished task must not hold on to itself
         if done is not None:
             done(ended)
+
+
+def _checked(answer: Any) -> Outcome:
+    """A plug-in may have forgotten to answer; no outcome at all would mean that it was stopped."""
+    if isinstance(answer, Outcome):
+        return answer
+    return failed_try(TypeError(f"send() returned {type(answer).__name__}, not an Outcome"))
 
 
 class _FromCoroutine(CoroutineKind):

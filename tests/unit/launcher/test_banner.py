@@ -10,6 +10,7 @@ from onthedot.jobsfile import parse_jobs
 from onthedot.launcher.banner import banner, without_password
 from onthedot.settings import Settings, address
 from onthedot.store import SyncReport
+from onthedot.targets import Targets
 
 JOBS = parse_jobs('[{"identifier": "a", "path": "f", "function_name": "g", "periodicity": "1m"}]', "json", "jobs.json")
 
@@ -98,3 +99,10 @@ def test_no_password_is_ever_shown(url, shown):
 )
 def test_an_address_one_can_click_on(host, shown):
     assert f"http://{address(host, 80)}" == shown
+
+
+def test_plugins_that_fail_are_named():
+    targets = Targets(broken={"fax": "OSError: no line", "telex": "ImportError: no\x1b[2J module"})
+    told = banner(Settings(), None, None, port=8000, targets=targets, colour=False)
+    assert "plugins fax can't be used: OSError: no line\n        telex can't be used: ImportError: no\\x1b" in told
+    assert "plugins" not in banner(Settings(), None, None, port=8000, targets=Targets(), colour=False)

@@ -181,3 +181,18 @@ def test_an_address_in_brackets_is_no_json() -> None:
 def test_json_that_is_no_list_of_kinds(written: str) -> None:
     with pytest.raises(SettingsError, match="SUPPORTED_EXTENSIONS"):
         load_settings(environ={"SUPPORTED_EXTENSIONS": written})
+
+
+def test_settings_of_plugins_are_the_same_from_file_and_environment(write):
+    path = write('[targets.notes]\ndirectory = "/var/notes"\nsince = 2026-01-31\n')
+    notes = {"directory": "/var/notes", "since": "2026-01-31"}
+    assert load_settings({}, {}, path).targets == {"notes": notes}
+    given = {"ONTHEDOT_TARGETS": '{"notes": {"directory": "/var/notes", "since": "2026-01-31"}}'}
+    assert load_settings({}, given, write("")).targets == {"notes": notes}
+
+
+@pytest.mark.parametrize("text", ['{"notes": "secret-1"}', "secret-1", '["secret-1"]', '{"notes": {"key": "secret-1"}'])
+def test_settings_of_plugins_are_not_shown(write, text):
+    with pytest.raises(SettingsError, match=r"TARGETS \(\$ONTHEDOT_TARGETS\): the value is not valid") as caught:
+        load_settings({}, {"ONTHEDOT_TARGETS": text}, write(""))
+    assert "secret-1" not in str(caught.value)
