@@ -125,8 +125,7 @@ async def in_process(tmp_path: Path, *, waits: bool) -> AsyncIterator[Party]:
 
     async def works() -> None:
         arrived.append(1)
-        while not go.is_set():
-            await asyncio.sleep(0.001)
+        await until(go.is_set, "it may end")
 
     async with Callables(threads=2) as callables:
         callables.add("it", works if waits else blocks)
