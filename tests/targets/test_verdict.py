@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onthedot.model.duration import DAY
-from onthedot.targets.webhook.verdict import SNIPPET, judge, retry_after_ms, snippet
+from onthedot.targets.webhook.verdict import SNIPPET, classify, retry_after_ms, snippet
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NOW_MS = int(NOW.timestamp() * 1000)
@@ -18,7 +18,7 @@ NOW_MS = int(NOW.timestamp() * 1000)
 
 @given(st.integers(100, 999))
 def test_every_status_has_one_meaning(status: int):
-    outcome = judge(status, "")
+    outcome = classify(status, "")
     assert outcome.ok == (200 <= status <= 299)
     assert outcome.retryable == (status in (408, 425, 429) or status >= 500)
     assert outcome.detail == {"status_code": status}
@@ -26,14 +26,14 @@ def test_every_status_has_one_meaning(status: int):
 
 
 def test_the_answer_is_kept_and_the_error_names_it():
-    outcome = judge(503, "try later")
+    outcome = classify(503, "try later")
     assert outcome.error == "the receiver answered 503 Service Unavailable"
     assert outcome.detail == {"status_code": 503, "response": "try later"}
-    assert judge(799, "").error == "the receiver answered 799"
+    assert classify(799, "").error == "the receiver answered 799"
 
 
 def test_a_redirect_is_final_and_says_where_to():
-    outcome = judge(302, "", location="https://elsewhere.example/")
+    outcome = classify(302, "", location="https://elsewhere.example/")
     assert not outcome.retryable
     assert outcome.error == (
         "the receiver answered 302 Found to https://elsewhere.example/, and redirects are not followed"
@@ -65,10 +65,10 @@ def test_retry_after(header: str | None, wait: int | None):
 
 
 def test_retry_after_counts_only_where_there_is_a_retry():
-    assert judge(429, "", retry_after="7").retry_after_ms == 7000
-    assert judge(500, "", retry_after="7").retry_after_ms == 7000
-    assert judge(404, "", retry_after="7").retry_after_ms is None
-    assert judge(200, "", retry_after="7").retry_after_ms is None
+    assert classify(429, "", retry_after="7").retry_after_ms == 7000
+    assert classify(500, "", retry_after="7").retry_after_ms == 7000
+    assert classify(404, "", retry_after="7").retry_after_ms is None
+    assert classify(200, "", retry_after="7").retry_after_ms is None
 
 
 @given(st.text(max_size=40))

@@ -1,4 +1,4 @@
-"""Where a webhook may go. Pure: the rule judges addresses, `gate.py` makes sure that only judged ones are connected to.
+"""Where a webhook may go. Pure: the rule decides on addresses, `http1.connector` connects only to those it allowed.
 
 Public addresses: always. Loopback and private ones: while the installation is open (no key was ever made, and no API is
 reached from other machines: one person, one machine), or when EGRESS_ALLOW lists them, whatever this node is bound to

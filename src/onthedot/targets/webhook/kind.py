@@ -1,6 +1,6 @@
 """Webhooks: one HTTP request per attempt, through the egress gate.
 
-- HTTP/1.1 over kept connections of our own (`pool`, `connection`, `reading`): no cookies, no redirects, no proxies from
+- HTTP/1.1 over kept connections of our own (`http1`): no cookies, no redirects, no proxies from
   the environment, nothing unpacked.
 - Nothing is ever sent twice behind the engine's back: a request whose connection breaks is a failed try, also when the
   connection was kept from before and turns out dead. Sending it again would break at-most-once.

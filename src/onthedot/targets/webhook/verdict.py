@@ -1,4 +1,4 @@
-"""What a webhook's answer means (contract section 6). Pure.
+"""What a webhook's answer means. Pure.
 
 2xx is done; 408, 425, 429 and 5xx are tried again, as Retry-After says if it does; everything else is failed at once:
 a receiver that redirects or refuses will do so again.
@@ -14,13 +14,13 @@ from typing import Any
 from onthedot.model.duration import DAY
 from onthedot.model.run import Outcome
 
-__all__ = ["judge", "retry_after_ms", "snippet"]
+__all__ = ["classify", "retry_after_ms", "snippet"]
 
 SNIPPET = 2048
 _RETRYABLE = frozenset({408, 425, 429})
 
 
-def judge(
+def classify(
     status: int, response: str, *, retry_after: str | None = None, location: str | None = None, now_ms: int = 0
 ) -> Outcome:
     detail: dict[str, Any] = {"status_code": status}

@@ -17,7 +17,7 @@ from onthedot.targets.webhook.http1.connection import ReceiverConnection, Unansw
 from onthedot.targets.webhook.http1.connections import ConnectionPool
 from onthedot.targets.webhook.http1.connector import EgressRefused
 from onthedot.targets.webhook.http1.response import WebhookResponse
-from onthedot.targets.webhook.verdict import judge, snippet
+from onthedot.targets.webhook.verdict import classify, snippet
 
 __all__ = ["Exchange", "failed", "refused"]
 
@@ -104,7 +104,7 @@ class Exchange:
             return
         assert connection is not None
         self._pool.put(connection)  # before anybody is told: the next one may be sent from there
-        outcome = judge(
+        outcome = classify(
             answer.status,
             snippet(answer.body),
             retry_after=answer.retry_after,
