@@ -1,7 +1,7 @@
 """Strict decoding that reports every invalid field at once, with its path, what was given and what is accepted.
 
-The good case is msgspec's C path alone. Only when that refuses, the input is walked once more in Python (`mistakes`) to
-find all that is wrong with it instead of the first thing.
+The good case is msgspec's C path alone. Only when that refuses, the input is walked once more in Python
+(`field_errors`) to find all that is wrong with it instead of the first thing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from onthedot.errors import FieldProblem, Invalid, NotAvailable, Unreadable
 from onthedot.model.duration import ACCEPTED_DURATIONS, Duration
 from onthedot.model.field_errors import dec_hook, mistakes
-from onthedot.model.unstorable import MAX_DEPTH, hazards
+from onthedot.model.unstorable import MAX_DEPTH, find_unstorable
 
 __all__ = [
     "convert",
@@ -119,7 +119,7 @@ _loosely = msgspec.json.Decoder(float_hook=_finite)
 
 def convert(loose: Any, kind: type[T], *, path: str = "") -> T:
     """Plain dicts and lists (from JSON, YAML, TOML) → struct, or Invalid with every problem."""
-    found = list(hazards(loose, path))
+    found = list(find_unstorable(loose, path))
     if found:
         raise Invalid(found)
     try:

@@ -9,14 +9,14 @@ from typing import Any
 
 from onthedot.errors import FieldProblem
 
-__all__ = ["MAX_DEPTH", "MOST_PROBLEMS", "child", "hazards"]
+__all__ = ["MAX_DEPTH", "MOST_PROBLEMS", "child", "find_unstorable"]
 
 MAX_DEPTH = 50
 _SURROGATE = re.compile("[\ud800-\udfff]")
 MOST_PROBLEMS = 100  # a body of a million mistakes must not make an answer of a million lines
 
 
-def hazards(value: Any, path: str = "") -> Iterator[FieldProblem]:
+def find_unstorable(value: Any, path: str = "") -> Iterator[FieldProblem]:
     """NUL (PostgreSQL can't store it), lone surrogates, endless nesting, huge numbers, what is no JSON at all."""
     if _harmless(value, 0):
         return
