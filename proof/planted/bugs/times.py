@@ -194,7 +194,7 @@ BUGS = (
     Bug(
         name="shares: the first takes all",
         what="one kind of run starves the others",
-        edits=(Code("onthedot.plan.shares:shares", "part = max(left // len(hungry), 1)", "part = left"),),
+        edits=(Code("onthedot.plan.shares:shares", "part = max(left // len(unserved), 1)", "part = left"),),
         tests=("tests/unit/plan/test_times.py",),
         unseen="a share of slots shows only on nodes that are full for minutes",
     ),

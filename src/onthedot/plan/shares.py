@@ -22,15 +22,15 @@ def shares(limit: int, wanted: Sequence[int]) -> list[int]:
     """
     given = [0] * len(wanted)
     left = limit
-    hungry = [index for index, want in enumerate(wanted) if want > 0]
-    while left > 0 and hungry:
-        part = max(left // len(hungry), 1)
-        for index in list(hungry):
+    unserved = [index for index, want in enumerate(wanted) if want > 0]
+    while left > 0 and unserved:
+        part = max(left // len(unserved), 1)
+        for index in list(unserved):
             take = min(part, wanted[index] - given[index], left)
             given[index] += take
             left -= take
             if given[index] >= wanted[index]:
-                hungry.remove(index)
+                unserved.remove(index)
     return given
 
 
