@@ -1,4 +1,4 @@
-"""What a first claim does: fire, coalesce, skip, backlog, successor, end (design.md section 8)."""
+"""What a first claim does: fire, coalesce, skip, backlog, successor, end."""
 
 from __future__ import annotations
 

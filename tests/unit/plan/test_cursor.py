@@ -1,4 +1,4 @@
-"""Where the cursor stands after create, edit, pause, resume, cancel (design.md sections 5 and 8)."""
+"""Where the cursor stands after create, edit, pause, resume, cancel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a webhook sends: the request of contract section 6, as the bytes that go out. Pure.
+"""What a webhook sends: the request, as the bytes that go out. Pure.
 
 The body is the job's: an object, list, number or boolean goes out as JSON, text as text (`text/plain`). Without one the
 run's `params` are the body, as JSON, unless the method is GET or HEAD; without those it is empty (a timer POSTs
