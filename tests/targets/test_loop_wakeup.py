@@ -1,4 +1,4 @@
-"""A bell heard on a loop: from another thread, however often, and nothing is left of it."""
+"""Waking a loop: from another thread, however often, and nothing is left of it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def open_files() -> int:
     return len(list(FILES.iterdir()))
 
 
-def rung_elsewhere(bell: LoopWakeup, times: int = 1) -> threading.Thread:
-    def ring() -> None:
+def woken_elsewhere(wakeup: LoopWakeup, times: int = 1) -> threading.Thread:
+    def wake() -> None:
         for _ in range(times):
-            bell.ring()
+            wakeup.wake()
 
-    thread = threading.Thread(target=ring)
+    thread = threading.Thread(target=wake)
     thread.start()
     return thread
 
@@ -39,28 +39,28 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 async def test_it_is_heard_on_the_loop_s_own_thread(kind: str):
     heard: list[threading.Thread] = []
-    bell = LoopWakeup(asyncio.get_running_loop(), lambda: heard.append(threading.current_thread()))
+    wakeup = LoopWakeup(asyncio.get_running_loop(), lambda: heard.append(threading.current_thread()))
     for count in (1, 2, 3):
-        rung_elsewhere(bell).join()
+        woken_elsewhere(wakeup).join()
         await until(lambda: len(heard) == count)  # noqa: B023
     assert set(heard) == {threading.current_thread()}
-    bell.close()
+    wakeup.close()
 
 
-async def test_no_ring_is_lost_between_hearing_and_looking(kind: str):
-    """What was put there before a ring is found after it, also by many threads at once."""
+async def test_no_wake_up_is_lost_between_hearing_and_looking(kind: str):
+    """What was put there before a wake-up is found after it, also by many threads at once."""
     loop, waiting, found = asyncio.get_running_loop(), list[int](), list[int]()
 
     def take() -> None:
         while waiting:
             found.append(waiting.pop())
 
-    bell = LoopWakeup(loop, take)
+    wakeup = LoopWakeup(loop, take)
 
     def put(first: int) -> None:
         for number in range(first, first + 500):
             waiting.append(number)
-            bell.ring()
+            wakeup.wake()
 
     threads = [threading.Thread(target=put, args=[first]) for first in (0, 500, 1000)]
     for thread in threads:
@@ -69,17 +69,17 @@ async def test_no_ring_is_lost_between_hearing_and_looking(kind: str):
     for thread in threads:
         thread.join()
     assert sorted(found) == list(range(1500))
-    bell.close()
+    wakeup.close()
 
 
-async def test_many_rings_may_be_heard_once_but_not_never(kind: str):
+async def test_many_wake_ups_may_be_heard_once_but_not_never(kind: str):
     heard: list[int] = []
-    bell = LoopWakeup(asyncio.get_running_loop(), lambda: heard.append(1))
-    rung_elsewhere(bell, 1000).join()
+    wakeup = LoopWakeup(asyncio.get_running_loop(), lambda: heard.append(1))
+    woken_elsewhere(wakeup, 1000).join()
     await until(lambda: bool(heard))
     await asyncio.sleep(0)
     assert 1 <= len(heard) <= 1000
-    bell.close()
+    wakeup.close()
 
 
 @pytest.mark.skipif(not FILES.exists(), reason="counts open files")
@@ -87,11 +87,11 @@ async def test_closing_leaves_no_file_behind():
     loop = asyncio.get_running_loop()
     LoopWakeup(loop, lambda: None).close()  # whatever the loop itself opens for its first reader
     before = open_files()
-    bells = [LoopWakeup(loop, lambda: None) for _ in range(10)]
+    wakeups = [LoopWakeup(loop, lambda: None) for _ in range(10)]
     assert open_files() == before + 10
-    for bell in bells:
-        bell.close()
-        bell.close()
+    for wakeup in wakeups:
+        wakeup.close()
+        wakeup.close()
     assert open_files() == before
 
 
@@ -103,7 +103,7 @@ async def test_a_loop_without_files_is_woken_its_own_way(monkeypatch: pytest.Mon
 
     with monkeypatch.context() as patched:
         patched.setattr(loop, "add_reader", refuse, raising=False)
-        bell = LoopWakeup(loop, lambda: heard.append(1))
-    rung_elsewhere(bell).join()
+        wakeup = LoopWakeup(loop, lambda: heard.append(1))
+    woken_elsewhere(wakeup).join()
     await until(lambda: bool(heard))
-    bell.close()
+    wakeup.close()

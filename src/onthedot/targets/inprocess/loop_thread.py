@@ -138,7 +138,7 @@ class LoopThread:
             return
         if leaving or sleeps_too_long:
             self._waiting.extend(leaving)
-            self._there.ring()
+            self._there.wake()
         if not leaving:
             self._bring_home()  # while we are awake: what is handed over early comes as often as results may wait
 
@@ -146,7 +146,7 @@ class LoopThread:
         self._checking = None
         first = self._home_coming[0] if self._home_coming else None
         if first is not None and first is self._last_seen:
-            self.fetch()  # whoever should have rung is kept from it
+            self.fetch()  # whoever should have woken us is kept from it
         self._last_seen = first
         self._early = [call for call in self._early if not call.tell_begun()]
         if self._early or first is not None:
@@ -157,7 +157,7 @@ class LoopThread:
             while self._home_coming:
                 self._home_coming.popleft()()
         finally:
-            if self._home_coming:  # one of them failed: the others must not wait for the next ring
+            if self._home_coming:  # one of them failed: the others must not wait for the next wake-up
                 self._home.call_soon(self._bring_home)
 
     @property
@@ -238,7 +238,7 @@ class LoopThread:
         """Wake who is at home, if there is reason to."""
         self._crosses_back = False
         if self._home_coming and not self._may_wait():
-            self._back.ring()
+            self._back.wake()
         self._prompt = False
 
     def _may_wait(self) -> bool:
@@ -271,7 +271,7 @@ class LoopThread:
         self._back.close()
         self._loop.close()
         self._there = self._loop = None
-        self._bring_home()  # what came after the last ring that was heard
+        self._bring_home()  # what came after the last wake-up that was heard
 
 
 def _like(home: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLoop:

@@ -1,4 +1,4 @@
-"""A bell in another thread's loop, rung without the interpreter lock.
+"""Wakes the event loop of another thread without holding the interpreter lock.
 
 `call_soon_threadsafe` wakes the loop while the caller has the lock. On one core the thread that wakes takes the core at
 once, finds the lock taken and gives the core back, and so on, three times before it may go on: 40 µs at each crossing
@@ -16,16 +16,16 @@ __all__ = ["LoopWakeup"]
 
 
 class LoopWakeup:
-    """`heard` is called on the loop, once or more often after each ring. Who rings must have ended before it is closed:
-    the number of a closed file is soon that of another."""
+    """`heard` is called on the loop, once or more often after each `wake`. Who wakes must have ended before it is
+    closed: the number of a closed file is soon that of another."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, heard: Callable[[], None]) -> None:
         """On the loop's own thread, or before it runs."""
         self._loop = loop
         self._heard = heard
-        self._fd = _watched(loop, self._rung)
+        self._fd = _watched(loop, self._woken)
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """From another thread."""
         if self._fd is None:
             self._loop.call_soon_threadsafe(self._heard)
@@ -39,20 +39,20 @@ class LoopWakeup:
             os.close(self._fd)
             self._fd = None
 
-    def _rung(self) -> None:
+    def _woken(self) -> None:
         assert self._fd is not None
-        os.eventfd_read(self._fd)  # first: what is rung from here on is heard again
+        os.eventfd_read(self._fd)  # first: a wake-up from here on is heard again
         self._heard()
 
 
-def _watched(loop: asyncio.AbstractEventLoop, rung: Callable[[], None]) -> int | None:
+def _watched(loop: asyncio.AbstractEventLoop, woken: Callable[[], None]) -> int | None:
     """None: another system, or a loop without files."""
     try:
         fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
     except (AttributeError, OSError):
         return None
     try:
-        loop.add_reader(fd, rung)
+        loop.add_reader(fd, woken)
     except NotImplementedError:
         os.close(fd)
         return None

@@ -67,12 +67,12 @@ class TimerQueue(Generic[T]):
                 break
         if self.wakes_at < self._set_for:
             if self._alarm is None:
-                self._alarm = self._clock.alarm(self._rung)
+                self._alarm = self._clock.alarm(self._alarm_went_off)
             self._set_for = self.wakes_at
             self._alarm.set(self.wakes_at - now)
         return found
 
-    def _rung(self) -> None:
+    def _alarm_went_off(self) -> None:
         self._set_for = inf
         self._rings()
 
