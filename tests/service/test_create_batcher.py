@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from onthedot.errors import Conflict, Invalid, OnTheDotError, StoreUnavailable
-from onthedot.service.create_batcher import CreateGroup
+from onthedot.service.create_batcher import CreateBatcher
 from onthedot.store import Idempotency, NewJob
 from onthedot.telemetry import Event, subscribe
 from tests.service.conftest import spec
@@ -22,7 +22,7 @@ def new(key: str | None = None, idempotency: str | None = None, tenant: int = 1)
 
 def grouped(write: Any, **limits: int) -> Any:
     """Answers here are plain texts, not jobs."""
-    return CreateGroup(write, **limits)
+    return CreateBatcher(write, **limits)
 
 
 class Written:

@@ -7,22 +7,22 @@ from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
 from onthedot.service.aside import Aside
 from onthedot.service.checking import TargetRules
-from onthedot.service.create_batcher import CreateGroup
+from onthedot.service.create_batcher import CreateBatcher
 from onthedot.service.database_time import DatabaseTime
 from onthedot.settings import Settings
 from onthedot.store import Store
 
-__all__ = ["Wired"]
+__all__ = ["ServiceBase"]
 
 
-class Wired:
+class ServiceBase:
     def __init__(self, store: Store, targets: TargetRules, clock: Clock, settings: Settings) -> None:
         self.store = store
         self.targets = targets
         self.clock = clock
         self.settings = settings
         self.time = DatabaseTime(store.now, clock)
-        self.creates = CreateGroup(store.create_jobs)
+        self.creates = CreateBatcher(store.create_jobs)
         self.aside = Aside()
 
         self.unhinted = 2 * settings.poll_interval + settings.lookahead

@@ -10,7 +10,7 @@ import msgspec
 from onthedot.errors import OnTheDotError, StoreMoved
 from onthedot.model.job import JobView
 from onthedot.model.node import NodeView
-from onthedot.service.base import Wired
+from onthedot.service.base import ServiceBase
 from onthedot.store import BacklogCount, StoreStats
 
 __all__ = ["ClusterHealth", "ClusterVerbs"]
@@ -27,7 +27,7 @@ class ClusterHealth(msgspec.Struct, frozen=True, kw_only=True):
     clock: str | None = None  # what was wrong with the database's clock of late
 
 
-class ClusterVerbs(Wired):
+class ClusterVerbs(ServiceBase):
     async def ping(self) -> None:
         """The store answers, or StoreUnavailable says why not."""
         await self.store.now()

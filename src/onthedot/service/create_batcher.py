@@ -17,7 +17,7 @@ from onthedot.model.job import JobView
 from onthedot.store import NewJob
 from onthedot.telemetry import emit
 
-__all__ = ["GROUP_LIMIT", "Caller", "CreateGroup"]
+__all__ = ["GROUP_LIMIT", "Caller", "CreateBatcher"]
 
 GROUP_LIMIT = 1000
 WRITERS = 3
@@ -55,7 +55,7 @@ class _Call:
 Waiting = tuple[Sequence[NewJob], Caller, int]  # items that stay together, who asked for them, the place of the first
 
 
-class CreateGroup:
+class CreateBatcher:
     """Callers wait in line; who finds too few writing starts a writer, which ends when the line is empty."""
 
     def __init__(self, write: Write, limit: int = GROUP_LIMIT) -> None:
@@ -88,7 +88,7 @@ class CreateGroup:
     def _start_writers(self) -> None:
         """One always; another only for a full group: two half groups would be two commits instead of one."""
         while len(self._writers) < WRITERS and self._waiting > len(self._writers) * self._limit:
-            writer = asyncio.get_running_loop().create_task(self._write_all(), name="service.create-group")
+            writer = asyncio.get_running_loop().create_task(self._write_all(), name="service.create-batcher")
             self._writers.add(writer)
 
     async def drain(self) -> None:

@@ -16,7 +16,7 @@ from onthedot.model.duration import SECOND, Duration
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.policy import Policy
 from onthedot.model.unstorable import MOST_PROBLEMS
-from onthedot.service.base import Wired
+from onthedot.service.base import ServiceBase
 from onthedot.service.checking import check_job, check_new, gather
 from onthedot.service.create_batcher import GROUP_LIMIT
 from onthedot.service.merge_patch import patched
@@ -37,7 +37,7 @@ Answered = Callable[[JobView | OnTheDotError], None]
 _log = logging.getLogger("onthedot.service")
 
 
-class JobVerbs(Wired):
+class JobVerbs(ServiceBase):
     async def create_job(self, tenant: int, spec: JobSpec, idempotency_key: IdempotencyKey | None = None) -> JobView:
         repeat = idempotency("jobs", idempotency_key, body=spec)
         try:

@@ -11,7 +11,7 @@ import msgspec
 from onthedot.clock import Clock
 from onthedot.errors import Unauthorized
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec, Scope
-from onthedot.service.base import Wired
+from onthedot.service.base import ServiceBase
 from onthedot.service.checking import TargetRules
 from onthedot.settings import Settings
 from onthedot.store import Store
@@ -57,7 +57,7 @@ def _hash_session(token: str) -> str:
     return hash_key(f"session {token}")
 
 
-class KeyVerbs(Wired):
+class KeyVerbs(ServiceBase):
     def __init__(self, store: Store, targets: TargetRules, clock: Clock, settings: Settings) -> None:
         super().__init__(store, targets, clock, settings)
         self._known: dict[str, tuple[float, Principal]] = {}

@@ -10,7 +10,7 @@ from onthedot.model.run import RunView
 from onthedot.model.schedule import Schedule
 from onthedot.plan import timetable_of
 from onthedot.plan.times import seed_of
-from onthedot.service.base import Wired
+from onthedot.service.base import ServiceBase
 from onthedot.store import RunFilter
 from onthedot.timing import check_schedule, compile_schedule, describe, remarks
 
@@ -49,7 +49,7 @@ def preview_schedule(schedule: Schedule, *, now: int, after: str | None = None, 
     )
 
 
-class PreviewVerbs(Wired):
+class PreviewVerbs(ServiceBase):
     async def preview(self, schedule: Schedule, after: str | None = None, count: int = 10) -> Preview:
         now = await self.time.now()
         if count <= FEW:

@@ -10,7 +10,7 @@ from onthedot.model.duration import SECOND
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.job import JobStatus, JobView
 from onthedot.model.run import RunView
-from onthedot.service.base import Wired
+from onthedot.service.base import ServiceBase
 from onthedot.service.repeats import IdempotencyKey, idempotency
 from onthedot.store import Page, RunFilter
 from onthedot.telemetry import emit
@@ -21,7 +21,7 @@ BACKFILL_LIMIT = 1000
 LAST_RUNS = 20  # among which the last that was not skipped is looked for
 
 
-class RunVerbs(Wired):
+class RunVerbs(ServiceBase):
     async def pause_job(
         self,
         tenant: int,
