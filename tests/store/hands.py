@@ -143,7 +143,9 @@ def check_invariants(jobs_now: Sequence[Row], live: Sequence[Row], ledger: Seque
         paused = row["job_id"] in jobs and jobs[row["job_id"]]["state"] == "paused"
         if paused and row["state"] == "pending" and row["kind"] != "manual":
             assert row["ready_at"] == NEVER, f"paused job {row['job_id']} has a run to claim: {row['id']}"
-        assert (row["node"] is None) == (row["state"] == "pending")
+        assert (row["node"] is None) == (row["state"] == "pending" or row["open"] is not None)
+        assert row["open"] is None or (row["state"] == "running" and row["work"] is not None), "open without work"
+        assert row["state"] == "running" or row["work"] is None, f"run {row['id']} waits, and its work goes on"
     _check_slots(live, ledger)
     holders = [row["lane"] for row in live if row["state"] == "running" and row["lane"] is not None]
     assert len(holders) == len(set(holders)), "a lane is held twice"

@@ -22,7 +22,9 @@ from onthedot.model.node import NodeLoad
 from onthedot.model.policy import Overlap
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.schedule import Schedule
-from onthedot.store import Claim, Store, open_store
+from onthedot.model.work import Work
+from onthedot.plan.outcome import OVERDUE_MS
+from onthedot.store import Adopted, Claim, StartedWork, Store, open_store
 from onthedot.store.driver import Row
 from onthedot.store.postgres.driver import SESSION
 from tests.store.conftest import START
@@ -32,6 +34,7 @@ from tests.store.stepping import DEADLINE, Action, Stage
 NOW = "(SELECT now_ms FROM test_clock)"
 TABLES = ["jobs", "job_tags", "runs", "history", "job_stats", "dead_letters", "run_logs", "nodes", "duties", "endings"]
 _IDS = "SELECT id, state FROM jobs ORDER BY id"
+HERE = "webhook@here"
 SOON = START + 1500  # due in 1.5 s: a node may hold it already
 
 
@@ -71,6 +74,19 @@ class Scene:
     async def finish_first(self) -> None:
         """Before the two begin."""
         await self.hands.finish(self.fired())
+        await self._keep()
+
+    async def open_first(self, now: int) -> None:
+        """Before the two begin, its node started its work and let go of it; now nobody has it."""
+        run, store = self.fired(), self.hands.store
+        work = Work(target=msgspec.to_builtins(run.spec.target), try_number=1, place="here")
+        begun = StartedWork(run_id=run.id, token=run.token, work=work, capability=HERE, within_ms=1000)
+        assert await store.begin_work("n1", [begun])
+        assert await store.detach("n1", [(run.id, run.token, 1000)])
+        await self.hands.sql(f"UPDATE test_clock SET now_ms = {now}")
+        await self._keep()
+
+    async def _keep(self) -> None:
         for table in TABLES:
             await self._watcher.execute(f"DELETE FROM was_{table}; INSERT INTO was_{table} SELECT * FROM {table};")
 
@@ -93,6 +109,9 @@ class Scene:
         claims = [run for result in results if isinstance(result, Claim) for run in result.runs]
         check_held(jobs, live, claims)
         check_lanes(live)
+        taken = [each for result in results if isinstance(result, list) for each in result]
+        adopted = [each.run.id for each in taken if isinstance(each, Adopted)]
+        assert len(adopted) == len(set(adopted)), "adopted twice"
 
 
 def check_held(jobs: Sequence[Row], live: Sequence[Row], claimed: Sequence[ClaimedRun]) -> None:
@@ -140,6 +159,10 @@ def other_claim(store: Store) -> Awaitable[Claim]:
 
 def settle(store: Store) -> Awaitable[int]:
     return store.settle()
+
+
+def adopt(node: str) -> Action:
+    return lambda store: store.adopt(node, [HERE], level=1, limit=10)
 
 
 Verb = Callable[[Scene], Action]
@@ -269,3 +292,19 @@ async def test_lanes(scene: tuple[Scene, Stage], overlap: Overlap, verb: str) ->
     }
     await play.set(spec(every(1500), overlap=overlap), claimed=True, waiting=True)
     assert await explore(play, stage, lambda _: other_claim, verbs[verb]) > 5
+
+
+@pytest.mark.parametrize("verb", ["adopt", "cancel", "delete", "pause", "detach", "overdue"])
+@pytest.mark.parametrize("overlap", ["allow", "queue"])
+async def test_adopt(scene: tuple[Scene, Stage], verb: str, overlap: Overlap) -> None:
+    """A run is open. One node adopts it while somebody else does, wants something of it, or ends it as overdue."""
+    play, stage = scene
+    verbs: dict[str, Verb] = {
+        **VERBS,
+        "adopt": lambda _: adopt("n3"),
+        "detach": lambda scene: lambda store: store.detach("n1", [(scene.fired().id, scene.fired().token, 1000)]),
+        "overdue": lambda _: lambda store: store.reclaim(),
+    }
+    await play.set(spec(at(SOON), overlap=overlap), claimed=True)
+    await play.open_first(SOON + 1000 + OVERDUE_MS if verb == "overdue" else SOON)
+    assert await explore(play, stage, lambda _: adopt("n2"), verbs[verb]) > 5

@@ -10,6 +10,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -22,6 +23,7 @@ from onthedot.store.runs.finish import Fence
 from onthedot.store.runs.finish_batch import EndedRun
 from onthedot.store.runs.finish_fast import DoneRun
 from onthedot.store.runs.look import Offered
+from onthedot.store.runs.open import BegunWork, OpenRun
 from onthedot.store.runs.orders import OwnedRun, PendingAgain
 from onthedot.store.shapes import Rows, Shape, spread
 from tests.services.postgres import in_own_loop
@@ -153,7 +155,7 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
             "job_id_status",
             5 * LIMIT,
         )
-    yield "list_running", [1, 0, LAST, LAST, ANY_ID, None, LIMIT, LATER, None], "runs_of_node", 4000
+    yield "list_running", [1, 0, LAST, LAST, ANY_ID, None, LIMIT, LATER], "runs_of_node", 4000
     yield "claimed_specs", [list(range(1, LIMIT))], "jobs_", LIMIT
     yield from of_one_job()
     yield "get_live", [1, f"55-{START + 55}"], "runs_pkey", 10
@@ -214,6 +216,26 @@ def finishes() -> Iterator[tuple[str, list[Any]]]:
 ENDED = Rows([EndedJob(job, 5) for job in range(1, LIMIT)])
 
 
+OPENED = f"""
+UPDATE runs SET state = 'running', open = 'adopt', work = '{{}}', cursor = false, requires = 'c@' || (job_id % 20),
+    begun_at = {START}, open_until = {LATER} - 40000 + job_id
+WHERE job_id > 1000 AND job_id <= 1900 AND state = 'pending' AND lane IS NULL
+"""
+"""Most of them are not overdue, and at each place there are a few."""
+
+
+def open_runs() -> Iterator[tuple[str, list[Any], str]]:
+    yield "adopt_runs", ["n9", ["c@1", "c@2", "c@none"], 1, LIMIT], "runs_adoptable"
+    yield "overdue_runs", [LIMIT], "runs_overdue"
+    yield "list_running", [1, 0, LAST, LAST, ANY_ID, "EXECUTING", LIMIT, LATER], "runs_open"
+    yield "begin_work", ["n1", Rows([begun(run) for run in RUNS])], "runs"
+    yield "open_runs", [Rows([OpenRun(id=run, token=1, node="n1", left_ms=5) for run in RUNS])], "runs"
+
+
+def begun(run: str) -> BegunWork:
+    return BegunWork(id=run, token=1, work="{}", requires="c@1", within_ms=5)
+
+
 @pytest.fixture(params=[2_000, 50_000, 1_000_000], ids=["2k", "50k", "1M"])
 def size(request: pytest.FixtureRequest) -> int:
     number: int = request.param
@@ -238,6 +260,21 @@ class TestPostgres:
         for also in ("also.nothing", "also.stats"):
             yield f"finish_done+{also}", ["n1", Rows(DONE)]
             yield f"finish_one+{also}", ["n1", DONE[0]]
+
+    async def test_open_runs(self, many_runs: Callable[[str, int], str], size: int) -> None:
+        """By their own indexes, however many there are; in a transaction that is undone."""
+        connection = await asyncpg.connect(many_runs("postgres", size), server_settings=SESSION)
+        transaction = connection.transaction()
+        await transaction.start()
+        try:
+            await connection.execute(OPENED)
+            await connection.execute("ANALYZE runs")
+            queries = Queries("postgres", f"{LATER}::bigint")
+            for name, args, index in open_runs():
+                check(name, await executed(connection, queries[name], args), index, 15 * LIMIT)
+        finally:
+            await transaction.rollback()
+            await connection.close()
 
     async def test_settling(self, many_runs: Callable[[str, int], str], size: int) -> None:
         """By the jobs' key, and one look for a scheduled run of each."""
@@ -326,6 +363,20 @@ def brief(step: dict[str, Any]) -> str:
 
 
 class TestSqlite:
+    def test_open_runs(self, many_runs: Callable[[str, int], str], size: int, tmp_path: Path) -> None:
+        copy = shutil.copy(many_runs("sqlite", size).removeprefix("sqlite:///"), tmp_path / "open.db")
+        raw = sqlite3.connect(copy, isolation_level=None)
+        queries = Queries("sqlite", str(LATER))
+        try:
+            raw.execute(OPENED)
+            for name, args, index in open_runs():
+                plan = explained(raw, queries[name], args)
+                assert index in plan, plan
+                steps = counted(raw, queries[name], args)
+                assert steps < 2_000 * LIMIT, f"{name}: {steps} steps\n{plan}"
+        finally:
+            raw.close()
+
     def test_all(self, many_runs: Callable[[str, int], str], size: int) -> None:
         raw = sqlite3.connect(many_runs("sqlite", size).removeprefix("sqlite:///"), isolation_level=None)
         clock = [LATER]

@@ -54,7 +54,18 @@ WRITES = {
     *("resume_job", "retry_run", "revoke_key", "run_job", "sync_jobs", "update_job", "create_session", "end_session"),
     *("beat", "begin", "claim", "claim_each", "declare_lost", "drop_live_logs", "ensure_partitions", "finish"),
     *("give_back", "leave", "prune", "put_floors_right", "put_live_logs", "reclaim", "register", "resume_due"),
-    *("settle", "settle_in_passing", "take_duty", "watch_ledger", "as_asked", "close", "notify"),
+    *(
+        "adopt",
+        "begin_work",
+        "detach",
+        "settle",
+        "settle_in_passing",
+        "take_duty",
+        "watch_ledger",
+        "as_asked",
+        "close",
+        "notify",
+    ),
     "find_session",  # that it was used, each five minutes: it ends when it was not used for long enough
     "slots_to_backfill",  # asked for by POST: under the job's lock, as what it foretells
 }

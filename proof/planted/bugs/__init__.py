@@ -6,6 +6,7 @@ outcome                  … and after it; policies that are not followed
 records                  results recorded as something else than what happened
 claim_sql finish_sql verbs_sql   every clause of the statements (of SQLite, which the simulation runs on)
 promises                 what was broken once, put back
+open_runs                work that goes on without a node
 postgres                 locks and fences that only PostgreSQL has
 """
 
@@ -17,6 +18,7 @@ from proof.planted.bugs import (
     cursor,
     engine,
     finish_sql,
+    open_runs,
     outcome,
     postgres,
     promises,
@@ -38,6 +40,7 @@ BUGS: tuple[Bug, ...] = (
     *claim_sql.BUGS,
     *finish_sql.BUGS,
     *verbs_sql.BUGS,
+    *open_runs.BUGS,
     *promises.BUGS,
     *postgres.BUGS,
 )

@@ -105,7 +105,7 @@ BUGS = (
         edits=tuple(
             Sql(statement, fence, "1")
             for statement in ("finish_record", "finish_lock")
-            for fence in ("r.token = x.token", "+r.node = x.node")
+            for fence in ("r.token = x.token", "coalesce(r.node, r.open) = x.node")
         ),
     ),
     Bug(

@@ -47,6 +47,7 @@ from onthedot.plan.outcome import (
     on_interrupted,
     on_lost,
     on_outcome,
+    overdue,
     stopped_by,
 )
 from onthedot.plan.shares import in_backlog, on_time_share, shares
@@ -96,6 +97,7 @@ __all__ = [
     "on_time_share",
     "only_slot",
     "opening",
+    "overdue",
     "ready_at",
     "recorded_first",
     "same_times",

@@ -22,11 +22,15 @@ __all__ = [
     "on_interrupted",
     "on_lost",
     "on_outcome",
+    "overdue",
     "stopped_by",
 ]
 
 POISON = 3
 """A run whose node died this often while it may have been the cause is not given to another one."""
+
+OVERDUE_MS = 30_000
+"""How long after its time was up an open run waits for a node that reaches its work, and stops it."""
 
 LONGEST_WAIT = DAY  # a Retry-After beyond this is a mistake of the receiver, or malice
 
@@ -129,6 +133,14 @@ def on_lost(run: Lost, now: int) -> Decision:
     if losses >= POISON:
         return Dead(reason="poison", tries=run.tries, losses=losses)
     return RetryLater(ready_at=now, tries=run.tries, losses=losses)
+
+
+def overdue(policy: Policy) -> Outcome:
+    """An open run's time is up, and nobody could reach what it started: whether that goes on, nobody knows."""
+    error = "its time was up, and no node could reach what it had started"
+    if policy.delivery == "at_most_once":
+        return Outcome(kind="unknown", error=error)
+    return Outcome(kind="timeout", retryable=True, error=error)
 
 
 def on_interrupted(run: ClaimedRun, now: int) -> Decision:

@@ -21,6 +21,7 @@ from onthedot.store.runs.claim import Claim, Want
 from onthedot.store.runs.finish import Finished, FinishReport
 from onthedot.store.runs.lists import RunFilter
 from onthedot.store.runs.live_logs import LiveLog
+from onthedot.store.runs.open import Adopted, StartedWork
 from onthedot.store.runs.orders import News, Order
 from onthedot.store.sqlite.driver import SqliteDriver
 from onthedot.store.store import Store
@@ -28,6 +29,7 @@ from onthedot.store.store import Store
 __all__ = [
     "SESSION_IDLE",
     "SESSION_LONGEST",
+    "Adopted",
     "BacklogCount",
     "Beat",
     "Claim",
@@ -42,6 +44,7 @@ __all__ = [
     "Order",
     "Page",
     "RunFilter",
+    "StartedWork",
     "Store",
     "StoreStats",
     "SyncReport",

@@ -18,6 +18,7 @@ from importlib import resources
 
 from onthedot.model.instant import NEVER
 from onthedot.plan import FIRINGS, LOOKAHEAD_MS
+from onthedot.plan.outcome import OVERDUE_MS
 from onthedot.plan.shares import BACKLOG_MS
 from onthedot.store.shapes import fill_in
 
@@ -39,6 +40,7 @@ _WORDS = {
     "FIRINGS": "({})".format(", ".join(f"'{kind}'" for kind in FIRINGS)),
     "FULL": str(FULL),
     "LOG_LIMIT": str(LOG_LIMIT),
+    "OVERDUE_MS": str(OVERDUE_MS),
 }
 
 _NAME = re.compile(r"^-- (name|part): *([a-z0-9_.]+)\s*$", re.MULTILINE)

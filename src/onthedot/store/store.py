@@ -21,6 +21,7 @@ from onthedot.store.runs.finish import Finishes
 from onthedot.store.runs.lists import RunLists
 from onthedot.store.runs.live_logs import LiveLogTopic
 from onthedot.store.runs.manual import RunsByHand
+from onthedot.store.runs.open import OpenRuns
 from onthedot.store.runs.orders import RunOrders
 from onthedot.store.runs.verbs import RunChanges
 
@@ -38,6 +39,7 @@ class Store(
     Sessions,
     Claims,
     Finishes,
+    OpenRuns,
     RunOrders,
     RunChanges,
     RunLists,

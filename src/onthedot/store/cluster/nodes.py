@@ -16,7 +16,8 @@ from onthedot.plan import Dead, Lost, on_lost, recorded_first
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.rows import decode_spec
 from onthedot.store.runs.finish import write_finishes
-from onthedot.store.runs.finish_batch import Item
+from onthedot.store.runs.finish_batch import FinishBatch, Item
+from onthedot.store.runs.open import OpenRun, end_overdue, open_runs
 from onthedot.store.runs.row import decode_attempts
 from onthedot.store.topic import Topic
 
@@ -33,7 +34,8 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     alive: bool
     peers: list[tuple[str, int]]  # (node, its beat) of all others that are not lost
     orders: bool = False  # somebody wants something of runs that this node has
-    orphans: bool = False  # there are running rows of lost or unknown nodes
+    orphans: bool = False  # there are running rows of lost or unknown nodes, or open ones whose time is up
+    adoptable: bool = False  # there are open runs: work that goes on, and no node has it
     open: bool = False  # no key was ever made, and no live node's API is reached by others: see `is_open`
     doors: list[str] = msgspec.field(default_factory=list)  # where the API listens on this node's machine, "host:port"
 
@@ -76,6 +78,7 @@ class Nodes(Topic):
                 peers=peers,
                 orders=row["ordered"],
                 orphans=row["orphaned"],
+                adoptable=row["adoptable"],
                 open=row["open"],
                 doors=row["doors"],
             )
@@ -90,9 +93,13 @@ class Nodes(Topic):
             is_open = await _is_open(tx)
             return Beat(now=row["now"], alive=True, peers=peers, orders=ordered, open=is_open, doors=doors)
 
+        async def look(tx: Transaction) -> tuple[bool, bool]:
+            orphans = bool(await tx.rows("orphans", 1) or await tx.rows("overdue_runs", 1))
+            return orphans, bool(await tx.rows("adoptable"))
+
         answer = await self.driver.transact_slow(body)
-        orphans = await self.driver.read(lambda tx: tx.rows("orphans", 1), watched=True)  # nobody waits for the writer
-        return msgspec.structs.replace(answer, orphans=bool(orphans))
+        orphans, adoptable = await self.driver.read(look, watched=True)  # nobody waits for the writer
+        return msgspec.structs.replace(answer, orphans=orphans, adoptable=adoptable)
 
     async def is_open(self) -> bool:
         """Whether this is still one person's installation: no key was ever made, and only this machine reaches it."""
@@ -103,17 +110,18 @@ class Nodes(Topic):
         return await self.driver.transact_slow(lambda tx: tx.execute("declare_lost", node, beat_seen)) > 0
 
     async def reclaim(self) -> int:
-        """Runs of lost and unknown nodes are pending again at once, or end, as `plan` says. How many it were."""
+        """Runs of lost and unknown nodes are pending again at once, or end, as `plan` says; those whose work goes on
+        without their node are open. And open ones end whose time is up and that nobody reached. How many it were."""
         rows = await self.driver.read(lambda tx: tx.rows("orphans", RECLAIMED), watched=True)
-        if not rows:
-            return 0
-        batch = await write_finishes(self, [_lost(row) for row in rows])
-        for item in batch.written():
-            names = {"tenant": item.tenant, "job_id": item.job_id, "run_id": item.id}
-            telemetry.emit("run.lost", **names, node=item.node)
-            if isinstance(item.decision, Dead):
-                telemetry.emit("dead.letter", **names, reason=item.decision.reason)
-        return batch.report().recorded
+        opened = [row for row in rows if row["work"] is not None]
+        found = len(await open_runs(self.driver, [_opened(row) for row in opened]))
+        if len(opened) < len(rows):
+            batch = await write_finishes(self, [_lost(row) for row in rows if row["work"] is None])
+            for item in batch.written():
+                telemetry.emit("run.lost", tenant=item.tenant, job_id=item.job_id, run_id=item.id, node=item.node)
+            found += _told(batch)
+        overdue = await end_overdue(self.driver)
+        return found if overdue is None else found + _told(overdue)
 
     async def leave(self, node: str) -> None:
         """A node that stops in order takes its row with it; its duties are free at once."""
@@ -136,6 +144,19 @@ class Nodes(Topic):
 async def _is_open(tx: Transaction) -> bool:
     row = await tx.row("is_open")
     return row is not None and bool(row["open"])
+
+
+def _told(batch: FinishBatch) -> int:
+    """How many it were; dead letters among them are told."""
+    for item in batch.written():
+        if isinstance(item.decision, Dead):
+            names = {"tenant": item.tenant, "job_id": item.job_id, "run_id": item.id}
+            telemetry.emit("dead.letter", **names, reason=item.decision.reason)
+    return batch.report().recorded
+
+
+def _opened(row: Row) -> OpenRun:
+    return OpenRun(id=row["id"], token=row["token"], node=row["node"])
 
 
 def _lost(row: Row) -> Item:

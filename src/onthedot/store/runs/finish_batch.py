@@ -19,9 +19,11 @@ from onthedot.store.runs.row import decode_attempts
 from onthedot.store.runs.terminate import firings_of_one_offs, release_lanes
 from onthedot.store.shapes import Rows, Shape
 
-__all__ = ["KEPT_ATTEMPTS", "FinishBatch", "FinishReport", "Item", "outcome_json", "storable"]
+__all__ = ["KEPT_ATTEMPTS", "OPEN", "FinishBatch", "FinishReport", "Item", "outcome_json", "storable"]
 
 KEPT_ATTEMPTS = 20
+OPEN = "adopt"
+"""In `runs.open`: another node may take it up."""
 
 
 class EndedRun(Shape, frozen=True, kw_only=True):
@@ -76,7 +78,8 @@ class FinishReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One ended attempt with its fence; of a live node's own, or of a lost one's."""
+    """One ended attempt with its fence; of a live node's own, of a lost one's, or of none: of an open run it is how it
+    is open that stands for the node."""
 
     id: str
     token: int
@@ -103,7 +106,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def attempt(self) -> Attempt:
         return Attempt(
             attempt=self.token,
-            node=self.node,
+            node="" if self.node == OPEN else self.node,
             started_at=self.started_at,
             finished_at=self.finished_at,
             outcome=self.outcome.kind,

@@ -144,8 +144,11 @@ class _Page:
         return {row["id"]: ((row["slot"], row["id"]), live_view(row, now)) for row in rows}
 
     async def _running(self, now: int) -> _Found:
-        args = [self._tenant, *self._bounds, self._wanted.status, self._limit, now, self._wanted.job_id]
-        rows = await self._tx.rows("list_running", *args)
+        args = [self._tenant, *self._bounds, self._wanted.status, self._limit, now]
+        if self._wanted.job_id is None:
+            rows = await self._tx.rows("list_running", *args)
+        else:
+            rows = await self._tx.rows("list_running_of_job", *args, self._wanted.job_id)
         shown = [row for row in rows if self._wanted.status is not None or row["due_at"] <= now or row["begun_at"]]
         return {row["id"]: ((row["slot"], row["id"]), live_view(row, now)) for row in shown}
 

@@ -31,6 +31,7 @@ __all__ = [
     "RunOrders",
     "StopOrder",
     "is_stop",
+    "order_of",
     "order_stop",
     "replace_by",
     "why_stopped",
@@ -110,7 +111,7 @@ class RunOrders(Topic):
     async def news(self, node: str) -> News:
         """The time, and what this node shall do with runs it holds."""
         rows = await self.driver.read(lambda tx: tx.rows("news_of", node), watched=True)
-        orders = [_order(row) for row in rows if row["id"]]
+        orders = [order_of(row) for row in rows if row["id"]]
         return News(now_us=rows[0]["now_us"], orders=orders)
 
     async def held(self, node: str) -> list[tuple[str, int]]:
@@ -145,7 +146,7 @@ class RunOrders(Topic):
         await self.driver.transact_slow(body)
 
 
-def _order(row: Row) -> Order:
+def order_of(row: Row) -> Order:
     by = _replaced_by(row["orders"])
     return Order(run_id=row["id"], token=row["token"], what=CANCEL if by is not None else row["orders"], by=by)
 

@@ -115,13 +115,13 @@ SELECT 1 AS there FROM endings LIMIT 1;
 SELECT 1 AS there FROM runs WHERE {of_job runs $1} AND kind IN {FIRINGS} ORDER BY id LIMIT 1;
 
 -- name: finish_record
--- Runs that ended leave `runs` and enter the ledger, if (id, node, token) still match. `node || ''`, and no word of the
--- state (only a running row has a node): either would let the generic plan read runs_of_node, all that runs, instead of
--- the key: 2k/s instead of 40k. A conflict is a slot that is in the ledger already: an alarm, never an aborted batch.
+-- Runs that ended leave `runs` and enter the ledger, if (id, node, token) still match; who has an open one is how it is
+-- open. Not `node` alone, and no word of the state (only a running row has a node): either would let the generic plan read
+-- runs_of_node, all that runs, instead of the key: 2k/s instead of 40k. A conflict is a slot that is in the ledger already: an alarm, never an aborted batch.
 WITH gone AS (
     DELETE FROM runs r USING {rows EndedRun}
-    WHERE r.id = x.id AND r.token = x.token AND r.node || '' = x.node
-    RETURNING r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.lane, r.parent, {columns EndedRun x}
+    WHERE r.id = x.id AND r.token = x.token AND coalesce(r.node, r.open) = x.node
+    RETURNING r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.lane, r.parent, {columns EndedRun x node=r.node}
 ), kept AS (
     INSERT INTO history (tenant, job_id, slot, kind, due_at, parent, {columns EndedRun})
     SELECT tenant, job_id, slot, kind, due_at, parent, {columns EndedRun} FROM gone
@@ -135,13 +135,14 @@ SELECT g.id, g.job_id, g.kind, g.recurring, g.lane, g.id IN (SELECT id FROM kept
 -- Runs that go back to pending are locked first: whether their job is paused, changed or gone can be seen only after.
 SELECT r.id, r.job_id, r.lane, r.slot, r.kind, r.recurring, r.due_at, r.tries, r.losses, r.token, r.attempts, r.orders
 FROM {rows OwnedRun} JOIN runs r ON r.id = x.id
-WHERE r.token = x.token AND r.node || '' = x.node
+WHERE r.token = x.token AND coalesce(r.node, r.open) = x.node
 FOR UPDATE OF r;
 
 -- name: finish_retry
 -- Pending again, with what the job asks for now. A paused job's run waits for the resume, unless it was started by hand.
 UPDATE runs r
-SET state = 'pending', node = NULL, begun_at = NULL, orders = NULL, claimed_at = NULL, tries = x.tries, losses = x.losses,
+SET state = 'pending', node = NULL, begun_at = NULL, orders = NULL, claimed_at = NULL, work = NULL, open = NULL,
+    open_until = NULL, tries = x.tries, losses = x.losses,
     attempts = x.attempts, cursor = x.cursor, requires = j.requires, level = j.level,
     backlog = r.backlog OR r.due_at < {now} - {BACKLOG_MS},
     parked = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN 'paused' END,

@@ -69,7 +69,7 @@ j.id, j.spec, j.version, j.reason, j.paused_at, j.pause_note, j.pause_until,
        (SELECT min(r.due_at) FROM runs r
         WHERE {of_job r j.id} AND r.kind IN {FIRINGS} AND r.parked IS NULL
           AND (r.cursor OR (r.tries = 0 AND (r.due_at > {now}
-               OR (r.kind = 'redrive' AND r.node IS NULL AND j.one_off AND j.state = 'active'))))) AS next_run,
+               OR (r.kind = 'redrive' AND r.node IS NULL AND r.open IS NULL AND j.one_off AND j.state = 'active'))))) AS next_run,
        s.runs, s.failures, s.timed, s.duration_ms, s.last_duration_ms, s.last_lateness_ms, s.last_status, s.last_run_id,
        s.last_finished_at AS last_run,
        CASE WHEN j.one_off THEN

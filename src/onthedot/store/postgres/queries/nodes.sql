@@ -12,7 +12,8 @@ RETURNING started_at;
 /* beat_at_once */
 
 -- name: beat_at_once
--- I am here; and what a node wants to know each second, in the same round trip. `orphaned` looks where `orphans` does.
+-- I am here; and what a node wants to know each second, in the same round trip. `orphaned` looks where `orphans` and
+-- `overdue_runs` do.
 WITH me AS (
     UPDATE nodes SET beat = beat + 1, beat_at = {now}, held = $2, running = $3, lateness_ms = $4, draining = $5,
         offers = coalesce($6, offers), capacity = coalesce($7, capacity)
@@ -31,7 +32,8 @@ SELECT coalesce((SELECT beat_at FROM me), {now}) AS now, EXISTS (SELECT 1 FROM m
     ) OR EXISTS (
         SELECT 1 FROM runs
         WHERE state = 'running' AND node > (SELECT coalesce(max(id), '') FROM nodes WHERE lost_at IS NULL)
-    ) AS orphaned,
+    ) OR EXISTS (SELECT 1 FROM runs WHERE open IS NOT NULL AND open_until <= {now} - {OVERDUE_MS}) AS orphaned,
+    EXISTS (SELECT 1 FROM runs WHERE open = 'adopt') AS adoptable,
     NOT EXISTS (SELECT 1 FROM api_keys) AND NOT EXISTS (SELECT 1 FROM nodes WHERE lost_at IS NULL AND exposed) AS open,
     ARRAY(
         SELECT DISTINCT n.binding FROM nodes n JOIN nodes i ON i.id = $1 AND i.host = n.host
@@ -41,6 +43,9 @@ SELECT coalesce((SELECT beat_at FROM me), {now}) AS now, EXISTS (SELECT 1 FROM m
     ARRAY(SELECT beat FROM nodes WHERE lost_at IS NULL AND id <> $1 ORDER BY id) AS beats;
 
 -- name: doors
+/* beat_at_once */
+
+-- name: adoptable
 /* beat_at_once */
 
 -- name: is_open
@@ -76,11 +81,11 @@ RETURNING d.node;
 DELETE FROM duties WHERE node = $1;
 
 -- name: orphans
--- Running rows of lost or unknown nodes. Not locked: they go through finish, which checks the fence. Looked for between the
+-- Running rows of lost or unknown nodes; open ones have no node and are nobody's orphans. Not locked: they go through finish, which checks the fence. Looked for between the
 -- ids of the live ones, whose own runs, however many, are not read: 2,000 of them were 20 ms each second. OFFSET keeps the
 -- planner, which takes them for one, from reading them all and comparing.
 SELECT r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.node, r.token, r.tries, r.losses, r.at_most_once,
-    r.begun_at, r.orders, r.attempts, (SELECT version FROM jobs WHERE id = r.job_id) AS version,
+    r.begun_at, r.orders, r.attempts, r.work, (SELECT version FROM jobs WHERE id = r.job_id) AS version,
     (SELECT spec FROM jobs WHERE id = r.job_id) AS spec, {now} AS now
 FROM (
     SELECT o.* FROM (

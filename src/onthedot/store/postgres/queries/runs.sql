@@ -35,13 +35,27 @@ WHERE {of_job r $8} AND r.state = 'pending' AND r.tenant + 0 = $1
   AND r.due_at <= $6
 ORDER BY r.slot DESC, r.id DESC LIMIT $7;
 
+-- part: running
+-- $6 'PENDING': those held ahead; 'EXECUTING': the others; null: all.
+r.tenant = $1 AND r.slot >= $2 AND r.slot <= $3 AND (r.slot, r.id) < ($4::bigint, $5::text)
+AND ($6::text IS NULL OR (r.begun_at IS NOT NULL OR r.due_at <= $8) = ($6 = 'EXECUTING'))
+
 -- name: list_running
--- As many as the nodes can hold: they are read and sorted. $6 'PENDING': those held ahead; 'EXECUTING': the others; null: all.
+-- As many as the nodes can hold: they are read and sorted. Open ones, of which there may be any number, by their index.
 SELECT {part live}
-FROM runs r
-WHERE r.state = 'running' AND r.tenant = $1 AND r.slot >= $2 AND r.slot <= $3 AND (r.slot, r.id) < ($4::bigint, $5::text)
-  AND ($6::text IS NULL OR (r.begun_at IS NOT NULL OR r.due_at <= $8) = ($6 = 'EXECUTING'))
-  AND ($9::bigint IS NULL OR r.job_id = $9)
+FROM (
+    (SELECT * FROM runs r
+     WHERE r.state = 'running' AND r.node IS NOT NULL AND {part running}
+     ORDER BY r.slot DESC, r.id DESC LIMIT $7)
+    UNION ALL
+    (SELECT * FROM runs r WHERE r.open IS NOT NULL AND {part running} ORDER BY r.slot DESC, r.id DESC LIMIT $7)
+) r
+ORDER BY r.slot DESC, r.id DESC LIMIT $7;
+
+-- name: list_running_of_job
+-- All that the job has is read and sorted.
+SELECT {part live} FROM runs r
+WHERE {of_job r $9} AND r.state = 'running' AND {part running}
 ORDER BY r.slot DESC, r.id DESC LIMIT $7;
 
 -- name: list_history

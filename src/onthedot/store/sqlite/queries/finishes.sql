@@ -67,24 +67,25 @@ SELECT 1 AS there FROM endings LIMIT 1;
 SELECT 1 AS there FROM runs WHERE {of_job runs ?1} AND kind IN {FIRINGS} ORDER BY id LIMIT 1;
 
 -- name: finish_record
--- Runs that ended enter the ledger; `delete_runs` takes them out of `runs`. A conflict is a slot that is in the ledger
+-- Runs that ended enter the ledger; `delete_runs` takes them out of `runs`. Who has an open one is how it is open. A conflict is a slot that is in the ledger
 -- already: an alarm, never an aborted batch.
 INSERT INTO history (tenant, job_id, slot, kind, due_at, parent, {columns EndedRun})
-SELECT r.tenant, r.job_id, r.slot, r.kind, r.due_at, r.parent, {columns EndedRun x}
+SELECT r.tenant, r.job_id, r.slot, r.kind, r.due_at, r.parent, {columns EndedRun x node=r.node}
 FROM {rows EndedRun} JOIN runs r ON r.id = x.id
-WHERE r.token = x.token AND +r.node = x.node AND r.state = 'running'
+WHERE r.token = x.token AND coalesce(r.node, r.open) = x.node AND r.state = 'running'
 ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- name: finish_lock
 SELECT r.id, r.job_id, r.lane, r.slot, r.kind, r.recurring, r.due_at, r.tries, r.losses, r.token, r.attempts, r.orders
 FROM {rows OwnedRun} JOIN runs r ON r.id = x.id
-WHERE r.token = x.token AND +r.node = x.node AND r.state = 'running';
+WHERE r.token = x.token AND coalesce(r.node, r.open) = x.node AND r.state = 'running';
 
 -- name: finish_retry
 -- Pending again, with what the job asks for now. A paused job's run waits for the resume, unless it was started by hand.
 UPDATE runs
-SET state = 'pending', node = NULL, begun_at = NULL, orders = NULL, claimed_at = NULL, tries = x.tries, losses = x.losses,
+SET state = 'pending', node = NULL, begun_at = NULL, orders = NULL, claimed_at = NULL, work = NULL, open = NULL,
+    open_until = NULL, tries = x.tries, losses = x.losses,
     attempts = x.attempts, cursor = x.cursor, requires = j.requires, level = j.level,
     backlog = runs.backlog OR runs.due_at < {now} - {BACKLOG_MS},
     parked = CASE WHEN j.state = 'paused' AND runs.kind <> 'manual' THEN 'paused' END,

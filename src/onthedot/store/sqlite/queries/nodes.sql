@@ -21,6 +21,9 @@ SELECT id, beat FROM nodes WHERE lost_at IS NULL AND id <> ?1 ORDER BY id;
 SELECT DISTINCT n.binding FROM nodes n JOIN nodes i ON i.id = ?1 AND i.host = n.host
 WHERE n.lost_at IS NULL AND n.binding IS NOT NULL ORDER BY 1;
 
+-- name: adoptable
+SELECT 1 AS there FROM runs WHERE open = 'adopt' LIMIT 1;
+
 -- name: is_open
 -- No key was ever made (revoked ones count) and no live node's API is reached by others or asks for keys.
 SELECT NOT EXISTS (SELECT 1 FROM api_keys)
@@ -54,9 +57,10 @@ RETURNING node;
 DELETE FROM duties WHERE node = ?1;
 
 -- name: orphans
--- Running rows of lost or unknown nodes. Not locked: they go through finish, which checks the fence.
+-- Running rows of lost or unknown nodes; open ones have no node and are nobody's orphans. Not locked: they go through finish, which checks the fence.
 SELECT r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.node, r.token, r.tries, r.losses, r.at_most_once,
-    r.begun_at, r.orders, r.attempts, j.version, j.spec, {now} AS now
+    r.begun_at, r.orders, r.attempts, r.work, j.version, j.spec, {now} AS now
 FROM runs r LEFT JOIN jobs j ON j.id = r.job_id
-WHERE r.state = 'running' AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = r.node AND n.lost_at IS NULL)
+WHERE r.state = 'running' AND r.node IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = r.node AND n.lost_at IS NULL)
 ORDER BY r.id LIMIT ?1;

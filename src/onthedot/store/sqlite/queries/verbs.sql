@@ -12,7 +12,11 @@ DELETE FROM runs WHERE job_id = ?1 AND cursor;
 UPDATE runs SET due_at = ?2, ready_at = ?3, parked = ?4, resume_at = ?5 WHERE job_id = ?1 AND cursor;
 
 -- name: refit_runs
-UPDATE runs SET requires = ?2, level = ?3, at_most_once = ?4, recurring = ?5 WHERE {of_job runs ?1};
+-- What has begun its work stays what it was begun as: it is adopted by that. When its job ends is another thing.
+UPDATE runs
+SET requires = CASE WHEN work IS NULL THEN ?2 ELSE requires END, level = CASE WHEN work IS NULL THEN ?3 ELSE level END,
+    at_most_once = CASE WHEN work IS NULL THEN ?4 ELSE at_most_once END, recurring = ?5
+WHERE {of_job runs ?1};
 
 -- name: relane_runs
 UPDATE runs

@@ -1,0 +1,218 @@
+"""Open runs: their work goes on outside (a container, a job of a cluster), and no node has them.
+
+A run whose kind survives its node says what it is about to start (`begin_work`). From then on the node's end does not
+end it: detached by a node that stops, or found with a node that is lost, it is open until another node that reaches its
+place adopts it. It keeps its lane, its tries and losses, its start and its orders; that its node is gone is no loss.
+When its time is up it is adopted to be stopped, and if nobody reaches its place it ends without that.
+
+`runs.state` stays 'running', `node` is null, `open` is 'adopt'. Which kinds survive is for the engine to know: here it
+is the runs that have `work`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import msgspec
+
+from onthedot.model.decoding import encode_json
+from onthedot.model.instant import format_instant
+from onthedot.model.job import JobSpec
+from onthedot.model.policy import Policy, Retry
+from onthedot.model.run import ClaimedRun, Outcome
+from onthedot.model.schedule import Schedule
+from onthedot.model.work import Work
+from onthedot.plan import Decision, Done, on_outcome, overdue
+from onthedot.store.driver import Driver, Row, Transaction
+from onthedot.store.jobs.rows import decode_spec
+from onthedot.store.runs.finish_batch import FinishBatch, Item
+from onthedot.store.runs.orders import Order, is_stop, order_of, why_stopped
+from onthedot.store.runs.row import ClaimedRow, claimed_run, decode_attempts
+from onthedot.store.runs.spec_cache import SpecCache
+from onthedot.store.shapes import Rows, Shape
+from onthedot.store.topic import Topic
+
+__all__ = ["OVERDUE", "Adopted", "OpenRun", "OpenRuns", "StartedWork", "end_overdue", "open_runs"]
+
+OVERDUE = 1000  # ended in one transaction
+
+_decode = msgspec.json.Decoder(Work).decode
+
+
+class StartedWork(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run of this node is about to start. `capability`: what a node must offer to adopt it, its place in it;
+    `within_ms`: how long it may take, None: for ever."""
+
+    run_id: str
+    token: int
+    work: Work
+    capability: str
+    within_ms: int | None
+
+
+class Adopted(msgspec.Struct, frozen=True, kw_only=True):
+    """An open run that is this node's now. `left_ms`: until its time is up; `order`: what users wanted meanwhile."""
+
+    run: ClaimedRun
+    work: Work
+    left_ms: int | None
+    order: Order | None
+
+
+class BegunWork(Shape, frozen=True, kw_only=True):
+    id: str
+    token: int
+    work: str
+    requires: str
+    within_ms: int | None
+
+
+class OpenRun(Shape, frozen=True, kw_only=True):
+    """A run that shall be open, with its fence. `left_ms` None: until the time that was said when it began."""
+
+    id: str
+    token: int
+    node: str
+    left_ms: int | None = None
+
+
+class OpenRuns(Topic):
+    def __init__(self, driver: Driver) -> None:
+        super().__init__(driver)
+        self._adopted = SpecCache()
+
+    async def begin_work(self, node: str, started: Sequence[StartedWork]) -> set[str]:
+        """Which of these runs may start their work: it is recorded before it is started."""
+        if not started:
+            return set()
+        rows = [
+            BegunWork(
+                id=each.run_id,
+                token=each.token,
+                work=encode_json(each.work).decode(),
+                requires=each.capability,
+                within_ms=each.within_ms,
+            )
+            for each in sorted(started, key=lambda each: each.run_id)
+        ]
+        found = await self.driver.statement("begin_work", node, Rows(rows), repeatable=True)
+        return {row["id"] for row in found}
+
+    async def detach(self, node: str, runs: Sequence[tuple[str, int, int | None]]) -> set[str]:
+        """These runs (id, token, ms until their time is up) go on without this node. Which of them do: not those that
+        are not ours any more, nor those that never said what they started."""
+        ordered = [
+            OpenRun(id=run_id, token=token, node=node, left_ms=left_ms)
+            for run_id, token, left_ms in sorted(runs, key=lambda run: run[0])
+        ]
+        return await open_runs(self.driver, ordered)
+
+    async def adopt(self, node: str, capabilities: Sequence[str], *, level: int, limit: int) -> list[Adopted]:
+        """Open runs that can be reached from here become this node's. To be asked before anything new is claimed."""
+        if not capabilities or limit <= 0:
+            return []
+
+        async def body(tx: Transaction) -> list[Adopted]:
+            rows = await tx.rows("adopt_runs", node, list(capabilities), level, limit)
+            specs = await self._adopted.read_specs(tx, (row["job_id"] for row in rows))
+            return [_adopted(row, specs.get(row["job_id"])) for row in rows]
+
+        return await self.driver.transact(body, repeatable=True)
+
+
+async def open_runs(driver: Driver, runs: Sequence[OpenRun]) -> set[str]:
+    if not runs:
+        return set()
+    return {row["id"] for row in await driver.statement("open_runs", Rows(runs), repeatable=True)}
+
+
+async def end_overdue(driver: Driver) -> FinishBatch | None:
+    """Open runs whose time is up, and that nobody has reached for a while after it, end as ones that took too long: to
+    be tried again, or dead. None: there are none."""
+    rows = await driver.read(lambda tx: tx.rows("overdue_runs", OVERDUE), watched=True)
+    if not rows:
+        return None
+    items = sorted((_too_late(row) for row in rows), key=lambda item: item.id)
+    batch = FinishBatch(items, dialect=driver.dialect)
+    await driver.transact(batch.attempt, repeatable=True)
+    batch.announce()
+    return batch
+
+
+def _spec(row: Row, work: Work, job: JobSpec | None) -> JobSpec:
+    """What was started, under the policy that its job has now; of a job that is gone nothing is tried again, and what
+    began as at most once stays that."""
+    started = {"schedule": {"at": format_instant(row["slot"])}, "target": work.target}
+    target = decode_spec(encode_json(started).decode(), row["requires"], row["level"]).target
+    if job is None:
+        schedule = Schedule(at=format_instant(row["slot"]))
+        job = JobSpec(schedule=schedule, target=target, policy=Policy(retry=Retry(attempts=1)))
+    policy = msgspec.structs.replace(job.policy, delivery="at_most_once") if row["at_most_once"] else job.policy
+    return msgspec.structs.replace(job, target=target, policy=policy)
+
+
+def _adopted(row: Row, known: tuple[int, JobSpec] | None) -> Adopted:
+    work, until = _decode(row["work"]), row["open_until"]
+    version, job = known or (-1, None)
+    claimed = ClaimedRow(**{name: row[name] for name in ClaimedRow.__struct_fields__})
+    return Adopted(
+        run=claimed_run(claimed, version, _spec(row, work, job)),
+        work=work,
+        left_ms=None if until is None else until - row["now"],
+        order=None if row["orders"] is None else order_of(row),
+    )
+
+
+def _too_late(row: Row) -> Item:
+    work = _decode(row["work"])
+    job = None if row["spec"] is None else decode_spec(row["spec"], row["requires"], row["level"])
+    run = _as_claimed(row, _spec(row, work, job))
+    outcome, decision = _decide(run, row["orders"], row["now"])
+    started_at = row["begun_at"] if work.started_at is None else work.started_at
+    return Item(
+        id=run.id,
+        token=run.token,
+        node=row["open"],
+        tenant=run.tenant,
+        job_id=run.job_id,
+        version=run.version,
+        slot=run.slot,
+        kind=run.kind,
+        recurring=run.recurring,
+        attempts=run.attempts,
+        outcome=outcome,
+        decision=decision,
+        started_at=started_at,
+        finished_at=row["now"],
+        lateness_ms=work.lateness_ms,
+        duration_ms=None if started_at is None else max(0, row["now"] - started_at),
+        log=None,
+    )
+
+
+def _decide(run: ClaimedRun, orders: str | None, now: int) -> tuple[Outcome, Decision]:
+    if is_stop(orders):
+        outcome = Outcome(kind="cancelled", error="cancelled; what it started may still be running")
+        return outcome, Done(status="cancelled", tries=run.tries + 1, losses=run.losses, reason=why_stopped(orders))
+    outcome = overdue(run.spec.policy)
+    return outcome, on_outcome(run, outcome, now, random.Random(f"{run.id} {run.token}"))
+
+
+def _as_claimed(row: Row, spec: JobSpec) -> ClaimedRun:
+    return ClaimedRun(
+        id=row["id"],
+        tenant=row["tenant"],
+        job_id=row["job_id"],
+        version=-1 if row["version"] is None else row["version"],
+        spec=spec,
+        kind=row["kind"],
+        slot=row["slot"],
+        due_at=row["due_at"],
+        token=row["token"],
+        tries=row["tries"],
+        losses=row["losses"],
+        first_claimed_at=row["first_claimed_at"],
+        recurring=bool(row["recurring"]),
+        attempts=decode_attempts(row["attempts"]),
+    )
