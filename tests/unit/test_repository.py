@@ -37,6 +37,10 @@ def git(*args: str, at: Path) -> None:
     subprocess.run(["git", *args], cwd=at, check=True, capture_output=True)
 
 
+def test_an_installation_brings_nothing_that_only_a_framework_wanted() -> None:
+    assert pins("run.txt").keys() & {"faker", "httpx", "litestar", "polyfactory", "pydantic"} == set()
+
+
 def test_nothing_tracked_belongs_to_one_machine() -> None:
     assert list(script("check_tracked").findings(ROOT)) == []
 
