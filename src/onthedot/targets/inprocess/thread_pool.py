@@ -16,10 +16,10 @@ from typing import Protocol
 
 from onthedot.targets.exhaustion import lack_of
 
-__all__ = ["ThreadPool", "Work"]
+__all__ = ["PoolWork", "ThreadPool"]
 
 
-class Work(Protocol):
+class PoolWork(Protocol):
     lack: str | None  # set here, if there is no thread to be had: it comes home without having been carried out
 
     def carry_out_here(self) -> bool:
@@ -36,8 +36,8 @@ class ThreadPool:
         self._most = most
         self._name = name
         self._home = home
-        self._waiting: deque[Work] = deque()
-        self._carried_out: deque[Work] = deque()
+        self._waiting: deque[PoolWork] = deque()
+        self._carried_out: deque[PoolWork] = deque()
         self._announced = False
         self._wake_ups: SimpleQueue[bool] = SimpleQueue()
         self._state = threading.Lock()  # of the three below
@@ -45,12 +45,12 @@ class ThreadPool:
         self._idle = 0
         self._waking = False
 
-    def send(self, work: Work) -> None:
+    def send(self, work: PoolWork) -> None:
         self._waiting.append(work)
         if not self._waking:
             self._wake()
 
-    def take_back(self, work: Work) -> bool:
+    def take_back(self, work: PoolWork) -> bool:
         """Whether it has not begun; then it will not. One step under the interpreter's lock, as taking it to begin."""
         try:
             self._waiting.remove(work)
