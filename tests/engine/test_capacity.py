@@ -15,7 +15,7 @@ def slots(*offers: str, **capacities: int) -> Capacity:
 def test_kinds_have_rooms_of_their_own():
     many = slots("webhook", "function:reports", "function:mail", "command:backup", webhook=100, function=2)
     assert list(many.pools) == ["webhook", "function", "command"]
-    assert many.pools["function"].offers == ["function:reports", "function:mail"]
+    assert many.pools["function"].capabilities == ["function:reports", "function:mail"]
     assert many.capacity == 100 + 2 + 7
     assert pool_of("webhook") == "webhook"
 
@@ -87,14 +87,14 @@ def test_a_node_that_only_serves_the_api_has_no_room():
 
 def test_offers_may_change_while_it_runs():
     slots = Capacity(["webhook"], capacities={"function": 3}, default=7, hold_most=5)
-    assert not slots.offer(["webhook"])
-    assert slots.offer(["webhook", "function:a"])
-    assert (slots.capacity, slots.pools["function"].offers) == (10, ["function:a"])
+    assert not slots.set_capabilities(["webhook"])
+    assert slots.set_capabilities(["webhook", "function:a"])
+    assert (slots.capacity, slots.pools["function"].capabilities) == (10, ["function:a"])
     pool = slots.pools["function"]
     pool.hold()
-    assert slots.offer(["webhook", "function:a", "function:b"])
+    assert slots.set_capabilities(["webhook", "function:a", "function:b"])
     assert slots.pools["function"] is pool
-    assert (pool.held, pool.offers) == (1, ["function:a", "function:b"])
+    assert (pool.held, pool.capabilities) == (1, ["function:a", "function:b"])
     pool.want_more()
     assert pool.let_go(), "a pool that came later says it too"
 
@@ -104,8 +104,8 @@ def test_a_pool_without_offers_counts_what_it_still_has():
     pool = slots.pools["command"]
     pool.hold()
     assert pool.start()
-    assert slots.offer(["webhook"])
-    assert (slots.of("command"), pool.offers, slots.running) == (pool, [], 1)
+    assert slots.set_capabilities(["webhook"])
+    assert (slots.of("command"), pool.capabilities, slots.running) == (pool, [], 1)
     assert slots.capacity == 7
     pool.end()
     assert slots.running == 0

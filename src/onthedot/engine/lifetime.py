@@ -92,7 +92,7 @@ class Incarnation:
         return None if self.wiring.lease.may_start() else "its lease ran out before the store answered"
 
     def load(self) -> NodeLoad:
-        self._slots.offer(self._targets.capabilities())
+        self._slots.set_capabilities(self._targets.capabilities())
         return NodeLoad(
             offers=self._targets.capabilities(),
             capacity=self._slots.capacity,

@@ -17,7 +17,7 @@ def pool_of(offer: str) -> str:
 class Capacity:
     def __init__(
         self,
-        offers: Iterable[str],
+        capabilities: Iterable[str],
         *,
         capacities: dict[str, int],
         default: int,
@@ -30,23 +30,23 @@ class Capacity:
         self._default = default
         self._hold_most = hold_most
         self._ahead = ahead
-        self._offers: Sequence[str] = ()
-        self.offer(list(offers))
+        self._capabilities: Sequence[str] = ()
+        self.set_capabilities(list(capabilities))
 
-    def offer(self, offers: Sequence[str]) -> bool:
+    def set_capabilities(self, capabilities: Sequence[str]) -> bool:
         """What the node can run now; whether that has changed. A program may register functions while it runs, and a
-        jobs file may name new ones. A pool whose offers are gone stays: what it runs must be counted to its end."""
-        if offers == self._offers:
+        jobs file may name new ones. A pool that has none left stays: what it runs must be counted to its end."""
+        if capabilities == self._capabilities:
             return False
-        self._offers = offers
+        self._capabilities = capabilities
         grouped: dict[str, list[str]] = {name: [] for name in self.pools}
-        for offer in offers:
-            grouped.setdefault(pool_of(offer), []).append(offer)
+        for capability in capabilities:
+            grouped.setdefault(pool_of(capability), []).append(capability)
         for name, members in grouped.items():
             if name not in self.pools:
                 capacity = self._capacities.get(name, self._default)
                 self.pools[name] = SlotPool(name, members, capacity, self._hold_most, self._ahead)
-            self.pools[name].offers = members
+            self.pools[name].capabilities = members
         return True
 
     def of(self, target_type: str) -> SlotPool:
@@ -55,7 +55,7 @@ class Capacity:
 
     @property
     def capacity(self) -> int:
-        return sum(pool.capacity for pool in self.pools.values() if pool.offers)
+        return sum(pool.capacity for pool in self.pools.values() if pool.capabilities)
 
     @property
     def lacking(self) -> str | None:

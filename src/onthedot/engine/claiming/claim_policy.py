@@ -26,18 +26,18 @@ class ClaimPolicy:
         self._backlog_left: set[str] = set()  # … what the backlog had no room for
         self._unseen: set[str] = set()  # pools that had no room when there was reason to look
 
-    def look(self, offers: Sequence[str]) -> None:
-        """There may be something for any pool. `offers`: what this node can run at the moment."""
+    def look(self, capabilities: Sequence[str]) -> None:
+        """There may be something for any pool. `capabilities`: what this node can run at the moment."""
         self._look_wanted = True
-        self._slots.offer(offers)
+        self._slots.set_capabilities(capabilities)
 
     def pools(self) -> list[SlotPool]:
         """For which a claim is worth it now."""
         if self._look_wanted:
             self._look_wanted = False
-            offering = [pool for pool in self._slots.pools.values() if pool.offers]
-            self._unseen = {pool.name for pool in offering if not pool.room and not self._claims_anyway(pool)}
-            return [pool for pool in offering if pool.room]
+            able = [pool for pool in self._slots.pools.values() if pool.capabilities]
+            self._unseen = {pool.name for pool in able if not pool.room and not self._claims_anyway(pool)}
+            return [pool for pool in able if pool.room]
         if not (self._more_due or self._backlog_left or self._unseen):
             return []
         # Only these: to ask each time whether webhooks are due as well took a third of a drain of functions.
@@ -75,7 +75,7 @@ class ClaimPolicy:
         return (
             (name in self._more_due and pool.has_enough)
             or (name in self._backlog_left and pool.room > 0 and not pool.backlog.waits)
-            or (name in self._unseen and pool.room > 0 and bool(pool.offers))
+            or (name in self._unseen and pool.room > 0 and bool(pool.capabilities))
         )
 
     def _claims_anyway(self, pool: SlotPool) -> bool:

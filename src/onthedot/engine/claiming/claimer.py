@@ -69,9 +69,9 @@ class Claimer:
         self._question: asyncio.Task[None] | None = None
         self._reconcile_at = clock.monotonic() + RECONCILE_EVERY
 
-    def look(self, offers: Sequence[str]) -> None:
+    def look(self, capabilities: Sequence[str]) -> None:
         """It is time to look, for every pool."""
-        self._policy.look(offers)
+        self._policy.look(capabilities)
 
     def ask_next(self) -> None:
         """If there is reason for a question, and none is under way."""
@@ -166,4 +166,4 @@ class Claimer:
 def _want(pool: SlotPool) -> Want:
     limit = pool.room
     late = pool.backlog.room(on_time_share(limit), pool.most)
-    return Want(offers=list(pool.offers), limit=limit, late=late)
+    return Want(offers=list(pool.capabilities), limit=limit, late=late)

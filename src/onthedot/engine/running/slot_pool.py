@@ -26,12 +26,12 @@ class SlotPool:
         "_spare",
         "_whole",
         "backlog",
+        "capabilities",
         "capacity",
         "held",
         "hold_most",
         "lacking",
         "name",
-        "offers",
         "running",
         "supplied",
         "wanted",
@@ -40,14 +40,14 @@ class SlotPool:
     def __init__(
         self,
         name: str,
-        offers: list[str],
+        capabilities: list[str],
         capacity: int,
         hold_most: int,
         ahead: Callable[[str], int] = lambda name: 0,
     ) -> None:
         self.name = name
         self._ahead = ahead
-        self.offers = offers
+        self.capabilities = capabilities
         self.capacity = self._whole = capacity
         self.lacking: str | None = None  # what the machine has run out of, as long as the capacity is less for it
         self._recover_at = 0.0
@@ -73,7 +73,7 @@ class SlotPool:
         """Whether a claim is worth it right after the last one. A target that holds runs ahead is not waiting for it,
         and claims of what has just come free would be small."""
         room = self.room
-        return room > 0 and bool(self.offers) and (room >= self.wanted or not (self.holds_ahead or self.supplied))
+        return room > 0 and bool(self.capabilities) and (room >= self.wanted or not (self.holds_ahead or self.supplied))
 
     @property
     def holds_ahead(self) -> bool:
