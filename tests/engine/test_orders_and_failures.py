@@ -13,7 +13,7 @@ from onthedot.engine.look_times import LookTimes
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.db_clock import DatabaseClock
-from onthedot.engine.membership.duties import FLOORS_EVERY, UPKEEP_EVERY, Duties
+from onthedot.engine.membership.duties import FLOORS_EVERY, MAINTENANCE_EVERY, Duties
 from onthedot.engine.membership.failure_detector import FailureDetector
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.heartbeat import Heartbeat
@@ -315,7 +315,7 @@ async def test_who_has_the_duty_keeps_house_once_a_minute(bench, fake_clock):
     await keeper.look_after()
     assert bench.store.asked_for("prune") == [1_700_000_000_000 - 60_000]
     assert len(bench.store.asked_for("ensure_partitions")) == 1
-    await fake_clock.advance(UPKEEP_EVERY)
+    await fake_clock.advance(MAINTENANCE_EVERY)
     await keeper.look_after()
     assert len(bench.store.asked_for("prune")) == 2
 

@@ -60,7 +60,7 @@ async def test_a_late_drop_of_an_old_attempt_leaves_the_new_one(hands: Hands, ti
     assert await hands.store.run_logs(1, second.id) is None
 
 
-async def test_upkeep_removes_what_a_dead_node_left(hands: Hands, times: Times):
+async def test_maintenance_removes_what_a_dead_node_left(hands: Hands, times: Times):
     await hands.job(every(MINUTE))
     await times.advance(MINUTE)
     run = await hands.one()

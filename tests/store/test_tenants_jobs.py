@@ -29,7 +29,7 @@ BY_ID_UNDER_LOCK = {  # within a transaction that locked the job by (tenant, id)
     "recall_runs",
     "slots_with_rows",
 }
-FOR_ALL_TENANTS = {  # upkeep, and the question whose key it is
+FOR_ALL_TENANTS = {  # maintenance, and the question whose key it is
     "prune_jobs",
     "prune_tags",
     "prune_idempotency",

@@ -6,7 +6,7 @@
 Who is who in the words of the design: the Timer is `claiming.Timer`, the Scheduler is `claiming.Dispatcher` (a class
 `Scheduler` is what embedding programs use), the Task Monitor is `running.Monitor`, the Task is one call of a target.
 The Recorder is `recording.Recorder`. The Keeper is the loops of `membership`: Heartbeat, OrderPoller (orders and the
-time), FailureDetector (declares nodes lost and takes back their runs), LeaseEnd, Duties (upkeep).
+time), FailureDetector (declares nodes lost and takes back their runs), LeaseEnd, Duties (maintenance).
 
 Calls and messages go right only. What an actor on the left must know, it reads from a value that others write: the due
 heap's head, the lease, the look times, the room of a pool. Each actor is a mailbox or a signal, private state and one

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from onthedot.store.cluster.diagnosis import Diagnosis
 from onthedot.store.cluster.keys import Keys
-from onthedot.store.cluster.maintenance import Upkeep
+from onthedot.store.cluster.maintenance import Maintenance
 from onthedot.store.cluster.nodes import Nodes
 from onthedot.store.cluster.sessions import Sessions
 from onthedot.store.jobs.close_one_offs import Settling
@@ -46,7 +46,7 @@ class Store(
     LiveLogTopic,
     Nodes,
     Settling,
-    Upkeep,
+    Maintenance,
     FloorWatch,
     Diagnosis,
 ):

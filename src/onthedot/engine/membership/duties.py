@@ -1,5 +1,5 @@
-"""Upkeep that one node does for all: old rows, partitions. Whoever holds the duty is shown as the leader; no firing
-depends on it. And the one thing each node does for itself: its own old log files."""
+"""Maintenance that one node does for all: old rows, partitions. Whoever holds the duty is shown as the leader; no
+firing depends on it. And the one thing each node does for itself: its own old log files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from onthedot.engine.ports import DutyStore
 from onthedot.errors import StoreUnavailable
 from onthedot.model.duration import SECOND
 
-__all__ = ["LOGS_EVERY", "UPKEEP_EVERY", "Duties"]
+__all__ = ["LOGS_EVERY", "MAINTENANCE_EVERY", "Duties"]
 
-DUTY = "upkeep"
+DUTY = "upkeep"  # its name in the table: nodes of older releases hold it by this one
 LOOK_EVERY = 5.0
-UPKEEP_EVERY = 60.0
+MAINTENANCE_EVERY = 60.0
 LOGS_EVERY = 3600.0
 FLOORS_EVERY = 3600.0
 
@@ -48,7 +48,7 @@ class Duties:
         self._rng = rng
         self._retention_ms = retention_ms
         self._logs = logs
-        self._upkeep_at = clock.monotonic()
+        self._maintenance_at = clock.monotonic()
         self._floors_at = clock.monotonic()
         self._floors_after: int | None = None  # up to which job a look at them has come; None: none is under way
         self._set_back = 0  # of the times the clock was set back, those after which floors were looked at
@@ -71,8 +71,8 @@ class Duties:
             await self._look_at_floors(now)
             self._next_resume = await self._store.resume_due()
             await self._store.settle_in_passing()
-            if now >= self._upkeep_at:
-                self._upkeep_at = now + UPKEEP_EVERY
+            if now >= self._maintenance_at:
+                self._maintenance_at = now + MAINTENANCE_EVERY
                 await self._store.ensure_partitions()
                 await self._store.watch_ledger()
                 await self._store.prune(await self._store.now() - self._retention_ms)

@@ -12,7 +12,7 @@ from onthedot.store.driver import Transaction
 from onthedot.store.jobs.close_one_offs import NOTED, settle
 from onthedot.store.topic import Topic
 
-__all__ = ["BacklogCount", "StoreStats", "Upkeep"]
+__all__ = ["BacklogCount", "Maintenance", "StoreStats"]
 
 BATCH = 1000
 """Rows that a prune deletes in one transaction: nobody waits for long."""
@@ -43,7 +43,7 @@ class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
     last_hour: dict[str, int]
 
 
-class Upkeep(Topic):
+class Maintenance(Topic):
     _watched = 0  # up to which job the ledger was looked at; the next look goes on there
 
     async def ensure_partitions(self) -> list[str]:
