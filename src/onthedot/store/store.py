@@ -20,7 +20,7 @@ from onthedot.store.runs.claim import Claims
 from onthedot.store.runs.finish import Finishes
 from onthedot.store.runs.lists import RunLists
 from onthedot.store.runs.live_logs import LiveLogTopic
-from onthedot.store.runs.manual import RunsByHand
+from onthedot.store.runs.manual import ManualRuns
 from onthedot.store.runs.open import OpenRuns
 from onthedot.store.runs.orders import RunOrders
 from onthedot.store.runs.verbs import RunChanges
@@ -34,7 +34,7 @@ class Store(
     JobLists,
     JobSync,
     Pauses,
-    RunsByHand,
+    ManualRuns,
     Keys,
     Sessions,
     Claims,

@@ -18,10 +18,10 @@ from onthedot.store.jobs.views import no_job
 from onthedot.store.runs.row import add_runs, new_run
 from onthedot.store.topic import Topic
 
-__all__ = ["RunsByHand"]
+__all__ = ["ManualRuns"]
 
 
-class RunsByHand(Topic):
+class ManualRuns(Topic):
     async def run_job(
         self,
         tenant: int,
