@@ -68,7 +68,7 @@ async def prepare(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Pr
     async with AsyncExitStack() as stack:
         store = await open_store(settings.store, clock, lookahead=settings.lookahead)
         stack.push_async_callback(store.close)
-        await _refuse_open_door(settings, store)
+        await _refuse_without_key(settings, store)
         targets = targets_of(settings, jobs)
         service = Service(store, targets, clock, settings)
         stack.push_async_callback(service.close)
@@ -197,7 +197,7 @@ def targets_of(settings: Settings, jobs: JobsFile | None) -> Targets:
     return targets
 
 
-async def _refuse_open_door(settings: Settings, store: Store) -> None:
+async def _refuse_without_key(settings: Settings, store: Store) -> None:
     """Whoever can reach the API can run things here: beyond this machine nobody may without a key."""
     if settings.loopback or "api" not in settings.roles or await store.any_key():
         return

@@ -125,7 +125,7 @@ async def test_a_start_that_fails_leaves_nothing_open(settings, capsys, monkeypa
     async def refuse(*_: Any) -> None:
         raise RuntimeError("not today")
 
-    monkeypatch.setattr("onthedot.main._refuse_open_door", refuse)
+    monkeypatch.setattr("onthedot.main._refuse_without_key", refuse)
     with pytest.raises(RuntimeError, match="not today"):
         await Served(settings, capsys).task
     monkeypatch.undo()

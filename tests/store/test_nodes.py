@@ -79,8 +79,8 @@ class TestBeat:
         await store.register(node_info("b", host="here", roles=["api"], binding="127.0.0.1:8000"))
         await store.register(node_info("c", host="here", roles=["api"], binding="127.0.0.1:8000"))
         await store.register(node_info("d", host="there", roles=["api"], binding="127.0.0.1:8001"))
-        assert (await store.beat("a", NodeLoad())).doors == ["127.0.0.1:8000"]
-        assert (await store.beat("d", NodeLoad())).doors == ["127.0.0.1:8001"]
+        assert (await store.beat("a", NodeLoad())).bindings == ["127.0.0.1:8000"]
+        assert (await store.beat("d", NodeLoad())).bindings == ["127.0.0.1:8001"]
 
     async def test_leave(self, store: Store, times: Times):
         await store.register(node_info("a"))

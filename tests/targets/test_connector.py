@@ -19,7 +19,7 @@ from onthedot.model.targets import WebhookTarget
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.http1.connector import Connector, EgressRefused, _close_late
 from onthedot.targets.webhook.kind import Webhooks
-from onthedot.targets.webhook.own_ports import read_doors
+from onthedot.targets.webhook.own_ports import read_own_ports
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
 from tests.targets.sending import send
@@ -363,13 +363,13 @@ async def test_closing_goes_for_the_next_call_on_kept_connections_too(echo: Echo
         assert (await send(webhooks, call)).kind == "ok"
         assert webhooks._pool is not None
         assert webhooks._pool.idle == 1
-        webhooks.trust(is_open=False, doors=frozenset())
+        webhooks.trust(is_open=False, own_ports=frozenset())
         outcome = await send(webhooks, call)
         assert (outcome.kind, outcome.retryable) == ("refused", False)
         assert "EGRESS_ALLOW" in (outcome.error or "")
         with pytest.raises(Invalid):
             webhooks.check(WebhookTarget(url=f"http://{host}:{echo.port}/"))
-        webhooks.trust(is_open=True, doors=frozenset())
+        webhooks.trust(is_open=True, own_ports=frozenset())
         assert (await send(webhooks, call)).kind == "ok"
     assert len(echo.received) == 2
 
@@ -380,7 +380,7 @@ async def test_a_connection_in_use_when_it_closes_is_not_kept(echo: EchoServer, 
     async with sending(EgressRule(allow_private=True)) as webhooks:
         under_way = asyncio.ensure_future(send(webhooks, call))
         await echo.wait_for(1)
-        webhooks.trust(is_open=False, doors=frozenset())
+        webhooks.trust(is_open=False, own_ports=frozenset())
         assert (await under_way).kind == "ok", "it began when it was permitted"
         assert webhooks._pool is not None
         assert webhooks._pool.idle == 0
@@ -391,7 +391,7 @@ async def test_our_own_port_is_refused_also_by_a_name_that_leads_there(
 ):
     resolve("ours.example", ["127.0.0.1"])
     async with sending(EgressRule(allow_private=True)) as webhooks:
-        webhooks.trust(is_open=True, doors=read_doors([f"0.0.0.0:{echo.port}"]))
+        webhooks.trust(is_open=True, own_ports=read_own_ports([f"0.0.0.0:{echo.port}"]))
         outcome = await send(webhooks, make_call(WebhookTarget(url=f"http://ours.example:{echo.port}/")))
     assert outcome.kind == "refused"
     assert "where On the Dot itself" in (outcome.error or "")

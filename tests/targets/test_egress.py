@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from onthedot.errors import SettingsError
 from onthedot.targets.webhook.addresses import Zone, zone
 from onthedot.targets.webhook.egress import EgressRule
-from onthedot.targets.webhook.own_ports import doors_of_store, read_doors
+from onthedot.targets.webhook.own_ports import ports_of_store, read_own_ports
 
 CLOSED, LOOPBACK = EgressRule(), EgressRule(allow_private=True)
 addresses = st.ip_addresses()
@@ -97,7 +97,7 @@ def test_entries_may_have_host_bits_brackets_and_blanks():
     assert rule.networks == (ip_network("10.0.0.0/8"), ip_network("::1/128"))
 
 
-OURS = EgressRule.parse(["10.0.0.0/8", "127.0.0.0/8"], allow_private=True, own_doors=read_doors(["127.0.0.1:8000"]))
+OURS = EgressRule.parse(["10.0.0.0/8", "127.0.0.0/8"], allow_private=True, own_ports=read_own_ports(["127.0.0.1:8000"]))
 
 
 def test_our_own_ports_only_when_listed_with_the_port():
@@ -108,7 +108,7 @@ def test_our_own_ports_only_when_listed_with_the_port():
     assert OURS.refusal(ip_address("127.0.0.1"), None, 8001) is None
     assert OURS.refusal(ip_address("127.0.0.2"), None, 8000) is None, "nobody of ours listens there"
     for entry in ("127.0.0.1:8000", "hooks.internal:8000", "*.internal:8000"):
-        listed = EgressRule.parse([entry], own_doors=OURS.own_doors)
+        listed = EgressRule.parse([entry], own_ports=OURS.own_ports)
         assert listed.refusal(ip_address("127.0.0.1"), "hooks.internal", 8000) is None
         assert listed.refusal(ip_address("127.0.0.1"), "hooks.internal", 8001) is not None
     assert EgressRule.parse(["hooks.internal:80"]).refusal(ip_address("169.254.169.254"), "hooks.internal", 80)
@@ -116,7 +116,7 @@ def test_our_own_ports_only_when_listed_with_the_port():
 
 
 def test_bound_to_all_addresses_every_one_of_this_machine_is_ours():
-    rule = EgressRule.parse(["0.0.0.0/0"], own_doors=read_doors(["0.0.0.0:8000", "[::]:8001"]))
+    rule = EgressRule.parse(["0.0.0.0/0"], own_ports=read_own_ports(["0.0.0.0:8000", "[::]:8001"]))
     assert rule.refusal(ip_address("127.0.0.1"), None, 8000) is not None
     assert rule.refusal(ip_address("127.8.9.1"), None, 8001) is not None
     assert rule.refusal(ip_address("10.255.255.254"), None, 8000) is None, "another machine's port of the same number"
@@ -124,16 +124,16 @@ def test_bound_to_all_addresses_every_one_of_this_machine_is_ours():
 
 def test_doors_of_names_and_of_the_database():
     loopback = {ip_address("127.0.0.1"), ip_address("::1")}
-    assert read_doors(["localhost:80"]) == {(address, 80) for address in loopback}
-    assert read_doors(["otd.example:80"]) == {(None, 80)}
+    assert read_own_ports(["localhost:80"]) == {(address, 80) for address in loopback}
+    assert read_own_ports(["otd.example:80"]) == {(None, 80)}
     url = "postgresql://u:p@127.0.0.1:6000,[::1]:6001,127.0.0.2/db?x=1"
-    assert doors_of_store(url) == {
+    assert ports_of_store(url) == {
         (ip_address("127.0.0.1"), 6000),
         (ip_address("::1"), 6001),
         (ip_address("127.0.0.2"), 5432),
     }
-    assert doors_of_store("postgresql://no-such-host.invalid/db") == frozenset()
-    assert doors_of_store("sqlite:///x.db") == frozenset()
+    assert ports_of_store("postgresql://no-such-host.invalid/db") == frozenset()
+    assert ports_of_store("sqlite:///x.db") == frozenset()
 
 
 @given(addresses)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from onthedot.settings import Settings
 from onthedot.store import Beat, Store
-from onthedot.targets import OwnPort, Targets, doors_of_store, read_doors
+from onthedot.targets import OwnPort, Targets, ports_of_store, read_own_ports
 
 __all__ = ["Trust"]
 
@@ -30,12 +30,12 @@ class Trust:
     async def begin(self, store: Store) -> None:
         """Before the first beat: the jobs of a file are checked by then. Who holds the SQLite file is alone, whatever
         rows a killed node left behind."""
-        self._database = await asyncio.to_thread(doors_of_store, self._settings.store)
+        self._database = await asyncio.to_thread(ports_of_store, self._settings.store)
         is_open = not await store.any_key() if self._settings.is_sqlite else await store.is_open()
         self._tell(is_open and not self._settings.exposed, self._bindings)
 
     def heard(self, answer: Beat) -> None:
-        self._tell(answer.open, answer.doors)
+        self._tell(answer.open, answer.bindings)
 
     def key_made(self) -> None:
         """Here and now: nobody need wait for the next beat, and an answer that is on its way opens nothing again."""
@@ -45,6 +45,6 @@ class Trust:
     def _tell(self, is_open: bool, bindings: Iterable[str]) -> None:
         was, self._is_open = self._is_open, is_open and not self._key_made
         self._bindings = tuple(bindings)
-        self._targets.trust(is_open=self._is_open, doors=self._database | read_doors(self._bindings))
+        self._targets.trust(is_open=self._is_open, own_ports=self._database | read_own_ports(self._bindings))
         if was and not self._is_open:
             self._told_closed()

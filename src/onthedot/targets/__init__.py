@@ -18,7 +18,7 @@ from onthedot.targets.registry import Targets
 from onthedot.targets.setup import FileGrants, KindSetup
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.kind import Webhooks
-from onthedot.targets.webhook.own_ports import OwnPort, doors_of_store, read_doors
+from onthedot.targets.webhook.own_ports import OwnPort, ports_of_store, read_own_ports
 
 __all__ = [
     "KINDS",
@@ -35,9 +35,9 @@ __all__ = [
     "TargetSummary",
     "Targets",
     "build_targets",
-    "doors_of_store",
     "from_coroutine",
-    "read_doors",
+    "ports_of_store",
+    "read_own_ports",
 ]
 
 KINDS: tuple[Callable[[KindSetup], Kind], ...] = (

@@ -180,7 +180,7 @@ class Kind(ABC):
     async def reload(self) -> None:  # noqa: B027 - not every kind keeps something warm
         """Let go of what is idle, so that the next calls find what is new."""
 
-    def trust(self, *, is_open: bool, doors: frozenset[OwnPort]) -> None:  # noqa: B027 - not every kind connects
+    def trust(self, *, is_open: bool, own_ports: frozenset[OwnPort]) -> None:  # noqa: B027 - not every kind connects
         """Whether the installation is open, and which ports are its own."""
 
     async def __aenter__(self) -> Self:

@@ -107,9 +107,9 @@ class Targets:
         for kind in self._kinds.values():
             await kind.reload()
 
-    def trust(self, *, is_open: bool, doors: frozenset[OwnPort]) -> None:
+    def trust(self, *, is_open: bool, own_ports: frozenset[OwnPort]) -> None:
         for kind in self._kinds.values():
-            kind.trust(is_open=is_open, doors=doors)
+            kind.trust(is_open=is_open, own_ports=own_ports)
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opening:

@@ -37,7 +37,9 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     orphans: bool = False  # there are running rows of lost or unknown nodes, or open ones whose time is up
     adoptable: bool = False  # there are open runs: work that goes on, and no node has it
     open: bool = False  # no key was ever made, and no live node's API is reached by others: see `is_open`
-    doors: list[str] = msgspec.field(default_factory=list)  # where the API listens on this node's machine, "host:port"
+    bindings: list[str] = msgspec.field(
+        default_factory=list
+    )  # where the API listens on this node's machine, "host:port"
 
 
 class Nodes(Topic):
@@ -80,7 +82,7 @@ class Nodes(Topic):
                 orphans=row["orphaned"],
                 adoptable=row["adoptable"],
                 open=row["open"],
-                doors=row["doors"],
+                bindings=row["bindings"],
             )
 
         async def body(tx: Transaction) -> Beat:
@@ -89,9 +91,9 @@ class Nodes(Topic):
             if row is None:
                 return Beat(now=await tx.now(), alive=False, peers=peers)
             ordered = any(row["id"] for row in await tx.rows("news_of", node))
-            doors = [door["binding"] for door in await tx.rows("doors", node)]
+            bindings = [row["binding"] for row in await tx.rows("bindings", node)]
             is_open = await _is_open(tx)
-            return Beat(now=row["now"], alive=True, peers=peers, orders=ordered, open=is_open, doors=doors)
+            return Beat(now=row["now"], alive=True, peers=peers, orders=ordered, open=is_open, bindings=bindings)
 
         async def look(tx: Transaction) -> tuple[bool, bool]:
             orphans = bool(await tx.rows("orphans", 1) or await tx.rows("overdue_runs", 1))

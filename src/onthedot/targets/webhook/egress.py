@@ -30,39 +30,39 @@ class EgressRule:
     allow_private: bool = False
     networks: tuple[Network, ...] = ()
     hosts: frozenset[str] = frozenset()
-    listed_doors: frozenset[tuple[Address | str, int]] = frozenset()
-    own_doors: frozenset[OwnPort] = frozenset()
+    listed_ports: frozenset[tuple[Address | str, int]] = frozenset()
+    own_ports: frozenset[OwnPort] = frozenset()
 
     @classmethod
     def parse(
-        cls, allow: Iterable[str] = (), *, allow_private: bool = False, own_doors: frozenset[OwnPort] = frozenset()
+        cls, allow: Iterable[str] = (), *, allow_private: bool = False, own_ports: frozenset[OwnPort] = frozenset()
     ) -> Self:
         """Read EGRESS_ALLOW: networks ("10.0.0.0/8"), addresses ("::1"), host names ("*.corp.example"), and either of
         the last two with one port ("127.0.0.1:8000")."""
         networks: list[Network] = []
         hosts: set[str] = set()
-        doors: set[tuple[Address | str, int]] = set()
+        ports: set[tuple[Address | str, int]] = set()
         for entry in (text.strip() for text in allow):
             try:
                 networks.append(ip_network(entry.strip("[]"), strict=False))
             except ValueError:
-                if (door := _door_entry(entry)) is not None:
-                    doors.add(door)
+                if (listed := _port_entry(entry)) is not None:
+                    ports.add(listed)
                 else:
                     hosts.add(_host_entry(entry))
         return cls(
             allow_private=allow_private,
             networks=tuple(networks),
             hosts=frozenset(hosts),
-            listed_doors=frozenset(doors),
-            own_doors=own_doors,
+            listed_ports=frozenset(ports),
+            own_ports=own_ports,
         )
 
     def refusal(self, address: Address, host: str | None = None, port: int | None = None) -> str | None:
         """Why this address may not be connected to; None: it may. `host` is the name it was resolved from."""
         kind, reached = zone(address), bare(address)
         if port is not None and kind is not Zone.NEVER:
-            if self._lists_door(reached, host, port):
+            if self._lists_port(reached, host, port):
                 return None
             if self._is_own(reached, port):
                 return f"{reached}, port {port} is where On the Dot itself or its database listens"
@@ -80,15 +80,15 @@ class EgressRule:
         return f"{written} is {kind.value}{advice}"
 
     def _is_own(self, address: Address, port: int) -> bool:
-        if (address, port) in self.own_doors:
+        if (address, port) in self.own_ports:
             return True
-        return (EVERYWHERE, port) in self.own_doors and is_here(address)
+        return (EVERYWHERE, port) in self.own_ports and is_here(address)
 
-    def _lists_door(self, address: Address, host: str | None, port: int) -> bool:
+    def _lists_port(self, address: Address, host: str | None, port: int) -> bool:
         """A name opens private addresses alone, with a port as without."""
-        if (address, port) in self.listed_doors:
+        if (address, port) in self.listed_ports:
             return True
-        named = host is not None and any((name, port) in self.listed_doors for name in _spellings(host))
+        named = host is not None and any((name, port) in self.listed_ports for name in _spellings(host))
         return named and zone(address) in (Zone.PUBLIC, Zone.PRIVATE)
 
     def _lists(self, host: str) -> bool:
@@ -102,7 +102,7 @@ def _spellings(host: str) -> list[str]:
     return [name, *("*." + ".".join(labels[start:]) for start in range(1, len(labels)))]
 
 
-def _door_entry(entry: str) -> tuple[Address | str, int] | None:
+def _port_entry(entry: str) -> tuple[Address | str, int] | None:
     """ "127.0.0.1:8000", "[::1]:8000", "hooks.internal:8000"; None: there is no port in it."""
     host, colon, port = entry.rpartition(":")
     if not colon or not port.isdecimal() or not 0 < int(port) < 65536:

@@ -87,10 +87,10 @@ class Webhooks(Kind):
             address = LOOPBACK
         return None if address is None else self._rule.refusal(address, host, place.origin[2])
 
-    def trust(self, *, is_open: bool, doors: frozenset[OwnPort]) -> None:
+    def trust(self, *, is_open: bool, own_ports: frozenset[OwnPort]) -> None:
         """How far the installation is trusted now, and where it listens itself: goes for the next call, kept
         connections included."""
-        rule = replace(self._rule, allow_private=is_open, own_doors=doors)
+        rule = replace(self._rule, allow_private=is_open, own_ports=own_ports)
         if rule == self._rule:
             return
         self._rule = rule

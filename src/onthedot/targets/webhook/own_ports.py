@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from onthedot.targets.webhook.addresses import Address, bare
 
-__all__ = ["EVERYWHERE", "OwnPort", "doors_of_store", "is_here", "read_door", "read_doors"]
+__all__ = ["EVERYWHERE", "OwnPort", "is_here", "ports_of_store", "read_own_port", "read_own_ports"]
 
 EVERYWHERE = None
 """In place of an address: every one that this machine has."""
@@ -23,12 +23,12 @@ OwnPort = tuple[Address | None, int]
 _POSTGRES = 5432
 
 
-def read_doors(bindings: Iterable[str]) -> frozenset[OwnPort]:
+def read_own_ports(bindings: Iterable[str]) -> frozenset[OwnPort]:
     """What API nodes of this machine wrote down: "127.0.0.1:8000", "[::]:8000", "localhost:8000"."""
-    return frozenset(door for binding in bindings for door in read_door(binding))
+    return frozenset(port for binding in bindings for port in read_own_port(binding))
 
 
-def read_door(binding: str) -> list[OwnPort]:
+def read_own_port(binding: str) -> list[OwnPort]:
     host, _, port = binding.rpartition(":")
     name = host.strip("[]")
     if name == "localhost":
@@ -40,7 +40,7 @@ def read_door(binding: str) -> list[OwnPort]:
     return [(EVERYWHERE if address.is_unspecified else bare(address), int(port))]
 
 
-def doors_of_store(url: str) -> frozenset[OwnPort]:
+def ports_of_store(url: str) -> frozenset[OwnPort]:
     """Where the database listens. Looks names up; one that has no address now is left out."""
     if url.startswith("sqlite:"):
         return frozenset()

@@ -38,11 +38,11 @@ SELECT coalesce((SELECT beat_at FROM me), {now}) AS now, EXISTS (SELECT 1 FROM m
     ARRAY(
         SELECT DISTINCT n.binding FROM nodes n JOIN nodes i ON i.id = $1 AND i.host = n.host
         WHERE n.lost_at IS NULL AND n.binding IS NOT NULL ORDER BY 1
-    ) AS doors,
+    ) AS bindings,
     ARRAY(SELECT id FROM nodes WHERE lost_at IS NULL AND id <> $1 ORDER BY id) AS peers,
     ARRAY(SELECT beat FROM nodes WHERE lost_at IS NULL AND id <> $1 ORDER BY id) AS beats;
 
--- name: doors
+-- name: bindings
 /* beat_at_once */
 
 -- name: adoptable

@@ -15,9 +15,9 @@ RETURNING beat_at AS now;
 SELECT id, beat FROM nodes WHERE lost_at IS NULL AND id <> ?1 ORDER BY id;
 
 -- name: beat_at_once
-/* beat, peers, doors, is_open, news_of and orphans: no statement here both writes and tells of other tables, and there are no round trips to save */
+/* beat, peers, bindings, is_open, news_of and orphans: no statement here both writes and tells of other tables, and there are no round trips to save */
 
--- name: doors
+-- name: bindings
 SELECT DISTINCT n.binding FROM nodes n JOIN nodes i ON i.id = ?1 AND i.host = n.host
 WHERE n.lost_at IS NULL AND n.binding IS NOT NULL ORDER BY 1;
 
