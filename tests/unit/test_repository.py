@@ -1,4 +1,4 @@
-"""The repository as a whole: layers, lock files, doors, and nothing in it that belongs to one machine."""
+"""The repository as a whole: layers, lock files, make targets, and nothing in it that belongs to one machine."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_locks_agree_and_hold_everything_that_is_asked_for() -> None:
         assert {re.split(r"[>=<;\[ ]", one)[0].lower() for one in wanted} - set(lock) == set()
 
 
-def test_help_lists_every_door() -> None:
+def test_help_lists_every_target() -> None:
     shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     makefile = (ROOT / "Makefile").read_text()
     phony = next(line for line in makefile.splitlines() if line.startswith(".PHONY:")).split()[1:]
