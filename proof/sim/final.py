@@ -31,7 +31,9 @@ FROM jobs LEFT JOIN job_stats s ON s.job_id = jobs.id ORDER BY jobs.id
 _attempts = msgspec.json.Decoder(list[Attempt])
 
 
-async def read_ledger(driver: Driver, *, at: int, now: int) -> Ledger:
+async def read_ledger(driver: Driver, *, at: int, now: int, clock_noted: bool = False) -> Ledger:
+    """clock_noted: the database has noted with each row how often its clock had been set (`written`), as only that of
+    the simulation does."""
     shown = await _shown_runs(Store(driver))
     jobs_shown = await _shown_jobs(Store(driver))
 
@@ -93,7 +95,9 @@ async def read_ledger(driver: Driver, *, at: int, now: int) -> Ledger:
                 clock=row["clock"],
                 view=shown.get(row["id"]),
             )
-            for row in await tx.sql(f"SELECT *, {WRITTEN} AS clock FROM history ORDER BY job_id, slot, id")
+            for row in await tx.sql(
+                f"SELECT *, {WRITTEN if clock_noted else 'NULL'} AS clock FROM history ORDER BY job_id, slot, id"
+            )
         ]
         dead = [row["run_id"] for row in await tx.sql("SELECT run_id FROM dead_letters ORDER BY run_id")]
         return Ledger(at=at, now=now, jobs=jobs, live=live, entries=entries, whole=True, dead=dead)

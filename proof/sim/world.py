@@ -134,7 +134,7 @@ class World:
         return await self.driver.read(body)
 
     async def ledger(self) -> Ledger:
-        ledger = await read_ledger(self.driver, at=self.now, now=self.time.now_ms())
+        ledger = await read_ledger(self.driver, at=self.now, now=self.time.now_ms(), clock_noted=True)
         return msgspec.structs.replace(ledger, slots=self.slots, nodes=NODES, lookahead=self.settings.lookahead)
 
     async def close(self) -> None:
