@@ -49,6 +49,18 @@ class ScriptedStore:
     async def begin(self, node, fences):
         return self._answer("begin", list(fences), {run_id for run_id, _ in fences})
 
+    async def begin_work(self, node, started):
+        return self._answer("begin_work", list(started), {work.run_id for work in started})
+
+    async def living(self, tries):
+        return self._answer("living", list(tries), set(tries))
+
+    async def detach(self, node, runs):
+        return self._answer("detach", list(runs), {run_id for run_id, _, _ in runs})
+
+    async def adopt(self, node, capabilities, *, level, limit):
+        return self._answer("adopt", (list(capabilities), limit), [])
+
     async def claim_each(self, node, wants, *, level, lookahead_ms, within_ms):
         return [self._answer("claim", (list(want.offers), want.limit), None) for want in wants]
 

@@ -11,14 +11,14 @@ from onthedot.clock import FakeClock
 from onthedot.engine.claiming.capacity import Capacity
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lateness import Lateness
-from onthedot.engine.messages import Claimed, Missed, OrdersRead, OwnRows, Return
+from onthedot.engine.messages import Claimed, Missed, OrdersRead, OwnRows, RecorderMessage, Return
 from onthedot.engine.settings import EngineSettings
 from onthedot.engine.tuning import NO_SLOT_MS, RECONCILE_EVERY
 from onthedot.engine.wiring import Wiring
 from onthedot.model.duration import Duration
 from onthedot.model.node import NodeLoad
 from onthedot.model.run import Attempt, ClaimedRun
-from onthedot.store import Claim, Finished, Order
+from onthedot.store import Claim, Order
 from tests.engine.making import FUNCTION, FakeSender, claimed
 from tests.engine.scripted import AWAY, ScriptedStore
 from tests.engine.test_run_log import inline
@@ -91,7 +91,7 @@ class Bench:
             await self.clock.settle()
 
     @property
-    def written(self) -> list[Finished | Return]:
+    def written(self) -> list[RecorderMessage]:
         return self.wiring.recorder.mailbox.take_all()
 
 

@@ -14,7 +14,7 @@ from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.membership.lease import Lease
-from onthedot.engine.messages import Fence, Return
+from onthedot.engine.messages import Fence, RecorderMessage, Return
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.running.deadlines import Deadlines
 from onthedot.engine.running.live_logs import LiveLogWriter
@@ -35,7 +35,7 @@ class Bench:
         self.clock = clock
         self.now = clock.now_ms()
         self.sender = FakeSender(now=clock.now_ms)
-        self.recorder: Mailbox[Finished | Return] = Mailbox(mailbox)
+        self.recorder: Mailbox[RecorderMessage] = Mailbox(mailbox)
         self.owned = OwnedRuns()
         self.unrecorded: dict[Fence, Handle] = {}
         self.lease = Lease(clock, 5.0)

@@ -79,6 +79,7 @@ class Bench:
             lost=self.lost,
             order_poller=self.orders,
             orphans=self.failure_detector.orphans,
+            look_times=self.look_times,
         )
 
     def says(self, *orders: Order) -> News:

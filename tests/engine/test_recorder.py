@@ -13,7 +13,7 @@ from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.health import StoreHealth
-from onthedot.engine.messages import Fence, Return
+from onthedot.engine.messages import Fence, RecorderMessage, Return
 from onthedot.engine.recording.batch_window import BatchWindow
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.recording.recorder import Recorder
@@ -35,7 +35,7 @@ class Bench:
     def __init__(self, clock: FakeClock) -> None:
         self.clock = clock
         self.store = ScriptedStore()
-        self.mailbox: Mailbox[Finished | Return] = Mailbox(5000)
+        self.mailbox: Mailbox[RecorderMessage] = Mailbox(5000)
         self.owned = OwnedRuns()
         self.health = StoreHealth()
         self.next_fires_in: float | None = None

@@ -465,3 +465,16 @@ class TestTogether:
         found, ended = await asyncio.gather(adopt(second), first.store.reclaim())
         assert len(found) + ended == 1
         assert [row["id"] for row in (*await first.live(), *await first.ledger())] == [run.id]
+
+
+async def test_a_try_lives_until_its_end_is_recorded(first: Hands, second: Hands, times: Times):
+    """What it started is not to be removed before, whoever has it."""
+    run = await detached(first, times)
+    asked = [(run.id, 1), (run.id, 2), ("99-1000", 1)]
+    assert await first.store.living(asked) == {(run.id, 1)}
+    found = await adopted(second)
+    assert found.run.work == found.work
+    assert await first.store.living(asked) == {(run.id, 1)}
+    await second.finish(found.run)
+    assert await first.store.living(asked) == set()
+    assert await first.store.living([]) == set()

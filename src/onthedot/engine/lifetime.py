@@ -167,10 +167,12 @@ class Incarnation:
     # ending
 
     async def _stop(self, at_once: asyncio.Event) -> None:
-        """No more claims → grace for tasks → the rest is given back → Recorder drained → node row removed."""
+        """No more claims → what goes on without us is detached → grace for the rest → what is left is given back →
+        Recorder drained → node row removed."""
         self.draining = True
         await self._end("timer", "failure_detector", "duties")
         await self.wiring.dispatcher.close(self._settings.lease / 1000)
+        self.wiring.dispatcher.detach_all()
         await self._grace(at_once)
         await self._stop_all("interrupted", NODE_STOPPED)
         await self._drain()

@@ -26,12 +26,15 @@ class NextLook(msgspec.Struct, frozen=True):
 
 
 class LookTimes:
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, adopts: bool = False) -> None:
+        """`adopts`: open runs are worth a look."""
         self.wake = Signal()
         """Something has changed for the Timer: here, in the heap, or of the lease."""
         self.no_claim_before = 0.0  # on the monotonic clock
         self.latest = clock.monotonic()  # on the monotonic clock: the first look is at once
+        self.adoptable = adopts  # there may be open runs
         self._clock = clock
+        self._adopts = adopts
         self._asked = False
         self._earliest = self.latest  # … for looks that were asked for or expected
         self._expected_of: dict[str, int] = {}
@@ -41,6 +44,12 @@ class LookTimes:
         """As soon as possible: a hint that something is due."""
         self._asked = True
         self.wake.set()
+
+    def open_seen(self) -> None:
+        """There are open runs: work that goes on, and no node has it."""
+        if self._adopts:
+            self.adoptable = True
+            self.ask()
 
     def look_within(self, seconds: float) -> None:
         """At the latest so soon, whatever the poll gap says."""

@@ -12,19 +12,21 @@ from collections.abc import Sequence
 
 import msgspec
 
-from onthedot.store import Claim, Order
+from onthedot.store import Adopted, Claim, Finished, Order
 
 __all__ = [
     "LEASE_ENDED",
     "ROOM_FREED",
     "Answer",
     "Claimed",
+    "Detach",
     "DispatcherMessage",
     "Fence",
     "LeaseEnded",
     "Missed",
     "OrdersRead",
     "OwnRows",
+    "RecorderMessage",
     "Return",
     "RoomFreed",
 ]
@@ -46,19 +48,22 @@ LEASE_ENDED = LeaseEnded()
 
 
 class Claimed(msgspec.Struct, frozen=True):
-    """What one round of claims brought, pool by pool, with the limit that each was given."""
+    """What one round of claims brought, pool by pool, with the limit that each was given; and the open runs that were
+    adopted before."""
 
     claims: Sequence[tuple[str, int, Claim]]
+    adopted: Sequence[Adopted] = ()
 
 
 class Missed(msgspec.Struct, frozen=True):
     """A claim or a look at our rows ended without an answer. The database may have done it all the same.
 
-    `claims` are those of the same round that were answered before.
+    `claims` and `adopted` are those of the same round that were answered before.
     """
 
     claims: Sequence[tuple[str, int, Claim]]
     error: Exception
+    adopted: Sequence[Adopted] = ()
 
 
 class OwnRows(msgspec.Struct, frozen=True):
@@ -79,8 +84,18 @@ Answer = Claimed | Missed | OwnRows
 DispatcherMessage = Answer | RoomFreed | OrdersRead | LeaseEnded
 
 
+class Detach(msgspec.Struct, frozen=True):
+    """→ Recorder: what this one has started goes on without this node; another one adopts it. No try, no loss."""
+
+    run_id: str
+    token: int
+
+
 class Return(msgspec.Struct, frozen=True):
     """→ Recorder: this one goes back to pending, no try counted."""
 
     run_id: str
     token: int
+
+
+RecorderMessage = Finished | Return | Detach

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from onthedot.engine.messages import Fence
 from onthedot.model.node import NodeInfo, NodeLoad
-from onthedot.store import Beat, Claim, Finished, FinishReport, LiveLog, News, Want
+from onthedot.store import Adopted, Beat, Claim, Finished, FinishReport, LiveLog, News, StartedWork, Want
 
 __all__ = [
     "BeatStore",
@@ -16,6 +16,7 @@ __all__ = [
     "ClaimStore",
     "DutyStore",
     "EngineStore",
+    "LeftoverStore",
     "LiveLogStore",
     "Offload",
     "OrderStore",
@@ -32,11 +33,19 @@ class ClaimStore(Protocol):
         self, node: str, wants: Sequence[Want], *, level: int, lookahead_ms: int, within_ms: int
     ) -> list[Claim]: ...
 
+    async def adopt(self, node: str, capabilities: Sequence[str], *, level: int, limit: int) -> list[Adopted]: ...
+
     async def held(self, node: str) -> list[Fence]: ...
+
+
+class LeftoverStore(Protocol):
+    async def living(self, tries: Sequence[tuple[str, int]]) -> set[tuple[str, int]]: ...
 
 
 class BeginStore(Protocol):
     async def begin(self, node: str, fences: Sequence[Fence]) -> set[str]: ...
+
+    async def begin_work(self, node: str, started: Sequence[StartedWork]) -> set[str]: ...
 
 
 class LiveLogStore(Protocol):
@@ -49,6 +58,8 @@ class RecordStore(Protocol):
     async def finish(self, node: str, results: Sequence[Finished]) -> FinishReport: ...
 
     async def give_back(self, node: str, fences: Sequence[Fence]) -> None: ...
+
+    async def detach(self, node: str, runs: Sequence[tuple[str, int, int | None]]) -> set[str]: ...
 
     async def settle(self, most: int) -> int: ...
 
@@ -88,7 +99,16 @@ class DutyStore(Protocol):
 
 
 class EngineStore(
-    ClaimStore, BeginStore, LiveLogStore, RecordStore, BeatStore, OrderStore, WatchStore, DutyStore, Protocol
+    ClaimStore,
+    BeginStore,
+    LeftoverStore,
+    LiveLogStore,
+    RecordStore,
+    BeatStore,
+    OrderStore,
+    WatchStore,
+    DutyStore,
+    Protocol,
 ):
     async def register(self, info: NodeInfo) -> int: ...
 

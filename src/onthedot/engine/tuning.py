@@ -25,6 +25,7 @@ __all__ = [
     "INSTANT",
     "LEASE_MARGIN",
     "LEASE_POLL",
+    "LEFTOVERS_EVERY",
     "LIVE_LOG_EVERY",
     "LIVE_LOG_PORTION",
     "LOOK_GAP",
@@ -131,6 +132,8 @@ DEADLINE_PASSES = 3
 """Rounds of the loop between a deadline and what it does: an answer that lies in the socket already, because the loop
 was busy or a timer came before the sockets were looked at, has come in time. It takes one round to be read, one to be
 told to who waits for it, and one to spare."""
+LEFTOVERS_EVERY = 60.0
+"""Between two looks for what is left outside of tries that are over."""
 LIVE_LOG_EVERY = 0.7
 """Between two portions of live logs: who follows a log sees a line about a second after it was printed."""
 LIVE_LOG_PORTION = 1024 * 1024

@@ -32,20 +32,21 @@ from onthedot.engine.membership.lease import Lease
 from onthedot.engine.membership.lease_end import LeaseEnd
 from onthedot.engine.membership.order_poller import OrderPoller
 from onthedot.engine.membership.peer_beats import PeerBeats
-from onthedot.engine.messages import DispatcherMessage, Fence, Return
+from onthedot.engine.messages import DispatcherMessage, Fence, RecorderMessage
 from onthedot.engine.ports import EngineStore, Offload
 from onthedot.engine.recording.batch_window import BatchWindow
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.recording.recorder import Recorder
 from onthedot.engine.running.begin_gate import BeginGate
 from onthedot.engine.running.deadlines import Deadlines
+from onthedot.engine.running.leftovers import Leftovers
 from onthedot.engine.running.live_logs import LiveLogWriter
 from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.run_log_files import LogFiles
 from onthedot.engine.settings import EngineSettings
 from onthedot.engine.tuning import beat_every, orders_valid
 from onthedot.model.node import NodeLoad
-from onthedot.store import Beat, Finished
+from onthedot.store import Beat
 from onthedot.targets import Targets
 from onthedot.targets.contract import Handle
 
@@ -80,7 +81,7 @@ class Wiring:
         lease_seconds = settings.lease / 1000
         directory = settings.logs_base_directory
         to_dispatcher: Mailbox[DispatcherMessage] = Mailbox(DISPATCHER_MAILBOX)
-        to_recorder: Mailbox[Finished | Return] = Mailbox(max(settings.next_job_count, 100))
+        to_recorder: Mailbox[RecorderMessage] = Mailbox(max(settings.next_job_count, 100))
 
         def backoff() -> Backoff:
             return Backoff(rng)
@@ -88,7 +89,7 @@ class Wiring:
         self.time = time = DatabaseClock(clock)
         self.owned = owned = OwnedRuns()
         unrecorded: dict[Fence, Handle] = {}
-        self.look_times = look_times = LookTimes(clock)
+        self.look_times = look_times = LookTimes(clock, adopts=bool(targets.surviving))
         self.lease = Lease(
             clock, lease_seconds, wake=look_times.wake, orders_valid=orders_valid(settings.lookahead / 1000)
         )
@@ -130,6 +131,7 @@ class Wiring:
                 health=health,
                 backoff=backoff(),
                 crashed=crashed,
+                surviving=targets.surviving,
             ),
             gate=self.gate,
             context=RunContext(
@@ -199,6 +201,7 @@ class Wiring:
             lost=lost,
             order_poller=self.order_poller,
             orphans=self.failure_detector.orphans,
+            look_times=look_times,
             heard=heard,
         )
         self.duties = Duties(
@@ -211,6 +214,10 @@ class Wiring:
             retention_ms=settings.retention,
             logs=self.logs,
         )
+
+        self.leftovers = None
+        if kinds := targets.surviving_kinds():
+            self.leftovers = Leftovers(kinds=kinds, store=store, clock=clock, rng=rng, health=health)
 
     @property
     def actors(self) -> dict[str, Actor]:
@@ -228,6 +235,8 @@ class Wiring:
         }
         if self.logs is not None:
             actors["logs"] = self.logs
+        if self.leftovers is not None:
+            actors["leftovers"] = self.leftovers
         if self.lease_end is not None:
             actors["lease_end"] = self.lease_end
         return actors

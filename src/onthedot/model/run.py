@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from onthedot.model.job import JobSpec
+from onthedot.model.work import Work
 
 __all__ = [
     "Attempt",
@@ -86,12 +87,13 @@ class ClaimedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     recurring: bool  # False: a one-off job's run; its finish ends the job
     attempts: Sequence[Attempt] = ()
     params: dict[str, Any] | None = None  # its own, over those of its job
+    work: Work | None = None  # adopted: what another node has started, or was about to, goes on without it
 
     @property
     def begun_before(self) -> bool:
         if not self.attempts:  # nearly always, and asked for each run
-            return bool(self.tries or self.losses)
-        return may_have_begun(self.tries, self.losses, self.attempts)
+            return bool(self.tries or self.losses) or self.work is not None
+        return may_have_begun(self.tries, self.losses, self.attempts) or self.work is not None
 
 
 class AttemptView(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ stop (`Handle.stop`); the kind asks whether it may begin (`Call.may_begin`) and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
@@ -73,7 +73,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     capacity: int | None = None  # how many calls run at once; None: as many as CONCURRENCY says
     at_most: int | None = None  # whatever CONCURRENCY says: this process can have no more open
     in_process: bool = False  # calls run in this very process, and end with it
-    survives_node: bool = False  # what was started goes on without the node, and is removed once `recorded`
+    survives_node: bool = False
+    """What was started goes on without the node. Its kind kills it on `cancelled` and `timeout` only; on `interrupted`
+    and `gone` it lets go of it, because another node adopts it, and tells `done` without an outcome. It says itself by
+    `begun` when the work began, which may be before the call. What is over is removed once it is `recorded`."""
     stop_within: float = 5.0
     """Seconds after which a call that was asked to stop is not waited for any more."""
 
@@ -91,7 +94,8 @@ _wall = SystemClock().now_ms
 
 class Call(msgspec.Struct, kw_only=True, gc=False):
     """What is to be done once. `attempt` is the run's token: it rises with every claim. `try_number` does not rise for
-    attempts that were interrupted, lost or not begun: what one of them has started, the next may find again."""
+    attempts that were interrupted, lost or not begun: what one of them has started, the next may find again, by the
+    name `<run id>-<try>`."""
 
     run_id: str
     job_id: int
@@ -99,6 +103,12 @@ class Call(msgspec.Struct, kw_only=True, gc=False):
     attempt: int
     target: Target
     try_number: int = 1
+    adopted: bool = False
+    """Another node has begun this very try: what it started goes on, and is to be found, followed and, if it comes to
+    that, killed. It may also have died before it started anything."""
+    may_create: bool = True
+    """Whether what is not found may be started. Not where it was adopted and is to be done once at most: then nobody
+    knows whether it was done (`unknown`)."""
     key: str | None = None
     tenant: int = 1
     params: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -164,6 +174,18 @@ class Kind(ABC):
     def ahead(self) -> int:
         """How many calls more than its capacity it takes at this moment."""
         return 0
+
+    def adopted_by(self, target: Any) -> str:
+        """What a node must offer to go on with what was started here, its place in it. For kinds that survive."""
+        return str(target.capability())
+
+    async def inventory(self) -> Sequence[str]:
+        """The names (`<run id>-<try>`) of what there is in the places that this node reaches, and may be removed if
+        its try is over. For kinds that survive."""
+        return ()
+
+    async def remove(self, name: str) -> None:  # noqa: B027 - only what survives can be left behind
+        """Its try is over: end what still runs of it, and remove it."""
 
     def check(self, target: Any, tenant: int = 1) -> None:  # noqa: B027 - nothing is wrong unless a kind says so
         """Raise Invalid, with paths that begin with "target.", for what can never work here for this tenant."""

@@ -2,6 +2,9 @@
 
 Cancelled is how it learns that it is to stop; `call.stopped` says why, which a kind must read whose work goes on
 without the node. Where it did not get as far as beginning, it answers NOT_BEGUN instead of an outcome.
+
+A kind whose work survives the node tells by `call.begun` when that began; until then the call has not. Asked to kill
+what it adopted, it is cancelled no earlier than at its first wait, so that it can.
 """
 
 from __future__ import annotations
@@ -26,7 +29,12 @@ class CoroutineKind(Kind):
     async def send(self, call: Call) -> Outcome | Ended: ...
 
     def start(self, call: Call, at: float, done: Done) -> Handle:
+        if self.profile.survives_node:
+            return _SurvivingTask(self.send, self.recorded, call, at, done)
         return _SendTask(self.send, call, at, done)
+
+    def recorded(self, call: Call) -> None:
+        """The result of this call is committed: what it started may be removed. For kinds that survive."""
 
 
 class _SendTask:
@@ -61,22 +69,32 @@ class _SendTask:
 
     async def _run(self) -> None:
         call = self._call
-        if not call.may_begin():
+        if not self._may_begin():
             self._end(NOT_BEGUN)
             return
         self._begun = True
-        call.begun(self._at)
+        self._begin()
         try:
             answer = await self._send(call)
         except asyncio.CancelledError as error:
             stopped = call.stopped is not None
-            self._end(Ended(None if stopped else failed_try(error), self._at))
+            self._end(Ended(None if stopped else failed_try(error), self._began()))
             if not stopped:
                 raise
         except (Exception, SystemExit) as error:  # what a plug-in raises must not end the loop, and with it the node
             self._end(Ended(failed_try(error), self._at))
         else:
             self._end(answer if isinstance(answer, Ended) else Ended(_checked(answer), self._at))
+
+    def _may_begin(self) -> bool:
+        return self._call.may_begin()
+
+    def _begin(self) -> None:
+        self._call.begun(self._at)
+
+    def _began(self) -> float | None:
+        """Of a call that was stopped."""
+        return self._at
 
     def _end(self, ended: Ended) -> None:
         done, self._done, self._task = self._done, None, None  # a finished task must not hold on to itself
@@ -89,6 +107,48 @@ def _checked(answer: Any) -> Outcome:
     if isinstance(answer, Outcome):
         return answer
     return failed_try(TypeError(f"send() returned {type(answer).__name__}, not an Outcome"))
+
+
+_KILLS = ("cancelled", "timeout")
+
+
+class _SurvivingTask(_SendTask):
+    """One send of a kind whose work goes on without it."""
+
+    __slots__ = ("_has_begun", "_recorded", "_tell")
+
+    def __init__(self, send: Send, recorded: Callable[[Call], None], call: Call, at: float, done: Done) -> None:
+        self._recorded = recorded
+        self._has_begun = False
+        self._tell, call.begun = call.begun, self._tell_begun
+        super().__init__(send, call, at, done)
+
+    def stop(self, cause: Cause) -> Stop:
+        if self._task is not None and not self._begun and self._call.adopted and cause in _KILLS:
+            self._call.stopped = cause
+            asyncio.get_running_loop().call_soon(self._task.cancel)  # after its first step, which is on its way
+            return Stop.STOPPING
+        return super().stop(cause)
+
+    def recorded(self) -> None:
+        self._recorded(self._call)
+
+    def _may_begin(self) -> bool:
+        """What is to be killed has to be found."""
+        return self._call.stopped is not None or super()._may_begin()
+
+    def _begin(self) -> None:
+        """Only `send` knows when."""
+
+    def _tell_begun(self, at: float) -> None:
+        self._has_begun, self._at = True, at
+        self._tell(at)
+
+    def _began(self) -> float | None:
+        """None: it was stopped before anything of it was found or made. Of what was adopted, and is killed, nothing is
+        left then."""
+        killed = self._call.adopted and self._call.stopped in _KILLS
+        return self._at if self._has_begun or killed else None
 
 
 class _FromCoroutine(CoroutineKind):

@@ -74,6 +74,14 @@ class Targets:
     def in_process(self) -> frozenset[str]:
         return frozenset(name for name, kind in self._by_name.items() if kind.profile.in_process)
 
+    @property
+    def surviving(self) -> frozenset[str]:
+        """Kinds whose work goes on without its node."""
+        return frozenset(kind.tag for kind in self.surviving_kinds())
+
+    def surviving_kinds(self) -> list[Kind]:
+        return [kind for kind in self._kinds.values() if kind.profile.survives_node]
+
     # for whoever makes jobs, and for the operator
 
     def check(self, target: Target, tenant: int = 1) -> None:

@@ -6,6 +6,8 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 |---|---|
 | run.claimed | n |
 | run.started | tenant, job_id, run_id, lateness_ms |
+| run.detached | run_id: its work continues without this node |
+| run.adopted | tenant, job_id, run_id, lateness_ms: this node continues it |
 | run.finished | tenant, job_id, run_id, key, status, kind, duration_ms, lateness_ms, error |
 | run.retried | tenant, job_id, run_id, key, tries, error |
 | run.skipped | tenant, job_id, reason, n |
@@ -17,6 +19,7 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | job.silent | job_id: an active job has no next run; must never happen |
 | clock.set | by_ms: the database clock was set forward, or back (negative) |
 | floor.repaired | n, jobs: a clock that was ahead had moved them into the future; they were set back |
+| leftover.removed, leftover.kept | kind, name or error: of what a try that is over had started outside |
 | log.unwritten | path, error |
 | lookup.abandoned | tenant, host: the DNS lookup timed out |
 | login.done, login.refused, logout | address, (key_id or the first characters of the key) |

@@ -10,8 +10,8 @@ __all__ = ["Capacity", "pool_of"]
 
 
 def pool_of(offer: str) -> str:
-    """Which room a run takes: "function:reports" → "function"."""
-    return offer.partition(":")[0]
+    """Which room a run takes: "function:reports" → "function"; also "container@<place>" → "container"."""
+    return offer.partition(":")[0].partition("@")[0]
 
 
 class Capacity:

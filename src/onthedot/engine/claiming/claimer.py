@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
@@ -28,7 +29,7 @@ from onthedot.engine.waiting import at_most
 from onthedot.errors import StoreUnavailable
 from onthedot.model.level import LEVEL
 from onthedot.plan import on_time_share
-from onthedot.store import Claim, Want
+from onthedot.store import Adopted, Claim, Want
 
 __all__ = ["Claimer"]
 
@@ -50,8 +51,10 @@ class Claimer:
         health: StoreHealth,
         backoff: Backoff,
         crashed: Callable[[BaseException], None],
+        surviving: frozenset[str] = frozenset(),
     ) -> None:
-        """The answers go to `mailbox`; `crashed` hears of what nobody expected."""
+        """The answers go to `mailbox`; `crashed` hears of what nobody expected. `surviving`: pools of kinds whose work
+        goes on without its node."""
         self._node_id = node_id
         self._mailbox = mailbox
         self._store = store
@@ -65,6 +68,7 @@ class Claimer:
         self._health = health
         self._backoff = backoff
         self._crashed = crashed
+        self._surviving = surviving
         self._closed = False
         self._question: asyncio.Task[None] | None = None
         self._reconcile_at = clock.monotonic() + RECONCILE_EVERY
@@ -131,22 +135,42 @@ class Claimer:
         pools = [pool for pool in pools if pool.room]  # it was so a moment ago
         if not pools:
             return Claimed([])
-        wants = [_want(pool) for pool in pools]
-        sent = self._clock.monotonic()
+        adopted = list[Adopted]()
         try:
+            if self._look_times.adoptable:
+                await self._adopt(pools, adopted)
+            taken = Counter(found.run.spec.target.type for found in adopted)
+            pools = [pool for pool in pools if pool.room > taken[pool.name]]
+            if not pools:
+                return Claimed([], adopted)
+            wants = [_want(pool, taken[pool.name]) for pool in pools]
+            sent = self._clock.monotonic()
             claims = await self._store.claim_each(
                 self._node_id, wants, level=LEVEL, lookahead_ms=self._lookahead_ms, within_ms=self._soon()
             )
         except StoreUnavailable as error:
-            return Missed([], error)
+            return Missed([], error, adopted)
         self._time.observe(claims[0].now, sent, self._clock.monotonic())
         for claim in claims:
             for run in claim.runs:  # ours from here on, before anything else can look
                 self._owned.add(run.id, run.token)
         brought = [(pool.name, want.limit, claim) for pool, want, claim in zip(pools, wants, claims, strict=False)]
         if len(claims) < len(wants):
-            return Missed(brought, StoreUnavailable("it went away between two kinds of runs"))
-        return Claimed(brought)
+            return Missed(brought, StoreUnavailable("it went away between two kinds of runs"), adopted)
+        return Claimed(brought, adopted)
+
+    async def _adopt(self, pools: Sequence[SlotPool], adopted: list[Adopted]) -> None:
+        """Work that goes on and that nobody has comes before anything new."""
+        self._look_times.adoptable = False
+        for pool in pools:
+            if pool.name in self._surviving:
+                limit = pool.room
+                found = await self._store.adopt(self._node_id, list(pool.capabilities), level=LEVEL, limit=limit)
+                for each in found:
+                    self._owned.add(each.run.id, each.run.token)
+                adopted += found
+                if len(found) >= limit:
+                    self._look_times.adoptable = True
 
     def _soon(self) -> int:
         """How long before its instant a run that may be held ahead is claimed at the latest, with all that is ready by
@@ -163,7 +187,7 @@ class Claimer:
             return Missed([], error)
 
 
-def _want(pool: SlotPool) -> Want:
-    limit = pool.room
+def _want(pool: SlotPool, taken: int) -> Want:
+    limit = pool.room - taken
     late = pool.backlog.room(on_time_share(limit), pool.most)
     return Want(offers=list(pool.capabilities), limit=limit, late=late)

@@ -19,6 +19,7 @@ from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import (
     ROOM_FREED,
     Claimed,
+    Detach,
     DispatcherMessage,
     Fence,
     LeaseEnded,
@@ -28,13 +29,13 @@ from onthedot.engine.messages import (
     Return,
 )
 from onthedot.engine.running.begin_gate import BeginGate
-from onthedot.engine.running.monitor import Monitor
+from onthedot.engine.running.monitor import NODE_STOPPED, Monitor
 from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.slot_pool import SlotPool
 from onthedot.engine.tuning import EARLY_BY_MS, EARLY_FROM_MS, NO_SLOT_MS, STARTS_PER_TURN
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.plan import in_backlog, laned, recorded_first, stopped_by
-from onthedot.store import Claim, Order
+from onthedot.store import Adopted, Claim, Order
 from onthedot.targets.contract import Cause
 from onthedot.telemetry import emit
 
@@ -86,7 +87,7 @@ class Dispatcher:
     def handle(self, message: DispatcherMessage) -> None:
         match message:
             case Claimed(claims) | Missed(claims):
-                self._take(claims)
+                self._take(claims, message.adopted)
                 self._claimer.answered(message)
             case OwnRows(rows, before):
                 self._compare(rows, before)
@@ -148,8 +149,12 @@ class Dispatcher:
         monitor = Monitor(run, pool, self._context, self._on_end)
         self.running[run.id] = monitor
         policy = run.spec.policy
-        if policy.delivery == "at_most_once" or (
-            policy.expires_in is not None and recorded_first(policy, again=run.begun_before)
+        if run.work is not None:  # what it has started is recorded
+            ready.append(monitor)
+        elif (
+            self._context.survives(run)
+            or policy.delivery == "at_most_once"
+            or (policy.expires_in is not None and recorded_first(policy, again=run.begun_before))
         ):
             self._gate.mailbox.put_over(monitor)
         else:
@@ -169,34 +174,45 @@ class Dispatcher:
 
     # claiming
 
-    def _take(self, claims: Sequence[tuple[str, int, Claim]]) -> None:
-        """Past ones start at once, in the order of the claim; the others wait for their instant."""
+    def _take(self, claims: Sequence[tuple[str, int, Claim]], adopted: Sequence[Adopted] = ()) -> None:
+        """Past ones start at once, in the order of the claim; the others wait for their instant. Before them what
+        others have begun, with what users want of it."""
+        if not claims and not adopted:
+            return
         ready: list[Monitor] = []
+        now_us, may_start = self._context.time.now_us(), self._context.lease.may_start()
+        for found in adopted:
+            self._place(found.run, now_us, may_start, ready)
+            if found.order is not None:
+                self._obey(found.order)
         for name, limit, claim in claims:
             if claim.runs:
                 emit("run.claimed", n=len(claim.runs))
-            now_us = self._context.time.now_us()
-            may_start = self._context.lease.may_start()
             for run in claim.runs:
-                pool = self._pool(run)
-                pool.hold()
                 if in_backlog(run.kind, run.due_at, claim.now):
-                    pool.backlog.add(run.id)
-                if self.closed:
-                    self._return(run, pool)
-                elif may_start and run.due_at * 1000 <= now_us:
-                    self._start(run, pool, now_us // 1000, ready)
-                elif self._context.leaves_early(run):
-                    self.due_heap.push(run, run.due_at - EARLY_BY_MS, may_leave=True)
-                else:
-                    self.due_heap.push(run, run.due_at)
+                    self._pool(run).backlog.add(run.id)
+                self._place(run, now_us, may_start, ready)
             self._claimer.brought(name, limit, claim)
         self._start_queue.begin(ready)
+
+    def _place(self, run: ClaimedRun, now_us: int, may_start: bool, ready: list[Monitor]) -> None:
+        pool = self._pool(run)
+        pool.hold()
+        if self.closed:
+            self._return(run, pool)
+        elif may_start and (run.due_at * 1000 <= now_us or run.work is not None):
+            self._start(run, pool, now_us // 1000, ready)
+        elif self._context.leaves_early(run):
+            self.due_heap.push(run, run.due_at - EARLY_BY_MS, may_leave=True)
+        else:
+            self.due_heap.push(run, run.due_at)
 
     def _compare(self, rows: Sequence[Fence], before: dict[str, int]) -> None:
         """Give back what carries our name unknown to us; let go of what we hold without carrying our name."""
         owned = self._context.owned
         for run_id, token in owned.strays(rows, before):
+            if self._context.targets.surviving:  # if it was adopted, it goes on: the store knows
+                self._context.recorder.put_over(Detach(run_id, token))
             self._context.recorder.put_over(Return(run_id, token))
         ours = set(rows)
         for run_id, token in before.items():
@@ -211,6 +227,8 @@ class Dispatcher:
         if order.what == "gone":
             self._drop(order.run_id, order.token)
         elif held is not None and held.token == order.token:
+            if held.work is not None:  # it can be stopped only once it is started; then the order comes again
+                return
             self._forget(held)
             if order.what == "recall":
                 self._return(held, self._pool(held))
@@ -244,7 +262,7 @@ class Dispatcher:
 
     def _return(self, run: ClaimedRun, pool: SlotPool) -> None:
         pool.let_go(run.id)
-        self._context.recorder.put_over(Return(run.id, run.token))
+        self._context.recorder.put_over(Return(run.id, run.token) if run.work is None else Detach(run.id, run.token))
 
     def _pool(self, run: ClaimedRun) -> SlotPool:
         return self._slots.of(run.spec.target.type)
@@ -265,6 +283,12 @@ class Dispatcher:
         for monitor in list(self.running.values()):
             if monitor.run.due_at > now:
                 monitor.recall()
+
+    def detach_all(self) -> None:
+        """What goes on without us is not waited for: others can adopt it now."""
+        for monitor in list(self.running.values()):
+            if monitor.survives and monitor.cause is None:
+                monitor.stop("interrupted", NODE_STOPPED)
 
     def _lose_lease(self) -> None:
         """Others may start what we run: what must not run twice at once is stopped."""

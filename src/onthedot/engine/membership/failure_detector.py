@@ -72,6 +72,7 @@ class FailureDetector:
         while count := await self._store.reclaim():
             found += count
         if found:
+            self._look_times.open_seen()  # some of them, perhaps
             self._look_times.ask()
             await self._store.notify("due")
 

@@ -1,5 +1,6 @@
 """The beat: each second "I am here", answered by the database's time, by whether we still count as alive, by the beats
-of the others and by whether there are orders or orphans. A loop of its own: nothing a node does can make it late."""
+of the others and by whether there are orders, orphans or open runs. A loop of its own: nothing a node does can make it
+late."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import random
 from collections.abc import Callable
 
 from onthedot.clock import Clock
+from onthedot.engine.look_times import LookTimes
 from onthedot.engine.mailbox import Signal
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.health import StoreHealth
@@ -40,6 +42,7 @@ class Heartbeat:
         lost: asyncio.Event,
         order_poller: OrderPoller,
         orphans: Signal,
+        look_times: LookTimes,
         heard: Callable[[Beat], None] = lambda answer: None,
     ) -> None:
         """`lost` is set when others have declared this node lost, `orphans` when there are runs of lost nodes. `heard`
@@ -57,6 +60,7 @@ class Heartbeat:
         self._lost = lost
         self._order_poller = order_poller
         self._orphans = orphans
+        self._look_times = look_times
         self._heard = heard
         self._hung: set[asyncio.Future[Beat]] = set()
 
@@ -84,6 +88,8 @@ class Heartbeat:
         self._order_poller.beat_said(answer.orders)
         if answer.orphans:
             self._orphans.set()
+        if answer.adoptable:
+            self._look_times.open_seen()
         self._heard(answer)
         if not answer.orders:
             self._lease.heard(sent)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from onthedot.engine.membership.db_clock import DatabaseClock
-from onthedot.engine.messages import Return
+from onthedot.engine.messages import RecorderMessage
 from onthedot.engine.tuning import INSIDE_TOGETHER, INSIDE_WAIT, OUTSIDE_WAIT
 from onthedot.plan import laned
 from onthedot.store import Finished
@@ -36,7 +36,7 @@ class BatchWindow:
         self._time = time
         self._gathered = 0
 
-    def patience(self, first: Finished | Return) -> float:
+    def patience(self, first: RecorderMessage) -> float:
         """Seconds that it may wait for others. None is waited for unless something is about to fire."""
         self._gathered = 1
         longest = self._longest(first)
@@ -47,13 +47,13 @@ class BatchWindow:
             return 0.0
         return longest
 
-    def enough(self, item: Finished | Return) -> bool:
+    def enough(self, item: RecorderMessage) -> bool:
         """Asked about each that comes meanwhile, in their order."""
         self._gathered += 1
         return self._gathered >= INSIDE_TOGETHER or self._longest(item) < INSIDE_WAIT
 
-    def _longest(self, item: Finished | Return) -> float:
+    def _longest(self, item: RecorderMessage) -> float:
         """What is given back may be fired by another, and who holds a lane keeps others waiting: these at once."""
-        if isinstance(item, Return) or laned(item.run.spec.policy):
+        if not isinstance(item, Finished) or laned(item.run.spec.policy):
             return 0.0
         return INSIDE_WAIT if item.run.spec.target.type in self._inside else OUTSIDE_WAIT

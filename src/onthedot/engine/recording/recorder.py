@@ -17,7 +17,7 @@ from onthedot.engine.look_times import LookTimes
 from onthedot.engine.mailbox import Mailbox, Signal
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.health import StoreHealth
-from onthedot.engine.messages import Fence, Return
+from onthedot.engine.messages import Detach, Fence, RecorderMessage, Return
 from onthedot.engine.ports import RecordStore
 from onthedot.engine.recording.batch_window import BatchWindow
 from onthedot.engine.recording.owned_runs import OwnedRuns
@@ -29,7 +29,7 @@ from onthedot.plan import RetryLater
 from onthedot.plan.outcome import AT_FIRST_TRY
 from onthedot.store import Finished, FinishReport
 from onthedot.targets.contract import Handle
-from onthedot.telemetry import telemetry
+from onthedot.telemetry import emit, telemetry
 
 __all__ = ["Recorder", "without_details"]
 
@@ -39,7 +39,7 @@ class Recorder:
         self,
         node_id: str,
         *,
-        mailbox: Mailbox[Finished | Return],
+        mailbox: Mailbox[RecorderMessage],
         store: RecordStore,
         clock: Clock,
         owned: OwnedRuns,
@@ -61,13 +61,14 @@ class Recorder:
         self._look_times = look_times
         self._finished: list[Finished] = []
         self._returned: list[Fence] = []
+        self._detached: list[Fence] = []
         self._written = Signal()
         self._wrote_at = -WRITE_GAP
         self._unsettled = False  # one-off jobs have ended, and their rows do not say so
 
     @property
     def idle(self) -> bool:
-        return not self.mailbox and not self._finished and not self._returned
+        return not (self.mailbox or self._finished or self._returned or self._detached)
 
     async def step(self) -> None:
         if self._unsettled and not self.mailbox and not await self._comes_within(SETTLE_AFTER):
@@ -118,6 +119,13 @@ class Recorder:
         try:
             if self._finished:
                 await self._finish()
+            if self._detached:  # before the others: what goes on is not to be given back
+                fences = [(run_id, token, None) for run_id, token in self._detached]
+                for run_id in await self._store.detach(self._node_id, fences):
+                    emit("run.detached", run_id=run_id)
+                for run_id, token in self._detached:
+                    self._owned.release(run_id, token)
+                self._detached = []
             if self._returned:
                 await self._store.give_back(self._node_id, self._returned)
                 for run_id, token in self._returned:
@@ -160,10 +168,12 @@ class Recorder:
         """Take what waits without waiting: the last look before a stop."""
         self._sort(self.mailbox.take_all())
 
-    def _sort(self, batch: Sequence[Finished | Return]) -> None:
+    def _sort(self, batch: Sequence[RecorderMessage]) -> None:
         for item in batch:
             if isinstance(item, Return):
                 self._returned.append((item.run_id, item.token))
+            elif isinstance(item, Detach):
+                self._detached.append((item.run_id, item.token))
             else:
                 self._finished.append(item)
 

@@ -1,5 +1,6 @@
 """The gate that at-most-once runs pass, and those that may expire before their first send: that it is sent is committed
-before it is, many in one transaction.
+before it is, many in one transaction. And those whose work survives the node: what they are about to start is committed
+first, so that whoever comes after us knows what to look for.
 
 Refused means that somebody wants it back, or has it: it is given back unsent. No answer means nobody knows: it is asked
 again, for as long as it takes or until it expires, because asking twice is harmless and sending without knowing is not.
@@ -43,7 +44,7 @@ class BeginGate:
         while waiting := self._still_wanted(waiting):
             asked = self._clock.monotonic()
             try:
-                allowed = await self._store.begin(self._node_id, [(m.run.id, m.run.token) for m in waiting])
+                allowed = await self._begin(waiting)
             except StoreUnavailable as error:
                 self._health.failed(error)
                 await self._clock.sleep(self._backoff.delay())
@@ -58,6 +59,16 @@ class BeginGate:
                 else:
                     monitor.recall()  # unsent: it goes back, and the store knows what to make of it
             return
+
+    async def _begin(self, waiting: list[Monitor]) -> set[str]:
+        allowed = set[str]()
+        works = [monitor.work() for monitor in waiting if monitor.survives]
+        if works:
+            allowed = await self._store.begin_work(self._node_id, works)
+        if len(works) < len(waiting):
+            fences = [(monitor.run.id, monitor.run.token) for monitor in waiting if not monitor.survives]
+            allowed = allowed | await self._store.begin(self._node_id, fences)
+        return allowed
 
     def _still_wanted(self, waiting: list[Monitor]) -> list[Monitor]:
         """Those that were stopped at the gate are over; those that came too late go on to say so, and send nothing."""

@@ -29,13 +29,15 @@ class Listener(Protocol):
 
 def call_of(monitor: Listener, timeout: float | None, now_ms: Callable[[], int]) -> Call:
     run = monitor.run
-    spec = run.spec
+    spec, adopted = run.spec, run.work is not None
     return Call(
         run_id=run.id,
         job_id=run.job_id,
         slot=run.slot,
         attempt=run.token,
         try_number=run.tries + 1,
+        adopted=adopted,
+        may_create=not adopted or spec.policy.delivery != "at_most_once",
         target=spec.target,
         key=spec.key,
         tenant=run.tenant,

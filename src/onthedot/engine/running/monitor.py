@@ -4,6 +4,9 @@ execution time, reports to the Recorder.
 Its life: `start` → the kind of target has the call → `_done` → the Recorder has the result → over. Before `start`, and
 as long as the call has not begun, it can be withdrawn (`stop`, `recall`); after that it can only be asked to stop, and
 is waited for.
+
+What a kind has started that survives its node goes on when the run is let go of: it is detached, not given back, and
+the node that adopts it starts the same try once more, with `run.work`, to find it and go on.
 """
 
 from __future__ import annotations
@@ -13,14 +16,14 @@ from collections.abc import Callable
 
 import msgspec
 
-from onthedot.engine.messages import Return
+from onthedot.engine.messages import Detach, Return
 from onthedot.engine.running.call import ask_to_stop, call_of
 from onthedot.engine.running.deadlines import Entry
 from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.run_log import RunLog
 from onthedot.engine.running.slot_pool import SlotPool
 from onthedot.model.run import ClaimedRun, Outcome
-from onthedot.store import Finished
+from onthedot.store import Finished, StartedWork
 from onthedot.targets.contract import Cause, Ended, Handle, Kind, Stop, failed_try
 from onthedot.telemetry import emit, telemetry
 
@@ -28,6 +31,7 @@ __all__ = ["CUT_OFF", "NODE_STOPPED", "Monitor"]
 
 NODE_STOPPED = Outcome(kind="interrupted", error="the node stopped")
 CUT_OFF = Outcome(kind="interrupted", error="the node lost touch with the store: stopped, not to run twice")
+_KILLS = ("cancelled", "timeout")  # what ends the work itself, also where that goes on without the node
 
 FAR_US = 1_000_000
 """Nobody starts a run so long before its instant: the database's clock was set back since. It goes back: here it would
@@ -53,12 +57,22 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
     _began: float = 0.0  # as far as is known: when it was started for, then when it was told to have begun
     _deadline: Entry | None = None
     _is_stopping: bool = False
+    _is_outside: bool = False  # its kind survives this node, and has been told to start
     _log: RunLog | None = None
     _unreported: Finished | None = None  # it waits for its turn at the Recorder's
     _turn: asyncio.Future[None] | None = None
     _is_over: bool = False
 
     # the start
+
+    @property
+    def survives(self) -> bool:
+        """Whether what it starts goes on without this node."""
+        return self._context.survives(self.run)
+
+    def work(self) -> StartedWork:
+        """What it is about to start, to be recorded first."""
+        return self._context.started_work(self.run)
 
     def start(self) -> None:
         """At its instant, or a moment before if its kind keeps time. Once more: is it time, and is it still ours? A
@@ -69,7 +83,11 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         self._deadline = None  # if it was one for its instant
         now = context.clock.monotonic()
         now_us = context.time.at_us(now)
-        if self.is_unwanted_at(now) or not context.lease.may_start(now):
+        if run.work is not None and context.lease.may_start(now):  # it has begun long ago
+            self._start(now)
+            if self.cause is not None and self._handle is not None:
+                self._stop_call(self._handle)
+        elif self.is_unwanted_at(now) or not context.lease.may_start(now):
             self._end(None)
         elif now_us >= run.due_at * 1000:
             self._start(now)
@@ -87,6 +105,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         if self.timeout is not None:
             self._set_deadline(at + self.timeout, self._expired)
         self._kind = kind = context.targets.kind_of(run.spec.target)
+        self._is_outside = kind.profile.survives_node
         try:
             self._handle = kind.start(call_of(self, self.timeout, context.now_ms), at, self._done)
         except Exception as error:
@@ -120,7 +139,8 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             if not run.begun_before:
                 context.lateness.add(lateness, at)
             if telemetry.heard:
-                emit("run.started", tenant=run.tenant, job_id=run.job_id, run_id=run.id, lateness_ms=lateness)
+                event = "run.started" if run.work is None else "run.adopted"
+                emit(event, tenant=run.tenant, job_id=run.job_id, run_id=run.id, lateness_ms=lateness)
             if context.logs is not None and self._log is None:
                 self._log = RunLog(run, context.logs)
                 self._log.start(started)
@@ -139,6 +159,9 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
     def _done(self, ended: Ended) -> None:
         """Called by the kind, once, on this loop. Too late, if it was given up."""
         if self._handle is None or self._is_over:
+            return
+        if ended.began is None and ended.outcome is None:
+            self._withdrawn()
             return
         if ended.began is None:
             self._not_begun()
@@ -168,7 +191,10 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             self._turn.cancel()
             self._report()
         elif self._handle is None:
-            self._end(self._outcome_of_stop())
+            if self.run.work is None:
+                self._end(self._outcome_of_stop())
+            elif cause not in _KILLS:
+                self._end(None)  # else it is started, to be killed
         else:
             self._stop_call(self._handle)
 
@@ -184,12 +210,15 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             self._set_deadline(self._context.clock.monotonic() + patience, self._give_up)
 
     def lose_lease(self) -> None:
-        """Unless it has ended and only waits to be written. May be said twice."""
-        if self._unreported is None:
+        """Unless it has ended and only waits to be written, or goes on by itself: then it can't run twice. May be said
+        twice."""
+        if self._unreported is None and not self.goes_on:
             self.stop("interrupted", CUT_OFF)
 
     def recall(self) -> None:
-        """Its job was changed, paused or deleted: it goes back, unless it has begun."""
+        """Its job was changed, paused or deleted: it goes back, unless it has begun, here or elsewhere."""
+        if self.run.work is not None:
+            return
         self.recalled = True
         if self._is_over or self._unreported is not None:
             return
@@ -198,18 +227,28 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         elif ask_to_stop(self._handle, "recalled") is Stop.NOT_BEGUN:
             self._withdrawn()
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether something may go on outside without this node, which whoever lets go of it must leave to others."""
+        return self._is_outside or self.run.work is not None
+
     def _withdrawn(self) -> None:
+        """Nothing of it has left this process. What another one has started before is not ended by that."""
         self._not_begun()
-        self._end(self._outcome_of_stop())
+        self._end(self._outcome_of_stop() if self.run.work is None else None)
 
     def _not_begun(self) -> None:
         """The target did not get as far as beginning: then it did not take too long either."""
         self.started_at = None
+        self._is_outside = False
         if self.cause == "timeout":
             self.cause = self._because = None
 
     def _expired(self) -> None:
         self._deadline = None
+        if self.goes_on and self._context.lease.left() <= 0:  # somebody may have adopted it, under another time-out
+            self.stop("interrupted", CUT_OFF)
+            return
         error = f"timed out after {self.timeout:g} s"
         self.stop("timeout", Outcome(kind="timeout", retryable=True, error=error))
 
@@ -223,8 +262,9 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         self._end(outcome)
 
     def _outcome_of_stop(self) -> Outcome | None:
-        """None: the run goes back as if we never had it."""
-        return None if self.cause == "interrupted" and self.started_at is None else self._because
+        """None: the run goes back as if we never had it, or on without us."""
+        let_go = self.cause == "interrupted" and (self.started_at is None or self.goes_on)
+        return None if let_go else self._because
 
     # the end
 
@@ -243,6 +283,8 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
                     return
             elif self.cause == "gone":  # nobody to report to
                 context.owned.release(run.id, run.token)
+            elif self.goes_on:
+                context.recorder.put_over(Detach(run.id, run.token))
             else:
                 context.recorder.put_over(Return(run.id, run.token))
         except BaseException as error:

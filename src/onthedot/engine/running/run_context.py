@@ -12,17 +12,19 @@ from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.membership.lease import Lease
-from onthedot.engine.messages import Fence, Return
+from onthedot.engine.messages import Fence, RecorderMessage
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.running.deadlines import Deadlines
 from onthedot.engine.running.live_logs import LiveLogWriter
 from onthedot.engine.running.run_log_files import LogFiles
 from onthedot.engine.running.slot_pool import SlotPool
+from onthedot.model.decoding import to_builtins
 from onthedot.model.job import JobSpec
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.targets import Target
+from onthedot.model.work import Work
 from onthedot.plan import expired, laned, on_outcome
-from onthedot.store import Finished
+from onthedot.store import Finished, StartedWork
 from onthedot.targets import Targets
 from onthedot.targets.contract import Handle
 
@@ -35,7 +37,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     lease: Lease
     deadlines: Deadlines
     targets: Targets
-    recorder: Mailbox[Finished | Return]
+    recorder: Mailbox[RecorderMessage]
     owned: OwnedRuns
     unrecorded: dict[Fence, Handle]  # of what goes on outside until it is known that its result is committed
     lateness: Lateness
@@ -47,6 +49,28 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: Callable[[], int]  # of `time`
     rng: random.Random
 
+    def survives(self, run: ClaimedRun) -> bool:
+        """Whether what it starts goes on without this node."""
+        return self.targets.kind_of(run.spec.target).profile.survives_node
+
+    def started_work(self, run: ClaimedRun) -> StartedWork:
+        """What it starts now, for whoever has to find it again."""
+        target, timeout, now = run.spec.target, self.timeout_of(run.spec), self.time.now_ms()
+        capability = self.targets.kind_of(target).adopted_by(target)
+        return StartedWork(
+            run_id=run.id,
+            token=run.token,
+            work=Work(
+                target=to_builtins(target),
+                try_number=run.tries + 1,
+                place=capability,
+                started_at=now,
+                lateness_ms=max(0, now - run.due_at),
+            ),
+            capability=capability,
+            within_ms=None if timeout is None else round(timeout * 1000),
+        )
+
     def leaves_early(self, run: ClaimedRun) -> bool:
         """Whether it may be started a moment before its instant, because its kind keeps time. Not what has to ask the
         store first or is not to begin late; nor what others wait for: its result is told at once."""
@@ -56,6 +80,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
             and policy.expires_in is None
             and not laned(policy)
             and self.targets.kind_of(target).keeps_time(target)
+            and not self.survives(run)
         )
 
     def finished(

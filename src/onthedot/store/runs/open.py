@@ -120,6 +120,13 @@ class OpenRuns(Topic):
 
         return await self.driver.transact(body, repeatable=True)
 
+    async def living(self, tries: Sequence[tuple[str, int]]) -> set[tuple[str, int]]:
+        """Which of these (run, try) are not over: what they started is not to be removed."""
+        if not tries:
+            return set()
+        rows = await self.driver.read(lambda tx: tx.rows("tries_of", [run_id for run_id, _ in tries]))
+        return {(row["id"], row["tries"] + 1) for row in rows} & set(tries)
+
 
 async def open_runs(driver: Driver, runs: Sequence[OpenRun]) -> set[str]:
     if not runs:
@@ -157,7 +164,7 @@ def _adopted(row: Row, known: tuple[int, JobSpec] | None) -> Adopted:
     version, job = known or (-1, None)
     claimed = ClaimedRow(**{name: row[name] for name in ClaimedRow.__struct_fields__})
     return Adopted(
-        run=claimed_run(claimed, version, _spec(row, work, job)),
+        run=msgspec.structs.replace(claimed_run(claimed, version, _spec(row, work, job)), work=work),
         work=work,
         left_ms=None if until is None else until - row["now"],
         order=None if row["orders"] is None else order_of(row),

@@ -43,3 +43,7 @@ FROM (SELECT {now} AS now) n
 CROSS JOIN LATERAL (
     SELECT * FROM runs WHERE open IS NOT NULL AND open_until <= n.now - {OVERDUE_MS} ORDER BY open_until LIMIT $1
 ) r;
+
+-- name: tries_of
+-- How many tries each of these has behind it, if it is not over.
+SELECT id, tries FROM runs WHERE id = ANY ($1::text[]);

@@ -39,3 +39,7 @@ FROM (SELECT {now} AS now) n
 CROSS JOIN runs r LEFT JOIN jobs j ON j.id = r.job_id
 WHERE r.open IS NOT NULL AND r.open_until <= n.now - {OVERDUE_MS}
 ORDER BY r.open_until LIMIT ?1;
+
+-- name: tries_of
+-- How many tries each of these has behind it, if it is not over.
+SELECT id, tries FROM runs WHERE id IN (SELECT value FROM json_each(?1));
