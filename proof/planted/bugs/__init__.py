@@ -6,7 +6,7 @@ outcome                  … and after it; policies that are not followed
 records                  results recorded as something else than what happened
 claim_sql finish_sql verbs_sql   every clause of the statements (of SQLite, which the simulation runs on)
 promises                 what was broken once, put back
-open_runs                work that goes on without a node
+open_runs outlives       work that goes on without a node: in the store, in the engine
 postgres                 locks and fences that only PostgreSQL has
 """
 
@@ -20,6 +20,7 @@ from proof.planted.bugs import (
     finish_sql,
     open_runs,
     outcome,
+    outlives,
     postgres,
     promises,
     records,
@@ -41,6 +42,7 @@ BUGS: tuple[Bug, ...] = (
     *finish_sql.BUGS,
     *verbs_sql.BUGS,
     *open_runs.BUGS,
+    *outlives.BUGS,
     *promises.BUGS,
     *postgres.BUGS,
 )

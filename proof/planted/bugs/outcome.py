@@ -249,8 +249,8 @@ BUGS = (
         edits=(
             Code(
                 "onthedot.engine.claiming.dispatcher:Dispatcher._launch",
-                'policy.delivery == "at_most_once" or (',
-                "False or (",
+                'policy.delivery == "at_most_once"',
+                "False",
             ),
         ),
         faults=_KILLS,
