@@ -39,6 +39,7 @@ READS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "list_keys": lambda store: store.list_keys(1),
     "list_nodes": lambda store: store.list_nodes(),
     "list_runs": lambda store: store.list_runs(1, RunFilter()),
+    "living": lambda store: store.living([(RUN, 1)]),
     "look": lambda store: store.look([["webhook"]], level=9, lookahead_ms=2000),
     "news": lambda store: store.news("n1"),
     "now": lambda store: store.now(),
