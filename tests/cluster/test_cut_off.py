@@ -92,18 +92,19 @@ async def test_a_node_that_was_frozen_sends_nothing_of_a_job_that_was_deleted_me
     postgres_url: str, cluster: Cluster, receiver: EchoServer
 ):
     """Thawed within its lease, with the run due and its instant past: it reads what users want first."""
-    api = cluster.start("--store", postgres_url, "--roles", "api", env={"ONTHEDOT_LEASE": "30s"})
+    settings = {"ONTHEDOT_LEASE": "30s", "ONTHEDOT_LOOKAHEAD": "6s"}  # held long enough to be frozen before it is due
+    api = cluster.start("--store", postgres_url, "--roles", "api", env=settings)
     await api.ready()
-    frozen = cluster.start("--store", postgres_url, "--roles", "executor", env={"ONTHEDOT_LEASE": "30s"})
+    frozen = cluster.start("--store", postgres_url, "--roles", "executor", env=settings)
 
     async def both_there() -> bool:
         return len(await alive(api)) == 2
 
     await until(both_there, "the executor is there")
-    job = await post(api, "/v1/jobs", {"schedule": {"in": "2s"}, "target": {"type": "webhook", "url": receiver.url}})
+    job = await post(api, "/v1/jobs", {"schedule": {"in": "6s"}, "target": {"type": "webhook", "url": receiver.url}})
     await holder(api, [frozen])
     frozen.signal(signal.SIGSTOP)
-    held_until = time.monotonic() + 3.5
+    held_until = time.monotonic() + 6.5
     assert (await ask(api, "DELETE", f"/v1/jobs/{job['id']}"))[0] == 204
     await until(lambda: time.monotonic() > held_until, "its instant has passed")
     assert receiver.count == 0
