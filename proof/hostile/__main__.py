@@ -17,7 +17,7 @@ async def main(only: str, scale: float, store: tuple[str, ...]) -> int:
         async for played in play(node, wanted):
             print(played, "  <-- too long" if played.held > LIMIT else "", flush=True)
             longest, over = max(longest, played.held), over + (played.held > LIMIT)
-        said = [line[:600] for line in node.output().splitlines() if "stood still" in line]
+        said = [line[:600] for line in node.output().splitlines() if "event loop blocked" in line]
     print(*said, sep="\n")
     print(f"{len(wanted)} requests; the loop was never held longer than {longest * 1000:.0f} ms; over 20 ms: {over}")
     return 1 if over else 0

@@ -19,7 +19,7 @@ from onthedot.model.secrets import mask_problems
 from onthedot.model.sync import SyncReport
 from onthedot.model.unstorable import MOST_PROBLEMS
 from onthedot.store.driver import Collision, Row, Transaction
-from onthedot.store.jobs.apply_plan import Locked, lock, remove
+from onthedot.store.jobs.apply_plan import lock, remove
 from onthedot.store.jobs.create import Fresh, NewJob, prepare
 from onthedot.store.jobs.create_rows import insert_fresh
 from onthedot.store.jobs.idempotency import Idempotency, once
@@ -239,16 +239,7 @@ async def _apply(
 ) -> None:
     if plan.adopted:
         await tx.execute("set_source", tenant, source, [job_id for job_id, _ in plan.adopted])
-    locked: dict[int, Locked] = {}
-    for job_id in sorted([job_id for job_id, _ in plan.updated] + [job_id for job_id, _ in plan.removed]):
-        if (job := await lock(tx, tenant, job_id)) is not None:
-            locked[job_id] = job
-    for job_id, _ in plan.removed:
-        if job_id in locked:
-            await remove(tx, locked[job_id])
-    for job_id, spec in plan.updated:
-        if job_id in locked:
-            await edit(tx, locked[job_id], spec)
+    await _change(tx, tenant, plan)
     if plan.paused:
         await tx.execute("set_source_paused", tenant, Rows(plan.paused))
     items = [
@@ -256,6 +247,21 @@ async def _apply(
         for spec in plan.created
     ]
     await _create(tx, items)
+
+
+async def _change(tx: Transaction, tenant: int, plan: _Plan) -> None:
+    """In the order of their ids, as whoever locks several does. One after the other: a source has 50,000 jobs at times,
+    and as many locked records at once kept the collector busy for 50 ms at a time."""
+    updated = dict(plan.updated)
+    for job_id in sorted([*updated, *(job_id for job_id, _ in plan.removed)]):
+        job = await lock(tx, tenant, job_id)
+        if job is None:
+            continue
+        spec = updated.get(job_id)
+        if spec is None:
+            await remove(tx, job)
+        else:
+            await edit(tx, job, spec)
 
 
 async def _create(tx: Transaction, items: Sequence[NewJob]) -> None:
