@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from bench.contest import play
-from bench.ours.creating import create_bulk, create_http, create_http_bulk, create_one, single_commits
+from bench.ours.creating import (
+    create_bulk,
+    create_http,
+    create_http_bare,
+    create_http_bulk,
+    create_one,
+    single_commits,
+)
 from bench.ours.drain import bare_webhooks, drain, drain_and_claim, drain_runs, drain_webhooks, drain_workers
 from bench.ours.lateness import bare_timer, lateness
 from bench.ours.listing import listing
@@ -17,6 +24,7 @@ play(
         "bare_webhooks": bare_webhooks,
         "create_bulk": create_bulk,
         "create_http": create_http,
+        "create_http_bare": create_http_bare,
         "create_http_bulk": create_http_bulk,
         "create_one": create_one,
         "drain": drain,

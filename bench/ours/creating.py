@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,13 +14,13 @@ import asyncpg
 
 from bench.contest import Cost
 from bench.ours.parts import BATCH, create, opened, spec, webhooks
-from bench.ours.serving import serving
+from bench.ours.serving import Server, serving
 from bench.ours.sizes import Sizes
-from bench.ours.wire import ClientRequest
+from bench.ours.wire import ClientRequest, request
 from onthedot.model.key import ApiKeySpec
 from onthedot.service import DEFAULT_TENANT
 
-__all__ = ["create_bulk", "create_http", "create_http_bulk", "create_one", "single_commits"]
+__all__ = ["create_bulk", "create_http", "create_http_bare", "create_http_bulk", "create_one", "single_commits"]
 
 TARGET = {"type": "webhook", "url": "https://example.com/hook", "body": {"a": 1}}  # a day away: nothing is sent
 WARM = 10
@@ -54,6 +54,13 @@ async def create_http(store: str, n: int, connections: int = 32) -> dict[str, An
     return await _posted(store, "/v1/jobs", spec(**BODY), n // connections, connections, 201, 1)
 
 
+async def create_http_bare(store: str, n: int, connections: int = 32) -> dict[str, Any]:
+    """The least that creates a job: to an open server, without a key of any sort."""
+    bare = request("POST", "/v1/jobs", {**BODY, "target": {**TARGET, "url": "http://127.0.0.1:9/"}})
+    async with serving(store) as server:
+        return await _measured(lambda: bare, server, n // connections, connections, 201, 1)
+
+
 async def create_http_bulk(store: str, n: int, connections: int = 32) -> dict[str, Any]:
     """The same with POST /v1/jobs/batch, a hundred jobs at a time."""
     size = max(1, min(100, n // connections))
@@ -68,16 +75,22 @@ async def _posted(
         key = (await service.create_key(ApiKeySpec(name="bench", scope="write"))).key
     async with serving(store) as server:
         asked = ClientRequest(path, body, key, server.port)
-        clients = [_Client(asked, expected) for _ in range(connections)]
-        loop = asyncio.get_running_loop()
-        for client in clients:
-            await loop.create_connection(partial(_same, client), "127.0.0.1", server.port)
-        await _all(clients, min(WARM, requests))
-        cost, began = Cost(server.pid), time.perf_counter()
-        await _all(clients, requests)
-        took = time.perf_counter() - began
-        created = requests * connections * jobs
-        return {"rate": created / took, **cost.per_run(created)}
+        return await _measured(asked.make, server, requests, connections, expected, jobs)
+
+
+async def _measured(
+    make: Callable[[], bytes], server: Server, requests: int, connections: int, expected: int, jobs: int
+) -> dict[str, Any]:
+    clients = [_Client(make, expected) for _ in range(connections)]
+    loop = asyncio.get_running_loop()
+    for client in clients:
+        await loop.create_connection(partial(_same, client), "127.0.0.1", server.port)
+    await _all(clients, min(WARM, requests))
+    cost, began = Cost(server.pid), time.perf_counter()
+    await _all(clients, requests)
+    took = time.perf_counter() - began
+    created = requests * connections * jobs
+    return {"rate": created / took, **cost.per_run(created)}
 
 
 async def _all(clients: Sequence[_Client], requests: int) -> None:
@@ -108,8 +121,8 @@ class _Client(asyncio.Protocol):
 
     transport: asyncio.Transport
 
-    def __init__(self, asked: ClientRequest, expected: int) -> None:
-        self._asked = asked
+    def __init__(self, make: Callable[[], bytes], expected: int) -> None:
+        self._make = make
         self._begins = f"HTTP/1.1 {expected} ".encode()
         self._read = b""
         self._left = 0
@@ -118,7 +131,7 @@ class _Client(asyncio.Protocol):
     def post(self, requests: int) -> asyncio.Future[None]:
         """So many, one after the other."""
         self._left, self._done = requests, asyncio.get_running_loop().create_future()
-        self.transport.write(self._asked.make())
+        self.transport.write(self._make())
         return self._done
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -135,7 +148,7 @@ class _Client(asyncio.Protocol):
         self._read = b""
         self._left -= 1
         if self._left:
-            self.transport.write(self._asked.make())
+            self.transport.write(self._make())
         else:
             self._done.set_result(None)
 
