@@ -84,7 +84,7 @@ def _blamed(story: Story, job: JobStory) -> Iterator[Violation]:
         by_user = entry.reason == "cancelled" or "by a user" in said
         if by_user and not story.lives.cancels.get(entry.id):
             yield Violation(kind="blamed", text=f"{entry.id} says {said!r}, and no user cancelled it")
-        if entry.reason in ("deleted", "the job is gone") and "delete" not in verbs:
+        if entry.reason in ("deleted", "the job was deleted", "the job is gone") and "delete" not in verbs:
             yield Violation(kind="blamed", text=f"{entry.id} says {said!r}, and nobody deleted its job")
         if entry.reason == "rescheduled" and "edit" not in verbs:
             yield Violation(kind="blamed", text=f"{entry.id} says {said!r}, and nobody changed its job")

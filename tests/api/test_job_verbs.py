@@ -129,7 +129,7 @@ async def test_a_verb_on_another_version_than_was_seen_is_412(api, new_job, verb
     before = (await api.get(f"/v1/jobs/{job['id']}")).json()
     address = f"/v1/jobs/{job['id']}/{verb}"
     document = problem(await api.post(address, json=BODIES[verb], headers={"if-match": '"1"'}), 412)
-    assert document["detail"] == f"job {job['id']} is at version 2, not 1: read it again"
+    assert document["detail"] == f"job {job['id']} is at version 2, not 1; read it again"
     assert (await api.get(f"/v1/jobs/{job['id']}")).json() == before
     assert (await api.get(f"/v1/jobs/{job['id']}/runs?status=PENDING")).json()["items"][0]["kind"] == "scheduled"
     assert (await api.post(address, json=BODIES[verb], headers={"if-match": '"2"'})).status_code in (200, 201)

@@ -40,9 +40,9 @@ async def test_ready_asks_the_store_now(api, app, monkeypatch):
 
 
 async def test_ready_tells_that_the_clock_was_ahead(api, app, monkeypatch):
-    monkeypatch.setattr(type(app.context.service.store), "clock_note", "it was ahead: 3 jobs …")
+    monkeypatch.setattr(type(app.context.service.store), "clock_note", "the clock was ahead; 3 jobs …")
     answer = await api.get("/readyz")
-    assert (answer.status_code, answer.json()["clock"]) == (200, "it was ahead: 3 jobs …")
+    assert (answer.status_code, answer.json()["clock"]) == (200, "the clock was ahead; 3 jobs …")
 
 
 async def test_ready_gives_a_store_that_hangs_two_seconds(app, fake_clock, monkeypatch):
@@ -64,11 +64,11 @@ async def test_ready_gives_a_store_that_hangs_two_seconds(app, fake_clock, monke
 
 
 async def test_ready_asks_the_engine_too(app):
-    why: list[str | None] = ["it is stopping"]
+    why: list[str | None] = ["the node is stopping"]
     other = create_app(app.context.service, ready=lambda: why[0], events=Telemetry())
     async with client_of(other) as client:
         answer = await client.get("/readyz")
-        assert (answer.status_code, answer.json()["engine"]) == (503, "it is stopping")
+        assert (answer.status_code, answer.json()["engine"]) == (503, "the node is stopping")
         why[0] = None
         assert (await client.get("/readyz")).status_code == 200
 

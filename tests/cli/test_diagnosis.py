@@ -184,7 +184,7 @@ def test_fewer_descriptors_than_concurrency_is_told(monkeypatch):
     ("answer", "subject", "found"),
     [
         ({"status": "ready"}, None, None),
-        ({"status": "ready", "clock": "it was ahead: 3 jobs …"}, "clock", "machine clock: it was ahead: 3 jobs …"),
+        ({"status": "ready", "clock": "the clock was ahead; 3 jobs …"}, "clock", "machine clock: the clock was ahead; 3 jobs …"),
         (StoreUnavailable("not ready"), "server", "not ready: not ready"),
     ],
 )

@@ -190,7 +190,7 @@ def test_who_only_looks_makes_nothing(cli, tmp_path):
     store = f"sqlite:///{tmp_path}/new.db"
     found = cli("doctor", "--store", store)
     assert found.code == 0
-    assert "there is no SQLite store" in found.out
+    assert "does not exist yet" in found.out
     assert cli("migrate", "--check", "--store", store).code == 1
     assert list(tmp_path.iterdir()) == []
     cli("migrate", "--store", store)

@@ -161,7 +161,7 @@ def test_an_error_says_what_to_do(error, advice):
 
 
 def test_an_error_that_needs_no_advice_has_none():
-    assert explain(NotFound("there is no job 7")) == "Error: there is no job 7"
+    assert explain(NotFound("job 7 not found")) == "Error: job 7 not found"
 
 
 def test_several_lines_are_set_apart():

@@ -63,7 +63,7 @@ async def test_not_ready_says_why(sqlite_url, tmp_path):
         assert running.app.context.ready() == "not registered yet"
         await until(lambda: running.node.ready, "the node is ready")
         await running.node.stop()
-        assert running.app.context.ready() == "it is stopping"
+        assert running.app.context.ready() == "the node is stopping"
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "10.1.2.3", "::", "otd.example"])

@@ -32,9 +32,9 @@ def jobs(tmp_path: Path) -> Path:
 
 
 TOLD = (
-    "1 job (no-function) will fail: {}/work.py defines no function 'gone'",
-    "1 job (no-module) will fail: there is no module 'absent'",
-    "1 job (no-program) will fail: there is no program '/no/such/tool'",
+    "1 job (no-function) will fail: {}/work.py does not define a function 'gone'",
+    "1 job (no-module) will fail: module 'absent' not found",
+    "1 job (no-program) will fail: program '/no/such/tool' not found",
 )
 
 
@@ -47,13 +47,13 @@ async def test_it_is_told_at_the_start_and_on_the_page(sqlite_url, cluster, jobs
     status, page = await ask(node, "GET", "/")
     assert status == 200
     assert page.count("Will fail: ") == 3
-    assert "Will fail: there is no program" in page
+    assert "Will fail: program" in page
     (tmp_path / "work.py").write_text("def good(): ...\ndef gone(): ...\n")
     status, page = await ask(node, "GET", "/")
     assert page.count("Will fail: ") == 2
     text = jobs.read_text().replace("absent.work", "absent.again")
     jobs.write_text(text)
-    await until(lambda: node.output().count("there is no module 'absent'") == 2, "it is told when read again", 20)
+    await until(lambda: node.output().count("module 'absent' not found") == 2, "it is told when read again", 20)
     assert await node.stop() == 0
 
 

@@ -99,7 +99,7 @@ async def test_a_node_without_it_shows_its_jobs_and_does_not_run_them(
     await without.ready()
     (line,) = log_lines(without, "plugin.broken")
     assert (line["plugin"], "is not installed. Installed: none" in line["error"]) == ("notes", True)
-    assert "plugins notes can't be used: has settings in [targets.notes], but is not installed" in without.output()
+    assert "plugins notes can't be used: is not installed, but has settings in [targets.notes]" in without.output()
     _, shown = await ask(without, "GET", "/v1/jobs/by-key/diary")
     assert shown["target"] == {"type": "notes", "file": MASK, "line": MASK}
     status, problem = await ask(without, "POST", "/v1/jobs", {"schedule": {"in": "1s"}, "target": TARGET})

@@ -328,7 +328,7 @@ async def test_a_plugin_that_fails_is_named_in_the_programs_own_logging(sqlite_u
     async with scheduler_for(sqlite_url, targets={"pigeon": {}}) as scheduler:
         assert scheduler.settings.targets == {"pigeon": {}}
     said = [record.getMessage() for record in caplog.records if record.name == "onthedot"]
-    assert said[0].startswith("plug-in pigeon can't be used: has settings in [targets.pigeon], but is not installed")
+    assert said[0].startswith("plug-in pigeon can't be used: is not installed, but has settings in [targets.pigeon]")
 
 
 async def test_failures_reach_the_programs_own_logging(store_url, caplog):

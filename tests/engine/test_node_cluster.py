@@ -352,7 +352,7 @@ async def test_a_loop_that_takes_its_end_for_trouble_is_told_again(cluster, fake
         except asyncio.CancelledError:
             if not mistaken:
                 mistaken.append("begin")
-                raise StoreUnavailable("the connection was lost") from None
+                raise StoreUnavailable("connection lost") from None
             raise
         return set()
 
@@ -375,7 +375,7 @@ async def test_a_recorder_that_takes_its_end_for_trouble_is_told_again(cluster, 
         except asyncio.CancelledError:
             if not mistaken:
                 mistaken.append("finish")
-                raise StoreUnavailable("the connection was lost") from None
+                raise StoreUnavailable("connection lost") from None
             raise
         raise AssertionError("nobody answers")
 

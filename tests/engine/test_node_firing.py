@@ -172,7 +172,7 @@ async def test_overlap(cluster, fake_clock, overlap, statuses):
     assert [run.status for run in runs] == statuses
     assert (await cluster.store.get_job(1, job.id)).state == "ended"
     told = [(run.reason, run.error) for run in runs if run.status == "CANCELLED"]
-    assert told == [("replaced", f"replaced by the run {newer.id}") for newer in runs[1:] if overlap == "replace"]
+    assert told == [("replaced", f"replaced by run {newer.id}") for newer in runs[1:] if overlap == "replace"]
 
 
 async def test_missed_slots_fire_once_by_default(cluster, fake_clock):

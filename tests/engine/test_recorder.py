@@ -336,7 +336,7 @@ async def test_a_result_that_can_t_be_stored_takes_no_other_with_it(bench):
     together, first, second, stripped, third = bench.store.asked_for("finish")
     assert [len(batch) for batch in (together, first, second, stripped, third)] == [3, 1, 1, 1, 1]
     assert [batch[0].run.id for batch in (first, second, stripped, third)] == ["0-1", "1-1", "1-1", "2-1"]
-    assert stripped[0].outcome.error == "the details could not be stored: ValueError"
+    assert stripped[0].outcome.error == "the details could not be stored (ValueError)"
     assert (stripped[0].log, stripped[0].decision) == (None, second[0].decision)
     assert bench.recorder.idle
 

@@ -123,7 +123,7 @@ async def test_a_flood_is_cut_and_the_file_says_so(files):
     files.add(path, "lost too")
     await files.flush()
     text = path.read_text()
-    assert text.endswith("… output lost: it came faster than the disk could take it\n")
+    assert text.endswith("… output lost: the disk could not keep up\n")
     assert text.count("output lost") == 1
 
 

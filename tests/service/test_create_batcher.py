@@ -134,9 +134,9 @@ async def test_a_failing_statement_is_tried_singly_and_only_the_guilty_one_fails
 
 
 async def test_an_error_of_ours_reaches_its_own_caller_as_it_is(written):
-    written.fail["bad"] = Conflict("the key is taken")
+    written.fail["bad"] = Conflict("the key is already used")
     answers = await grouped(written).create([new("bad"), new("c")])
-    assert str(answers[0]) == "the key is taken"
+    assert str(answers[0]) == "the key is already used"
     assert answers[1] == "made c"
 
 

@@ -83,7 +83,7 @@ async def test_explain_slots_that_a_pause_passed_over(service, fake_clock):
     await fake_clock.advance(600)
     await service.resume_job(TENANT, job.id)
     told = await service.explain(TENANT, job.id, "2023-11-14T22:16:20Z")
-    assert told.because == "not fired: the job was paused"
+    assert told.because == "skipped: the job was paused"
     assert told.run is not None
     assert told.run.status == "SKIPPED"
 
@@ -101,7 +101,7 @@ async def test_explain_after_a_run_far_ahead_was_cancelled(service):
     job = await service.create_job(TENANT, spec(schedule=Schedule(cron="0 0 1 1 *")))
     await service.cancel_run(TENANT, f"{job.id}-1704067200000")
     told = await service.explain(TENANT, job.id, "2024-01-01T00:00:00Z")
-    assert told.because == f"it has the run {job.id}-1704067200000: CANCELLED"
+    assert told.because == f"run {job.id}-1704067200000: CANCELLED"
     changed = await service.patch_job(TENANT, job.id, {"schedule": {"cron": "* * * * * *"}})
     told = await service.explain(TENANT, job.id, "2023-11-14T22:13:25Z")
     assert (told.slot, told.because) == (True, "it will fire")

@@ -223,7 +223,7 @@ class TestQuarantine:
         job = await hands.job(every(MINUTE))
         (row,) = await hands.live(job)
         await hands.sql(f"UPDATE jobs SET state = 'quarantined', reason = 'broken' WHERE id = {job}")
-        with pytest.raises(Conflict, match=r"quarantined \(broken\): change it first"):
+        with pytest.raises(Conflict, match=r"quarantined \(broken\); change the job first"):
             await hands.store.cancel_run(1, row["id"])
         assert await hands.live(job) == [row]
 

@@ -106,7 +106,7 @@ class TestReplace:
         await hands.finish(new)
         assert [row["status"] for row in await hands.ledger(job)] == ["cancelled", "done"]
         view = await hands.store.get_run(1, old.id)
-        assert (view.reason, view.error) == ("replaced", f"replaced by the run {newer}")
+        assert (view.reason, view.error) == ("replaced", f"replaced by run {newer}")
         assert view.outcome == {"kind": "cancelled", "replaced_by": newer}
         await hands.check()
 

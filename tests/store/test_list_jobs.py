@@ -249,7 +249,7 @@ class TestRefusals:
             await create(store)
         page = await store.list_jobs(1, JobFilter(limit=1))
         assert len((await store.list_jobs(1, JobFilter(limit=2, cursor=page.next))).items) == 2
-        with pytest.raises(Invalid, match="another list"):
+        with pytest.raises(Invalid, match="different list"):
             await store.list_jobs(1, JobFilter(status="active", cursor=page.next))
 
 

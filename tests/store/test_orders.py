@@ -214,7 +214,7 @@ class TestCancel:
         await hands.job()
         run = await hands.one()
         await hands.finish(run)
-        with pytest.raises(Conflict, match="has ended already: DONE"):
+        with pytest.raises(Conflict, match="has already ended: DONE"):
             await hands.store.cancel_run(1, run.id)
 
     @pytest.mark.parametrize("name", ["9-1700000000000", "x", "", "1-2-3", "99999999999999999999-1", "1-1-m", "1-１"])
@@ -297,7 +297,7 @@ class TestRedrive:
         run = await hands.one()
         await hands.finish(run)
         await hands.store.delete_job(1, job)
-        with pytest.raises(NotFound, match="its job is gone"):
+        with pytest.raises(NotFound, match="its job was deleted"):
             await hands.store.retry_run(1, run.id)
 
     async def test_of_a_paused_job_it_waits_for_the_resume(self, hands: Hands, times: Times):

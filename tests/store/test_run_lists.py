@@ -145,9 +145,9 @@ class TestLists:
     async def test_a_cursor_of_another_question_is_refused(self, hands: Hands, times: Times):
         await self.made(hands, times)
         page = await hands.store.list_runs(1, RunFilter(limit=1))
-        with pytest.raises(Invalid, match="another list"):
+        with pytest.raises(Invalid, match="different list"):
             await hands.store.list_runs(1, RunFilter(limit=1, cursor=page.next, status="DONE"))
-        with pytest.raises(Invalid, match="not a cursor"):
+        with pytest.raises(Invalid, match="not a valid cursor"):
             await hands.store.list_runs(1, RunFilter(cursor="x"))
         with pytest.raises(Invalid, match="out of range"):
             await hands.store.list_runs(1, RunFilter(limit=501))

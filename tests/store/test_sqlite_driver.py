@@ -239,11 +239,11 @@ class TestClearErrors:
         assert "hunter2" not in str(caught.value)
 
     async def test_no_folder(self, tmp_path: Path) -> None:
-        with pytest.raises(StoreError, match="does not exist: create it"):
+        with pytest.raises(StoreError, match="does not exist; create it"):
             await open_store(f"sqlite:///{tmp_path}/no/where.db")
 
     async def test_a_folder(self, tmp_path: Path) -> None:
-        with pytest.raises(StoreError, match="is a folder"):
+        with pytest.raises(StoreError, match="is a directory"):
             await open_store(f"sqlite:///{tmp_path}")
 
     async def test_not_writable(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,7 @@ async def test_keys_of_others_are_refused_and_nothing_is_applied(store: Store, t
     by_hand = await create(store, key="mine")
     await store.sync_jobs(1, "other.json", [spec(key="theirs")], prune=True)
     await store.sync_jobs(1, FILE, [spec(key="a")], prune=True)
-    with pytest.raises(Conflict, match=f"'mine' belongs to a job made by hand .job {by_hand.id}"):
+    with pytest.raises(Conflict, match=f"'mine' belongs to a job that is not from a file .job {by_hand.id}"):
         await store.sync_jobs(1, FILE, [spec(key="a", name="x"), spec(key="new"), spec(key="mine")], prune=True)
     with pytest.raises(Conflict, match=r"'theirs' belongs to the file 'other\.json'"):
         await store.sync_jobs(1, FILE, [spec(key="theirs")], prune=True)
@@ -161,7 +161,7 @@ class TestKeysOfOthers:
         )
         a = await store.get_job_by_key(1, "a")
         assert told.created == ["d"]
-        assert told.held == {"a": f"the file 'old.json' (job {a.id})", "c": f"a job made by hand (job {by_hand.id})"}
+        assert told.held == {"a": f"the file 'old.json' (job {a.id})", "c": f"a job that is not from a file (job {by_hand.id})"}
         assert (a.version, a.name) == (1, None)
         assert await keys(store) == ["a", "b", "c", "d"]
 

@@ -78,7 +78,7 @@ class TestKeysAndTags:
         job = await create(store, key="a")
         other = await create(store, key="b")
         assert (await change(store, job, key="c")).key == "c"
-        with pytest.raises(Conflict, match=rf"'b' is taken by job {other.id}"):
+        with pytest.raises(Conflict, match=rf"'b' is already used by job {other.id}"):
             await change(store, job, key="b")
         assert (await create(store, key="a")).key == "a"
         assert (await store.get_job(1, job.id)).key == "c"

@@ -41,8 +41,8 @@ async def test_exit_code_zero_is_done(make_call: MakeCall, log: Log):
     ("script", "error", "code"),
     [
         ("exit 3", "exit code 3", 3),
-        ("exit 126", "exit code 126 (found, but can't be executed)", 126),
-        ("no-such-program-anywhere", "exit code 127 (a program was not found)", 127),
+        ("exit 126", "exit code 126 (not executable)", 126),
+        ("no-such-program-anywhere", "exit code 127 (program not found)", 127),
         ("kill -SEGV $$", "killed by SIGSEGV", -11),
         ("kill -KILL $$", "killed by SIGKILL", -9),
     ],
@@ -55,19 +55,19 @@ async def test_every_other_end_is_an_error_to_be_tried_again(make_call: MakeCall
 async def test_a_program_that_does_not_exist(make_call: MakeCall):
     commands = Commands({"it": CommandSetting(argv=("/no/such/program",))})
     outcome = await send(commands, make_call(IT))
-    assert outcome == Outcome(kind="error", retryable=True, error="the program /no/such/program was not found")
+    assert outcome == Outcome(kind="error", retryable=True, error="program /no/such/program not found")
 
 
 async def test_a_program_that_may_not_be_executed(make_call: MakeCall, tmp_path: Path):
     plain = tmp_path / "plain"
     plain.write_text("#!/bin/sh\n")
     outcome = await send(Commands({"it": CommandSetting(argv=(str(plain),))}), make_call(IT))
-    assert outcome == Outcome(kind="error", retryable=True, error=f"{plain} may not be executed")
+    assert outcome == Outcome(kind="error", retryable=True, error=f"{plain} is not executable")
 
 
 async def test_a_working_directory_that_does_not_exist(make_call: MakeCall):
     outcome = await send(shell("pwd", cwd="/no/such/place"), make_call(IT))
-    assert outcome.error == "the working directory /no/such/place does not exist"
+    assert outcome.error == "working directory /no/such/place does not exist"
 
 
 async def test_the_working_directory(make_call: MakeCall, log: Log, tmp_path: Path):
@@ -227,9 +227,9 @@ def test_only_registered_commands_are_accepted():
 def test_with_nothing_registered_the_error_says_so():
     with pytest.raises(Invalid) as caught:
         Commands({}).check(IT)
-    assert caught.value.problems[0].accepted == "nothing is registered on this node"
+    assert caught.value.problems[0].accepted == "none (nothing is registered on this node)"
 
 
 async def test_a_command_that_is_not_registered_here_is_refused_at_the_send(make_call: MakeCall):
     outcome = await send(Commands({}), make_call(IT))
-    assert outcome == Outcome(kind="refused", error="the command 'it' is not registered on this node")
+    assert outcome == Outcome(kind="refused", error="command 'it' is not registered on this node")

@@ -74,7 +74,7 @@ def test_a_listed_name_opens_its_private_addresses_only():
 
 def test_the_refusal_says_what_it_is_and_what_to_do():
     assert CLOSED.refusal(ip_address("127.0.0.1")) == (
-        "127.0.0.1 is a loopback or private address, and EGRESS_ALLOW does not list it"
+        "127.0.0.1 is a loopback or private address that EGRESS_ALLOW does not list"
     )
     assert (CLOSED.refusal(ip_address("::ffff:a00:1")) or "").startswith("::ffff:10.0.0.1 (10.0.0.1) is") or (
         CLOSED.refusal(ip_address("::ffff:a00:1")) or ""
@@ -102,7 +102,7 @@ OURS = EgressRule.parse(["10.0.0.0/8", "127.0.0.0/8"], allow_private=True, own_p
 
 def test_our_own_ports_only_when_listed_with_the_port():
     assert OURS.refusal(ip_address("127.0.0.1"), None, 8000) == (
-        "127.0.0.1, port 8000 is where On the Dot itself or its database listens"
+        "127.0.0.1, port 8000 is used by On the Dot itself or its database"
     )
     assert OURS.refusal(ip_address("::ffff:127.0.0.1"), None, 8000) is not None
     assert OURS.refusal(ip_address("127.0.0.1"), None, 8001) is None

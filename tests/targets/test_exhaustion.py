@@ -101,7 +101,7 @@ async def test_an_embedded_function_is_not_begun_without_a_thread(make_call: Mak
             patched.setattr(threading.Thread, "start", refuse)
             with pytest.raises(NotBegun):
                 await send(callables, call)
-        assert (lacks, called.is_set()) == (["no more processes or threads on this machine"], False)
+        assert (lacks, called.is_set()) == (["out of processes or threads on this machine"], False)
         assert (await send(callables, call)).ok
 
 

@@ -134,13 +134,13 @@ async def test_a_type_error_inside_the_function_is_an_ordinary_error(bench: Benc
 async def test_a_missing_function_is_a_clear_failure(bench: Bench):
     name = bench.define("def work(): pass")
     outcome = await bench.call(f"{name}:play")
-    assert outcome == Outcome(kind="error", error=f"there is no function 'play' in the module '{name}'")
+    assert outcome == Outcome(kind="error", error=f"function 'play' not found in module '{name}'")
 
 
 async def test_a_missing_module_is_a_clear_failure(bench: Bench):
     bench.functions._registered["no_such_module"] = None
     outcome = await bench.call("no_such_module:work")
-    assert outcome == Outcome(kind="error", error="there is no module 'no_such_module' on the import path")
+    assert outcome == Outcome(kind="error", error="module 'no_such_module' not found on the import path")
 
 
 async def test_a_module_that_fails_to_import_may_be_tried_again(bench: Bench, log: Log):
@@ -470,7 +470,7 @@ def test_a_module_registered_whole_and_in_part_is_registered_whole():
     "function", ["", "tools", "tools:", ":x", "tools:os.system", "tools:_private", "a b:c", "x:y\n"]
 )
 def test_what_is_no_name_of_a_function_is_refused(function: str):
-    with pytest.raises(Invalid, match="is not the name of a function"):
+    with pytest.raises(Invalid, match="is not a valid function name"):
         Functions(["tools"], processes=1).check(FunctionTarget(function=function))
 
 

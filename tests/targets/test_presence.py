@@ -56,7 +56,7 @@ def test_what_a_module_defines(there: str, name: str, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("name", ["nothing", "method", "inner", "loads", "os"])
 def test_what_it_does_not_define(there: str, name: str) -> None:
-    assert function_problem(f"pack.mod:{name}", [there]) == f"{there}/pack/mod.py defines no function {name!r}"
+    assert function_problem(f"pack.mod:{name}", [there]) == f"{there}/pack/mod.py does not define a function {name!r}"
 
 
 @pytest.mark.parametrize("function", ["pack.sub:go", "space.inner.mod:go", "json:dumps", "time:time", "sys:exit"])
@@ -67,9 +67,9 @@ def test_modules_that_are_there(there: str, function: str) -> None:
 @pytest.mark.parametrize(
     ("function", "told"),
     [
-        ("nowhere:go", "there is no module 'nowhere' (looked in {}"),
-        ("pack.nowhere:go", "there is no module 'nowhere' in 'pack'"),
-        ("pack.mod.deeper:go", "there is no module 'deeper' in 'pack.mod'"),
+        ("nowhere:go", "module 'nowhere' not found (searched {}"),
+        ("pack.nowhere:go", "module 'nowhere' not found in 'pack'"),
+        ("pack.mod.deeper:go", "module 'deeper' not found in 'pack.mod'"),
     ],
 )
 def test_modules_that_are_not(there: str, function: str, told: str) -> None:
@@ -112,6 +112,6 @@ def test_programs(tmp_path: Path) -> None:
     assert told("./tool", cwd=str(tmp_path)) is None
     assert told("tool", env={"PATH": str(tmp_path)}) is None
     assert told("no-such-tool") is not None
-    assert told("/no/such/tool") == "there is no program '/no/such/tool'"
-    assert told(str(tmp_path / "plain")) == f"'{tmp_path}/plain' is not to be executed"
-    assert told("sh", cwd=str(tmp_path / "gone")) == f"there is no folder '{tmp_path}/gone' to run 'sh' in"
+    assert told("/no/such/tool") == "program '/no/such/tool' not found"
+    assert told(str(tmp_path / "plain")) == f"'{tmp_path}/plain' is not executable"
+    assert told("sh", cwd=str(tmp_path / "gone")) == f"working directory '{tmp_path}/gone' of 'sh' does not exist"

@@ -58,7 +58,7 @@ async def test_each_type_goes_to_its_kind(make_call: MakeCall):
 async def test_a_type_that_is_not_there(make_call: MakeCall):
     targets = Targets([Scripted(None, WebhookTarget)])
     assert await send(targets, make_call(CommandTarget(command="x"))) == Outcome(
-        kind="refused", error="this node has no command targets"
+        kind="refused", error="this node does not support command targets"
     )
     with pytest.raises(Invalid) as caught:
         targets.check(CommandTarget(command="x"))

@@ -339,7 +339,7 @@ async def test_a_call_that_cannot_be_sent_fails_alone(bench: Bench, monkeypatch:
         patch.setattr(os, "memfd_create", none_left)
         outcome = await bench.call(f"{name}:work", text="x" * 100_000)
         assert outcome.retryable
-        assert outcome.error == "the call can't be sent: too many open files"
+        assert outcome.error == "can't send the call to the worker process: too many open files"
     assert (await bench.call(f"{name}:work", text="x" * 100_000)).detail == {"result": 100_000}
     assert len(bench.pids) == 1
 

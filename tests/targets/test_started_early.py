@@ -344,7 +344,7 @@ async def test_what_is_wrong_with_it_is_told_at_its_instant(desk: Desk, callable
     await until(lambda: all(told))
     outcomes = [one for (one,) in told if one is not None]
     assert [outcome.kind for outcome in outcomes] == ["error", "refused"]
-    assert "the params do not fit it" in (outcomes[0].error or "")
+    assert "the params do not match it" in (outcomes[0].error or "")
     assert [one.ends[0].began for one in told] == [101, 101]
 
 

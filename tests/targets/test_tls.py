@@ -92,7 +92,7 @@ async def test_a_certificate_that_does_not_hold(
         outcome = await send(webhooks, make_call(WebhookTarget(url=secure(url, host))))
         assert outcome.kind == "error"
         assert outcome.retryable
-        assert (outcome.error or "").startswith("no TLS connection: ")
+        assert (outcome.error or "").startswith("TLS handshake failed: ")
         assert why in (outcome.error or "")
         assert webhooks._pool is not None
         assert not webhooks._pool.open
@@ -105,7 +105,7 @@ async def test_an_authority_that_nobody_trusts(make_call: MakeCall):
         Webhooks(EgressRule(allow_private=True), version="1") as webhooks,
     ):
         outcome = await send(webhooks, make_call(WebhookTarget(url=secure(url))))
-    assert (outcome.error or "").startswith("no TLS connection: ")
+    assert (outcome.error or "").startswith("TLS handshake failed: ")
     assert "CERTIFICATE_VERIFY_FAILED" in (outcome.error or "")
 
 
@@ -119,7 +119,7 @@ async def test_hung_up_on_in_the_middle_of_the_handshake(webhooks: Webhooks, mak
         port = listening.sockets[0].getsockname()[1]
         outcome = await send(webhooks, make_call(WebhookTarget(url=f"https://127.0.0.1:{port}/")))
     assert outcome.retryable
-    assert (outcome.error or "").startswith("no TLS connection: ")
+    assert (outcome.error or "").startswith("TLS handshake failed: ")
 
 
 async def test_a_time_out_in_the_middle_of_the_handshake_closes_the_connection(webhooks: Webhooks, make_call: MakeCall):

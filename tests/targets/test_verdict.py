@@ -27,16 +27,16 @@ def test_every_status_has_one_meaning(status: int):
 
 def test_the_answer_is_kept_and_the_error_names_it():
     outcome = classify(503, "try later")
-    assert outcome.error == "the receiver answered 503 Service Unavailable"
+    assert outcome.error == "the receiver returned 503 Service Unavailable"
     assert outcome.detail == {"status_code": 503, "response": "try later"}
-    assert classify(799, "").error == "the receiver answered 799"
+    assert classify(799, "").error == "the receiver returned 799"
 
 
 def test_a_redirect_is_final_and_says_where_to():
     outcome = classify(302, "", location="https://elsewhere.example/")
     assert not outcome.retryable
     assert outcome.error == (
-        "the receiver answered 302 Found to https://elsewhere.example/, and redirects are not followed"
+        "the receiver returned 302 Found to https://elsewhere.example/; redirects are not followed"
     )
 
 

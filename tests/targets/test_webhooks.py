@@ -137,7 +137,7 @@ async def test_a_name_that_does_not_exist(webhooks: Webhooks, make_call: MakeCal
     outcome = await send(webhooks, make_call(WebhookTarget(url="http://no-such-host.invalid/")))
     assert outcome.kind == "error"
     assert outcome.retryable
-    assert (outcome.error or "").startswith("the host's name can't be resolved: ")
+    assert (outcome.error or "").startswith("can't resolve the host name: ")
 
 
 async def test_hung_up_on(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
@@ -165,7 +165,7 @@ async def test_tls_with_an_untrusted_or_no_certificate_may_be_tried_again(
     outcome = await send(webhooks, make_call(WebhookTarget(url=echo.url.replace("http:", "https:"))))
     assert outcome.kind == "error"
     assert outcome.retryable
-    assert (outcome.error or "").startswith("no TLS connection: ")
+    assert (outcome.error or "").startswith("TLS handshake failed: ")
 
 
 async def test_cancelling_closes_the_connection(webhooks: Webhooks, make_call: MakeCall):
@@ -287,7 +287,7 @@ def test_check_accepts_what_can_work():
 
 def test_check_says_why_not():
     webhooks = Webhooks(EgressRule(), version="1")
-    for url, words in (("http://256.1.1.1/", "not an address"), ("http://10.0.0.1/", "may not be called: 10.0.0.1 is")):
+    for url, words in (("http://256.1.1.1/", "not an address"), ("http://10.0.0.1/", "is not allowed: 10.0.0.1 is")):
         with pytest.raises(Invalid, match=words) as caught:
             webhooks.check(WebhookTarget(url=url))
         (problem,) = caught.value.problems

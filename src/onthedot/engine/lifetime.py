@@ -84,12 +84,12 @@ class Incarnation:
     def trouble(self) -> str | None:
         """Why it runs nothing new now; None: it does."""
         if self.draining:
-            return "it is stopping"
+            return "the node is stopping"
         if not self.registered:
             return "not registered yet"
         if not self._health.ok:
-            return "the store does not answer"
-        return None if self.wiring.lease.may_start() else "its lease ran out before the store answered"
+            return "the store does not respond"
+        return None if self.wiring.lease.may_start() else "the lease expired because the store did not respond"
 
     def load(self) -> NodeLoad:
         self._slots.set_capabilities(self._targets.capabilities())

@@ -96,7 +96,7 @@ def stopped_by(newer: str | None) -> Outcome:
     """A run was told to stop: by a user, or because a newer one takes its lane (`overlap: replace`)."""
     if newer is None:
         return Outcome(kind="cancelled", error="cancelled by a user")
-    return Outcome(kind="cancelled", error=f"replaced by the run {newer}", detail={"replaced_by": newer})
+    return Outcome(kind="cancelled", error=f"replaced by run {newer}", detail={"replaced_by": newer})
 
 
 def _failed(run: ClaimedRun, outcome: Outcome, tries: int, now: int, random: chance.Random) -> Decision:
@@ -137,7 +137,7 @@ def on_lost(run: Lost, now: int) -> Decision:
 
 def overdue(policy: Policy) -> Outcome:
     """An open run's time is up, and nobody could reach what it started: whether that goes on, nobody knows."""
-    error = "its time was up, and no node could reach what it had started"
+    error = "timed out, and no node could reach its work"
     if policy.delivery == "at_most_once":
         return Outcome(kind="unknown", error=error)
     return Outcome(kind="timeout", retryable=True, error=error)

@@ -335,7 +335,7 @@ class _Taken:
         try:
             self._answered(answer)
         except Exception:
-            _log.exception("a create could not be answered")
+            _log.exception("could not send the response to a create request")
 
 
 def _who_asks() -> str | None:

@@ -89,9 +89,9 @@ class PreviewVerbs(ServiceBase):
 
 def _because(job: JobRecord, run: RunView | None, cursor: int | None, *, slot: bool, moment: int, now: int) -> str:
     if run is not None and run.status == "SKIPPED":
-        return f"not fired: {SKIPPED.get(run.reason or '', run.reason)}"
+        return f"skipped: {SKIPPED.get(run.reason or '', run.reason)}"
     if run is not None:
-        return f"it has the run {run.id}: {run.status}"
+        return f"run {run.id}: {run.status}"
     if not slot:
         return f"the schedule does not fire at this instant ({describe(job.spec.schedule, seed_of(job.spec))})"
     if moment > now and cursor is not None and moment < cursor:

@@ -89,7 +89,7 @@ async def open_store(
 async def _refuse_older(driver: Driver) -> None:
     if missing := await check_version(driver):
         names = ", ".join(migration.name for migration in missing)
-        raise StoreError(f"the database lacks migrations ({names}): run `onthedot migrate --store …` first")
+        raise StoreError(f"the database has pending migrations ({names}); run `onthedot migrate --store …` first")
 
 
 async def open_driver(
@@ -101,4 +101,4 @@ async def open_driver(
         return SqliteDriver(rest[1:], clock or SystemClock(), threads=threads, create=create)
     if scheme in ("postgresql", "postgres") and separator:
         return await PostgresDriver.open(url, now=now)
-    raise SettingsError(f"{url.partition('@')[2] or url!r} is no address of a store. Accepted: {_ACCEPTED}")
+    raise SettingsError(f"{url.partition('@')[2] or url!r} is not a valid store URL. Accepted: {_ACCEPTED}")

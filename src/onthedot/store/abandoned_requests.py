@@ -36,4 +36,4 @@ ASKER: ContextVar[Asker | None] = ContextVar("onthedot.asker", default=None)
 
 
 def too_late() -> Abandoned:
-    return Abandoned(f"this could not be carried out within {PATIENCE // SECOND} s, so nothing was written: ask again")
+    return Abandoned(f"not completed within {PATIENCE // SECOND} s; nothing was written; retry")

@@ -37,7 +37,7 @@ def known_migrations(dialect: str) -> list[Migration]:
             text = file.read_text("utf-8")
             breaking = _BREAKING.search(text)
             if breaking is None:
-                raise ValueError(f"{file.name} does not say whether it is breaking")
+                raise ValueError(f"{file.name}: the first line must say `-- breaking: yes` or `-- breaking: no`")
             found.append(Migration(int(match[1]), match[2], breaking[1] == "yes", text))
     found.sort(key=lambda migration: migration.number)
     return found
@@ -60,8 +60,8 @@ async def check_version(driver: Driver, migrations: list[Migration] | None = Non
     if any(bool(row["breaking"]) for row in ahead):
         names = ", ".join(f"{row['number']:04} {row['name']}" for row in ahead)
         raise StoreAhead(
-            f"the database was migrated by a newer version of On the Dot ({names}): "
-            "upgrade this node, or restore the database from before"
+            f"the database was migrated by a newer version of On the Dot ({names}); "
+            "upgrade this node, or restore a database backup from before that migration"
         )
     return [migration for migration in known if migration.number not in there]
 

@@ -50,13 +50,13 @@ def open_cursor(cursor: str, asked: str, kinds: Sequence[type]) -> list[Any]:
     except (binascii.Error, msgspec.DecodeError, ValueError):
         found = []
     if len(found) != len(kinds) + 1 or any(type(part) is not kind for part, kind in zip(found[1:], kinds, strict=True)):
-        raise Invalid.one("cursor", "not a cursor", given=cursor[:100], accepted="the `next` of the page before")
+        raise Invalid.one("cursor", "not a valid cursor", given=cursor[:100], accepted="`next` of the previous page")
     if found[0] != asked:
         raise Invalid.one(
-            "cursor", "belongs to another list", given=cursor[:100], accepted="the same filters as for the page before"
+            "cursor", "belongs to a different list", given=cursor[:100], accepted="the filters of the previous page"
         )
     if not all(map(_storable, found)):
-        raise Invalid.one("cursor", "not a cursor", given=cursor[:100], accepted="the `next` of the page before")
+        raise Invalid.one("cursor", "not a valid cursor", given=cursor[:100], accepted="`next` of the previous page")
     return found[1:]
 
 

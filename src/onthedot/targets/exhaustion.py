@@ -22,11 +22,11 @@ class Lacking(Exception):
 _LACKS = {
     errno.EMFILE: "too many open files in this process",
     errno.ENFILE: "too many open files on this machine",
-    errno.ENOBUFS: "no buffer space on this machine",
-    errno.ENOMEM: "no memory on this machine",
+    errno.ENOBUFS: "out of socket buffer space on this machine",
+    errno.ENOMEM: "out of memory on this machine",
 }
-NO_PORTS = "no free port on this machine for another connection"
-_NO_PROCESS = "no more processes or threads on this machine"
+NO_PORTS = "out of ephemeral ports on this machine"
+_NO_PROCESS = "out of processes or threads on this machine"
 
 
 def lack_of(error: BaseException, *, starting: bool = False, looking_up: bool = False) -> str | None:

@@ -28,7 +28,7 @@ def plugin_kinds(settings: Mapping[str, Mapping[str, Any]]) -> tuple[list[Kind],
     for name in settings.keys() - found.kinds.keys() - broken.keys():  # not an error: all nodes may share one file
         near = difflib.get_close_matches(name, found.kinds, n=1)
         advice = f"Did you mean [targets.{near[0]}]?" if near else f"Installed: {', '.join(found.kinds) or 'none'}"
-        broken[name] = f"has settings in [targets.{name}], but is not installed. {advice}"
+        broken[name] = f"is not installed, but has settings in [targets.{name}]. {advice}"
     return kinds, broken
 
 
@@ -36,9 +36,9 @@ def _checked(kind: Any, spec: type[Any]) -> Kind:
     if not isinstance(kind, Kind):
         raise TypeError(f"kind() returned {kind!r}, not a Kind")
     if kind.spec is not spec:
-        raise TypeError(f"the spec of its kind is {kind.spec!r}, not {spec!r}")
+        raise TypeError(f"kind() returned a kind whose spec is {kind.spec!r}, not {spec!r}")
     tag = kind.tag
     for capability in kind.capabilities():
         if capability.partition(":")[0] != tag:
-            raise ValueError(f"its capability {capability!r} is neither {tag!r} nor begins with '{tag}:'")
+            raise ValueError(f"capability {capability!r} must be {tag!r} or start with '{tag}:'")
     return kind

@@ -47,9 +47,9 @@ def function_problem(function: str, import_paths: Sequence[str]) -> str | None:
 def _nowhere(module: str, import_paths: Sequence[str]) -> str:
     parent, _, name = module.rpartition(".")
     if parent:
-        return f"there is no module {name!r} in {parent!r}"
+        return f"module {name!r} not found in {parent!r}"
     looked = ", ".join(dict.fromkeys(import_paths))
-    return f"there is no module {module!r} (looked in {looked} and among what is installed)"
+    return f"module {module!r} not found (searched {looked} and the installed packages)"
 
 
 def _defined(file: Path, name: str) -> str | None:
@@ -59,12 +59,12 @@ def _defined(file: Path, name: str) -> str | None:
             return None
         names = _names(file, status.st_mtime_ns, status.st_size)
     except OSError as error:
-        return f"{file} can't be read: {error.strerror}"
+        return f"can't read {file}: {error.strerror}"
     except SyntaxError as error:
         return f"{file}:{error.lineno}: {error.msg}"
     except (ValueError, RecursionError):
         return None
-    return None if names is None or name in names else f"{file} defines no function {name!r}"
+    return None if names is None or name in names else f"{file} does not define a function {name!r}"
 
 
 @lru_cache(maxsize=256)
@@ -99,11 +99,11 @@ def program_problem(command: CommandSetting) -> str | None:
     program = command.argv[0]
     folder = Path(command.cwd or ".")
     if not folder.is_dir():
-        return f"there is no folder {str(folder)!r} to run {program!r} in"
+        return f"working directory {str(folder)!r} of {program!r} does not exist"
     if os.sep in program:
         file = folder / program
         if not file.exists():
-            return f"there is no program {program!r}"
-        return None if os.access(file, os.X_OK) and file.is_file() else f"{program!r} is not to be executed"
+            return f"program {program!r} not found"
+        return None if os.access(file, os.X_OK) and file.is_file() else f"{program!r} is not executable"
     path = command.env.get("PATH") or os.environ.get("PATH")
-    return None if shutil.which(program, path=path) else f"there is no program {program!r} in PATH ({path})"
+    return None if shutil.which(program, path=path) else f"program {program!r} not found in PATH ({path})"

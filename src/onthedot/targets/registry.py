@@ -90,7 +90,7 @@ class Targets:
             raise Invalid(problems)
         kind = self._kinds.get(type(target))
         if kind is None:
-            problem = "this kind of target is not offered here"
+            problem = "this type of target is not supported on this node"
             raise Invalid.one("target.type", problem, given=target.type, accepted=", ".join(self._by_name))
         kind.check(target, tenant)
 
@@ -148,7 +148,7 @@ class _Missing(Kind):
         return []
 
     def start(self, call: Call, at: float, done: Done) -> Handle:
-        return _Refusal(f"this node has no {call.target.type} targets", at, done)
+        return _Refusal(f"this node does not support {call.target.type} targets", at, done)
 
 
 class _Refusal:
@@ -173,4 +173,4 @@ class _Refusal:
 
 def names(registered: Sequence[str]) -> str:
     """What is accepted, for an error message."""
-    return ", ".join(sorted(registered)) or "nothing is registered on this node"
+    return ", ".join(sorted(registered)) or "none (nothing is registered on this node)"

@@ -19,7 +19,7 @@ def whole_id(request: Request, name: str, what: str) -> int:
     given: str = request.path_params[name]
     number = int(given) if re.fullmatch(r"[1-9][0-9]{0,18}", given, re.ASCII) else 0
     if not 1 <= number <= _LARGEST:
-        raise NotFound(f"there is no {what} {given[:100]!r}")
+        raise NotFound(f"{what} {given[:100]!r} not found")
     return number
 
 
@@ -30,7 +30,7 @@ def job_id_of(request: Request) -> int:
 def run_id_of(request: Request) -> str:
     given: str = request.path_params["run_id"]
     if not re.fullmatch(RUN_ID_PATTERN, given, re.ASCII):
-        raise NotFound(f"there is no run {given[:100]!r}")
+        raise NotFound(f"run {given[:100]!r} not found")
     return given
 
 

@@ -62,7 +62,7 @@ class Capacity:
         """What this machine has run out of, and how much less runs for it; None: nothing."""
         return (
             "; ".join(
-                f"{pool.lacking}: {pool.capacity} {pool.name}s at a time"
+                f"{pool.lacking}; {pool.name} concurrency lowered to {pool.capacity}"
                 for pool in self.pools.values()
                 if pool.lacking is not None
             )

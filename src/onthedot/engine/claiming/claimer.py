@@ -156,7 +156,7 @@ class Claimer:
                 self._owned.add(run.id, run.token)
         brought = [(pool.name, want.limit, claim) for pool, want, claim in zip(pools, wants, claims, strict=False)]
         if len(claims) < len(wants):
-            return Missed(brought, StoreUnavailable("it went away between two kinds of runs"), adopted)
+            return Missed(brought, StoreUnavailable("the store became unavailable during a claim"), adopted)
         return Claimed(brought, adopted)
 
     async def _adopt(self, pools: Sequence[SlotPool], adopted: list[Adopted]) -> None:

@@ -200,7 +200,7 @@ class Recorder:
         try:
             handle.recorded()
         except Exception as error:  # of a kind, and not the end of the node
-            said = {"message": "what a call left outside could not be removed", "exception": error}
+            said = {"message": "could not clean up after a run", "exception": error}
             asyncio.get_running_loop().call_exception_handler(said)
 
 
@@ -208,6 +208,6 @@ def without_details(item: Finished, error: Exception) -> Finished:
     outcome = Outcome(
         kind=item.outcome.kind,
         retryable=item.outcome.retryable,
-        error=f"the details could not be stored: {type(error).__name__}",
+        error=f"the details could not be stored ({type(error).__name__})",
     )
     return msgspec.structs.replace(item, outcome=outcome, log=None)

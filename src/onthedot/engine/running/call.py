@@ -56,6 +56,6 @@ def ask_to_stop(handle: Handle, cause: Cause) -> Stop:
     try:
         return handle.stop(cause)
     except Exception as error:
-        report = {"message": "a call could not be asked to stop", "exception": error}
+        report = {"message": "could not stop a run", "exception": error}
         asyncio.get_running_loop().call_exception_handler(report)
         return Stop.STOPPING

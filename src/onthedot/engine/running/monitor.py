@@ -30,7 +30,7 @@ from onthedot.telemetry import emit, telemetry
 __all__ = ["CUT_OFF", "NODE_STOPPED", "Monitor"]
 
 NODE_STOPPED = Outcome(kind="interrupted", error="the node stopped")
-CUT_OFF = Outcome(kind="interrupted", error="the node lost touch with the store: stopped, not to run twice")
+CUT_OFF = Outcome(kind="interrupted", error="stopped: the node can't reach the store, and another node may run it")
 _KILLS = ("cancelled", "timeout")  # what ends the work itself, also where that goes on without the node
 
 FAR_US = 1_000_000

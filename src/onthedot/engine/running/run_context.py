@@ -117,7 +117,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
         policy = run.spec.policy
         if policy.expires_in is None or run.begun_before or not expired(policy, run.due_at, now):
             return None
-        return Outcome(kind="expired", error=f"not started within {policy.expires_in} of its time")
+        return Outcome(kind="expired", error=f"not started within {policy.expires_in} of its due time")
 
     def timeout_of(self, spec: JobSpec) -> float | None:
         """Seconds. The policy's, else what its kind of target has by default; None: as long as it takes."""

@@ -63,7 +63,7 @@ class LogFiles:
         await self._offload(lambda: remove_older(self.directory, before))
 
 
-_LOST = "\n… output lost: it came faster than the disk could take it\n"
+_LOST = "\n… output lost: the disk could not keep up\n"
 
 
 def _append(batch: dict[Path, list[str]]) -> None:

@@ -37,13 +37,13 @@ class Keys(Topic):
         try:
             return await self.as_asked(body)
         except Collision:
-            raise Conflict("this key exists already: make another one") from None
+            raise Conflict("this API key already exists; create another one") from None
 
     async def tenant_named(self, name: str) -> int:
         """A tenant comes into being with its first key."""
         row = await self.driver.read(lambda tx: tx.row("find_tenant", name))
         if row is None:
-            raise NotFound(f"there is no tenant {name!r}: no key was ever made for it")
+            raise NotFound(f"tenant {name!r} not found; a tenant exists once it has an API key")
         return int(row["id"])
 
     async def list_keys(self, tenant: int) -> list[ApiKey]:
@@ -55,7 +55,7 @@ class Keys(Topic):
 
         async def body(tx: Transaction) -> None:
             if not await tx.execute("revoke_key", tenant, key_id):
-                raise NotFound(f"there is no key {key_id}")
+                raise NotFound(f"API key {key_id} not found")
             await tx.execute("drop_sessions_of_key", key_id)
 
         await self.as_asked(body)

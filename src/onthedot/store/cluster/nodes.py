@@ -177,7 +177,7 @@ def _lost(row: Row) -> Item:
         recorded_first=certain and recorded_first(decode_spec(row["spec"]).policy, again=again),
     )
     unknown = at_most_once and begun
-    error = "its node was lost after it was sent" if unknown else "its node was lost"
+    error = "the node was lost after the run was sent" if unknown else "the node was lost"
     return Item(
         id=row["id"],
         token=row["token"],

@@ -75,13 +75,13 @@ async def _with_taken(tx: Transaction, job: Locked) -> Locked:
 def refuse_quarantined(job: Locked) -> None:
     """Its schedule can't be computed: nothing is made of it, and nothing follows a slot of it, before it is changed."""
     if job.record.state == "quarantined":
-        raise Conflict(f"job {job.record.id} is quarantined ({job.record.reason}): change it first")
+        raise Conflict(f"job {job.record.id} is quarantined ({job.record.reason}); change the job first")
 
 
 def refuse_other_version(job: Locked, if_match: int | None) -> None:
     if if_match is not None and job.record.version != if_match:
         version = job.record.version
-        raise VersionMismatch(f"job {job.record.id} is at version {version}, not {if_match}: read it again")
+        raise VersionMismatch(f"job {job.record.id} is at version {version}, not {if_match}; read it again")
 
 
 async def apply_change(

@@ -89,7 +89,7 @@ async def _answer_earlier(
             answers[place] = answer
     for tenant, jobs in earlier.items():
         views = await read_views(tx, tenant, list(jobs.values()))
-        gone = Conflict("the job that was made with this Idempotency-Key has been deleted since")
+        gone = Conflict("the job created with this Idempotency-Key was deleted")
         answers.update({place: views.get(job_id, gone) for place, job_id in jobs.items()})
 
 

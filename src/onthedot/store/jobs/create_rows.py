@@ -159,4 +159,4 @@ async def _taken(tx: Transaction, refused: Sequence[Fresh]) -> dict[int, Conflic
 
 
 def key_taken(key: str | None, holder: int | None) -> Conflict:
-    return Conflict(f"the key {key!r} is taken" + (f" by job {holder}" if holder is not None else ""))
+    return Conflict(f"the key {key!r} is already used" + (f" by job {holder}" if holder is not None else ""))

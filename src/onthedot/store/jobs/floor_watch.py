@@ -52,7 +52,7 @@ class FloorWatch(Topic):
         if right:
             now = format_instant(await self.driver.read(lambda tx: tx.now()))
             telemetry.emit("floor.repaired", n=len(right), jobs=right[:10])
-            told = f"it was ahead: {len(right)} jobs had gone on into the future and were set back at {now}"
+            told = f"the clock was ahead; {len(right)} jobs that it had moved into the future were repaired at {now}"
             self._told = asyncio.get_running_loop().time(), told
             await self.driver.notify("due")
         return len(right), following

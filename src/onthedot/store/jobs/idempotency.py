@@ -120,5 +120,5 @@ def read_answer(kept: str, kind: type[T], key: str) -> T:
 
 def mismatch(key: str) -> Invalid:
     return IdempotencyMismatch.one(
-        "Idempotency-Key", "was used before with another request", given=key, accepted="a new key for a new request"
+        "Idempotency-Key", "was already used for a different request", given=key, accepted="a new key for a new request"
     )

@@ -47,7 +47,8 @@ class Jobs(Topic):
             try:
                 earlier = await self.driver.transact(lambda tx: create_group(tx, repeats))
             except Exception as error:
-                known = error if isinstance(error, OnTheDotError) else StoreUnavailable(f"not read: {error}")
+                unread = StoreUnavailable(f"the earlier response could not be read: {error}")
+                known = error if isinstance(error, OnTheDotError) else unread
                 earlier = [known] * len(repeats)
         told = iter(earlier)
         return [next(told) if answer is None else answer for answer in answers]
@@ -87,7 +88,7 @@ class Jobs(Topic):
     async def get_job_by_key(self, tenant: int, key: str) -> JobView:
         row = await self.driver.read(lambda tx: tx.row("get_job_by_key" + VIEW, tenant, key))
         if row is None:
-            raise NotFound(f"there is no job with the key {key!r}")
+            raise NotFound(f"job with key {key!r} not found")
         return job_view(row)
 
     async def get_record(self, tenant: int, job_id: int) -> JobRecord:
@@ -111,5 +112,5 @@ class Jobs(Topic):
         """Milliseconds until it is due; 0 from then on, whether it has fired yet or not."""
         row = await self.driver.read(lambda tx: tx.row("timer_left", tenant, job_id))
         if row is None:
-            raise NotFound(f"there is no timer {job_id}")
+            raise NotFound(f"timer {job_id} not found")
         return max(0, row["left_ms"] or 0)

@@ -58,7 +58,7 @@ def _older_view(loose: Any, capability: str | None, level: int | None) -> JobSpe
     except Invalid as invalid:
         unknown = [problem.path for problem in invalid.problems if problem.message == "unknown field"]
         if len(unknown) < len(invalid.problems):
-            raise StoreError(f"a job was written by a newer version of On the Dot: {invalid}") from None
+            raise StoreError(f"a job was stored by a newer version of On the Dot: {invalid}") from None
         for path in unknown:
             _drop(loose, path.split("."))
         spec = convert(loose, OpenJobSpec)

@@ -106,7 +106,7 @@ class JobSync(Topic):
                 lambda tx: once(tx, tenant, idempotency, SyncReport, lambda: apply(tx)), long=True
             )
         except Collision:
-            raise Conflict(f"while {source!r} was loaded, somebody else took one of its keys: load it again") from None
+            raise Conflict(f"a key of {source!r} was taken by another request during the update; retry") from None
 
 
 def _check_keys(specs: Sequence[JobSpec]) -> None:
@@ -115,9 +115,9 @@ def _check_keys(specs: Sequence[JobSpec]) -> None:
     for place, spec in enumerate(specs):
         path = f"jobs[{place}].key"
         if spec.key is None:
-            problems.append(FieldProblem(path=path, message="required in a jobs file", accepted="a key of its own"))
+            problems.append(FieldProblem(path=path, message="required in a jobs file", accepted="a unique key"))
         elif spec.key in seen:
-            problems.append(FieldProblem(path=path, message="used twice", given=spec.key, accepted="a key of its own"))
+            problems.append(FieldProblem(path=path, message="duplicate key", given=spec.key, accepted="a unique key"))
         seen.add(spec.key)
         if len(problems) == MOST_PROBLEMS:
             break
@@ -224,13 +224,13 @@ def _refuse(holders: Sequence[Row]) -> None:
     named = "; ".join(f"{row['key']!r} belongs to {_whose(row)}" for row in holders[:NAMED_MOST])
     more = f"; and {len(holders) - NAMED_MOST} more" if len(holders) > NAMED_MOST else ""
     raise Conflict(
-        f"nothing was applied: {named}{more}. Rename it here, delete that job first, or take it over "
+        f"nothing was applied: {named}{more}. Rename the key in the file, delete the other job, or take it over "
         "(`onthedot jobs apply FILE --adopt`)"
     )
 
 
 def _whose(row: Row) -> str:
-    owner = f"the file {row['source']!r}" if row["source"] else "a job made by hand"
+    owner = f"the file {row['source']!r}" if row["source"] else "a job that is not from a file"
     return f"{owner} (job {row['id']})"
 
 

@@ -44,7 +44,7 @@ class JobChanges(Topic):
         try:
             return await self.as_asked(body)
         except Collision:  # between our look and our write somebody took the key
-            raise Conflict("the key is taken") from None
+            raise Conflict("the key is already used by another job") from None
 
     async def put_job(
         self,
@@ -68,7 +68,7 @@ class JobChanges(Topic):
         for _ in range(10):  # who loses the race to create finds the winner's job the next time
             if (answer := await self.as_asked(body)) is not None:
                 return answer
-        raise Conflict(f"the job with the key {key!r} comes and goes too fast")
+        raise Conflict(f"the job with key {key!r} is being changed concurrently; retry")
 
     async def pause_job(
         self,
@@ -86,7 +86,7 @@ class JobChanges(Topic):
         async def pause(tx: Transaction) -> None:
             job = await self._locked(tx, tenant, job_id, if_match)
             if until is not None and until <= job.now:
-                after = f"an instant after {format_instant(job.now)}"
+                after = f"a time after {format_instant(job.now)}"
                 raise Invalid.one("until", "is in the past", given=format_instant(until), accepted=after)
             change, said = on_pause(job.record, job.cursor_slot), (note, until)
             anew = said not in ((None, None), (job.record.pause_note, job.record.pause_until))
@@ -145,7 +145,7 @@ async def edit(tx: Transaction, job: Locked, spec: JobSpec) -> bool:
     if spec.key is not None and spec.key != job.record.spec.key:
         holder = await tx.row("lock_job_by_key", job.record.tenant, spec.key)
         if holder is not None:
-            raise Conflict(f"the key {spec.key!r} is taken by job {holder['id']}")
+            raise Conflict(f"the key {spec.key!r} is already used by job {holder['id']}")
     letter = await dead_firing(tx, job.record) if job.record.state == "ended" else None
     change = on_edit(job.record, job.cursor_slot, spec, job.now, job.taken, dead=letter is not None)
     await apply_change(tx, job, spec, change)
@@ -158,7 +158,7 @@ async def edit(tx: Transaction, job: Locked, spec: JobSpec) -> bool:
 async def _create_one(tx: Transaction, new: NewJob, if_match: int | None) -> tuple[JobView, bool] | None:
     """None: somebody else just created it."""
     if if_match is not None:
-        raise VersionMismatch(f"there is no job with the key {new.spec.key!r}, so it has no version {if_match}")
+        raise VersionMismatch(f"job with key {new.spec.key!r} not found, so it can't have version {if_match}")
     now = await tx.now()
     (planned,) = await prepare(tx, [new], now)
     if isinstance(planned, OnTheDotError):

@@ -35,7 +35,7 @@ _ended = msgspec.json.Decoder(list[_EndedRun])
 
 
 def no_job(job_id: int) -> NotFound:
-    return NotFound(f"there is no job {job_id}")
+    return NotFound(f"job {job_id} not found")
 
 
 async def read_view(tx: Transaction, tenant: int, job_id: int) -> JobView:

@@ -42,9 +42,9 @@ _ACCEPTED = {
     "pooler": "transaction",
     "hints": "off",
     "unsafe": "allow",
-    "pool": "a number of connections",
+    "pool": "number of connections",
     "timeout": "seconds",
-    "schema": "a name",
+    "schema": "name",
 }
 LONGEST_NAME = 63  # bytes; PostgreSQL would cut it
 
@@ -67,7 +67,7 @@ def parse_address(url: str) -> Address:
         )
     except ValueError as error:
         accepted = ", ".join(f"{name}={value}" for name, value in _ACCEPTED.items())
-        raise SettingsError(f"the store's address has an option that can't be: {error}. Accepted: {accepted}") from None
+        raise SettingsError(f"the store URL has an invalid option: {error}. Accepted: {accepted}") from None
 
 
 def _routes(parts: SplitResult, options: dict[str, str]) -> tuple[Route, ...]:
@@ -81,7 +81,7 @@ def _routes(parts: SplitResult, options: dict[str, str]) -> tuple[Route, ...]:
         ports = (options.get("port") or "5432").split(",")
         ports = ports * len(named) if len(ports) == 1 else ports
         if len(ports) != len(named):
-            raise ValueError(f"port={options['port']} for host={options['host']}")
+            raise ValueError(f"port={options['port']} does not match host={options['host']}")
         places = [{**options, "host": host, "port": port} for host, port in zip(named, ports, strict=True)]
         each = [parts._replace(query=urlencode(place)) for place in places]
         names = [f"{place['host']}:{place['port']}" for place in places]

@@ -20,7 +20,7 @@ __all__ = ["SILENT", "PostgresConnector"]
 SILENT = 1.0
 """Seconds after which the next host is asked, too. Whoever answers first is taken."""
 
-NOT_WRITABLE = "is a standby: it takes no writes"
+NOT_WRITABLE = "is a read-only standby"
 
 
 class PostgresConnector:

@@ -149,7 +149,7 @@ class Loan:
         lost = isinstance(error, asyncpg.InterfaceError) and _gone(connection)  # else a slip of ours
         await lender._release(connection)
         if lost:
-            raise _away(ConnectionError("the connection was lost")) from error
+            raise _away(ConnectionError("connection lost")) from error
         if isinstance(error, AWAY):
             raise _away(error) from error
         if isinstance(error, asyncpg.InterfaceError) and lender._pool.is_closing():

@@ -155,7 +155,7 @@ class PostgresDriver:
             except asyncpg.InterfaceError as error:
                 if not connection.is_closed():
                     raise
-                raise ConnectionError("the connection was lost while it was being set up") from error
+                raise ConnectionError("connection lost during setup") from error
 
         session = SESSION if address.schema is None else {**SESSION, "search_path": str(address.search_path)}
         try:
@@ -175,7 +175,7 @@ class PostgresDriver:
         except AWAY as error:
             raise unavailable(error) from error
         except (asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
-            raise StoreError(f"the PostgreSQL store {address.shown()} can't be opened: {error}") from error
+            raise StoreError(f"can't open the PostgreSQL store {address.shown()}: {error}") from error
         driver = cls(address, pool, now or NOW, connector, lineage)
         try:
             await driver._check_durable()
@@ -194,8 +194,8 @@ class PostgresDriver:
         off = [name for name in ("fsync", "synchronous_commit") if row[name] == "off"]
         if off:
             raise StoreUnsafe(
-                f"PostgreSQL runs with {' and '.join(off)} off: what was acknowledged could be lost in a crash. "
-                "Switch it on, or add ?unsafe=allow to the store's address if losing jobs is fine"
+                f"PostgreSQL runs with {' and '.join(off)} off, so a crash could lose acknowledged writes. "
+                "Turn it on, or add ?unsafe=allow to the store URL to accept that"
             )
 
     @asynccontextmanager

@@ -45,15 +45,15 @@ def is_again(error: BaseException) -> bool:
 
 
 def unavailable(error: BaseException) -> StoreUnavailable:
-    return StoreUnavailable(f"the PostgreSQL store can't be reached: {in_words(error)}")
+    return StoreUnavailable(f"can't reach the PostgreSQL store: {in_words(error)}")
 
 
 def in_words(error: BaseException) -> str:
     """An OSError of asyncio's carries one text for each address of a host, and a time-out none at all."""
     if isinstance(error, TimeoutError) and not error.strerror:
-        return str(error) or "no answer in time"
+        return str(error) or "timed out"
     if isinstance(error, ConnectionRefusedError):
-        return "connection refused; nobody listens there"
+        return "connection refused"
     return str(error) or type(error).__name__
 
 
@@ -70,44 +70,44 @@ def refused(address: Address, error: BaseException) -> StoreError:
     """What to do about an error that is final."""
     advice = ""
     if _NO_TLS in str(error):
-        advice = ". sslmode asks for TLS and this server has none: switch `ssl` on there, or leave sslmode out"
+        advice = ". sslmode requires TLS, which this server does not support: turn `ssl` on there, or omit sslmode"
     elif isinstance(error, ssl.SSLCertVerificationError):
-        advice = ". Name the authority that signed its certificate with ?sslrootcert=, or choose sslmode=require"
+        advice = ". Set ?sslrootcert= to the CA that signed the server's certificate, or use sslmode=require"
     elif isinstance(error, pg.InvalidPasswordError):
-        advice = ". Check user and password in STORE (or PGPASSWORD, ~/.pgpass)"
+        advice = ". Check the user and password in STORE (or PGPASSWORD, ~/.pgpass)"
     elif isinstance(error, pg.InvalidCatalogNameError):
-        advice = ". Create it (CREATE DATABASE), or correct its name in STORE"
+        advice = ". Create the database (CREATE DATABASE), or correct its name in STORE"
     elif isinstance(error, pg.InvalidAuthorizationSpecificationError):
-        advice = ". Check the user in STORE, and pg_hba.conf on the server"
+        advice = ". Check the user in STORE and pg_hba.conf on the server"
     elif isinstance(error, pg.InsufficientPrivilegeError):
-        advice = ". As its owner or a superuser: GRANT CONNECT ON DATABASE … TO …"
-    return StoreError(f"the PostgreSQL store {address.shown()} can't be opened: {in_words(error)}{advice}")
+        advice = ". As the owner of the database or a superuser, run: GRANT CONNECT ON DATABASE … TO …"
+    return StoreError(f"can't open the PostgreSQL store {address.shown()}: {in_words(error)}{advice}")
 
 
 def forbidden(error: BaseException, role: str, database: str, schema: str) -> StoreError:
     """The role may not do what the store needs: what to GRANT, and where."""
     role, schema = _quoted(role), _quoted(schema)
-    where = f"in the schema {schema} of the database {_quoted(database)} ({error})"
+    where = f"in schema {schema} of database {_quoted(database)} ({error})"
     if "schema" in str(error):
         return StoreError(
-            f"the role {role} may not create tables {where}.\n"
-            "As its owner or a superuser:\n"
+            f"role {role} is not allowed to create tables {where}.\n"
+            "As the owner of the schema or a superuser, run:\n"
             f"  GRANT USAGE, CREATE ON SCHEMA {schema} TO {role};\n"
-            "or give it a schema of its own, and name that in STORE with ?schema=onthedot:\n"
+            "or create a schema for it and add ?schema=onthedot to STORE:\n"
             f"  CREATE SCHEMA onthedot AUTHORIZATION {role};"
         )
     return StoreError(
-        f"the role {role} may not use the tables {where}.\n"
-        "They belong to another role: connect as that one, name another schema with ?schema=, or as a superuser:\n"
-        f"  ALTER TABLE {schema}.… OWNER TO {role};   -- each of them; the sequences, too"
+        f"role {role} is not allowed to use the tables {where}.\n"
+        "Another role owns them: connect as that role, use another schema with ?schema=, or as a superuser, run:\n"
+        f"  ALTER TABLE {schema}.… OWNER TO {role};   -- for each table and sequence"
     )
 
 
 def no_schema(role: str, database: str, schema: str) -> StoreError:
     return StoreError(
-        f"there is no schema {_quoted(schema)} in the database {_quoted(database)}, "
-        f"and the role {_quoted(role)} may not make it.\n"
-        "As its owner or a superuser:\n"
+        f"schema {_quoted(schema)} does not exist in database {_quoted(database)}, "
+        f"and role {_quoted(role)} is not allowed to create it.\n"
+        "As the owner of the database or a superuser, run:\n"
         f"  CREATE SCHEMA {_quoted(schema)} AUTHORIZATION {_quoted(role)};"
     )
 

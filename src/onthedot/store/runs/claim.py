@@ -237,7 +237,7 @@ def _free(rows: Sequence[ClaimedRow], specs: dict[int, tuple[int, JobSpec]], bat
     for row in rows:
         known = specs.get(row.job_id)
         if known is None:
-            batch.end(row, "cancelled", "the job is gone")
+            batch.end(row, "cancelled", "the job was deleted")
             continue
         version, spec = known
         if row.token == 1 and spec.policy.expires_in is not None and expired(spec.policy, row.due_at, batch.now):

@@ -167,7 +167,7 @@ class ClaimBatch:
         self._alarm(run.id for run in twice)
         for run in twice:
             if run.cursor:  # without it the job would fall silent
-                self._quarantine(jobs[run.job_id], f"the run {run.id} exists already")
+                self._quarantine(jobs[run.job_id], f"run {run.id} already exists")
 
     def _alarm(self, ids: Iterable[str]) -> None:
         self._events.extend(("ledger.conflict", {"run_id": run}) for run in ids)

@@ -242,7 +242,7 @@ def _ends(item: Item, row: Row) -> Item:
     """It would be tried again, but it was cancelled or replaced before its node had read so, or its job is gone. The
     attempt is told all the same: it was made."""
     assert isinstance(item.decision, RetryLater)
-    reason = why_stopped(row["orders"]) if is_stop(row["orders"]) else "the job is gone"
+    reason = why_stopped(row["orders"]) if is_stop(row["orders"]) else "the job was deleted"
     decision = Done(status="cancelled", tries=item.decision.tries, losses=item.decision.losses, reason=reason)
     return msgspec.structs.replace(item, decision=decision)
 

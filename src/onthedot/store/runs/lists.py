@@ -106,7 +106,7 @@ async def read_run(tx: Transaction, tenant: int, run_id: str) -> RunView:
 
 
 def no_run(run_id: str, why: str | None = None) -> NotFound:
-    return NotFound(f"there is no run {run_id[:100]!r}" + (f": {why}" if why else ""))
+    return NotFound(f"run {run_id[:100]!r} not found" + (f": {why}" if why else ""))
 
 
 _Found = dict[str, tuple[tuple[int, str], RunView]]

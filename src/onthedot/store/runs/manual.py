@@ -129,7 +129,7 @@ def _slots(job: Locked, start: int, end: int, limit: int) -> list[int]:
         if len(slots) > limit:
             raise Invalid.one(
                 "end",
-                f"the range holds more than {limit} slots",
+                f"the range has more than {limit} slots",
                 given=format_instant(end),
                 accepted=f"at most {format_instant(slots[-2])} with this start",
             )

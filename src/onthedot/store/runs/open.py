@@ -200,7 +200,7 @@ def _too_late(row: Row) -> Item:
 
 def _decide(run: ClaimedRun, orders: str | None, now: int) -> tuple[Outcome, Decision]:
     if is_stop(orders):
-        outcome = Outcome(kind="cancelled", error="cancelled; what it started may still be running")
+        outcome = Outcome(kind="cancelled", error="cancelled; its work may still be running")
         return outcome, Done(status="cancelled", tries=run.tries + 1, losses=run.losses, reason=why_stopped(orders))
     outcome = overdue(run.spec.policy)
     return outcome, on_outcome(run, outcome, now, random.Random(f"{run.id} {run.token}"))

@@ -233,7 +233,7 @@ async def add_runs(tx: Transaction, runs: Sequence[NewRun]) -> None:
     """Into the queue, under their jobs' locks: nobody else can have made them, so one that is there is a Collision."""
     there = await tx.rows("insert_runs", Rows(runs))
     if len(there) < len(runs):
-        raise Collision(f"of {len(runs)} new runs {len(runs) - len(there)} are there already")
+        raise Collision(f"{len(runs) - len(there)} of {len(runs)} new runs already exist")
 
 
 _SHAPE = re.compile(r"([1-9]\d{0,18})-(-?\d{1,19})(?:-[mbr]\d{1,19})?", re.ASCII)
@@ -243,7 +243,7 @@ def parse_run_id(run_id: str) -> tuple[int, int]:
     """(job id, slot), or NotFound: what has another form is no run of ours."""
     match = _SHAPE.fullmatch(run_id)
     if match is None or int(match[1]) >= 2**63 or abs(int(match[2])) >= 2**63:
-        raise NotFound(f"there is no run {run_id[:100]!r}")
+        raise NotFound(f"run {run_id[:100]!r} not found")
     return int(match[1]), int(match[2])
 
 

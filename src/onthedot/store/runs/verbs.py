@@ -57,7 +57,7 @@ class RunChanges(Topic):
             row = await tx.row("lock_run", run_id, tenant)
             if row is None:
                 ended = await read_run(tx, tenant, run_id)
-                raise Conflict(f"the run {run_id} has ended already: {ended.status}")
+                raise Conflict(f"run {run_id} has already ended: {ended.status}")
             if row["state"] == "running":
                 await order_stop(tx, [StopOrder(run_id, CANCEL)])
             else:
@@ -87,10 +87,10 @@ class RunChanges(Topic):
             ended = await tx.rows("ended_runs", tenant, Rows([EndedKey(run_id, slot)]))
             if not ended:
                 live = await read_run(tx, tenant, run_id)
-                raise Conflict(f"the run {run_id} has not ended: {live.status}")
+                raise Conflict(f"run {run_id} has not ended yet: {live.status}")
             new = await self._drive(tx, ended)
             if not new:
-                raise no_run(run_id, "its job is gone")
+                raise no_run(run_id, "its job was deleted")
             (again,) = new
             return await read_run(tx, tenant, again)
 
@@ -135,7 +135,7 @@ def _refuse_other_version(job: Locked | None, job_id: int, if_match: int | None)
     if job is not None:
         refuse_other_version(job, if_match)
     elif if_match is not None:
-        raise VersionMismatch(f"job {job_id} is gone, so it has no version {if_match}")
+        raise VersionMismatch(f"job {job_id} was deleted, so it can't have version {if_match}")
 
 
 async def _go_on(tx: Transaction, job: Locked, slot: int) -> None:

@@ -55,7 +55,7 @@ class SqliteConnection:
             return act(self._raw)
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _AWAY:
-                raise StoreUnavailable(f"the SQLite store can't be used right now: {error}") from error
+                raise StoreUnavailable(f"the SQLite store is temporarily unavailable: {error}") from error
             raise
         except sqlite3.IntegrityError as error:
             if error.sqlite_errorcode in (sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY):
@@ -63,7 +63,7 @@ class SqliteConnection:
             raise
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-                raise StoreError(f"the SQLite file can't be read: {error}. Restore it from a backup") from error
+                raise StoreError(f"can't read the SQLite file: {error}. Restore it from a backup") from error
             raise
 
     def close(self) -> None:

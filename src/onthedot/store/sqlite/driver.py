@@ -40,7 +40,7 @@ class SqliteDriver:
     def __init__(self, path: str, clock: Clock, *, threads: bool = True, create: bool = True) -> None:
         """Not `create`: StoreMissing if there is no such file, and none is left behind that was not there before."""
         if sqlite3.sqlite_version_info < OLDEST:
-            raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old: 3.38 or later is needed")
+            raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old; version 3.38 or later is required")
         self.queries = Queries("sqlite", "now_ms()", now_us="now_us()")
         self._clock = clock
         self._memory = path == ":memory:"
@@ -56,7 +56,7 @@ class SqliteDriver:
         except sqlite3.DatabaseError as error:
             if self._file:
                 self._file.close()
-            raise StoreError(f"{path} is not a SQLite store that can be opened: {error}") from error
+            raise StoreError(f"can't open {path} as a SQLite store: {error}") from error
         for number in range(0 if self._memory else READERS if threads else 1):
             reader = SqliteConnection(self._connect_reader, name=f"reader-{number}", threads=threads)
             self._readers.append(reader)
@@ -66,14 +66,14 @@ class SqliteDriver:
         folder = self._path.absolute().parent
         if not folder.is_dir():
             raise StoreError(
-                f"the folder {folder} of the SQLite store does not exist: create it, or choose another --store"
+                f"directory {folder} of the SQLite store does not exist; create it, or choose another --store"
             )
         if self._path.is_dir():
-            raise StoreError(f"the SQLite store {self._path} is a folder: name a file in it")
+            raise StoreError(f"SQLite store {self._path} is a directory; specify a file")
         if not self._create and not self._path.exists():
-            raise StoreMissing(f"there is no SQLite store {self._path} yet")
+            raise StoreMissing(f"SQLite store {self._path} does not exist yet")
         if not os.access(folder, os.W_OK | os.X_OK) or (self._path.exists() and not os.access(self._path, os.W_OK)):
-            raise StoreError(f"the SQLite store {self._path} can't be written: check who owns the file and its folder")
+            raise StoreError(f"SQLite store {self._path} is not writable; check the permissions of file and directory")
         return DatabaseFile(self._path, create=self._create)
 
     def _connect_writer(self) -> sqlite3.Connection:

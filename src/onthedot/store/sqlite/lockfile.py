@@ -47,7 +47,7 @@ class DatabaseFile:
         try:
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o600)
         except OSError as error:
-            raise StoreError(f"the SQLite store {database} can't be opened: {error.strerror}") from error
+            raise StoreError(f"can't open the SQLite store {database}: {error.strerror}") from error
         self.identity = _identity(os.fstat(self._descriptor))
         try:
             self._lock_itself()
@@ -82,7 +82,7 @@ class DatabaseFile:
         except OSError as error:
             if not create and error.errno == errno.ENOENT:
                 return
-            raise StoreError(f"the lock file {name} can't be opened: {error.strerror}") from error
+            raise StoreError(f"can't open the lock file {name}: {error.strerror}") from error
         try:
             _lock_record(self._note)
         except OSError:
@@ -156,15 +156,15 @@ def _identity(status: os.stat_result) -> Identity:
 
 def _in_use(database: Path, holder: str) -> str:
     return (
-        f"the SQLite store {database} is in use by {holder}. Stop it first, or talk to it over its API (--url); "
-        "several processes at once need a PostgreSQL store"
+        f"SQLite store {database} is in use by {holder}. Stop that process first, or use its API (--url). "
+        "To run several processes, use a PostgreSQL store"
     )
 
 
 def _moved(path: Path, what: str) -> str:
     return (
-        f"{path} was {what} while it was in use: what is written from now on would be lost, so nothing more is fired. "
-        "Stop On the Dot before a SQLite store is moved or restored; put the file back, then start again"
+        f"{path} was {what} while it was in use. Further writes would be lost, so the node stops. "
+        "Put the file back and restart. Always stop On the Dot before you move or restore a SQLite store"
     )
 
 

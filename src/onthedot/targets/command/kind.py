@@ -82,7 +82,7 @@ class Commands(CoroutineKind):
         assert isinstance(call.target, CommandTarget)
         command = self._of(call.tenant).get(call.target.command)
         if command is None:
-            return Outcome(kind="refused", error=f"the command {call.target.command!r} is not registered on this node")
+            return Outcome(kind="refused", error=f"command {call.target.command!r} is not registered on this node")
         output: ProcessOutput | None = None
         try:
             output = ProcessOutput(call.log)
@@ -134,19 +134,19 @@ def _not_started(command: CommandSetting, error: OSError | ValueError) -> Outcom
     program = command.argv[0]
     match error:
         case FileNotFoundError() if command.cwd is not None and not Path(command.cwd).is_dir():
-            why = f"the working directory {command.cwd} does not exist"
+            why = f"working directory {command.cwd} does not exist"
         case FileNotFoundError():
-            why = f"the program {program} was not found"
+            why = f"program {program} not found"
         case PermissionError():
-            why = f"{program} may not be executed"
+            why = f"{program} is not executable"
         case OSError(errno=7):  # E2BIG
-            return Outcome(kind="error", error="the params are too long for the environment of a process (128 KB)")
+            return Outcome(kind="error", error="the params exceed the size limit of a process environment (128 KB)")
         case _:
-            why = f"{program} can't be started: {error}"
+            why = f"can't start {program}: {error}"
     return Outcome(kind="error", retryable=True, error=why)
 
 
-_SHELL_CODES = {126: " (found, but can't be executed)", 127: " (a program was not found)"}
+_SHELL_CODES = {126: " (not executable)", 127: " (program not found)"}
 
 
 def _ended(code: int) -> Outcome:

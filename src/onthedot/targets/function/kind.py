@@ -77,7 +77,7 @@ class Functions(Kind):
     def check(self, target: FunctionTarget, tenant: int = 1) -> None:
         match = _SHAPE.fullmatch(target.function)
         if match is None:
-            problem = "is not the name of a function"
+            problem = "is not a valid function name"
             raise Invalid.one("target.function", problem, given=target.function, accepted=ACCEPTED)
         if not self._knows(tenant, *match.groups()):
             problem = "is not registered by the operator"

@@ -61,7 +61,7 @@ class WorkerPool:
 
     def submit(self, asked: PendingCall) -> None:
         if self._closed:
-            self.ended(asked, WorkerDied("the node stops"))
+            self.ended(asked, WorkerDied("the node is stopping"))
             return
         asked.expected = self._pace.expected(asked.function)
         if self._waiting or not self._begin(asked, asked.at):
@@ -119,7 +119,7 @@ class WorkerPool:
             try:
                 asked.tell()
             except Exception as error:  # of one caller, who must not cost the others their answer
-                report = {"message": "whoever called a function could not take its answer", "exception": error}
+                report = {"message": "could not process the result of a function call", "exception": error}
                 asyncio.get_running_loop().call_exception_handler(report)
 
     def _begin(self, asked: PendingCall, now: float) -> bool:
@@ -154,7 +154,7 @@ class WorkerPool:
             sent = worker.send(asked)
         except OSError as error:  # no file for what does not fit a message
             lack = lack_of(error)
-            self.ended(asked, Lacking(lack) if lack else OSError(f"the call can't be sent: {error}"))
+            self.ended(asked, Lacking(lack) if lack else OSError(f"can't send the call to the worker process: {error}"))
             sent = True
         if not worker.asked:
             self._idle.append(worker)
@@ -166,7 +166,7 @@ class WorkerPool:
 
     def _dispatch(self) -> None:
         while self._closed and self._waiting:
-            self.ended(self._waiting.popleft(), WorkerDied("the node stops"))
+            self.ended(self._waiting.popleft(), WorkerDied("the node is stopping"))
         while self._waiting:
             asked = self._waiting[0]
             asked.expected = self._pace.expected(asked.function)
@@ -253,7 +253,7 @@ class WorkerPool:
         except (OSError, RuntimeError, MemoryError) as error:
             if self._waiting and not self._all:
                 lack = lack_of(error, starting=True)
-                why = Lacking(lack) if lack else OSError(f"no worker process can be started: {error}")
+                why = Lacking(lack) if lack else OSError(f"can't start a worker process: {error}")
                 self.ended(self._waiting.popleft(), why)
         else:
             self._progress = asyncio.get_running_loop().time()

@@ -188,7 +188,7 @@ class WorkerProcess:
                 for answer in self._answers.feed(portion):
                     self._take(answer)
             except Nonsense:
-                self._break_off("its answer makes no sense")
+                self._break_off("it sent an invalid response")
                 return
             if not portion:
                 self._hung_up()
@@ -239,12 +239,12 @@ class WorkerProcess:
     def _hung_up(self) -> None:
         """It is about to end, or user code has closed our socket, which is the end as well."""
         self._stop_reading()
-        self._loop.call_later(_HANG_UP, self._break_off, "it hung up")
+        self._loop.call_later(_HANG_UP, self._break_off, "it closed its connection")
 
     def _break_off(self, fault: str) -> None:
         self._stop_reading()
         if self._process.returncode is None:
-            self._fault = f"the worker process broke off: {fault}"
+            self._fault = f"the worker process failed: {fault}"
             signal_group(self.pid, signal.SIGKILL)
 
     def _stop_reading(self) -> None:
@@ -316,7 +316,7 @@ def _environment() -> dict[str, str]:
 
 def _how_it_ended(code: int) -> str:
     if code >= 0:
-        return f"the worker process ended with exit code {code} in the middle of the call"
+        return f"the worker process exited with code {code} during the call"
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
     hint = " (out of memory?)" if name == "SIGKILL" else ""
     return f"the worker process was killed by {name}{hint}"

@@ -324,7 +324,7 @@ def _check_fit(function: Callable[..., Any], name: str, params: dict[str, Any]) 
     try:
         signature.bind(**params)
     except TypeError as error:
-        raise BadCall(f"the params do not fit {name}{signature}: {error}") from None
+        raise BadCall(f"the params do not match {name}{signature}: {error}") from None
 
 
 def _wait_for(awaitable: Any) -> Any:
@@ -360,16 +360,16 @@ def find(module_name: str, name: str) -> Callable[..., Any]:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is not None and (module_name + ".").startswith(error.name + "."):
-            raise BadCall(f"there is no module {error.name!r} on the import path") from None
+            raise BadCall(f"module {error.name!r} not found on the import path") from None
         raise
     function: Any = getattr(module, name, None)
     if function is None:
-        raise BadCall(f"there is no function {name!r} in the module {module_name!r}")
+        raise BadCall(f"function {name!r} not found in module {module_name!r}")
     if not callable(function) or isinstance(function, type):
-        raise BadCall(f"{name!r} in the module {module_name!r} is not a function")
+        raise BadCall(f"{name!r} in module {module_name!r} is not a function")
     defined_here = getattr(function, "__module__", None) == module.__name__
     if not defined_here and name not in getattr(module, "__all__", ()):
-        raise BadCall(f"{name!r} is not defined in the module {module_name!r}: it was imported there")
+        raise BadCall(f"{name!r} is not defined in module {module_name!r}, only imported there")
     found: Callable[..., Any] = function
     return found
 
@@ -387,7 +387,7 @@ def _kept(result: Any) -> bytes:
     try:
         shown = repr(result)
     except Exception as error:
-        shown = f"<{type(result).__name__} whose repr fails: {_one_line(error)}>"
+        shown = f"<{type(result).__name__} whose repr() failed: {_one_line(error)}>"
     cut = shown[:RESULT_LIMIT] + ("…" if len(shown) > RESULT_LIMIT else "")
     return json.dumps(cut.replace("\x00", "\\x00").encode("utf-8", "replace").decode()).encode()
 

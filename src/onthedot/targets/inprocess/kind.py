@@ -72,7 +72,7 @@ class Callables(Kind):
         """Also while running. The name is what jobs call it by, "module:function" or as `model.checks` accepts it."""
         known = self._functions.setdefault(name, function)
         if known is not function:
-            raise ValueError(f"{name!r} is registered already, for another callable")
+            raise ValueError(f"{name!r} is already registered for another callable")
         self._waits[name] = inspect.iscoroutinefunction(function)
         capability = FunctionTarget(function=name).capability()
         if capability not in self._capabilities:  # a new list: whoever has the old one can tell that something changed
@@ -275,7 +275,7 @@ def _why_not(name: str, function: Callable[..., Any], params: dict[str, Any]) ->
     except ValueError:  # it has no readable signature: the call will tell
         return None
     except TypeError as error:
-        return f"the params do not fit {name}: {error}"
+        return f"the params do not match {name}: {error}"
     return None
 
 

@@ -107,7 +107,8 @@ class LoopThread:
         try:
             self._bring_home()
         except Exception as error:  # of another one's, which is nothing to whoever asks
-            self._home.call_exception_handler({"message": "a result that was brought home", "exception": error})
+            report = {"message": "could not process the result of a function call", "exception": error}
+            self._home.call_exception_handler(report)
 
     def cancel(self, call: ThreadCall) -> None:
         """If it has begun, over there."""

@@ -42,7 +42,7 @@ class OutputListener:
         if text:
             self._log(text)
         if self._left <= 0:
-            self._log("\n… the output is over its limit, the rest is dropped\n")
+            self._log("\n… output truncated: it exceeds the size limit\n")
 
     def drain(self) -> None:
         """What is still in the pipe."""

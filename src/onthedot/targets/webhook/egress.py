@@ -65,7 +65,7 @@ class EgressRule:
             if self._lists_port(reached, host, port):
                 return None
             if self._is_own(reached, port):
-                return f"{reached}, port {port} is where On the Dot itself or its database listens"
+                return f"{reached}, port {port} is used by On the Dot itself or its database"
         if kind is Zone.PUBLIC:
             return None
         if kind is not Zone.NEVER:
@@ -75,7 +75,7 @@ class EgressRule:
                 return None
             if kind is Zone.PRIVATE and (self.allow_private or (host is not None and self._lists(host))):
                 return None
-        advice = "" if kind is Zone.NEVER else ", and EGRESS_ALLOW does not list it"
+        advice = "" if kind is Zone.NEVER else " that EGRESS_ALLOW does not list"
         written = str(address) if address == reached else f"{address} ({reached})"
         return f"{written} is {kind.value}{advice}"
 
@@ -119,6 +119,6 @@ def _host_entry(entry: str) -> str:
     fits = all(label and len(label) < 64 and label.replace("-", "a").replace("_", "a").isalnum() for label in labels)
     if not fits or not name.isascii() or labels[-1].isdecimal():
         raise SettingsError(
-            f"EGRESS_ALLOW: {entry!r} is neither a network (10.0.0.0/8), an address nor a host name (*.corp.example)"
+            f"EGRESS_ALLOW: {entry!r} is not a network (10.0.0.0/8), an address or a host name (*.corp.example)"
         )
     return name

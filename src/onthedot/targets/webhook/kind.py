@@ -37,7 +37,7 @@ from onthedot.version import __version__
 
 __all__ = ["Webhooks"]
 
-ALLOWED = "a public address, or one that EGRESS_ALLOW lists"
+ALLOWED = "a public address, or an address listed in EGRESS_ALLOW"
 LOOPBACK = ip_address("127.0.0.1")
 
 
@@ -76,7 +76,7 @@ class Webhooks(Kind):
             raise Invalid.one("target.url", str(error), given=masked_url(target.url)[:200], accepted=ACCEPTED) from None
         if why is not None:
             raise Invalid.one(
-                "target.url", f"may not be called: {why}", given=masked_url(target.url)[:200], accepted=ALLOWED
+                "target.url", f"is not allowed: {why}", given=masked_url(target.url)[:200], accepted=ALLOWED
             )
 
     def _refusal_of(self, named: str) -> str | None:

@@ -50,7 +50,7 @@ class Lookups(Generic[T]):
         await self._turn(tenant)
         try:
             if self._left.get(tenant, 0) >= LEFT_SHARE or self.left >= LEFT_MOST:
-                raise NoAnswer("too many look-ups before it were not answered")
+                raise NoAnswer("too many DNS lookups have timed out")
             found: asyncio.Future[T] = asyncio.get_running_loop().create_future()
             threading.Thread(target=self._work, args=(name, tenant, found), name="onthedot-dns", daemon=True).start()
             try:
@@ -58,7 +58,7 @@ class Lookups(Generic[T]):
                     return await found
             except TimeoutError:
                 emit("lookup.abandoned", tenant=tenant, host=name)
-                raise NoAnswer(f"no answer from its name servers within {SECONDS:.0f} s") from None
+                raise NoAnswer(f"DNS lookup timed out after {SECONDS:.0f} s") from None
             finally:
                 if not found.done() or found.cancelled():
                     self._left[tenant] = self._left.get(tenant, 0) + 1

@@ -79,7 +79,7 @@ def _write_lines(
     for name, value in headers:
         if _NAME.fullmatch(name) is None or _CONTROL.search(value):
             raise ValueError(
-                f"the header {name[:200]!r} can't be sent: a control character, or one that no name may have"
+                f"invalid header {name[:200]!r}: it contains a character that is not allowed"
             )
         sent[name.lower()] = value
     lines = [f"{name}: {value}\r\n" for name, value in sent.items() if not _OURS.fullmatch(name)]

@@ -28,9 +28,9 @@ def classify(
         detail["response"] = response
     if 200 <= status < 300:
         return Outcome(kind="ok", detail=detail)
-    error = f"the receiver answered {_named(status)}"
+    error = f"the receiver returned {_named(status)}"
     if 300 <= status < 400 and location:
-        error += f" to {location[:500]}, and redirects are not followed"
+        error += f" to {location[:500]}; redirects are not followed"
     if status in _RETRYABLE or status >= 500:
         wait = retry_after_ms(retry_after, now_ms)
         return Outcome(kind="error", retryable=True, error=error, retry_after_ms=wait, detail=detail)

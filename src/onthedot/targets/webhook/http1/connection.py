@@ -56,7 +56,7 @@ class ReceiverConnection(asyncio.Protocol):
         assert self._reading is None, "one request at a time"
         self.reusable = False
         if self._transport is None:
-            self._loop.call_soon(tell, Unanswered("the receiver closed the connection without an answer"))
+            self._loop.call_soon(tell, Unanswered("the receiver closed the connection without responding"))
             return
         self._tell = tell
         self._reading = Reading(is_head=is_head)
@@ -89,7 +89,7 @@ class ReceiverConnection(asyncio.Protocol):
         try:
             reading.feed(data)
         except NotHttp as error:
-            self._fail(Unanswered("the answer is not HTTP", error))
+            self._fail(Unanswered("invalid HTTP response", error))
             return
         if reading.complete:
             self._end(reading)
@@ -103,9 +103,9 @@ class ReceiverConnection(asyncio.Protocol):
         if reading is not None and reading.status:
             self._end(reading)
         elif reading is not None and error is not None:
-            self._fail(Unanswered("the connection broke", error))
+            self._fail(Unanswered("connection lost", error))
         elif reading is not None:
-            self._fail(Unanswered("the receiver closed the connection without an answer"))
+            self._fail(Unanswered("the receiver closed the connection without responding"))
         self._gone(self)
 
     def _end(self, reading: Reading) -> None:

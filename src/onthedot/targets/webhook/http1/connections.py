@@ -76,7 +76,7 @@ class ConnectionPool:
         if sum(connection.alive for connection in self.open) + self._opening < self._most:
             return
         if not self._idle:
-            raise Lacking(f"all {self._most} connections that this process may have open are in use")
+            raise Lacking(f"all {self._most} webhook connections of this process are in use")
         self._drop(next(iter(self._idle)))
 
     async def _connect(self, origin: Origin, is_address: bool, tenant: int) -> ReceiverConnection:
@@ -88,7 +88,7 @@ class ConnectionPool:
         try:
             await self._gate.join(lambda: connection, host, port, is_address=is_address, tenant=tenant)
         except OSError as error:
-            raise Unanswered("the connection broke", error) from None
+            raise Unanswered("connection lost", error) from None
         if connection.alive:  # or it has gone already
             self.open.add(connection)
         return connection
@@ -109,7 +109,7 @@ class ConnectionPool:
             self._gone(connection)
             sock.close()
             if isinstance(error, OSError) and lack_of(error) is None:  # an SSLError is one
-                raise Unanswered("no TLS connection", error) from None
+                raise Unanswered("TLS handshake failed", error) from None
             raise
 
     def put(self, connection: ReceiverConnection) -> None:

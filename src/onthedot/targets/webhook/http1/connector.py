@@ -102,7 +102,7 @@ class Connector:
         except (OSError, UnicodeError, RuntimeError, NoAnswer) as error:
             if lack := lack_of(error, starting=True, looking_up=True):
                 raise Lacking(lack) from None
-            raise Unanswered("the host's name can't be resolved", f"{host}: {error}") from None
+            raise Unanswered("can't resolve the host name", f"{host}: {error}") from None
         return self._permitted(host, found)
 
     def _asked(self, host: str, tenant: int, done: asyncio.Task[list[Where]]) -> None:

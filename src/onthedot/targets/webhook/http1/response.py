@@ -64,7 +64,7 @@ class Reading:
         if not self.status and len(data) > room:
             if not self._parse(data[:room]):
                 self._parser = None
-                raise NotHttp(f"its head is longer than {HEAD_LIMIT} bytes")
+                raise NotHttp(f"the headers exceed {HEAD_LIMIT} bytes")
             data = data[room:]
         if self._parser is not None:
             self._parse(data[: ANSWER_LIMIT - self._read])
