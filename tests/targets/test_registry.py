@@ -10,6 +10,7 @@ import pytest
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.targets import CommandTarget, FunctionTarget, WebhookTarget
+from onthedot.model.targets.registry import BUILT_IN, built_in_specs, load
 from onthedot.settings import CommandSetting, Settings
 from onthedot.targets import Call, Callables, Targets, build_targets
 from onthedot.targets.coroutine import CoroutineKind
@@ -47,6 +48,12 @@ class Scripted(CoroutineKind):
 
 
 WEBHOOK = WebhookTarget(url="http://example.com/")
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_the_line_of_a_built_in_kind_leads_to_its_two_classes(name: str):
+    spec = built_in_specs()[name]
+    assert (spec.__struct_config__.tag, load("onthedot.targets", BUILT_IN[name].kind).spec) == (name, spec)
 
 
 async def test_each_type_goes_to_its_kind(make_call: MakeCall):

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from onthedot.model.targets.registry import BUILT_IN
+from onthedot.model.targets.registry import BUILT_IN, built_in_specs
 
 ROOT = Path(__file__).resolve().parents[2] / "src" / "onthedot"
 HOMES = ("model/targets/", "targets/")
-CLASSES = {spec.__name__ for spec in BUILT_IN.values()}
+CLASSES = {spec.__name__ for spec in built_in_specs().values()}
 MAY = {
     "service/timers.py": "a timer makes a webhook",
     "jobsfile/short_form.py": "the short form of a jobs file makes a function",

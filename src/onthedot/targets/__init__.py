@@ -3,25 +3,22 @@ store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from onthedot.model.run import Outcome
 from onthedot.model.targets import Flag, TargetSpec, TargetSummary
+from onthedot.model.targets.registry import BUILT_IN, load
 from onthedot.settings import Settings
-from onthedot.targets.command.kind import Commands
 from onthedot.targets.contract import Call, Kind, Profile
 from onthedot.targets.coroutine import from_coroutine
-from onthedot.targets.function.kind import Functions
 from onthedot.targets.inprocess.kind import Callables
 from onthedot.targets.plugins import plugin_kinds
 from onthedot.targets.registry import Targets
 from onthedot.targets.setup import FileGrants, KindSetup
 from onthedot.targets.webhook.egress import EgressRule
-from onthedot.targets.webhook.kind import Webhooks
 from onthedot.targets.webhook.own_ports import OwnPort, ports_of_store, read_own_ports
 
 __all__ = [
-    "KINDS",
     "Call",
     "Callables",
     "EgressRule",
@@ -40,13 +37,6 @@ __all__ = [
     "read_own_ports",
 ]
 
-KINDS: tuple[Callable[[KindSetup], Kind], ...] = (
-    Webhooks.of,
-    Functions.of,
-    Commands.of,
-)
-"""The kinds that are built in, each made by its factory."""
-
 
 def build_targets(
     settings: Settings | None = None,
@@ -59,5 +49,6 @@ def build_targets(
     settings = settings or Settings()
     rule = egress or EgressRule.parse(settings.egress_allow)
     setup = KindSetup(settings=settings, egress=rule, import_paths=import_paths, callables=callables)
+    built_in = [load(__name__, kind.kind).of(setup) for kind in BUILT_IN.values()]
     plugins, broken = plugin_kinds(settings.targets)
-    return Targets([factory(setup) for factory in KINDS], plugins, broken)
+    return Targets(built_in, plugins, broken)

@@ -9,25 +9,55 @@ jobs, or a type that is not built in. From then on the kinds are fixed.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Union
+from importlib import import_module
+from typing import Any, NamedTuple, Union
 
 import msgspec
 
-from onthedot.model.targets.command import CommandTarget
-from onthedot.model.targets.function import FunctionTarget
 from onthedot.model.targets.spec import TargetSpec
-from onthedot.model.targets.webhook import WebhookTarget
 
-__all__ = ["GROUP", "Plugins", "find_spec", "known_union", "not_built", "plugins", "specs", "target_types"]
+__all__ = [
+    "BUILT_IN",
+    "GROUP",
+    "Plugins",
+    "built_in_specs",
+    "find_spec",
+    "known_union",
+    "load",
+    "not_built",
+    "plugins",
+    "specs",
+    "target_types",
+]
 
 GROUP = "onthedot.targets"
-BUILT_IN: dict[str, type[TargetSpec]] = {
-    "webhook": WebhookTarget,
-    "function": FunctionTarget,
-    "command": CommandTarget,
+
+
+class BuiltIn(NamedTuple):
+    """`module:name` of a kind's two classes. Names, not imports: only a node loads what carries a target out."""
+
+    spec: str  # in `onthedot.model.targets`
+    kind: str  # in `onthedot.targets`; its classmethod `of` makes it
+
+
+BUILT_IN = {
+    "webhook": BuiltIn("webhook:WebhookTarget", "webhook.kind:Webhooks"),
+    "function": BuiltIn("function:FunctionTarget", "function.kind:Functions"),
+    "command": BuiltIn("command:CommandTarget", "command.kind:Commands"),
 }
 PLANNED = ("script", "container", "kubernetes", "queue", "lambda", "workflow")
 """Further kinds of the contract: where one is neither built in nor installed, it is "not available", not unknown."""
+
+
+def load(package: str, place: str) -> Any:
+    """The object `module:name` of a package."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"{package}.{module}"), name)
+
+
+@lru_cache(maxsize=1)
+def built_in_specs() -> dict[str, type[TargetSpec]]:
+    return {name: load("onthedot.model.targets", kind.spec) for name, kind in BUILT_IN.items()}
 
 
 class Plugins(msgspec.Struct, frozen=True):
@@ -59,17 +89,17 @@ def plugins() -> Plugins:
 def _checked(name: str, kind: Any, taken: set[str]) -> str:
     spec = kind.spec
     if not (isinstance(spec, type) and issubclass(spec, TargetSpec)):
-        raise TypeError(f"its spec is {spec!r}, not a subclass of TargetSpec")
+        raise TypeError(f"its spec must be a subclass of TargetSpec, not {spec!r}")
     tag = spec.__struct_config__.tag
     if not isinstance(tag, str) or not tag.isidentifier():
-        raise ValueError(f"its tag is {tag!r}, not a word")
+        raise ValueError(f"its tag must be a single word, not {tag!r}")
     if tag in taken:
-        raise ValueError(f"there is a kind {tag!r} already")
+        raise ValueError(f"a target type {tag!r} already exists")
     msgspec.json.Decoder(spec)  # its fields must be types that can be decoded
     if tag != name:
-        raise ValueError(f"its entry point has another name than its tag {tag!r}")
+        raise ValueError(f"its entry point must be named {tag!r}, like its tag")
     if not callable(kind.kind):
-        raise TypeError(f"its kind is {kind.kind!r}, not a function")
+        raise TypeError(f"its kind must be a function, not {kind.kind!r}")
     return tag
 
 
@@ -77,14 +107,14 @@ def _checked(name: str, kind: Any, taken: set[str]) -> str:
 def specs() -> dict[str, type[TargetSpec]]:
     """All kinds, by type."""
     more = (kind.spec for kind in plugins().kinds.values())
-    return BUILT_IN | {spec.__struct_config__.tag: spec for spec in more}
+    return built_in_specs() | {spec.__struct_config__.tag: spec for spec in more}
 
 
 def find_spec(target_type: Any) -> type[TargetSpec] | None:
     """Looks for plug-ins only if it must: a client that lists webhooks need not."""
     if not isinstance(target_type, str):
         return None
-    return BUILT_IN.get(target_type) or specs().get(target_type)
+    return built_in_specs().get(target_type) or specs().get(target_type)
 
 
 @lru_cache(maxsize=1)
