@@ -81,9 +81,9 @@ async def drain(store: Store, batch: int, most: int) -> int:
     return done
 
 
-async def settle(store: Store, batch: int, most: int) -> int:
+async def close_one_offs(store: Store, batch: int, most: int) -> int:
     """The jobs that those runs ended: what is written after the fact."""
-    return await store.settle(most=most)
+    return await store.close_one_offs(most=most)
 
 
 async def one_by_one(store: Store, batch: int, most: int) -> int:
@@ -145,7 +145,7 @@ async def main() -> None:
         await create(store, Schedule(in_=Duration(365 * 86_400_000)), asked.pending)
         await create(store, Schedule(in_=Duration(1)), asked.count)
         await measure(store, server, "one-off", drain, asked.batch, asked.count)
-        await measure(store, server, "settling", settle, asked.batch, asked.count)
+        await measure(store, server, "closing one-offs", close_one_offs, asked.batch, asked.count)
         await create(store, Schedule(in_=Duration(1)), asked.single)
         await measure(store, server, "one by one", one_by_one, 10, asked.single)
         await create(store, Schedule(every=Duration(1500)), asked.batch)

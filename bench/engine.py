@@ -25,8 +25,8 @@ from onthedot.model.decoding import convert
 from onthedot.model.job import JobSpec
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.targets import FunctionTarget
-from onthedot.store import Beat, Claim, Finished, FinishReport, News, Want
-from onthedot.targets import Call, Callables, Kind, Targets, build_targets
+from onthedot.store import Beat, Claim, Finished, FinishReport, PolledOrders, Want
+from onthedot.targets import Call, InProcessFunctions, Kind, Targets, build_targets
 from onthedot.targets.contract import Cause, Done, Ended, Handle, Profile, Stop
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.log import log_events
@@ -62,8 +62,8 @@ class _Memory:
     async def register(self, info: Any) -> int:
         return self._now()
 
-    async def news(self, node: str) -> News:
-        return News(now_us=self._now() * 1000, orders=[])
+    async def poll_orders(self, node: str) -> PolledOrders:
+        return PolledOrders(now_us=self._now() * 1000, orders=[])
 
     async def beat(self, node: str, load: Any) -> Beat:
         return Beat(alive=True, now=self._now(), peers=[])
@@ -146,21 +146,21 @@ class _Nowhere(Kind):
         """Nothing was started."""
 
 
-def _callables(target: str) -> Targets:
+def _in_process(target: str) -> Targets:
     async def later() -> None:
         """Nothing."""
 
     def now() -> None:
         """Nothing."""
 
-    offered = Callables(threads=CONCURRENCY, clock=SystemClock())
+    offered = InProcessFunctions(threads=CONCURRENCY, clock=SystemClock())
     offered.add("noop", later if target == "async" else now)
-    return build_targets(callables=offered)
+    return build_targets(in_process=offered)
 
 
 async def _measure(n: int, target: str, seconds: float) -> dict[str, float]:
     store: Any = _Memory(n, seconds)
-    targets = Targets([_Nowhere()]) if target == "none" else _callables(target)
+    targets = Targets([_Nowhere()]) if target == "none" else _in_process(target)
     settings = EngineSettings(concurrency=CONCURRENCY, next_job_count=CONCURRENCY)
     node = Node(store=store, targets=targets, clock=SystemClock(), rng=random.Random(1), settings=settings)
     async with targets:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.contest import Cost, quantiles
-from bench.ours.parts import Meter, callables, create, opened, running, spec, webhooks, workers
+from bench.ours.parts import Meter, in_process, create, opened, running, spec, webhooks, workers
 from bench.ours.seeding import analyze, pending_jobs, runs_of
 from bench.ours.sizes import Sizes
 from onthedot.model.run import Outcome
@@ -32,13 +32,13 @@ async def _noop() -> None:
 
 async def drain(store: str, n: int, pending: int = 0) -> dict[str, Any]:
     """One-off jobs of an in-process function, all due: each is a job of its own that ends with its run."""
-    return await _drain(store, n, callables(noop=_noop), NOOP, pending=pending)
+    return await _drain(store, n, in_process(noop=_noop), NOOP, pending=pending)
 
 
 async def drain_and_claim(store: str, n: int) -> dict[str, Any]:
     """A drain, and once more a hundred at a time: a 99th percentile stands on hundreds of claims, not on twenty."""
     drained = await drain(store, n)
-    small = await _drain(store, n, callables(noop=_noop), NOOP, concurrency=100, next_job_count=100)
+    small = await _drain(store, n, in_process(noop=_noop), NOOP, concurrency=100, next_job_count=100)
     return {
         **drained,
         "claim_ms": small["claim_ms"],
@@ -49,7 +49,7 @@ async def drain_and_claim(store: str, n: int) -> dict[str, Any]:
 
 async def drain_runs(store: str, n: int) -> dict[str, Any]:
     """Runs of one job, all due: as much as a queue keeps of a task, and a ledger row each."""
-    return await _drain(store, n, callables(noop=_noop), NOOP, one_job=True)
+    return await _drain(store, n, in_process(noop=_noop), NOOP, one_job=True)
 
 
 async def drain_workers(store: str, n: int, processes: int = 2) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bench.contest import Cost, Tally, in_time, quantiles
-from bench.ours.parts import callables, create, opened, running, spec
+from bench.ours.parts import in_process, create, opened, running, spec
 from bench.ours.seeding import analyze
 from onthedot.clock import SystemClock
 
@@ -28,7 +28,7 @@ async def lateness(store: str, rate: int, seconds: int, at_once: bool = False, l
     async def note(due_ms: float) -> None:
         tally.hit(due_ms)
 
-    targets = callables(note=note)
+    targets = in_process(note=note)
     async with opened(store, targets) as (opened_store, service):
         base = int(time.time() + lead * (4 + n / 1500)) * 1000
         dues = [base if at_once else base + i * 1000 // rate for i in range(n)]
@@ -50,7 +50,7 @@ async def bare_timer(store: str, rate: int, seconds: int) -> dict[str, Any]:
     n, began, late = rate * seconds, time.monotonic() + 0.5, list[float]()
     done = asyncio.Event()
 
-    def ring() -> None:
+    def expired() -> None:
         while len(late) < n and (due := began + len(late) / rate) <= (now := time.monotonic()):
             late.append((now - due) * 1000)
             while time.monotonic() < now + SPENT:
@@ -60,7 +60,7 @@ async def bare_timer(store: str, rate: int, seconds: int) -> dict[str, Any]:
         else:
             done.set()
 
-    timer = SystemClock().alarm(ring)
+    timer = SystemClock().alarm(expired)
     timer.set(0.5)
     cost = Cost()
     try:

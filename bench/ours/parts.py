@@ -18,20 +18,20 @@ from onthedot.model.job import JobSpec
 from onthedot.service import DEFAULT_TENANT, Service
 from onthedot.settings import Settings, load_settings
 from onthedot.store import Store, open_store
-from onthedot.targets import Callables, EgressRule, Targets, build_targets
+from onthedot.targets import InProcessFunctions, EgressRule, Targets, build_targets
 
-__all__ = ["CONCURRENCY", "Meter", "callables", "create", "opened", "running", "spec", "webhooks", "workers"]
+__all__ = ["CONCURRENCY", "Meter", "in_process", "create", "opened", "running", "spec", "webhooks", "workers"]
 
 CONCURRENCY = 1000
 BATCH = 5000
 
 
-def callables(**functions: Callable[..., Any]) -> Targets:
+def in_process(**functions: Callable[..., Any]) -> Targets:
     """Functions of an embedded Scheduler."""
-    offered = Callables(threads=CONCURRENCY, clock=SystemClock())
+    offered = InProcessFunctions(threads=CONCURRENCY, clock=SystemClock())
     for name, function in functions.items():
         offered.add(name, function)
-    return build_targets(callables=offered)
+    return build_targets(in_process=offered)
 
 
 def webhooks() -> Targets:

@@ -49,9 +49,9 @@ class Clock(Protocol):
         """`async with clock.timeout(3):` raises TimeoutError inside when the time is up. None: never."""
         ...
 
-    def alarm(self, ring: Callable[[], None]) -> Alarm:
-        """What calls `ring` on the running loop, as precisely as the machine can. For who waits all the time: it costs
-        no task, no exception and no future."""
+    def alarm(self, callback: Callable[[], None]) -> Alarm:
+        """What calls `callback` on the running loop, as precisely as the machine can. For who waits all the time: it
+        costs no task, no exception and no future."""
         ...
 
 
@@ -72,21 +72,21 @@ class SystemClock:
     def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[object]:
         return asyncio.timeout(seconds)
 
-    def alarm(self, ring: Callable[[], None]) -> Alarm:
+    def alarm(self, callback: Callable[[], None]) -> Alarm:
         try:
-            return KernelTimer(ring)
+            return KernelTimer(callback)
         except (NotImplementedError, OSError):  # another system, or a loop without file descriptors
-            return _LoopAlarm(ring)
+            return _LoopAlarm(callback)
 
 
 class _LoopAlarm:
-    def __init__(self, ring: Callable[[], None]) -> None:
-        self._ring = ring
+    def __init__(self, callback: Callable[[], None]) -> None:
+        self._callback = callback
         self._handle: asyncio.TimerHandle | None = None
 
     def set(self, seconds: float) -> None:
         self.close()
-        self._handle = asyncio.get_running_loop().call_later(seconds, self._ring)
+        self._handle = asyncio.get_running_loop().call_later(seconds, self._callback)
 
     def close(self) -> None:
         if self._handle is not None:
@@ -141,13 +141,13 @@ class FakeClock:
         await self.sleep(seconds)
         scope.reschedule(asyncio.get_running_loop().time())
 
-    def alarm(self, ring: Callable[[], None]) -> Alarm:
-        return _FakeAlarm(self, ring)
+    def alarm(self, callback: Callable[[], None]) -> Alarm:
+        return _FakeAlarm(self, callback)
 
-    def ring_in(self, seconds: float, ring: Callable[[], None]) -> asyncio.Future[None]:
-        """Cancel what is returned, and it does not ring."""
+    def call_in(self, seconds: float, callback: Callable[[], None]) -> asyncio.Future[None]:
+        """Cancel what is returned, and it is not called."""
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        woken.add_done_callback(lambda done: None if done.cancelled() else ring())
+        woken.add_done_callback(lambda done: None if done.cancelled() else callback())
         heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._order), woken))
         return woken
 
@@ -171,14 +171,14 @@ class FakeClock:
 
 
 class _FakeAlarm:
-    def __init__(self, clock: FakeClock, ring: Callable[[], None]) -> None:
+    def __init__(self, clock: FakeClock, callback: Callable[[], None]) -> None:
         self._clock = clock
-        self._ring = ring
+        self._callback = callback
         self._set: asyncio.Future[None] | None = None
 
     def set(self, seconds: float) -> None:
         self.close()
-        self._set = self._clock.ring_in(seconds, self._ring)
+        self._set = self._clock.call_in(seconds, self._callback)
 
     def close(self) -> None:
         if self._set is not None:

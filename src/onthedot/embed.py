@@ -35,7 +35,7 @@ from onthedot.model.run import RunView
 from onthedot.service import DEFAULT_TENANT, Service, Trust
 from onthedot.settings import Settings, load_settings
 from onthedot.store import JobFilter, RunFilter, open_store
-from onthedot.targets import Callables, build_targets
+from onthedot.targets import InProcessFunctions, build_targets
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.log import log_failures
 
@@ -78,7 +78,7 @@ class Scheduler:
         self._clock = clock or SystemClock()
         self._rng = rng or random.SystemRandom()
         shared = self._clock if isinstance(self._clock, SystemClock) else None  # a fake clock works in one thread only
-        self._callables = Callables(threads=self.settings.concurrency, clock=shared)
+        self._functions = InProcessFunctions(threads=self.settings.concurrency, clock=shared)
         self._names: dict[Callable[..., Any], str] = {}
         self._decorated: dict[str, JobSpec] = {}
         self._open = AsyncExitStack()
@@ -120,7 +120,7 @@ class Scheduler:
 
     def _register(self, function: Callable[..., Any], name: str | None) -> str:
         known_as = self._names.get(function) or name or _name_of(function)
-        self._callables.add(known_as, function)
+        self._functions.add(known_as, function)
         self._names[function] = known_as
         return known_as
 
@@ -232,7 +232,7 @@ class Scheduler:
             store = await open_store(self.settings.store, self._clock, lookahead=self.settings.lookahead)
             opening.push_async_callback(store.close)
             opening.callback(log_failures(telemetry))
-            targets = build_targets(self.settings, callables=self._callables)
+            targets = build_targets(self.settings, in_process=self._functions)
             service = Service(store, targets, self._clock, self.settings)
             opening.push_async_callback(service.close)
             trust = Trust(self.settings, targets)

@@ -20,7 +20,7 @@ _BILLION = 1_000_000_000
 
 
 class _Setting(ctypes.Structure):
-    """struct itimerspec: the interval (never), then the time until it rings (0: never)."""
+    """struct itimerspec: the interval (never), then the time until it expires (0: never)."""
 
     _fields_ = (
         ("every_s", ctypes.c_long),
@@ -37,12 +37,12 @@ _libc = ctypes.PyDLL(None, use_errno=True) if sys.platform == "linux" else None
 class KernelTimer:
     """Calls back on the running loop. Raises OSError or NotImplementedError where there is no such thing."""
 
-    def __init__(self, ring: Callable[[], None]) -> None:
+    def __init__(self, callback: Callable[[], None]) -> None:
         if _libc is None:
             raise NotImplementedError
         self._loop = asyncio.get_running_loop()
-        self._ring = ring
-        self._is_set = False  # since it rang
+        self._callback = callback
+        self._is_set = False  # since it expired
         self._setting = _Setting()
         self._at = ctypes.byref(self._setting)
         self._fd = _checked(_libc.timerfd_create(_MONOTONIC, _FLAGS))
@@ -54,7 +54,7 @@ class KernelTimer:
             raise
 
     def set(self, seconds: float) -> None:
-        """Ring so long from now, instead of what was set before."""
+        """Expire so long from now, instead of what was set before."""
         self._is_set = True
         self._set(int(seconds * 1e9) or 1)
 
@@ -76,7 +76,7 @@ class KernelTimer:
         """Setting it anew takes back that it is readable, as reading would."""
         self._is_set = False
         try:
-            self._ring()
+            self._callback()
         finally:
             if not self._is_set and self._fd >= 0:
                 self.clear()

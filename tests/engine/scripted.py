@@ -11,7 +11,7 @@ from typing import Any
 
 from onthedot.clock import FakeClock
 from onthedot.errors import StoreUnavailable
-from onthedot.store import FinishReport, News
+from onthedot.store import FinishReport, PolledOrders
 
 AWAY = StoreUnavailable("the database is away")
 
@@ -43,8 +43,8 @@ class ScriptedStore:
     async def give_back(self, node, fences):
         return self._answer("give_back", list(fences), None)
 
-    async def settle(self, most):
-        return self._answer("settle", most, 0)
+    async def close_one_offs(self, most):
+        return self._answer("close_one_offs", most, 0)
 
     async def begin(self, node, fences):
         return self._answer("begin", list(fences), {run_id for run_id, _ in fences})
@@ -67,8 +67,8 @@ class ScriptedStore:
     async def held(self, node):
         return self._answer("held", node, [])
 
-    async def news(self, node):
-        return self._answer("news", node, News(now_us=self._clock.now_us(), orders=[]))
+    async def poll_orders(self, node):
+        return self._answer("poll_orders", node, PolledOrders(now_us=self._clock.now_us(), orders=[]))
 
     async def beat(self, node, load):
         return self._answer("beat", load, None)
@@ -85,8 +85,8 @@ class ScriptedStore:
     async def now(self):
         return self._answer("now", None, self._clock.now_ms())
 
-    async def settle_in_passing(self):
-        return self._answer("settle_in_passing", None, 0)
+    async def close_one_offs_in_passing(self):
+        return self._answer("close_one_offs_in_passing", None, 0)
 
     async def resume_due(self):
         return self._answer("resume_due", None, None)

@@ -26,7 +26,7 @@ from onthedot.engine.running.run_log_files import LogFiles
 from onthedot.engine.tuning import BEAT_EVERY, ORDERS_EVERY
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeLoad
-from onthedot.store import Beat, News, Order
+from onthedot.store import Beat, PolledOrders, Order
 from tests.engine.scripted import AWAY, ScriptedStore
 from tests.engine.test_run_log import inline
 
@@ -82,8 +82,8 @@ class Bench:
             look_times=self.look_times,
         )
 
-    def says(self, *orders: Order) -> News:
-        return News(now_us=self.clock.now_us(), orders=list(orders))
+    def says(self, *orders: Order) -> PolledOrders:
+        return PolledOrders(now_us=self.clock.now_us(), orders=list(orders))
 
     def alive(self, *peers: tuple[str, int]) -> Beat:
         return Beat(now=self.clock.now_ms(), alive=True, peers=list(peers))
@@ -159,7 +159,7 @@ async def test_who_reads_that_it_was_declared_lost_says_so(bench, fake_clock):
 
 async def test_orders_are_passed_on(bench, fake_clock):
     order = Order(run_id="1-1", token=1, what="cancel")
-    bench.store.script("news", bench.says(order))
+    bench.store.script("poll_orders", bench.says(order))
     step = asyncio.ensure_future(bench.orders.step())
     await fake_clock.advance(0.001)
     assert step.done(), "the first look is at once, for the time"
@@ -171,7 +171,7 @@ async def test_news_are_asked_for_again_and_again(bench, fake_clock):
         step = asyncio.ensure_future(bench.orders.step())
         await fake_clock.advance(ORDERS_EVERY)
         assert step.done()
-        assert len(bench.store.asked_for("news")) == number
+        assert len(bench.store.asked_for("poll_orders")) == number
 
 
 async def test_news_tell_the_time_more_closely_than_a_beat(bench, fake_clock):
@@ -179,14 +179,14 @@ async def test_news_tell_the_time_more_closely_than_a_beat(bench, fake_clock):
     await fake_clock.advance(0.0007)
     bench.time.observe(fake_clock.now_ms(), fake_clock.monotonic(), fake_clock.monotonic() + 0.008)
     assert bench.time.now_us() == fake_clock.now_us() - 8700
-    bench.store.script("news", bench.says())
+    bench.store.script("poll_orders", bench.says())
     await bench.orders.step()
     assert bench.time.now_us() == fake_clock.now_us()
 
 
 async def test_without_an_answer_the_time_is_what_it_was(bench, fake_clock):
     bench.time.observe(fake_clock.now_ms(), 0.0, 0.0)
-    bench.store.script("news", AWAY)
+    bench.store.script("poll_orders", AWAY)
     step = asyncio.ensure_future(bench.orders.step())
     await fake_clock.advance(0.2)
     assert step.done()
@@ -196,7 +196,7 @@ async def test_without_an_answer_the_time_is_what_it_was(bench, fake_clock):
 async def test_a_hint_reads_orders_at_once(bench, fake_clock):
     bench.orders.hints.set()
     await bench.orders.step()
-    assert bench.store.asked_for("news") == ["me"]
+    assert bench.store.asked_for("poll_orders") == ["me"]
     assert bench.mailbox.take_all() == []
 
 
@@ -208,16 +208,16 @@ async def test_a_beat_looks_for_orders_too(bench, fake_clock):
     await bench.heartbeat.beat()
     await fake_clock.advance(ORDERS_EVERY * 0.9)
     assert step.done()
-    assert bench.store.asked_for("news") == [], "the beat said that there are none"
+    assert bench.store.asked_for("poll_orders") == [], "the beat said that there are none"
     step = asyncio.ensure_future(bench.orders.step())
     await fake_clock.advance(ORDERS_EVERY * 0.2)
     assert step.done()
-    assert bench.store.asked_for("news") == ["me"]
+    assert bench.store.asked_for("poll_orders") == ["me"]
 
 
 async def test_orders_that_a_beat_saw_are_read_at_once(bench, fake_clock):
     order = Order(run_id="1-1", token=1, what="recall")
-    bench.store.script("news", bench.says(order))
+    bench.store.script("poll_orders", bench.says(order))
     bench.store.script("beat", Beat(now=fake_clock.now_ms(), alive=True, peers=[], orders=True))
     await bench.heartbeat.beat()
     await bench.orders.step()
@@ -233,11 +233,11 @@ async def test_who_holds_nothing_asks_for_the_time_in_its_turn_and_at_no_hint(be
     step = asyncio.ensure_future(bench.orders.step())
     await fake_clock.advance(ORDERS_EVERY)
     assert step.done()
-    assert bench.store.asked_for("news") == ["me"]
+    assert bench.store.asked_for("poll_orders") == ["me"]
 
 
 async def test_orders_that_can_t_be_read_are_read_later(bench, fake_clock):
-    bench.store.script("news", AWAY)
+    bench.store.script("poll_orders", AWAY)
     bench.orders.hints.set()
     step = asyncio.ensure_future(bench.orders.step())
     await fake_clock.advance(0.2)

@@ -364,16 +364,16 @@ async def test_a_store_that_takes_nothing_stops_the_node(bench):
     assert not bench.recorder.idle
 
 
-async def test_one_off_jobs_are_settled_when_nothing_is_left_to_record(fake_clock: FakeClock):
+async def test_one_off_jobs_are_closed_when_nothing_is_left_to_record(fake_clock: FakeClock):
     bench = Bench(fake_clock)
-    bench.store.script("settle", 1000)
+    bench.store.script("close_one_offs", 1000)
     bench.ended(recurring=False)
     await bench.recorder.step()
     step = asyncio.ensure_future(bench.recorder.step())
     await fake_clock.advance(0.2)
-    assert bench.store.asked_for("settle") == [], "somebody may follow"
+    assert bench.store.asked_for("close_one_offs") == [], "somebody may follow"
     await fake_clock.advance(0.1)
-    assert bench.store.asked_for("settle") == [1000, 1000], "until there are no more of them"
+    assert bench.store.asked_for("close_one_offs") == [1000, 1000], "until there are no more of them"
     bench.ended("2-1", recurring=False)
     await fake_clock.advance(1)
     await step
@@ -392,24 +392,24 @@ async def test_what_follows_closely_is_recorded_first(fake_clock: FakeClock):
     assert [name for name, _ in bench.store.asked] == ["finish", "finish"]
 
 
-async def test_recurring_jobs_have_nothing_to_settle(fake_clock: FakeClock):
+async def test_recurring_jobs_have_nothing_to_close(fake_clock: FakeClock):
     bench = Bench(fake_clock)
     bench.ended(recurring=True)
     await bench.recorder.step()
     step = asyncio.ensure_future(bench.recorder.step())
     await fake_clock.advance(1)
-    assert bench.store.asked_for("settle") == []
+    assert bench.store.asked_for("close_one_offs") == []
     step.cancel()
 
 
 async def test_a_store_that_is_away_leaves_it_to_the_duty(fake_clock: FakeClock):
     bench = Bench(fake_clock)
-    bench.store.script("settle", AWAY)
+    bench.store.script("close_one_offs", AWAY)
     bench.ended(recurring=False)
     await bench.recorder.step()
     step = asyncio.ensure_future(bench.recorder.step())
     await fake_clock.advance(2)
-    assert bench.store.asked_for("settle") == [1000]
+    assert bench.store.asked_for("close_one_offs") == [1000]
     assert not step.done()
     step.cancel()
 

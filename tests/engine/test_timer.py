@@ -80,7 +80,7 @@ class Bench:
         await self.clock.advance(LOOK_GAP)
 
     async def stepping(self) -> asyncio.Task[None]:
-        """What comes by the alarm comes on the alarm's own turn: the step goes on until somebody rings."""
+        """What comes by the alarm comes on the alarm's own turn: the step goes on until it expires."""
         step = asyncio.ensure_future(self.timer.step())
         self.steps.append(step)
         await self.clock.settle()

@@ -41,8 +41,8 @@ def test_results_wait_for_what_was_handed_over_together_and_no_longer():
 
 
 def test_one_off_jobs_are_settled_only_when_no_batch_is_under_way():
-    assert t.INSIDE_WAIT < t.SETTLE_AFTER < PROMISED
-    assert t.SETTLE_PORTION <= t.BATCH
+    assert t.INSIDE_WAIT < t.CLOSE_ONE_OFFS_AFTER < PROMISED
+    assert t.CLOSE_ONE_OFFS_PORTION <= t.BATCH
 
 
 def test_orders_are_read_twice_in_the_time_that_is_promised():

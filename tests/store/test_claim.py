@@ -202,10 +202,10 @@ class TestWhatIsReadyAhead:
     async def test_waits_for_nothing_that_is_due_at_once(self, hands: Hands, times: Times):
         """A run by hand, behind one that is ready for longer: the look sees more than the first."""
         await hands.job(at(START + 3500))
-        by_hand = await hands.job(at(START + 60_000))
+        manual = await hands.job(at(START + 60_000))
         await times.set(START + 2000)
-        await hands.store.run_job(1, by_hand)
-        assert by_hand in [run.job_id for run in (await hands.claim(within_ms=900)).runs]
+        await hands.store.run_job(1, manual)
+        assert manual in [run.job_id for run in (await hands.claim(within_ms=900)).runs]
 
     async def test_does_not_keep_a_lane_waiting_nor_goes_with_it(self, hands: Hands, times: Times):
         await hands.job(at(START + 3500))

@@ -51,9 +51,9 @@ class Fired:
 
     async def orders(self) -> None:
         """What is recalled goes back, as the keeper does it."""
-        news = await self.hands.store.news("n1")
-        await self.hands.store.give_back("n1", [(order.run_id, order.token) for order in news.orders])
-        for order in news.orders:
+        polled = await self.hands.store.poll_orders("n1")
+        await self.hands.store.give_back("n1", [(order.run_id, order.token) for order in polled.orders])
+        for order in polled.orders:
             self.held.pop(order.run_id, None)
 
 
@@ -383,7 +383,7 @@ class TestWhatIsLeftAlone:
         (job,) = await node.hands.create(spec(schedule={"every": "2s"}))
         await node.hands.one()
         assert await put_right(node.hands.store) == 0
-        assert (await node.hands.store.news("n1")).orders == []
+        assert (await node.hands.store.poll_orders("n1")).orders == []
         await node.hands.check()
         assert job.id
 

@@ -23,7 +23,7 @@ def hands(store: Store, times: Times) -> Hands:
 
 
 async def fired(hands: Hands) -> ClaimedRun:
-    """The only run of a job, gone; nobody has settled it."""
+    """The only run of a job, gone; nobody has closed it."""
     await hands.create(spec(at(START + 1000), key="k"))
     run = await hands.one()
     await hands.finish(run)
@@ -52,7 +52,7 @@ class TestReading:
         assert (await store.get_record(1, run.job_id)).state == "ended"
         assert await listed(hands) == ["ended"]
         assert await listed(hands, q="k") == ["ended"]
-        assert await rows(hands) == [("active", None)], "nobody had to settle anything for that"
+        assert await rows(hands) == [("active", None)], "nobody had to close anything for that"
 
     async def test_lists_by_state_are_right(self, hands: Hands):
         await fired(hands)
@@ -60,19 +60,19 @@ class TestReading:
         assert await listed(hands, status="active") == ["active", "active"]
         assert await listed(hands, status="ended") == ["ended"]
 
-        assert (await rows(hands))[0] == ("active", None), "and nobody had to settle anything for that"
+        assert (await rows(hands))[0] == ("active", None), "and nobody had to close anything for that"
 
     @pytest.mark.parametrize(
         "by", [{}, {"q": "k"}, {"tag": "t"}, {"owner": "o"}, {"target": "webhook"}, {"schedule": "at"}]
     )
     async def test_by_whatever_they_are_listed(self, hands: Hands, by: dict[str, Any]):
-        """Ended and settled, ended and not settled, active; all that a filter finds, page by page."""
+        """Ended and closed, ended and not closed, active; all that a filter finds, page by page."""
         facts = {"tags": ("t",), "owner": "o"}
         jobs = [msgspec.structs.replace(spec(at(START + 1000), key=f"k{n}"), **facts) for n in range(4)]
         made = [job.id for job in await hands.create(*jobs)]
         first, second, *rest = sorted((await hands.claim()).runs, key=lambda run: run.job_id)
         await hands.finish(first)
-        await hands.store.settle()
+        await hands.store.close_one_offs()
         await hands.finish(second, rest[0])
         ended, page = list[int](), JobFilter(status="ended", limit=1, **by)
         for left in (2, 1, 0):
@@ -97,7 +97,7 @@ class TestReading:
         assert await listed(hands, status="ended") == []
         assert (await hands.store.stats(1)).jobs == {"active": 1}
 
-    async def test_the_active_are_never_among_too_many_to_settle(self, hands: Hands, monkeypatch: pytest.MonkeyPatch):
+    async def test_the_active_are_never_among_too_many_to_close(self, hands: Hands, monkeypatch: pytest.MonkeyPatch):
         """However many have just ended: what is over is not listed as active."""
         monkeypatch.setattr("onthedot.store.jobs.lists.NOTED", 0)
         await fired(hands)
@@ -114,17 +114,17 @@ class TestReading:
         job = await hands.job(at(START + 1000))
         await hands.finish(await hands.one(), outcome=FAILED)
         assert (await hands.store.get_job(1, job)).state == "active"
-        await hands.store.settle()
+        await hands.store.close_one_offs()
         assert await rows(hands) == [("active", None)]
 
 
 class TestSettling:
     async def test_rows_get_what_is_known(self, hands: Hands):
         await fired(hands)
-        assert await hands.store.settle() == 1
+        assert await hands.store.close_one_offs() == 1
         assert await rows(hands) == [("ended", START)]
         assert await notes(hands) == 0
-        assert await hands.store.settle() == 0
+        assert await hands.store.close_one_offs() == 0
 
     async def test_dead_letters_and_cancelled_ones_end_too(self, hands: Hands):
         dead, cancelled = await hands.job(at(START + 1000)), await hands.job(at(START + MINUTE))
@@ -133,27 +133,27 @@ class TestSettling:
         await hands.store.cancel_run(1, waiting["id"])
         assert (await hands.store.get_job(1, dead)).state == "ended"
         assert (await hands.store.get_job(1, cancelled)).state == "ended"
-        await hands.store.settle()
+        await hands.store.close_one_offs()
         assert [state for state, _ in await rows(hands)] == ["ended", "ended"]
 
     async def test_as_many_at_a_time_as_asked_for(self, hands: Hands):
         await hands.create(*(spec(at(START + 1000)) for _ in range(5)))
         for run in (await hands.claim()).runs:
             await hands.finish(run)
-        assert await hands.store.settle(most=2) == 2
+        assert await hands.store.close_one_offs(most=2) == 2
         assert await notes(hands) == 3
-        assert await hands.store.settle() == 3
+        assert await hands.store.close_one_offs() == 3
         await hands.check()
 
-    async def test_a_busy_node_settles_little(self, hands: Hands, monkeypatch: pytest.MonkeyPatch):
+    async def test_a_busy_node_closes_little(self, hands: Hands, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr("onthedot.store.jobs.close_one_offs.AT_ONCE", 2)
         await hands.create(*(spec(at(START + 1000)) for _ in range(5)))
         for run in (await hands.claim(limit=5)).runs:
             await hands.finish(run)
-        assert await hands.store.settle_in_passing() == 2, "all its room was needed a moment ago"
-        assert await Store(hands.store.driver).settle_in_passing() == 3
+        assert await hands.store.close_one_offs_in_passing() == 2, "all its room was needed a moment ago"
+        assert await Store(hands.store.driver).close_one_offs_in_passing() == 3
 
-    async def test_retention_finds_what_nobody_settled(self, hands: Hands, times: Times):
+    async def test_retention_finds_what_nobody_closed(self, hands: Hands, times: Times):
         run = await fired(hands)
         await times.advance(MINUTE)
         await hands.store.prune(times.now)
@@ -163,14 +163,14 @@ class TestSettling:
     async def test_a_job_that_is_gone_is_no_trouble(self, hands: Hands):
         run = await fired(hands)
         await hands.store.delete_job(1, run.job_id)
-        assert await hands.store.settle() == 1
+        assert await hands.store.close_one_offs() == 1
         assert await rows(hands) == []
 
     async def test_a_job_that_got_another_time_goes_on(self, hands: Hands):
         run = await fired(hands)
         revived = await hands.store.update_job(1, run.job_id, lambda _: spec(at(START + MINUTE), key="k"))
         assert revived.state == "active"
-        await hands.store.settle()
+        await hands.store.close_one_offs()
         assert (await hands.store.get_job(1, run.job_id)).state == "active"
         assert await rows(hands) == [("active", None)]
         await hands.check()
@@ -181,7 +181,7 @@ class TestSettling:
         await hands.finish(*(await hands.claim()).runs)
         await hands.store.update_job(1, jobs[0].id, lambda _: spec(at(START + MINUTE), key="a"))
         await hands.store.update_job(1, jobs[1].id, lambda old: msgspec.structs.replace(old, params={"v": 2}))
-        assert await hands.store.settle() == 3
+        assert await hands.store.close_one_offs() == 3
         assert [state for state, _ in await rows(hands)] == ["active", "ended", "ended"]
         await hands.check()
 
@@ -194,11 +194,11 @@ class TestSettling:
         await times.advance(500)
         new = await hands.one()
         await hands.finish(new)
-        await hands.store.settle()
+        await hands.store.close_one_offs()
         assert (await hands.store.get_job(1, job)).state == "active"
         await hands.finish(old)
         assert (await hands.store.get_job(1, job)).state == "ended"
-        await hands.store.settle()
+        await hands.store.close_one_offs()
         assert [state for state, _ in await rows(hands)] == ["ended"]
 
 
@@ -222,7 +222,7 @@ class TestVerbs:
         assert again.kind == "manual"
         assert (await hands.store.get_job(1, run.job_id)).state == "ended"
         await hands.finish(again)
-        await hands.store.settle()
+        await hands.store.close_one_offs()
         assert [state for state, _ in await rows(hands)] == ["ended"]
 
     async def test_what_is_driven_again_while_paused_waits_for_the_resume(self, hands: Hands, times: Times):
@@ -235,7 +235,7 @@ class TestVerbs:
         (driven,) = await hands.store.redrive(1)
         assert (await hands.claim()).runs == []
         await hands.finish(running)
-        await hands.store.settle()
+        await hands.store.close_one_offs()
         assert (await hands.store.get_job(1, job)).state == "paused"
         await times.advance(1)
         assert (await hands.claim()).runs == []

@@ -163,10 +163,10 @@ class TestRetry:
     async def test_but_not_what_was_run_by_hand(self, hands: Hands, times: Times):
         job = await hands.job(every(MINUTE))
         await hands.store.pause_job(1, job)
-        by_hand = await hands.store.run_job(1, job)
+        manual = await hands.store.run_job(1, job)
         await hands.finish(await hands.one(), outcome=FAILED)
         await times.advance(10_000)
-        assert (await hands.one()).id == by_hand.id
+        assert (await hands.one()).id == manual.id
 
     async def test_of_a_job_that_is_gone_it_ends(self, hands: Hands, times: Times):
         job = await hands.job(every(MINUTE))

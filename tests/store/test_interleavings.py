@@ -90,10 +90,10 @@ class Scene:
         for table in TABLES:
             await self._watcher.execute(f"DELETE FROM was_{table}; INSERT INTO was_{table} SELECT * FROM {table};")
 
-    async def check_settled(self) -> None:
+    async def check_closed(self) -> None:
         """In the end a job's row says what reading the job said all along."""
         states = [(await self.hands.store.get_job(1, row["id"])).state for row in await self.hands.sql(_IDS)]
-        while await self.hands.store.settle():
+        while await self.hands.store.close_one_offs():
             pass
         assert [row["state"] for row in await self.hands.sql(_IDS)] == states
 
@@ -157,8 +157,8 @@ def other_claim(store: Store) -> Awaitable[Claim]:
     return store.claim("n2", offers=["webhook"], level=1, limit=10, lookahead_ms=2000)
 
 
-def settle(store: Store) -> Awaitable[int]:
-    return store.settle()
+def close_one_offs(store: Store) -> Awaitable[int]:
+    return store.close_one_offs()
 
 
 def adopt(node: str) -> Action:
@@ -253,16 +253,16 @@ async def test_finish(scene: tuple[Scene, Stage], schedule: Schedule, verb: str,
     assert await explore(play, stage, finish(outcome), verbs[verb]) > 5
 
 
-@pytest.mark.parametrize("verb", ["edit", "retarget", "pause", "delete", "run", "settle", "finish"])
-async def test_settling(scene: tuple[Scene, Stage], verb: str) -> None:
+@pytest.mark.parametrize("verb", ["edit", "retarget", "pause", "delete", "run", "close_one_offs", "finish"])
+async def test_closing_one_offs(scene: tuple[Scene, Stage], verb: str) -> None:
     """The run of a one-off is over, its job's row does not say so yet, and somebody does something with the job."""
     play, stage = scene
-    edits = {"edit": edit(spec(at(START + 9000))), "settle": lambda _: settle, "finish": finish(OK)}
+    edits = {"edit": edit(spec(at(START + 9000))), "close_one_offs": lambda _: close_one_offs, "finish": finish(OK)}
     await play.set(spec(at(SOON)), claimed=True)
     if verb != "finish":
         await play.finish_first()
-    assert await explore(play, stage, lambda _: settle, {**VERBS, **edits}[verb]) > 2
-    await play.check_settled()
+    assert await explore(play, stage, lambda _: close_one_offs, {**VERBS, **edits}[verb]) > 2
+    await play.check_closed()
 
 
 @pytest.mark.parametrize("outcome", [OK, FAILED], ids=["done", "retry"])

@@ -97,7 +97,7 @@ class TestReplace:
         old = await hands.one()
         await times.set(START + 2 * MINUTE)
         assert (await hands.claim()).runs == []
-        (order,) = (await hands.store.news("n1")).orders
+        (order,) = (await hands.store.poll_orders("n1")).orders
         newer = f"{job}-{START + 2 * MINUTE}"
         assert (order.run_id, order.token, order.what, order.by) == (old.id, 1, "cancel", newer)
         await hands.finish(old, outcome=stopped_by(order.by))
@@ -133,7 +133,7 @@ class TestReplace:
         await hands.store.cancel_run(1, old.id)
         await times.set(START + 2 * MINUTE)
         await hands.claim()
-        (order,) = (await hands.store.news("n1")).orders
+        (order,) = (await hands.store.poll_orders("n1")).orders
         assert (order.what, order.by) == ("cancel", None)
         await hands.finish(old, outcome=stopped_by(order.by))
         view = await hands.store.get_run(1, old.id)

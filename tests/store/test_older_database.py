@@ -187,7 +187,7 @@ async def test_what_people_see_is_there(hands: Hands) -> None:
     store = hands.store
     ended = (await store.list_jobs(1, JobFilter(status="ended"))).items
     assert {job.key for job in ended} == {"dead", "settled", "unsettled", "last"}
-    assert await store.settle() == 1
+    assert await store.close_one_offs() == 1
     assert {job.key for job in (await store.list_jobs(1, JobFilter(status="ended"))).items} == {
         job.key for job in ended
     }

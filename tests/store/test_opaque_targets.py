@@ -84,8 +84,8 @@ async def test_a_lost_node_s_run_is_reclaimed(hands: Hands, times: Times):
 async def test_what_a_person_asks_for_waits_for_who_can_do_it(hands: Hands, times: Times):
     job = await made(hands, retry=Retry(attempts=1))
     await hands.store.run_job(1, job.id)
-    (by_hand,) = [row for row in await hands.live(job.id) if row["kind"] == "manual"]
-    assert by_hand["requires"] == CAPABILITY
+    (manual,) = [row for row in await hands.live(job.id) if row["kind"] == "manual"]
+    assert manual["requires"] == CAPABILITY
     (run,) = (await hands.claim(offers=[CAPABILITY])).runs
     await hands.finish(run, outcome=FAILED)
     (new,) = await hands.store.redrive(1)

@@ -279,7 +279,7 @@ class TestUsers:
         found = await adopted(second)
         assert found.order is not None
         assert (found.order.what, found.order.token) == ("cancel", run.token + 1)
-        (order,) = (await second.store.news("n2")).orders
+        (order,) = (await second.store.poll_orders("n2")).orders
         assert order.what == "cancel"
 
     @pytest.mark.parametrize("how", ["lost", "detached"])

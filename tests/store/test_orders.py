@@ -64,7 +64,7 @@ class TestGiveBack:
         job = await hands.job(every(1000))
         run = await hands.one()
         await hands.store.delete_job(1, job)
-        assert [order.what for order in (await hands.store.news("n1")).orders] == ["recall"]
+        assert [order.what for order in (await hands.store.poll_orders("n1")).orders] == ["recall"]
         await hands.store.give_back("n1", [fence(run)])
         assert (run.id, "cancelled") in [(row["id"], row["status"]) for row in await hands.ledger()]
         assert await hands.live() == []
@@ -135,15 +135,15 @@ class TestOrders:
     async def test_there_are_none(self, hands: Hands):
         await hands.job()
         await hands.claim()
-        assert (await hands.store.news("n1")).orders == []
+        assert (await hands.store.poll_orders("n1")).orders == []
 
     async def test_a_pause_recalls_what_is_held_ahead(self, hands: Hands):
         job = await hands.job(every(1500))
         run = await hands.one()
         await hands.store.pause_job(1, job)
-        (order,) = (await hands.store.news("n1")).orders
+        (order,) = (await hands.store.poll_orders("n1")).orders
         assert (order.run_id, order.token, order.what) == (run.id, 1, "recall")
-        assert (await hands.store.news("n2")).orders == []
+        assert (await hands.store.poll_orders("n2")).orders == []
 
     async def test_giving_back_does_not_undo_a_cancel(self, hands: Hands):
         job = await hands.job(at(START + 1500))
@@ -152,7 +152,7 @@ class TestOrders:
         await hands.store.give_back("n1", [fence(run)])
         assert (await hands.store.get_run(1, run.id)).status == "CANCELLED"
         assert (await hands.store.get_job(1, job)).state == "ended"
-        assert (await hands.store.news("n1")).orders == []
+        assert (await hands.store.poll_orders("n1")).orders == []
         await hands.check()
 
     async def test_held(self, hands: Hands):
@@ -208,7 +208,8 @@ class TestCancel:
         run = await hands.one()
         await times.advance(2000)
         assert (await hands.store.cancel_run(1, run.id)).status == "EXECUTING"
-        assert [(order.run_id, order.what) for order in (await hands.store.news("n1")).orders] == [(run.id, "cancel")]
+        polled = await hands.store.poll_orders("n1")
+        assert [(order.run_id, order.what) for order in polled.orders] == [(run.id, "cancel")]
 
     async def test_what_has_ended_stays(self, hands: Hands):
         await hands.job()

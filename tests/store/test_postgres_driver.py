@@ -44,7 +44,7 @@ class TestArrays:
                 runs = (await hands.claim()).runs
                 assert runs
                 await hands.finish(*runs, outcome=outcome)
-            await store.settle()
+            await store.close_one_offs()
             given = [1, None], [True, None], ["x", None]
             (answer,) = await store.driver.read(
                 lambda tx: tx.sql("SELECT $1::bigint[], $2::boolean[], $3::text[]", *given)

@@ -56,13 +56,13 @@ async def test_a_statement_that_gets_no_answer_is_given_up_and_asked_again_elsew
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda store: store.news("n1"),
+        lambda store: store.poll_orders("n1"),
         lambda store: store.held("n1"),
         lambda store: store.reclaim(),
         lambda store: store.claim("n1", offers=["webhook"], level=1, limit=1, lookahead_ms=2000),
         lambda store: store.beat("n1", NodeLoad()),
     ],
-    ids=["news", "held", "reclaim", "claim", "beat"],
+    ids=["poll_orders", "held", "reclaim", "claim", "beat"],
 )
 async def test_so_is_what_a_node_asks_each_second(store: Store, door: Door, ask: Callable[[Store], Awaitable[object]]):
     await ask(store)

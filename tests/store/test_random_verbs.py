@@ -59,7 +59,7 @@ class Walk:
             (2, self.pause),
             (3, self.resume),
             (1, self.delete),
-            (1, self.by_hand),
+            (1, self.manual),
             (1, self.backfill),
             (6, self.wait),
             (8, self.claim),
@@ -107,7 +107,7 @@ class Walk:
             await self.store.delete_job(1, job.id)
             self.jobs.remove(job)
 
-    async def by_hand(self) -> None:
+    async def manual(self) -> None:
         if job := self._some():
             await self.store.run_job(1, job.id)
 
@@ -133,7 +133,7 @@ class Walk:
             del self.held[run.id]
 
     async def obey(self) -> None:
-        orders = [order for order in (await self.store.news(self.hands.node)).orders if order.what == "recall"]
+        orders = [order for order in (await self.store.poll_orders(self.hands.node)).orders if order.what == "recall"]
         await self.store.give_back(self.hands.node, sorted((order.run_id, order.token) for order in orders))
         for order in orders:
             self.held.pop(order.run_id, None)

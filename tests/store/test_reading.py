@@ -41,7 +41,7 @@ READS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "list_runs": lambda store: store.list_runs(1, RunFilter()),
     "living": lambda store: store.living([(RUN, 1)]),
     "look": lambda store: store.look([["webhook"]], level=9, lookahead_ms=2000),
-    "news": lambda store: store.news("n1"),
+    "poll_orders": lambda store: store.poll_orders("n1"),
     "now": lambda store: store.now(),
     "refuse_other_bodies": lambda store: store.refuse_other_bodies(1, [REPEAT]),
     "run_at_present": lambda store: store.run_at_present(1, 3),
@@ -59,8 +59,8 @@ WRITES = {
         "adopt",
         "begin_work",
         "detach",
-        "settle",
-        "settle_in_passing",
+        "close_one_offs",
+        "close_one_offs_in_passing",
         "take_duty",
         "watch_ledger",
         "as_asked",
@@ -74,7 +74,7 @@ WRITES = {
 
 @pytest.fixture
 async def sealed(store: Store, times: Times, store_url: str, fake_clock: FakeClock) -> AsyncIterator[Store]:
-    """Jobs that have ended and are not settled, a dead letter, runs to come; and nothing can be written any more."""
+    """Jobs that have ended and are not closed, a dead letter, runs to come; and nothing can be written any more."""
     hands = Hands(store)
     await store.register(node_info("n1"))
     await hands.create(spec(at(START + 1000), key="k"), spec(at(START + 1000)), spec(every(60_000)))
@@ -105,7 +105,7 @@ def test_each_method_reads_or_writes() -> None:
 @pytest.mark.parametrize("name", READS)
 async def test_reading_writes_nothing(sealed: Store, name: str) -> None:
     noted = await fetch(sealed, "SELECT * FROM endings")
-    assert noted, "there is something to settle"
+    assert noted, "there is something to close"
     await READS[name](sealed)
     assert await fetch(sealed, "SELECT * FROM endings") == noted
 
@@ -120,4 +120,4 @@ async def test_by_whatever_state(sealed: Store, state: str | None) -> None:
 async def test_nothing_can_be_written_there(sealed: Store) -> None:
     """What this file's tests stand on."""
     with pytest.raises((StoreUnavailable, asyncpg.PostgresError)):
-        await sealed.settle()
+        await sealed.close_one_offs()

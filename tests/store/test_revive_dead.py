@@ -52,7 +52,7 @@ async def test_it_fires_again_now_and_says_so(hands: Hands, times: Times, schedu
     view = await updated(hands, job, verb, schedule=schedule, target=GOOD)
     assert (view.state, view.next_run, view.version) == ("active", "2023-11-14T22:14:20.000Z", 2)
     assert (await hands.store.list_dead(1)).items == []
-    await hands.store.settle()
+    await hands.store.close_one_offs()
     assert (await hands.store.get_job(1, job.id)).state == "active"
     run = await hands.one()
     assert (run.kind, run.slot, run.spec.target.summary().what) == ("redrive", START + 10_000, GOOD["url"])
@@ -61,7 +61,7 @@ async def test_it_fires_again_now_and_says_so(hands: Hands, times: Times, schedu
     await hands.check()
     view = await hands.store.get_job(1, job.id)
     assert (view.state, view.next_run) == ("ended", None)
-    await hands.store.settle()
+    await hands.store.close_one_offs()
     assert (await hands.store.get_job(1, job.id)).state == "ended"
     statuses = {row["kind"]: (row["status"], row["parent"]) for row in await hands.ledger(job.id)}
     assert statuses == {"scheduled": ("failed", None), "redrive": ("done", f"{job.id}-{START + 10_000}")}
@@ -150,7 +150,7 @@ class TestSync:
 
 async def test_lists_agree_with_the_job_itself(hands: Hands, times: Times) -> None:
     job = await fired(hands, times, schedule=AT)
-    await hands.store.settle()
+    await hands.store.close_one_offs()
     await updated(hands, job, "update", schedule=AT, target=GOOD)
     active = (await hands.store.list_jobs(1, JobFilter(status="active"))).items
     assert [(view.id, view.state) for view in active] == [(job.id, "active")]

@@ -130,12 +130,12 @@ class TestLists:
         jobs = [view.id for view in await hands.create(*specs)]
         for job in jobs[::5]:
             await hands.store.pause_job(1, job)
-        by_hand = (await hands.store.run_job(1, jobs[0])).id
+        manual = (await hands.store.run_job(1, jobs[0])).id
         expected = [f"{job}-{START + n * MINUTE}" for n, job in enumerate(jobs, start=1)][::-1]
         for limit in (1, 3, 50):
-            assert await pages(hands, limit, status="PENDING") == [*expected, by_hand]
+            assert await pages(hands, limit, status="PENDING") == [*expected, manual]
             assert await pages(hands, limit, status="PENDING", since=START + 5 * MINUTE) == expected[:8]
-            assert await pages(hands, limit, status="PENDING", job_id=jobs[0]) == [expected[-1], by_hand]
+            assert await pages(hands, limit, status="PENDING", job_id=jobs[0]) == [expected[-1], manual]
 
     async def test_many_runs_of_one_slot_page_well(self, hands: Hands):
         job = await hands.job(every(MINUTE))

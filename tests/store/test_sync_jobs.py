@@ -52,7 +52,7 @@ async def test_a_changed_job_keeps_its_id(store: Store, times: Times) -> None:
 
 
 async def test_a_removed_one_goes_only_with_prune(store: Store, times: Times) -> None:
-    by_hand = await create(store, key="by-hand")
+    manual = await create(store, key="by-hand")
     await store.sync_jobs(1, "other.json", [spec(key="other")], prune=True)
     await store.sync_jobs(1, FILE, [spec(key="a"), spec(key="b")], prune=True)
     b = await store.get_job_by_key(1, "b")
@@ -62,7 +62,7 @@ async def test_a_removed_one_goes_only_with_prune(store: Store, times: Times) ->
     assert await keys(store) == ["a", "by-hand", "other"]
     assert [row["reason"] for row in await history_of(store, b)] == ["deleted"]
     assert await runs_of(store, b) == []
-    assert (await store.get_job(1, by_hand.id)).version == 1
+    assert (await store.get_job(1, manual.id)).version == 1
 
 
 async def test_a_dry_run_tells_and_does_nothing(store: Store, times: Times) -> None:
@@ -74,10 +74,10 @@ async def test_a_dry_run_tells_and_does_nothing(store: Store, times: Times) -> N
 
 
 async def test_keys_of_others_are_refused_and_nothing_is_applied(store: Store, times: Times) -> None:
-    by_hand = await create(store, key="mine")
+    manual = await create(store, key="mine")
     await store.sync_jobs(1, "other.json", [spec(key="theirs")], prune=True)
     await store.sync_jobs(1, FILE, [spec(key="a")], prune=True)
-    with pytest.raises(Conflict, match=f"'mine' belongs to a job that is not from a file .job {by_hand.id}"):
+    with pytest.raises(Conflict, match=f"'mine' belongs to a job that is not from a file .job {manual.id}"):
         await store.sync_jobs(1, FILE, [spec(key="a", name="x"), spec(key="new"), spec(key="mine")], prune=True)
     with pytest.raises(Conflict, match=r"'theirs' belongs to the file 'other\.json'"):
         await store.sync_jobs(1, FILE, [spec(key="theirs")], prune=True)
@@ -155,13 +155,14 @@ class TestKeysOfOthers:
 
     async def test_they_are_left_alone_and_the_rest_is_applied(self, store: Store, times: Times) -> None:
         await store.sync_jobs(1, "old.json", [spec(key="a"), spec(key="b")], prune=True)
-        by_hand = await create(store, key="c")
+        manual = await create(store, key="c")
         told = await store.sync_jobs(
             1, FILE, [spec(key="a", name="new"), spec(key="c"), spec(key="d")], prune=True, others="leave"
         )
         a = await store.get_job_by_key(1, "a")
         assert told.created == ["d"]
-        assert told.held == {"a": f"the file 'old.json' (job {a.id})", "c": f"a job that is not from a file (job {by_hand.id})"}
+        nobodys = f"a job that is not from a file (job {manual.id})"
+        assert told.held == {"a": f"the file 'old.json' (job {a.id})", "c": nobodys}
         assert (a.version, a.name) == (1, None)
         assert await keys(store) == ["a", "b", "c", "d"]
 

@@ -17,7 +17,7 @@ import uvloop
 from onthedot.model.run import Outcome
 from onthedot.model.targets import CommandTarget, FunctionTarget, Target, WebhookTarget
 from onthedot.settings import CommandSetting
-from onthedot.targets import Call, Callables, EgressRule, Kind, from_coroutine
+from onthedot.targets import Call, InProcessFunctions, EgressRule, Kind, from_coroutine
 from onthedot.targets.command.kind import Commands
 from onthedot.targets.contract import Cause, Ended, Stop
 from onthedot.targets.function.kind import Functions
@@ -127,7 +127,7 @@ async def in_process(tmp_path: Path, *, waits: bool) -> AsyncIterator[Party]:
         arrived.append(1)
         await until(go.is_set, "it may end")
 
-    async with Callables(threads=2) as callables:
+    async with InProcessFunctions(threads=2) as callables:
         callables.add("it", works if waits else blocks)
         yield Party(callables, FunctionTarget(function="it"), lambda: len(arrived), go.set)
         go.set()

@@ -19,7 +19,7 @@ from onthedot.echo import EchoServer
 from onthedot.model.run import Outcome
 from onthedot.model.targets import CommandTarget, FunctionTarget, WebhookTarget
 from onthedot.settings import CommandSetting
-from onthedot.targets import Callables, EgressRule
+from onthedot.targets import InProcessFunctions, EgressRule
 from onthedot.targets.command.kind import Commands
 from onthedot.targets.exhaustion import lack_of, ports_are_gone
 from onthedot.targets.function.kind import Functions
@@ -90,7 +90,7 @@ async def test_a_function_is_not_begun_without_a_worker(make_call: MakeCall, no_
 
 async def test_an_embedded_function_is_not_begun_without_a_thread(make_call: MakeCall, monkeypatch: pytest.MonkeyPatch):
     called, lacks = threading.Event(), Lacks()
-    async with Callables() as callables:
+    async with InProcessFunctions() as callables:
         callables.add("app:work", called.set)
         call = make_call(FunctionTarget(function="app:work"), lacks=lacks)
 

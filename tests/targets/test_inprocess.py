@@ -14,7 +14,7 @@ import pytest
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.targets import FunctionTarget
-from onthedot.targets import Callables
+from onthedot.targets import InProcessFunctions
 from tests.services.waiting import until
 from tests.targets.conftest import Log, MakeCall, WaitsForEver
 from tests.targets.sending import NotBegun, send
@@ -23,20 +23,20 @@ IT = FunctionTarget(function="it")
 
 
 @pytest.fixture
-async def callables() -> AsyncIterator[Callables]:
-    async with Callables() as callables:
+async def callables() -> AsyncIterator[InProcessFunctions]:
+    async with InProcessFunctions() as callables:
         yield callables
 
 
-async def test_a_sync_callable_runs_in_a_thread(callables: Callables, make_call: MakeCall):
+async def test_a_sync_callable_runs_in_a_thread(callables: InProcessFunctions, make_call: MakeCall):
     callables.add("it", lambda a: (threading.current_thread().name, a))
     outcome = await send(callables, make_call(IT, params={"a": 1}))
     name, given = outcome.detail["result"]
-    assert name.startswith("onthedot-callable")
+    assert name.startswith("onthedot-function")
     assert given == 1
 
 
-async def test_an_async_callable_runs_on_a_loop_of_its_own(callables: Callables, make_call: MakeCall):
+async def test_an_async_callable_runs_on_a_loop_of_its_own(callables: InProcessFunctions, make_call: MakeCall):
     loops = []
 
     async def it() -> str:
@@ -45,13 +45,13 @@ async def test_an_async_callable_runs_on_a_loop_of_its_own(callables: Callables,
         return threading.current_thread().name
 
     callables.add("it", it)
-    assert (await send(callables, make_call(IT))).detail == {"result": "onthedot-callables"}
+    assert (await send(callables, make_call(IT))).detail == {"result": "onthedot-functions"}
     assert loops[0] is not asyncio.get_running_loop()
 
 
 @pytest.mark.parametrize("waits", [False, True])
 async def test_what_became_another_nodes_on_its_way_is_not_called(
-    callables: Callables, make_call: MakeCall, waits: bool
+    callables: InProcessFunctions, make_call: MakeCall, waits: bool
 ):
     """As in a process that was frozen while all threads were busy."""
     called = []
@@ -67,7 +67,7 @@ async def test_what_became_another_nodes_on_its_way_is_not_called(
     assert called == ["it"]
 
 
-async def test_what_has_begun_in_a_thread_goes_on_whoever_it_belongs_to(callables: Callables, make_call: MakeCall):
+async def test_what_has_begun_in_a_thread_goes_on_whoever_it_belongs_to(callables: InProcessFunctions, make_call: MakeCall):
     """A sync callable that hands back something to wait for: it was called once, and is not given up half way."""
     answers = [True, False]
 
@@ -80,7 +80,7 @@ async def test_what_has_begun_in_a_thread_goes_on_whoever_it_belongs_to(callable
     assert answers == [False]
 
 
-async def test_an_async_callable_that_blocks_does_not_block_the_node(callables: Callables, make_call: MakeCall):
+async def test_an_async_callable_that_blocks_does_not_block_the_node(callables: InProcessFunctions, make_call: MakeCall):
     let_go = threading.Event()
 
     async def it() -> bool:
@@ -93,7 +93,7 @@ async def test_an_async_callable_that_blocks_does_not_block_the_node(callables: 
     assert (await running).detail == {"result": True}
 
 
-async def test_a_failure_and_its_traceback(callables: Callables, make_call: MakeCall, log: Log):
+async def test_a_failure_and_its_traceback(callables: InProcessFunctions, make_call: MakeCall, log: Log):
     def it() -> None:
         raise LookupError("nothing there")
 
@@ -103,7 +103,7 @@ async def test_a_failure_and_its_traceback(callables: Callables, make_call: Make
     await until(lambda: "raise LookupError" in log.text)
 
 
-async def test_sys_exit_in_a_callable_does_not_end_the_program(callables: Callables, make_call: MakeCall):
+async def test_sys_exit_in_a_callable_does_not_end_the_program(callables: InProcessFunctions, make_call: MakeCall):
     def it() -> None:
         raise SystemExit(3)
 
@@ -112,7 +112,7 @@ async def test_sys_exit_in_a_callable_does_not_end_the_program(callables: Callab
     assert outcome.error == "SystemExit: 3"
 
 
-async def test_params_that_do_not_fit(callables: Callables, make_call: MakeCall):
+async def test_params_that_do_not_fit(callables: InProcessFunctions, make_call: MakeCall):
     callables.add("it", lambda a: a)
     outcome = await send(callables, make_call(IT, params={"b": 1}))
     assert outcome.kind == "error"
@@ -120,7 +120,7 @@ async def test_params_that_do_not_fit(callables: Callables, make_call: MakeCall)
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
-async def test_logging_goes_to_the_run_it_belongs_to(callables: Callables, make_call: MakeCall, kind: str):
+async def test_logging_goes_to_the_run_it_belongs_to(callables: InProcessFunctions, make_call: MakeCall, kind: str):
     def sync_it(word: str) -> None:
         logging.getLogger("mine").warning("said %s", word)
 
@@ -136,7 +136,7 @@ async def test_logging_goes_to_the_run_it_belongs_to(callables: Callables, make_
         assert log.text.count("\n") == 1
 
 
-async def test_cancelling_a_coroutine_cancels_it(callables: Callables, make_call: MakeCall):
+async def test_cancelling_a_coroutine_cancels_it(callables: InProcessFunctions, make_call: MakeCall):
     waits = WaitsForEver()
     callables.add("it", waits.it)
     running = asyncio.ensure_future(send(callables, make_call(IT)))
@@ -150,24 +150,24 @@ async def test_cancelling_a_coroutine_cancels_it(callables: Callables, make_call
 
 async def test_leaving_cancels_what_still_runs(make_call: MakeCall):
     waits = WaitsForEver()
-    async with Callables() as callables:
+    async with InProcessFunctions() as callables:
         callables.add("it", waits.it)
         running = asyncio.ensure_future(send(callables, make_call(IT)))
         await until(waits.began.is_set)
     await asyncio.wait([running])
     assert waits.cancelled.is_set()
-    assert not any(thread.name == "onthedot-callables" for thread in threading.enumerate())
+    assert not any(thread.name == "onthedot-functions" for thread in threading.enumerate())
 
 
 async def test_the_logging_of_the_program_is_left_as_it_was():
     before = list(logging.getLogger().handlers)
-    async with Callables():
+    async with InProcessFunctions():
         assert len(logging.getLogger().handlers) == len(before) + 1
     assert logging.getLogger().handlers == before
 
 
 def test_names():
-    callables = Callables()
+    callables = InProcessFunctions()
     callables.add("a.b", print)
     callables.add("a.b", print)
     with pytest.raises(ValueError, match="registered already"):
@@ -178,21 +178,21 @@ def test_names():
     assert callables.capabilities() == ["function:a.b"]
 
 
-async def test_one_that_is_not_registered(callables: Callables, make_call: MakeCall):
+async def test_one_that_is_not_registered(callables: InProcessFunctions, make_call: MakeCall):
     outcome = await send(callables, make_call(IT))
     assert outcome == Outcome(kind="refused", error="it is not registered in this program")
 
 
-async def test_a_result_that_is_no_json(callables: Callables, make_call: MakeCall):
+async def test_a_result_that_is_no_json(callables: InProcessFunctions, make_call: MakeCall):
     callables.add("it", lambda: object)
     assert (await send(callables, make_call(IT))).detail == {"result": "<class 'object'>"}
 
 
-async def send_all(callables: Callables, make_call: MakeCall, *params: dict[str, int]) -> list[Outcome]:
+async def send_all(callables: InProcessFunctions, make_call: MakeCall, *params: dict[str, int]) -> list[Outcome]:
     return await asyncio.gather(*(send(callables, make_call(IT, params=given)) for given in params))
 
 
-async def test_calls_that_end_at_once_share_a_task_and_nothing_else(callables: Callables, make_call: MakeCall):
+async def test_calls_that_end_at_once_share_a_task_and_nothing_else(callables: InProcessFunctions, make_call: MakeCall):
     seen: contextvars.ContextVar[int] = contextvars.ContextVar("seen", default=0)
     tasks = []
 
@@ -209,7 +209,7 @@ async def test_calls_that_end_at_once_share_a_task_and_nothing_else(callables: C
     assert 20 <= len(set(tasks)) < 60
 
 
-async def test_a_call_that_waits_keeps_its_task_and_holds_up_nobody(callables: Callables, make_call: MakeCall):
+async def test_a_call_that_waits_keeps_its_task_and_holds_up_nobody(callables: InProcessFunctions, make_call: MakeCall):
     tasks: dict[int, list[object]] = {}
 
     async def it(n: int) -> None:
@@ -228,7 +228,7 @@ async def test_a_call_that_waits_keeps_its_task_and_holds_up_nobody(callables: C
     assert len({before for before, _ in tasks.values()}) == 3
 
 
-async def test_one_that_swallows_its_cancel_spoils_no_other(callables: Callables, make_call: MakeCall):
+async def test_one_that_swallows_its_cancel_spoils_no_other(callables: InProcessFunctions, make_call: MakeCall):
     began = threading.Event()
 
     async def it(n: int) -> int:
@@ -247,7 +247,7 @@ async def test_one_that_swallows_its_cancel_spoils_no_other(callables: Callables
     assert [outcome.detail["result"] for outcome in outcomes] == [1, 2, 3]
 
 
-async def test_a_coroutine_that_raises_a_cancel_of_its_own_has_failed(callables: Callables, make_call: MakeCall):
+async def test_a_coroutine_that_raises_a_cancel_of_its_own_has_failed(callables: InProcessFunctions, make_call: MakeCall):
     async def it() -> None:
         raise asyncio.CancelledError
 
@@ -255,7 +255,7 @@ async def test_a_coroutine_that_raises_a_cancel_of_its_own_has_failed(callables:
     assert (await send(callables, make_call(IT))).error == "CancelledError: "
 
 
-async def test_sync_calls_that_block_run_beside_each_other(callables: Callables, make_call: MakeCall):
+async def test_sync_calls_that_block_run_beside_each_other(callables: InProcessFunctions, make_call: MakeCall):
     meet = threading.Barrier(5, timeout=10)
     callables.add("it", lambda n: meet.wait() >= 0)
     outcomes = await send_all(callables, make_call, *({"n": n} for n in range(5)))
@@ -269,7 +269,7 @@ async def test_no_more_threads_than_allowed_and_nothing_is_left_waiting(make_cal
         names.add(threading.current_thread().name)
         return n
 
-    async with Callables(threads=3) as callables:
+    async with InProcessFunctions(threads=3) as callables:
         callables.add("it", it)
         for _ in range(20):
             outcomes = await send_all(callables, make_call, *({"n": n} for n in range(50)))
@@ -277,10 +277,10 @@ async def test_no_more_threads_than_allowed_and_nothing_is_left_waiting(make_cal
     assert 1 <= len(names) <= 3
 
 
-async def test_a_sync_callable_may_return_something_to_wait_for(callables: Callables, make_call: MakeCall):
+async def test_a_sync_callable_may_return_something_to_wait_for(callables: InProcessFunctions, make_call: MakeCall):
     async def later(a: int) -> tuple[str, int]:
         await asyncio.sleep(0)
         return threading.current_thread().name, a
 
     callables.add("it", lambda a: later(a))
-    assert (await send(callables, make_call(IT, params={"a": 1}))).detail == {"result": ["onthedot-callables", 1]}
+    assert (await send(callables, make_call(IT, params={"a": 1}))).detail == {"result": ["onthedot-functions", 1]}

@@ -14,7 +14,7 @@ from tests.services.waiting import until
 
 
 class Work:
-    """A call as `Callables` has them: it keeps its own result and gives it to whoever waits at home."""
+    """A call as `InProcessFunctions` has them: it keeps its own result and gives it to whoever waits at home."""
 
     def __init__(self, work: Callable[[], Awaitable[object]]) -> None:
         self.may_wait = False

@@ -12,7 +12,7 @@ from onthedot.model.run import Outcome
 from onthedot.model.targets import CommandTarget, FunctionTarget, WebhookTarget
 from onthedot.model.targets.registry import BUILT_IN, built_in_specs, load
 from onthedot.settings import CommandSetting, Settings
-from onthedot.targets import Call, Callables, Targets, build_targets
+from onthedot.targets import Call, InProcessFunctions, Targets, build_targets
 from onthedot.targets.coroutine import CoroutineKind
 from tests.targets.conftest import MakeCall
 from tests.targets.sending import send
@@ -127,8 +127,8 @@ def test_by_default_nothing_private_may_be_called():
 
 
 def test_an_embedded_program_offers_its_callables():
-    callables = Callables()
-    targets = build_targets(callables=callables)
+    callables = InProcessFunctions()
+    targets = build_targets(in_process=callables)
     assert (targets.capacities(50)["function"], targets.in_process) == (32, frozenset({"function"}))
     assert targets.capabilities() == ["webhook"]
     callables.add("program:tick", lambda: None)

@@ -238,7 +238,7 @@ async def test_a_call_that_waited_says_when_it_began(bench: Bench, tmp_path: Pat
     await bench.warm(f"{name}:note", number=1, path=str(tmp_path / "book"))
     told.clear()
     long = asyncio.ensure_future(send(bench.functions, bench.tell(f"{name}:block", told.append, path=str(fifo))))
-    await until(lambda: any(worker.settled for worker in bench.functions._workers._all))
+    await until(lambda: any(worker.in_long_call for worker in bench.functions._workers._all))
     assert len(told) == 1  # at once, or when the node saw it
     long.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -305,7 +305,7 @@ async def test_after_a_reload_nothing_begins_in_an_old_worker(bench: Bench, tmp_
     bench.functions._workers = WorkerPool(1, [str(tmp_path)])
     await bench.warm(work, path=None)
     long = asyncio.ensure_future(bench.call(work, path=str(fifo)))
-    await until(lambda: bench.functions._workers._all[0].settled)
+    await until(lambda: bench.functions._workers._all[0].in_long_call)
     behind = [asyncio.ensure_future(bench.call(work, path=None)) for _ in range(5)]
     await asyncio.sleep(0)
     (tmp_path / f"{name}.py").write_text("def work(path):\n    return 'newer'\n")

@@ -1,4 +1,4 @@
-"""Callables that are started before their instant."""
+"""Functions of the program itself that are started before their instant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from onthedot.clock import SystemClock
 from onthedot.model.run import Outcome
 from onthedot.model.targets import FunctionTarget
-from onthedot.targets import Callables
+from onthedot.targets import InProcessFunctions
 from onthedot.targets.contract import Ended, Handle, Stop
 from onthedot.targets.inprocess.loop_thread import GATHER, GATHER_SECONDS
 from tests.services.waiting import until
@@ -43,15 +43,15 @@ def clock() -> HandClock:
 
 
 @pytest.fixture
-async def callables(clock: HandClock) -> AsyncIterator[Callables]:
-    async with Callables(clock=clock) as callables:
+async def callables(clock: HandClock) -> AsyncIterator[InProcessFunctions]:
+    async with InProcessFunctions(clock=clock) as callables:
         yield callables
 
 
 class Desk:
     """Starts calls of `it`, and lets time pass over there."""
 
-    def __init__(self, callables: Callables, clock: HandClock, make_call: MakeCall) -> None:
+    def __init__(self, callables: InProcessFunctions, clock: HandClock, make_call: MakeCall) -> None:
         self.callables = callables
         self._clock = clock
         self._make_call = make_call
@@ -73,17 +73,17 @@ class Desk:
         self._clock.now = at
         loop = self.callables._loop_thread._loop
         assert loop is not None
-        loop.call_soon_threadsafe(self._clock.ring)
+        loop.call_soon_threadsafe(self._clock.expire)
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop))
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop))
 
 
 @pytest.fixture
-def desk(callables: Callables, clock: HandClock, make_call: MakeCall) -> Desk:
+def desk(callables: InProcessFunctions, clock: HandClock, make_call: MakeCall) -> Desk:
     return Desk(callables, clock, make_call)
 
 
-async def test_it_begins_at_its_instant_and_says_when(desk: Desk, callables: Callables, clock: HandClock):
+async def test_it_begins_at_its_instant_and_says_when(desk: Desk, callables: InProcessFunctions, clock: HandClock):
     seen: list[float] = []
 
     async def it(a: int) -> int:
@@ -107,7 +107,7 @@ async def test_on_a_real_clock_never_before_and_soon_after(make_call: MakeCall):
     async def it(due: float) -> None:
         late.append(clock.monotonic() - due)
 
-    async with Callables(clock=clock) as callables:
+    async with InProcessFunctions(clock=clock) as callables:
         callables.add("it", it)
         ends = [Told() for _ in range(50)]
         for number, told in enumerate(ends):
@@ -119,7 +119,7 @@ async def test_on_a_real_clock_never_before_and_soon_after(make_call: MakeCall):
     assert sorted(late)[25] < 1  # on a loaded machine; what it is on a quiet one is in docs/performance.md
 
 
-async def test_what_is_taken_back_is_never_called(desk: Desk, callables: Callables):
+async def test_what_is_taken_back_is_never_called(desk: Desk, callables: InProcessFunctions):
     called: list[str] = []
 
     async def it(name: str) -> None:
@@ -134,7 +134,7 @@ async def test_what_is_taken_back_is_never_called(desk: Desk, callables: Callabl
     assert wanted.handle.stop("recalled") is Stop.ENDED
 
 
-async def test_what_became_another_nodes_meanwhile_is_not_called(desk: Desk, callables: Callables):
+async def test_what_became_another_nodes_meanwhile_is_not_called(desk: Desk, callables: InProcessFunctions):
     called: list[str] = []
 
     async def it() -> None:
@@ -148,7 +148,7 @@ async def test_what_became_another_nodes_meanwhile_is_not_called(desk: Desk, cal
     assert told.ends[0].began is None
 
 
-async def test_stopped_before_its_instant_it_never_begins(desk: Desk, callables: Callables):
+async def test_stopped_before_its_instant_it_never_begins(desk: Desk, callables: InProcessFunctions):
     async def it() -> None: ...
 
     callables.add("it", it)
@@ -159,7 +159,7 @@ async def test_stopped_before_its_instant_it_never_begins(desk: Desk, callables:
     assert told == []
 
 
-async def test_stopped_while_it_waits_it_is_cancelled(desk: Desk, callables: Callables):
+async def test_stopped_while_it_waits_it_is_cancelled(desk: Desk, callables: InProcessFunctions):
     waits = WaitsForEver()
     callables.add("it", waits.it)
     told = desk.start(101)
@@ -172,7 +172,7 @@ async def test_stopped_while_it_waits_it_is_cancelled(desk: Desk, callables: Cal
     assert (told, told.ends[0].began) == ([None], 101)
 
 
-async def test_stopped_when_it_has_ended_it_is_told_first(desk: Desk, callables: Callables):
+async def test_stopped_when_it_has_ended_it_is_told_first(desk: Desk, callables: InProcessFunctions):
     """A time-out that is over here, and a result that still waits there for others: it has come in time."""
 
     async def it() -> None: ...
@@ -186,7 +186,7 @@ async def test_stopped_when_it_has_ended_it_is_told_first(desk: Desk, callables:
     assert follows == []
 
 
-async def test_results_wait_for_the_next_and_come_home_together(desk: Desk, callables: Callables):
+async def test_results_wait_for_the_next_and_come_home_together(desk: Desk, callables: InProcessFunctions):
     async def it() -> None: ...
 
     callables.add("it", it)
@@ -199,7 +199,7 @@ async def test_results_wait_for_the_next_and_come_home_together(desk: Desk, call
     assert all(all_told)
 
 
-async def test_no_more_than_a_few_wait(desk: Desk, callables: Callables):
+async def test_no_more_than_a_few_wait(desk: Desk, callables: InProcessFunctions):
     async def it() -> None: ...
 
     callables.add("it", it)
@@ -212,7 +212,7 @@ async def test_no_more_than_a_few_wait(desk: Desk, callables: Callables):
     assert [len(told) for told in all_told] == [1] * GATHER + [0]
 
 
-async def test_none_waits_for_what_is_far_or_was_taken_back(desk: Desk, callables: Callables):
+async def test_none_waits_for_what_is_far_or_was_taken_back(desk: Desk, callables: InProcessFunctions):
     async def it() -> None: ...
 
     callables.add("it", it)
@@ -227,7 +227,7 @@ async def test_none_waits_for_what_is_far_or_was_taken_back(desk: Desk, callable
     assert not far
 
 
-async def test_they_come_home_when_the_next_are_started(desk: Desk, callables: Callables):
+async def test_they_come_home_when_the_next_are_started(desk: Desk, callables: InProcessFunctions):
     async def it() -> None: ...
 
     callables.add("it", it)
@@ -240,7 +240,7 @@ async def test_they_come_home_when_the_next_are_started(desk: Desk, callables: C
     assert first == [Outcome(kind="ok")]
 
 
-async def test_what_was_not_early_waits_for_nobody(desk: Desk, callables: Callables):
+async def test_what_was_not_early_waits_for_nobody(desk: Desk, callables: InProcessFunctions):
     async def it() -> None: ...
 
     callables.add("it", it)
@@ -252,7 +252,7 @@ async def test_what_was_not_early_waits_for_nobody(desk: Desk, callables: Callab
     assert not second
 
 
-async def test_one_that_takes_longer_is_told_to_have_begun(desk: Desk, callables: Callables):
+async def test_one_that_takes_longer_is_told_to_have_begun(desk: Desk, callables: InProcessFunctions):
     go_on = threading.Event()
 
     async def it() -> None:
@@ -269,7 +269,7 @@ async def test_one_that_takes_longer_is_told_to_have_begun(desk: Desk, callables
     assert len(told.begun) == 1
 
 
-async def test_one_that_keeps_the_loop_to_itself_hides_nothing(desk: Desk, callables: Callables):
+async def test_one_that_keeps_the_loop_to_itself_hides_nothing(desk: Desk, callables: InProcessFunctions):
     """It blocks, as an async function should not: it is told to have begun all the same, and results that waited for it
     come home."""
     let_go = threading.Event()
@@ -295,7 +295,7 @@ async def test_one_that_keeps_the_loop_to_itself_hides_nothing(desk: Desk, calla
     assert blocking == [Outcome(kind="ok", detail={"result": True})]
 
 
-async def test_it_has_begun_before_it_logs(desk: Desk, callables: Callables):
+async def test_it_has_begun_before_it_logs(desk: Desk, callables: InProcessFunctions):
     said: list[str] = []
 
     async def it() -> None:
@@ -311,7 +311,7 @@ async def test_it_has_begun_before_it_logs(desk: Desk, callables: Callables):
     assert len(told.begun) == 1
 
 
-async def test_an_error_is_a_result(desk: Desk, callables: Callables):
+async def test_an_error_is_a_result(desk: Desk, callables: InProcessFunctions):
     async def it() -> None:
         raise ValueError("over there")
 
@@ -323,7 +323,7 @@ async def test_an_error_is_a_result(desk: Desk, callables: Callables):
     assert (told[0].kind, told[0].error) == ("error", "ValueError: over there")
 
 
-async def test_only_what_runs_on_the_loop_keeps_time(callables: Callables):
+async def test_only_what_runs_on_the_loop_keeps_time(callables: InProcessFunctions):
     async def waits(a: int) -> None: ...
 
     callables.add("it", waits)
@@ -333,7 +333,7 @@ async def test_only_what_runs_on_the_loop_keeps_time(callables: Callables):
     assert not callables.keeps_time(FunctionTarget(function="unknown"))
 
 
-async def test_what_is_wrong_with_it_is_told_at_its_instant(desk: Desk, callables: Callables):
+async def test_what_is_wrong_with_it_is_told_at_its_instant(desk: Desk, callables: InProcessFunctions):
     async def it(a: int) -> None: ...
 
     callables.add("it", it)
@@ -351,7 +351,7 @@ async def test_what_is_wrong_with_it_is_told_at_its_instant(desk: Desk, callable
 async def test_without_the_engines_clock_it_keeps_no_time():
     async def it() -> None: ...
 
-    async with Callables() as callables:
+    async with InProcessFunctions() as callables:
         callables.add("it", it)
         assert not callables.keeps_time(IT)
 
@@ -363,7 +363,7 @@ async def test_leaving_forgets_what_waits_for_its_instant(clock: HandClock, make
         called.append("it")
 
     told = Told()
-    async with Callables(clock=clock) as callables:
+    async with InProcessFunctions(clock=clock) as callables:
         callables.add("it", it)
         callables.start(make_call(IT), 101, told.done)
         await asyncio.sleep(0)

@@ -14,19 +14,19 @@ from tests.services.waiting import until_blocking
 
 
 class HandClock(SystemClock):
-    """A clock that the test sets, of any thread, and an alarm that it rings."""
+    """A clock that the test sets, of any thread, and an alarm that it lets expire."""
 
     def __init__(self) -> None:
         self.now = 100.0
         self.set_for = inf
         self.closed = False
-        self.ring: Callable[[], None] = lambda: None
+        self.expire: Callable[[], None] = lambda: None
 
     def monotonic(self) -> float:
         return self.now
 
-    def alarm(self, ring: Callable[[], None]) -> HandClock:
-        self.ring = ring
+    def alarm(self, callback: Callable[[], None]) -> HandClock:
+        self.expire = callback
         return self
 
     def set(self, seconds: float) -> None:
@@ -37,33 +37,33 @@ class HandClock(SystemClock):
 
 
 class WithoutAlarm(SystemClock):
-    """The real time; nobody rings."""
+    """The real time; nothing expires."""
 
-    def alarm(self, ring: Callable[[], None]) -> HandClock:
+    def alarm(self, callback: Callable[[], None]) -> HandClock:
         return HandClock()
 
 
 def table(clock: HandClock) -> tuple[TimerQueue[str], list[list[str]]]:
-    rung: list[list[str]] = []
-    made: TimerQueue[str] = TimerQueue(clock, lambda: rung.append(made.due()))
-    return made, rung
+    begun: list[list[str]] = []
+    made: TimerQueue[str] = TimerQueue(clock, lambda: begun.append(made.due()))
+    return made, begun
 
 
 def test_each_begins_at_its_instant_and_in_their_order():
     clock = HandClock()
-    timetable, rung = table(clock)
+    timetable, begun = table(clock)
     for at, name in ((100.3, "c"), (100.1, "a"), (100.2, "b")):
         timetable.add(at, name)
     assert timetable.due() == []
     assert clock.set_for == 100.1
     clock.now = 100.0999
-    clock.ring()  # a hair too early: nothing begins, and it is set again
+    clock.expire()  # a hair too early: nothing begins, and it is set again
     clock.set_for, before = inf, clock.set_for
-    clock.ring()
-    assert (rung, before, clock.set_for) == ([[], []], 100.1, 100.1)
+    clock.expire()
+    assert (begun, before, clock.set_for) == ([[], []], 100.1, 100.1)
     clock.now = 100.25
-    clock.ring()
-    assert rung[-1] == ["a", "b"]
+    clock.expire()
+    assert begun[-1] == ["a", "b"]
     assert (clock.set_for, timetable.wakes_at) == (100.3, 100.3)
     clock.now = 101.0
     assert timetable.due() == ["c"]

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from onthedot.engine.messages import Fence
 from onthedot.model.node import NodeInfo, NodeLoad
-from onthedot.store import Adopted, Beat, Claim, Finished, FinishReport, LiveLog, News, StartedWork, Want
+from onthedot.store import Adopted, Beat, Claim, Finished, FinishReport, LiveLog, PolledOrders, StartedWork, Want
 
 __all__ = [
     "BeatStore",
@@ -61,7 +61,7 @@ class RecordStore(Protocol):
 
     async def detach(self, node: str, runs: Sequence[tuple[str, int, int | None]]) -> set[str]: ...
 
-    async def settle(self, most: int) -> int: ...
+    async def close_one_offs(self, most: int) -> int: ...
 
 
 class BeatStore(Protocol):
@@ -69,7 +69,7 @@ class BeatStore(Protocol):
 
 
 class OrderStore(Protocol):
-    async def news(self, node: str) -> News: ...
+    async def poll_orders(self, node: str) -> PolledOrders: ...
 
 
 class WatchStore(Protocol):
@@ -83,7 +83,7 @@ class WatchStore(Protocol):
 class DutyStore(Protocol):
     async def now(self) -> int: ...
 
-    async def settle_in_passing(self) -> int: ...
+    async def close_one_offs_in_passing(self) -> int: ...
 
     async def resume_due(self) -> int | None: ...
 

@@ -38,8 +38,8 @@ __all__ = [
     "PEER_GAP",
     "RECONCILE_EVERY",
     "RECOVER_EVERY",
-    "SETTLE_AFTER",
-    "SETTLE_PORTION",
+    "CLOSE_ONE_OFFS_AFTER",
+    "CLOSE_ONE_OFFS_PORTION",
     "SLOT_SOON",
     "STARTS_PER_TURN",
     "STOP_AGAIN",
@@ -106,11 +106,11 @@ What is sent and not yet written is sent again if the process is killed: at 100 
 less than one run in ten kills (100/s × 0.33 that follow so closely × 2 ms)."""
 WRITE_NOW = 100
 """So many results do not wait for the gap."""
-SETTLE_AFTER = 0.25
-"""Without a result for so long, the one-off jobs that the last ones ended are settled. A steady stream leaves it to the
+CLOSE_ONE_OFFS_AFTER = 0.25
+"""Without a result for so long, the one-off jobs that the last ones ended are closed. A steady stream leaves it to the
 duty, which does it for all of them at once every few seconds."""
-SETTLE_PORTION = 1000
-"""Jobs that are settled at a time, in about 10 ms: a result that comes meanwhile waits for no longer than that."""
+CLOSE_ONE_OFFS_PORTION = 1000
+"""Jobs that are closed at a time, in about 10 ms: a result that comes meanwhile waits for no longer than that."""
 OUTSIDE_WAIT = 0.005
 """A result of what is called outside (a webhook, a worker process, a command) waits so long for one other. At 60 a
 second, at random, that is 0.6 ms on average, or one run in 27 kills -9 that is repeated for it; 12 ms were one in six,

@@ -70,9 +70,9 @@ class JobVerbs(ServiceBase):
             check_job(spec, self.targets, tenant=tenant, now=now)
         except Invalid:
             return False
-        settled = self._settled(spec, None if asker is None else asker.name)
+        stored = self._as_stored(spec, None if asker is None else asker.name)
         once = idempotency(verb, repeat)
-        new = NewJob(tenant=tenant, spec=settled, idempotency=once, asker=asker, until=now + PATIENCE)
+        new = NewJob(tenant=tenant, spec=stored, idempotency=once, asker=asker, until=now + PATIENCE)
         self.creates.add(new, _Taken(tenant, answered))
         return True
 
@@ -84,7 +84,7 @@ class JobVerbs(ServiceBase):
 
     async def create_checked(self, tenant: int, spec: JobSpec, repeat: Idempotency | None) -> JobView:
         """Into the group, and a hint if it is due soon."""
-        new = self._new(tenant, self._settled(spec, _who_asks()), repeat, run_now=bool(spec.run_now))
+        new = self._new(tenant, self._as_stored(spec, _who_asks()), repeat, run_now=bool(spec.run_now))
         (answer,) = await self.creates.create([new])
         if isinstance(answer, OnTheDotError):
             raise answer
@@ -145,23 +145,23 @@ class JobVerbs(ServiceBase):
     async def _check_all(
         self, tenant: int, specs: Sequence[JobSpec | OnTheDotError]
     ) -> tuple[list[JobView | OnTheDotError | None], dict[int, JobSpec]]:
-        """Objections by place, and the specs that have none, settled. The same object again is not checked again."""
+        """Objections by place, and the specs that have none, stored. The same object again is not checked again."""
         now = await self.time.now()
         checks = self._checks(tenant, specs, now, _who_asks())
         checked = list(checks) if len(specs) <= FEW else await self.aside.collect(checks)
         answers: list[JobView | OnTheDotError | None] = [objection for objection, _ in checked]
-        return answers, {place: settled for place, (_, settled) in enumerate(checked) if settled is not None}
+        return answers, {place: stored for place, (_, stored) in enumerate(checked) if stored is not None}
 
     def _checks(
         self, tenant: int, specs: Sequence[JobSpec | OnTheDotError], now: int, owner: str | None
     ) -> Iterator[tuple[OnTheDotError | None, JobSpec | None]]:
         before: object = None
-        objection, settled = None, None
+        objection, stored = None, None
         for spec in specs:
             if spec is not before:
                 objection, before = self._objection(tenant, spec, now), spec
-                settled = self._settled(spec, owner) if objection is None and isinstance(spec, JobSpec) else None
-            yield objection, settled
+                stored = self._as_stored(spec, owner) if objection is None and isinstance(spec, JobSpec) else None
+            yield objection, stored
 
     def _objection(self, tenant: int, spec: JobSpec | OnTheDotError, now: int) -> OnTheDotError | None:
         if isinstance(spec, OnTheDotError):
@@ -255,13 +255,13 @@ class JobVerbs(ServiceBase):
         file = None if self.settings.is_sqlite else file
         now = await self.time.now()
         checks = self._file_checks(tenant, specs, now)
-        settled = list(checks) if len(specs) <= FEW else await self.aside.collect(checks)
+        stored = list(checks) if len(specs) <= FEW else await self.aside.collect(checks)
         more = () if others == "refuse" and former is None and file is None else (others, former, file)
         repeat = idempotency("sync", idempotency_key, source, body=(specs, prune, dry_run, *more))
         report = await self.store.sync_jobs(
             tenant,
             source,
-            settled,
+            stored,
             prune=prune,
             dry_run=dry_run,
             others=others,
@@ -278,7 +278,7 @@ class JobVerbs(ServiceBase):
         return report
 
     def _file_checks(self, tenant: int, specs: Sequence[JobSpec], now: int) -> Iterator[JobSpec]:
-        """Settled; Invalid with the first hundred problems if there are any."""
+        """As they are stored; Invalid with the first hundred problems if there are any."""
         problems: list[FieldProblem] = []
         for place, spec in enumerate(specs):
             try:
@@ -289,7 +289,7 @@ class JobVerbs(ServiceBase):
                 problems.extend(invalid.problems)
                 if len(problems) >= MOST_PROBLEMS:
                     break
-            yield self._settled(spec)
+            yield self._as_stored(spec)
         if problems:
             raise Invalid(problems[:MOST_PROBLEMS])
 
@@ -304,9 +304,9 @@ class JobVerbs(ServiceBase):
 
     def _checked(self, tenant: int, spec: JobSpec, old: JobSpec | None, now: int) -> JobSpec:
         check_new(spec, self.targets, tenant=tenant, now=now, before=old)
-        return self._settled(spec)
+        return self._as_stored(spec)
 
-    def _settled(self, spec: JobSpec, owner: str | None = None) -> JobSpec:
+    def _as_stored(self, spec: JobSpec, owner: str | None = None) -> JobSpec:
         """As it is stored. Where its kind of target has a time-out by default, that is written in the job, and reads
         back. `owner`: whose it is if it does not say so."""
         said: dict[str, Any] = {}

@@ -22,7 +22,7 @@ from onthedot.store.runs.finish import Finished, FinishReport
 from onthedot.store.runs.lists import RunFilter
 from onthedot.store.runs.live_logs import LiveLog
 from onthedot.store.runs.open import Adopted, StartedWork
-from onthedot.store.runs.orders import News, Order
+from onthedot.store.runs.orders import PolledOrders, Order
 from onthedot.store.sqlite.driver import SqliteDriver
 from onthedot.store.store import Store
 
@@ -40,7 +40,7 @@ __all__ = [
     "JobFilter",
     "LiveLog",
     "NewJob",
-    "News",
+    "PolledOrders",
     "Order",
     "Page",
     "RunFilter",

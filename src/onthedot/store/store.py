@@ -9,7 +9,7 @@ from onthedot.store.cluster.keys import Keys
 from onthedot.store.cluster.maintenance import Maintenance
 from onthedot.store.cluster.nodes import Nodes
 from onthedot.store.cluster.sessions import Sessions
-from onthedot.store.jobs.close_one_offs import Settling
+from onthedot.store.jobs.close_one_offs import OneOffClosing
 from onthedot.store.jobs.floor_watch import FloorWatch
 from onthedot.store.jobs.jobs import Jobs
 from onthedot.store.jobs.lists import JobLists
@@ -45,7 +45,7 @@ class Store(
     RunLists,
     LiveLogTopic,
     Nodes,
-    Settling,
+    OneOffClosing,
     Maintenance,
     FloorWatch,
     Diagnosis,

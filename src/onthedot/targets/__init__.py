@@ -11,7 +11,7 @@ from onthedot.model.targets.registry import BUILT_IN, load
 from onthedot.settings import Settings
 from onthedot.targets.contract import Call, Kind, Profile
 from onthedot.targets.coroutine import from_coroutine
-from onthedot.targets.inprocess.kind import Callables
+from onthedot.targets.inprocess.kind import InProcessFunctions
 from onthedot.targets.plugins import plugin_kinds
 from onthedot.targets.registry import Targets
 from onthedot.targets.setup import FileGrants, KindSetup
@@ -20,7 +20,7 @@ from onthedot.targets.webhook.own_ports import OwnPort, ports_of_store, read_own
 
 __all__ = [
     "Call",
-    "Callables",
+    "InProcessFunctions",
     "EgressRule",
     "FileGrants",
     "Flag",
@@ -43,12 +43,12 @@ def build_targets(
     *,
     egress: EgressRule | None = None,
     import_paths: Sequence[str] = (),
-    callables: Callables | None = None,
+    in_process: InProcessFunctions | None = None,
 ) -> Targets:
-    """All that one node offers. `callables` (an embedded Scheduler's own) take the place of functions in workers."""
+    """All that one node offers. `in_process` (an embedded Scheduler's own) take the place of functions in workers."""
     settings = settings or Settings()
     rule = egress or EgressRule.parse(settings.egress_allow)
-    setup = KindSetup(settings=settings, egress=rule, import_paths=import_paths, callables=callables)
+    setup = KindSetup(settings=settings, egress=rule, import_paths=import_paths, in_process=in_process)
     built_in = [load(__name__, kind.kind).of(setup) for kind in BUILT_IN.values()]
     plugins, broken = plugin_kinds(settings.targets)
     return Targets(built_in, plugins, broken)

@@ -23,12 +23,12 @@ class KindSetup:
     settings: Settings
     egress: EgressRule
     import_paths: Sequence[str] = ()  # where modules of functions are found
-    callables: Kind | None = None
+    in_process: Kind | None = None
     """The functions of a program that embeds us: they take the place of functions in worker processes."""
 
     @property
     def worker_processes(self) -> int:
-        return self.settings.function_processes if self.callables is None else 0
+        return self.settings.function_processes if self.in_process is None else 0
 
 
 @dataclass(frozen=True)

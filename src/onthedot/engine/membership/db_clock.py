@@ -1,8 +1,8 @@
 """The database's time, read off this machine's monotonic clock: never early, without trusting any wall clock.
 
-Answers of beats, claims and questions for news carry the database's `now`. Monotonic arrival − that stamp is the offset
+Answers of beats, claims and polls for orders carry the database's `now`. Monotonic arrival − that stamp is the offset
 plus the way back, so the smallest of the last 5 s errs only by the shortest way back, and only late. Stamps are rounded
-down to whole milliseconds, those of news to microseconds, which errs late as well.
+down to whole milliseconds, those of polls to microseconds, which errs late as well.
 
 The 5 s end when the newest question was sent, not when its answer was read: a process that was frozen for longer reads
 an answer as old as that first. If it were all we knew, we would be late by the whole freeze until the next one, and

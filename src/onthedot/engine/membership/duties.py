@@ -70,7 +70,7 @@ class Duties:
         if await self._store.take_duty(DUTY, self._node_id):
             await self._look_at_floors(now)
             self._next_resume = await self._store.resume_due()
-            await self._store.settle_in_passing()
+            await self._store.close_one_offs_in_passing()
             if now >= self._maintenance_at:
                 self._maintenance_at = now + MAINTENANCE_EVERY
                 await self._store.ensure_partitions()

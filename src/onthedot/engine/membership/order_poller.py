@@ -69,16 +69,16 @@ class OrderPoller:
                 return  # there can be no orders, and the time is asked for in its turn
         self._looked_at = sent = self._clock.monotonic()
         try:
-            news = await self._store.news(self._node_id)
+            polled = await self._store.poll_orders(self._node_id)
         except StoreUnavailable as error:
             self._health.failed(error)
             await self._clock.sleep(self._backoff.delay())
             return
-        self._time.observe_us(news.now_us, sent, self._clock.monotonic())
+        self._time.observe_us(polled.now_us, sent, self._clock.monotonic())
         self._health.worked()
         self._backoff.reset()
-        if news.orders:
-            await self._dispatcher.put(OrdersRead(news.orders, sent))
+        if polled.orders:
+            await self._dispatcher.put(OrdersRead(polled.orders, sent))
         else:
             self._lease.heard(sent)
 

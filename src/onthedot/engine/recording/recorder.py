@@ -22,7 +22,7 @@ from onthedot.engine.ports import RecordStore
 from onthedot.engine.recording.batch_window import BatchWindow
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.recording.run_events import report
-from onthedot.engine.tuning import BATCH, SETTLE_AFTER, SETTLE_PORTION, WRITE_GAP, WRITE_NOW
+from onthedot.engine.tuning import BATCH, CLOSE_ONE_OFFS_AFTER, CLOSE_ONE_OFFS_PORTION, WRITE_GAP, WRITE_NOW
 from onthedot.errors import StoreUnavailable
 from onthedot.model.run import Outcome
 from onthedot.plan import RetryLater
@@ -64,15 +64,15 @@ class Recorder:
         self._detached: list[Fence] = []
         self._written = Signal()
         self._wrote_at = -WRITE_GAP
-        self._unsettled = False  # one-off jobs have ended, and their rows do not say so
+        self._unclosed = False  # one-off jobs have ended, and their rows do not say so
 
     @property
     def idle(self) -> bool:
         return not (self.mailbox or self._finished or self._returned or self._detached)
 
     async def step(self) -> None:
-        if self._unsettled and not self.mailbox and not await self._comes_within(SETTLE_AFTER):
-            await self._settle()
+        if self._unclosed and not self.mailbox and not await self._comes_within(CLOSE_ONE_OFFS_AFTER):
+            await self._close_one_offs()
         first = await self.mailbox.take()
         self._sort([first])
         if not self.mailbox and (patience := self._batch_window.patience(first)):
@@ -101,12 +101,12 @@ class Recorder:
             return False
         return True
 
-    async def _settle(self) -> None:
+    async def _close_one_offs(self) -> None:
         try:
-            while not self.mailbox and self._unsettled:
-                self._unsettled = await self._store.settle(SETTLE_PORTION) >= SETTLE_PORTION
+            while not self.mailbox and self._unclosed:
+                self._unclosed = await self._store.close_one_offs(CLOSE_ONE_OFFS_PORTION) >= CLOSE_ONE_OFFS_PORTION
         except StoreUnavailable as error:  # the duty does it
-            self._unsettled = False
+            self._unclosed = False
             self._health.failed(error)
 
     async def rest(self) -> None:
@@ -181,7 +181,7 @@ class Recorder:
         refused = set(answer.refused)
         for item in finished:
             self._owned.release(item.run.id, item.run.token)
-            self._unsettled = self._unsettled or not item.run.recurring
+            self._unclosed = self._unclosed or not item.run.recurring
             if isinstance(item.decision, RetryLater):
                 self._look_times.retry_at(item.decision.ready_at)
             if self._unrecorded:

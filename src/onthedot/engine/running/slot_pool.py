@@ -21,7 +21,7 @@ class SlotPool:
     __slots__ = (
         "_ahead",
         "_missing",
-        "_pace",
+        "_run_seconds",
         "_recover_at",
         "_spare",
         "_whole",
@@ -53,7 +53,7 @@ class SlotPool:
         self._recover_at = 0.0
         self.hold_most = hold_most
         self._spare = max(1, capacity // 4)
-        self._pace: float | None = None  # seconds a run took of late; None: not known, or they get stuck
+        self._run_seconds: float | None = None  # seconds a run took of late; None: not known, or they get stuck
         self.held = 0
         self.running = 0
         self.supplied = False  # what it holds lasts for a while: it claims in portions
@@ -95,9 +95,9 @@ class SlotPool:
         worker processes finish in a moment is claimed run by run: measured at the same load, 39 runs a second instead
         of 146, and 6 ms of the database's CPU a run instead of 0.7. A target that takes calls ahead has counted them
         itself."""
-        if self._pace is None or most > self.capacity:
+        if self._run_seconds is None or most > self.capacity:
             return 0
-        return min(self.hold_most, int(self.capacity * SLOT_SOON / max(self._pace, 0.0005)))
+        return min(self.hold_most, int(self.capacity * SLOT_SOON / max(self._run_seconds, 0.0005)))
 
     def want_more(self, portion: int | None = None) -> None:
         """More is due than fitted: a claim waits until a quarter is free, or a `portion`: not run by run."""
@@ -126,7 +126,8 @@ class SlotPool:
         """A run is over; `seconds` is how long it had its slot. Whether there is room now that was waited for."""
         self.running -= 1
         if seconds is not None:
-            self._pace = seconds if self._pace is None else self._pace + (seconds - self._pace) / 8
+            before = seconds if self._run_seconds is None else self._run_seconds
+            self._run_seconds = before + (seconds - before) / 8
         return self._gave_room(run_id)
 
     @property
@@ -136,7 +137,7 @@ class SlotPool:
 
     def stuck(self) -> None:
         """A held run waited for a slot in vain: no more than can start at once, until it goes quickly again."""
-        self._pace = None
+        self._run_seconds = None
 
     def squeeze(self, now: float, what: str) -> bool:
         """The machine had no room for a run: half of what runs now from here on. False: that was done a moment ago."""

@@ -9,7 +9,7 @@ from onthedot.model.duration import DAY, HOUR, MINUTE
 from onthedot.model.instant import NEVER
 from onthedot.store.cluster.partitions import drop_old, make_ahead
 from onthedot.store.driver import Transaction
-from onthedot.store.jobs.close_one_offs import NOTED, settle
+from onthedot.store.jobs.close_one_offs import NOTED, close_one_offs
 from onthedot.store.topic import Topic
 
 __all__ = ["BacklogCount", "Maintenance", "StoreStats"]
@@ -59,7 +59,7 @@ class Maintenance(Topic):
     async def prune(self, before: int) -> int:
         """What is older than `before` goes: whole partitions, and row by row by index the rest. How much it was."""
         gone = 0
-        await settle(self.driver, BATCH)  # a little: `settle_in_passing` knows when there is time for more
+        await close_one_offs(self.driver, BATCH)  # a little: `close_one_offs_in_passing` knows when there is time
         if self.driver.dialect == "postgres":
             gone += len(await self.driver.transact_slow(lambda tx: drop_old(tx, before)))
         for statement in ("prune_history", "prune_logs", "prune_dead", "prune_run_params"):

@@ -1,7 +1,7 @@
 """One-off jobs that have ended are written down as ended, many at once and after the fact.
 
 A job's row stands in many indexes; rewriting it when its only run ends cost more than claim and finish together. So
-finish leaves a note of the jobs in its own transaction, and their rows are settled later: by the node that recorded
+finish leaves a note of the jobs in its own transaction, and their rows are closed later: by the node that recorded
 their ends, as soon as it has nothing else to record, or by the duty. Nobody has to wait for it, and no reading does it:
 a one-off job without a firing that lives has ended, and whoever reads a job looks (`is_over`, `columns.view`), lists
 and counts by state at the notes, too.
@@ -19,16 +19,16 @@ from onthedot.store.driver import Driver, Transaction
 from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
 
-__all__ = ["NOTED", "EndedJob", "Settling", "is_over", "note_endings", "settle"]
+__all__ = ["NOTED", "EndedJob", "OneOffClosing", "close_one_offs", "is_over", "note_endings"]
 
 AT_ONCE = 1000
 """Jobs in one transaction: a verb on one of them waits for no more than that."""
 
 AT_MOST = 20_000
-"""Jobs that one look of the duty settles."""
+"""Jobs that one look of the duty closes."""
 
 NOTED = 20_000
-"""Jobs that are not settled yet and are found by their notes when jobs are listed or counted by their state. Only after
+"""Jobs that are not closed yet and are found by their notes when jobs are listed or counted by their state. Only after
 a great many ended at once there can be more, for seconds, and those are missing among the ended (never listed as
 active)."""
 
@@ -54,25 +54,25 @@ async def note_endings(tx: Transaction, job_ids: Sequence[int], ended_at: int) -
         await tx.execute("note_endings", len(job_ids), list(job_ids), ended_at)
 
 
-async def settle(driver: Driver, most: int = AT_MOST) -> int:
+async def close_one_offs(driver: Driver, most: int = AT_MOST) -> int:
     """Write down what notes say, about `most` jobs at the most. How many jobs they named."""
 
     async def body(tx: Transaction) -> int:
-        noted = await tx.rows("take_endings", min(AT_ONCE, most - settled))
+        noted = await tx.rows("take_endings", min(AT_ONCE, most - closed))
         if not noted:
             return 0
         ended = {job_id: row["ended_at"] for row in noted for job_id in _job_ids(row["job_ids"])}
         await _end(tx, ended)
         return len(ended)
 
-    settled = 0
-    while settled < most:
+    closed = 0
+    while closed < most:
         if await driver.read(lambda tx: tx.row("any_endings")) is None:
             break
-        settled += (count := await driver.transact(body))
+        closed += (count := await driver.transact(body))
         if not count:  # somebody else is at the rest
             break
-    return settled
+    return closed
 
 
 async def _end(tx: Transaction, ended: dict[int, int]) -> None:
@@ -98,23 +98,23 @@ def _job_ids(kept: str | list[int]) -> list[int]:
     return _IDS.decode(kept) if isinstance(kept, str) else kept
 
 
-class Settling(Topic):
+class OneOffClosing(Topic):
     _full_at = float("-inf")
 
     def claimed_all_it_could(self) -> None:
-        """There is more to run than this node has room for: settling can wait."""
+        """There is more to run than this node has room for: closing can wait."""
         self._full_at = asyncio.get_running_loop().time()
 
-    async def settle(self, most: int = AT_MOST) -> int:
+    async def close_one_offs(self, most: int = AT_MOST) -> int:
         """One-off jobs that have ended get rows that say so. How many were looked at; `most`: there may be more."""
-        return await settle(self.driver, most)
+        return await close_one_offs(self.driver, most)
 
-    async def settle_in_passing(self) -> int:
+    async def close_one_offs_in_passing(self) -> int:
         """The duty. A little at a time, and no more than that while this node is busy, so that it takes no more than a
         few percent of the database from a drain: 11 µs a job, half as much as claim and finish together."""
-        settled = 0
-        while settled < AT_MOST:
-            settled += (count := await settle(self.driver, AT_ONCE))
+        closed = 0
+        while closed < AT_MOST:
+            closed += (count := await close_one_offs(self.driver, AT_ONCE))
             if count < AT_ONCE or asyncio.get_running_loop().time() - self._full_at < BUSY:
                 break
-        return settled
+        return closed

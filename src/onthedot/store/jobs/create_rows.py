@@ -71,8 +71,8 @@ async def insert_fresh(tx: Transaction, jobs: Sequence[Fresh], now: int) -> dict
     cursors = await _breathing(tx, _first_runs(begun, tx.lookahead, now))
     if cursors:
         await tx.copy("copy_runs", cursors)
-    if by_hand := [job for job in done if job.run_now]:
-        await _run_now(tx, by_hand, now)
+    if immediate := [job for job in done if job.run_now]:
+        await _run_now(tx, immediate, now)
     return taken
 
 

@@ -70,7 +70,7 @@ class JobLists(Topic):
 
 async def _read(tx: Transaction, tenant: int, wanted: JobFilter, *, few: bool) -> list[Row]:
     """One more than the page holds. By state the ended ones are found where their rows say so, and by the notes of
-    those whose rows do not yet; the notes first, so that what is settled in between is found twice and not missed."""
+    those whose rows do not yet; the notes first, so that what is closed in between is found twice and not missed."""
     found: dict[int, Row] = {}
     if wanted.status == "ended" and _drive(wanted) == "newest":
         name, args = noted_for(tenant, wanted)

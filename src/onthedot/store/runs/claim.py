@@ -18,7 +18,7 @@ from onthedot.model.job import JobRecord, JobSpec
 from onthedot.model.run import ClaimedRun
 from onthedot.plan import expired, in_backlog, on_time_share, shares
 from onthedot.store.driver import Driver, Transaction
-from onthedot.store.jobs.close_one_offs import Settling
+from onthedot.store.jobs.close_one_offs import OneOffClosing
 from onthedot.store.jobs.taken_slots import may_be_taken, taken_by_next
 from onthedot.store.runs.claim_batch import ClaimBatch
 from onthedot.store.runs.lanes import claim_lanes
@@ -61,7 +61,7 @@ class _ClaimedRows(msgspec.Struct):
         return [*self.cursors, *self.lanes, *self.free]
 
 
-class Claims(Looks, Settling):
+class Claims(Looks, OneOffClosing):
     def __init__(self, driver: Driver) -> None:
         super().__init__(driver)
         self._specs = SpecCache()
@@ -252,8 +252,8 @@ _params = msgspec.json.Decoder(dict[str, Any], float_hook=float)
 
 async def _with_own_params(tx: Transaction, runs: list[ClaimedRun]) -> list[ClaimedRun]:
     """Runs that were asked for by hand may have params of their own: they are looked up for those alone."""
-    by_hand = [run.id for run in runs if run.kind in ("manual", "redrive")]
-    if not by_hand:
+    manual = [run.id for run in runs if run.kind in ("manual", "redrive")]
+    if not manual:
         return runs
-    own = {row["run_id"]: _params.decode(row["params"]) for row in await tx.rows("params_of", by_hand)}
+    own = {row["run_id"]: _params.decode(row["params"]) for row in await tx.rows("params_of", manual)}
     return [msgspec.structs.replace(run, params=own[run.id]) if run.id in own else run for run in runs] if own else runs

@@ -24,7 +24,7 @@ from onthedot.store.topic import Topic
 
 __all__ = [
     "CANCEL",
-    "News",
+    "PolledOrders",
     "Order",
     "OwnedRun",
     "PendingAgain",
@@ -96,7 +96,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     by: str | None = None  # the newer run that takes its lane, if that is why it shall stop
 
 
-class News(msgspec.Struct, frozen=True, kw_only=True):
+class PolledOrders(msgspec.Struct, frozen=True, kw_only=True):
     """What a node asks for between two beats."""
 
     now_us: int  # the database's time; not a transaction's, whose commit and disk come after its stamp
@@ -108,11 +108,11 @@ class RunOrders(Topic):
         super().__init__(driver)
         self._present = SpecCache()
 
-    async def news(self, node: str) -> News:
+    async def poll_orders(self, node: str) -> PolledOrders:
         """The time, and what this node shall do with runs it holds."""
         rows = await self.driver.read(lambda tx: tx.rows("news_of", node), watched=True)
         orders = [order_of(row) for row in rows if row["id"]]
-        return News(now_us=rows[0]["now_us"], orders=orders)
+        return PolledOrders(now_us=rows[0]["now_us"], orders=orders)
 
     async def held(self, node: str) -> list[tuple[str, int]]:
         """Which runs are this node's, with their tokens: for a node that is not sure what a claim brought."""

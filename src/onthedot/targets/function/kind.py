@@ -48,7 +48,7 @@ class Functions(Kind):
     @classmethod
     def of(cls, setup: KindSetup) -> Kind:
         processes = setup.settings.function_processes
-        return setup.callables or cls(setup.settings.functions, processes=processes, import_paths=setup.import_paths)
+        return setup.in_process or cls(setup.settings.functions, processes=processes, import_paths=setup.import_paths)
 
     def register(self, settings: Settings, granted: Mapping[int, FileGrants]) -> None:
         own = {

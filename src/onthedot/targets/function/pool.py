@@ -1,8 +1,8 @@
 """The pool of worker processes: started when needed, kept warm, never more than told.
 
 A call goes to a worker that has nothing to do, or waits. Short calls are also sent ahead, behind others that are
-expected to be short (`pace`), so that neither side waits for the other between two calls. If one of them takes longer
-after all, what is behind it is taken back within a few milliseconds and goes to whoever is free first.
+expected to be short (`estimates`), so that neither side waits for the other between two calls. If one of them takes
+longer after all, what is behind it is taken back within a few milliseconds and goes to whoever is free first.
 
 While calls are short, more are welcome than can be sent ahead: what is expected to get through in a quarter of a second
 waits here, so that the node claims many runs at a time. What waits for too long all the same is given up.
@@ -43,7 +43,7 @@ class WorkerPool:
         self._generation = 0
         self._next_look: asyncio.TimerHandle | None = None
         self._closed = False
-        self._pace = DurationEstimates()
+        self._estimates = DurationEstimates()
         self._flow = Throughput()
         self._progress = 0.0  # when a call ended or a process was there, the last time
         self._ahead = 0  # reckoned once for many answers: it is asked for twice a call
@@ -63,7 +63,7 @@ class WorkerPool:
         if self._closed:
             self.ended(asked, WorkerDied("the node is stopping"))
             return
-        asked.expected = self._pace.expected(asked.function)
+        asked.expected = self._estimates.expected(asked.function)
         if self._waiting or not self._begin(asked, asked.at):
             self._waiting.append(asked)
             self._start_more()
@@ -104,7 +104,7 @@ class WorkerPool:
         """Told in a moment, and all that ended by then at once: who hears it may ask for the next thing. None: it was
         not begun."""
         if isinstance(how, CallResult):
-            self._pace.took(asked.function, how.ended - how.begun)
+            self._estimates.took(asked.function, how.ended - how.begun)
             self._flow.ended += 1
             self._progress = how.ended
         if not asked.answered:
@@ -143,7 +143,7 @@ class WorkerPool:
         for _ in range(len(self._all)):
             worker = self._all[0]
             self._all.rotate(-1)
-            if worker.debt <= PATIENCE and len(worker.asked) < AHEAD and not worker.full and not worker.settled:
+            if worker.debt <= PATIENCE and len(worker.asked) < AHEAD and not worker.full and not worker.in_long_call:
                 if len(worker.asked) == _PRESSURE:
                     self._start_more(1)
                 return self._send(worker, asked)
@@ -169,7 +169,7 @@ class WorkerPool:
             self.ended(self._waiting.popleft(), WorkerDied("the node is stopping"))
         while self._waiting:
             asked = self._waiting[0]
-            asked.expected = self._pace.expected(asked.function)
+            asked.expected = self._estimates.expected(asked.function)
             if not self._begin(asked, time.monotonic()):
                 break
             self._waiting.popleft()
@@ -192,26 +192,27 @@ class WorkerPool:
 
     def _reckon(self) -> None:
         """Processes that are stuck in a long call take nothing, however short the calls before were."""
-        moving = self._processes - sum(worker.settled for worker in self._all)
-        behind = self._pace.ahead * moving
+        moving = self._processes - sum(worker.in_long_call for worker in self._all)
+        behind = self._estimates.ahead * moving
         self._ahead = max(behind, self._flow.soon) if behind else 0
 
     # looking
 
     def _look(self) -> None:
-        """At every call that runs. One that was first in line the last time too takes its time: see `Worker.settle`."""
+        """At every call that runs. One that was first in line the last time too takes its time: see
+        `note_long_call`."""
         self._next_look = None
         again = False
         for worker in [*self._all, *self._leaving]:
             first = next(iter(worker.asked.values()), None)
-            if first is None or worker.settled or worker.dead:
+            if first is None or worker.in_long_call or worker.dead:
                 continue
             if worker.seen is first:
-                self._again(worker.settle())
+                self._again(worker.note_long_call())
                 self.changed(worker)
             else:
                 worker.seen = first
-            again = again or not worker.settled
+            again = again or not worker.in_long_call
         self._flow.look(asyncio.get_running_loop().time(), busy=bool(self._waiting))
         if (self._give_up() or again) and self._next_look is None:
             self._look_later()

@@ -66,7 +66,7 @@ class WorkerProcess:
         self.killed = False  # by us; it will be dead in a moment
         self.retiring = False  # no more calls
         self.full = False  # the socket takes no more until something is answered
-        self.settled = False  # with a call that takes its time, and nothing behind it
+        self.in_long_call = False  # with a call that takes its time, and nothing behind it
         self.seen: PendingCall | None = None  # first in line when somebody last looked
         self.returned: list[PendingCall] = []  # of a dead one: what it had not begun
         self._process, self._answers_link, self._pool = process, answers, pool
@@ -152,7 +152,7 @@ class WorkerProcess:
             taken.append(asked)
         return taken
 
-    def settle(self) -> list[PendingCall]:
+    def note_long_call(self) -> list[PendingCall]:
         """The call that runs takes its time: nothing waits behind it, and what it prints is heard as it comes.
 
         Only now: as long as calls follow each other the node can't tell whose bytes are in the pipe, the worker can.
@@ -160,7 +160,7 @@ class WorkerProcess:
         taken = self.take_back()
         self.read()
         for asked in self.asked.values():  # one, or it has just been answered
-            self.settled = True
+            self.in_long_call = True
             asked.has_begun(time.monotonic())
             self._listener = OutputListener(self._output, asked.call.log)
             self._listener.start()
@@ -205,7 +205,7 @@ class WorkerProcess:
             asked.has_begun(answer.begun)
             self._hear(asked, answer.output)
             self._pool.ended(asked, answer)
-        self.settled = False
+        self.in_long_call = False
         if answer.replace:
             self.retiring = True
         if answer.new_output:

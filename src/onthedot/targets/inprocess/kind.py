@@ -27,7 +27,7 @@ from onthedot.targets.inprocess.loop_thread import LoopThread
 from onthedot.targets.inprocess.thread_pool import ThreadPool
 from onthedot.targets.registry import names
 
-__all__ = ["Callables"]
+__all__ = ["InProcessFunctions"]
 
 _log: contextvars.ContextVar[Callable[[str], None] | None] = contextvars.ContextVar("onthedot_log", default=None)
 _OK = Outcome(kind="ok")
@@ -45,7 +45,7 @@ class _RunLog(logging.Handler):
             write(self.format(record) + "\n")
 
 
-class Callables(Kind):
+class InProcessFunctions(Kind):
     """The kind `function` of an embedded Scheduler: what was registered by name."""
 
     spec = FunctionTarget
@@ -59,7 +59,7 @@ class Callables(Kind):
         self._waits: dict[str, bool] = {}  # whether it is a coroutine function
         self._misfits: dict[str | tuple[str, ...], str | None] = {}
         self._clock = clock
-        self._loop_thread = LoopThread("onthedot-callables", clock)
+        self._loop_thread = LoopThread("onthedot-functions", clock)
         self._home: asyncio.AbstractEventLoop | None = None
         self._threads: ThreadPool | None = None
         self._handler = _RunLog()
@@ -129,7 +129,7 @@ class Callables(Kind):
 
     async def __aenter__(self) -> Self:
         self._home = asyncio.get_running_loop()
-        self._threads = ThreadPool(self._most_threads, "onthedot-callable", self._home)
+        self._threads = ThreadPool(self._most_threads, "onthedot-function", self._home)
         await self._loop_thread.__aenter__()
         logging.getLogger().addHandler(self._handler)
         return self
@@ -147,7 +147,7 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
     """One call, on its way to where it is carried out and back; if it may not begin any more when it gets there, it
     comes back without an outcome. Out of the collector's sight as the Monitor is, which lets go of it when it ends."""
 
-    _kind: Callables
+    _kind: InProcessFunctions
     _function: Callable[..., Any] | None
     _call: Call
     _at: float

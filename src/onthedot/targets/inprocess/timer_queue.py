@@ -25,11 +25,11 @@ class TimerQueue(Generic[T]):
     """Written at home, kept over there. No lock: an entry is whose thread takes it out of `_open`, which is one step
     under the interpreter's; and each side looks at what the other wrote after it has written itself."""
 
-    def __init__(self, clock: Clock, rings: Callable[[], None]) -> None:
-        """`rings` is called over there when an instant has come: it has to call `due`."""
+    def __init__(self, clock: Clock, on_due: Callable[[], None]) -> None:
+        """`on_due` is called over there when an instant has come: it has to call `due`."""
         self.wakes_at = inf  # the first instant, as it is known over there
         self._clock = clock
-        self._rings = rings
+        self._on_due = on_due
         self._alarm: Alarm | None = None
         self._set_for = inf
         self._open: dict[T, bool] = {}
@@ -74,7 +74,7 @@ class TimerQueue(Generic[T]):
 
     def _alarm_went_off(self) -> None:
         self._set_for = inf
-        self._rings()
+        self._on_due()
 
     def close(self) -> None:
         """When nobody is over there any more."""

@@ -33,7 +33,7 @@ k.target_type = $1
 k.schedule_kind = $1
 
 -- part: noted
--- Jobs whose firing has ended and that are not settled yet: those of the newest notes, about $2 of them.
+-- Jobs whose firing has ended and that are not closed yet: those of the newest notes, about $2 of them.
 SELECT DISTINCT unnest(e.job_ids) AS id FROM (
     SELECT l.job_ids, sum(l.jobs) OVER (ORDER BY l.id DESC) - l.jobs AS before
     FROM (SELECT id, jobs, job_ids FROM endings ORDER BY id DESC LIMIT 1000) l

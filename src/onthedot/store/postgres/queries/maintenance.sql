@@ -83,7 +83,7 @@ GROUP BY k.requires, w.backlog;
 SELECT count(*) AS n FROM runs WHERE state = 'running';
 
 -- name: count_jobs
--- By state; what has ended and is not settled yet counts as ended. In one statement: it may be settled at any moment.
+-- By state; what has ended and is not closed yet counts as ended. In one statement: it may be closed at any moment.
 WITH over (state, n) AS (
     SELECT j.state, count(*) FROM ({part noted}) n CROSS JOIN LATERAL (SELECT * FROM jobs WHERE id = n.id AND tenant = $1 LIMIT 1) j WHERE {part over} GROUP BY j.state
 )

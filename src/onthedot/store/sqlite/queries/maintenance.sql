@@ -80,7 +80,7 @@ SELECT requires, found ->> 0 AS due, found ->> 1 AS oldest FROM counted WHERE fo
 SELECT count(*) AS n FROM runs WHERE state = 'running';
 
 -- name: count_jobs
--- By state; what has ended and is not settled yet counts as ended. In one statement: it may be settled at any moment.
+-- By state; what has ended and is not closed yet counts as ended. In one statement: it may be closed at any moment.
 WITH over (state, n) AS (
     SELECT j.state, count(*) FROM ({part noted}) n CROSS JOIN jobs j WHERE j.id = n.id AND +j.tenant = ?1 AND {part over} GROUP BY j.state
 )

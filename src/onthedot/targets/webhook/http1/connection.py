@@ -75,7 +75,7 @@ class ReceiverConnection(asyncio.Protocol):
 
     def drop(self) -> None:
         """Nobody waits for its answer any more, nor is told."""
-        self._settle()
+        self._forget_request()
         self.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -111,7 +111,7 @@ class ReceiverConnection(asyncio.Protocol):
     def _end(self, reading: Reading) -> None:
         """The verdict is there, with as much of the body as came."""
         transport, tell = self._transport, self._tell
-        self._settle()
+        self._forget_request()
         if transport is not None:
             # A receiver that answers before it has read the whole request won't read the rest of it as a new one.
             self.reusable = reading.reusable and not transport.is_closing() and not transport.get_write_buffer_size()
@@ -124,12 +124,12 @@ class ReceiverConnection(asyncio.Protocol):
 
     def _fail(self, error: Unanswered) -> None:
         tell = self._tell
-        self._settle()
+        self._forget_request()
         self.abort()
         if tell is not None:
             tell(error)
 
-    def _settle(self) -> None:
+    def _forget_request(self) -> None:
         self._reading = self._tell = None
         if self._timer is not None:
             self._timer.cancel()
