@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.contest import Cost, quantiles
-from bench.ours.parts import Meter, in_process, create, opened, running, spec, webhooks, workers
+from bench.ours.parts import Meter, create, in_process, opened, running, spec, webhooks, workers
 from bench.ours.seeding import analyze, pending_jobs, runs_of
 from bench.ours.sizes import Sizes
 from onthedot.model.run import Outcome

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bench.contest import Cost, Tally, in_time, quantiles
-from bench.ours.parts import in_process, create, opened, running, spec
+from bench.ours.parts import create, in_process, opened, running, spec
 from bench.ours.seeding import analyze
 from onthedot.clock import SystemClock
 

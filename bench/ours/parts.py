@@ -18,9 +18,9 @@ from onthedot.model.job import JobSpec
 from onthedot.service import DEFAULT_TENANT, Service
 from onthedot.settings import Settings, load_settings
 from onthedot.store import Store, open_store
-from onthedot.targets import InProcessFunctions, EgressRule, Targets, build_targets
+from onthedot.targets import EgressRule, InProcessFunctions, Targets, build_targets
 
-__all__ = ["CONCURRENCY", "Meter", "in_process", "create", "opened", "running", "spec", "webhooks", "workers"]
+__all__ = ["CONCURRENCY", "Meter", "create", "in_process", "opened", "running", "spec", "webhooks", "workers"]
 
 CONCURRENCY = 1000
 BATCH = 5000

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from onthedot.cli import diagnosis
-from onthedot.cli.diagnosis import Finding
+from onthedot.cli import diagnosis, store_diagnosis
+from onthedot.cli.findings import Finding
 from onthedot.clock import SystemClock
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeView
@@ -62,7 +62,7 @@ class FakeStore:
 async def cluster(*nodes: NodeView, **backlog: Any) -> dict[str, Finding]:
     waiting = BacklogCount(**{"due": 0, "running": 0, "oldest_ms": None, "unoffered": {}, **backlog})
     store: Any = FakeStore(list(nodes), waiting)
-    return {finding.subject: finding async for finding in diagnosis._cluster(store, Settings())}
+    return {finding.subject: finding async for finding in store_diagnosis._cluster(store, Settings())}
 
 
 async def test_a_healthy_cluster():
@@ -110,7 +110,7 @@ async def test_what_no_node_offers_is_wrong_and_says_how_to_offer_it(offer, advi
 )
 async def test_clocks_that_are_apart(apart, state, word):
     store: Any = FakeStore([], apart=apart)
-    found = await diagnosis._clocks(store)
+    found = await store_diagnosis._clocks(store)
     assert found.state == state
     assert word in found.found
 
@@ -125,7 +125,7 @@ async def test_jobs_that_stand_in_the_future_are_wrong(ahead, named):
             return ahead
 
     store: Any = Store()
-    found = [finding async for finding in diagnosis._floors(store)]
+    found = [finding async for finding in store_diagnosis._floors(store)]
     assert [finding.state for finding in found] == (["wrong"] if ahead else [])
     assert not ahead or (named and named in found[0].found)
 
@@ -161,11 +161,11 @@ def test_a_good_jobs_file_is_counted(tmp_path, monkeypatch):
     ],
 )
 def test_advice_for_a_store_that_does_not_open(error, settings, advice):
-    assert advice in diagnosis._advice_for(error, settings)
+    assert advice in store_diagnosis._advice_for(error, settings)
 
 
 async def test_a_server_that_can_not_be_asked_is_a_warning(free_port):
-    found = [finding async for finding in diagnosis._by_server(f"http://127.0.0.1:{free_port()}", None)]
+    found = [finding async for finding in store_diagnosis._by_server(f"http://127.0.0.1:{free_port()}", None)]
     assert [finding.state for finding in found] == ["warning"]
     assert "--url" in (found[0].advice or "")
 
@@ -184,7 +184,11 @@ def test_fewer_descriptors_than_concurrency_is_told(monkeypatch):
     ("answer", "subject", "found"),
     [
         ({"status": "ready"}, None, None),
-        ({"status": "ready", "clock": "the clock was ahead; 3 jobs …"}, "clock", "machine clock: the clock was ahead; 3 jobs …"),
+        (
+            {"status": "ready", "clock": "the clock was ahead; 3 jobs …"},
+            "clock",
+            "machine clock: the clock was ahead; 3 jobs …",
+        ),
         (StoreUnavailable("not ready"), "server", "not ready: not ready"),
     ],
 )
@@ -196,5 +200,5 @@ async def test_what_a_server_says_of_its_readiness(answer, subject, found):
             return answer
 
     client: Any = Client()
-    said = [finding async for finding in diagnosis._readiness(client)]
+    said = [finding async for finding in store_diagnosis._readiness(client)]
     assert [(finding.subject, finding.found) for finding in said] == ([(subject, found)] if subject else [])

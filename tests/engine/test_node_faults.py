@@ -74,7 +74,17 @@ class World:
             case 2 | 3:
                 member.way.lose.add(
                     self.random.choice(
-                        ("claim_each", "poll_orders", "finish", "begin", "beat", "give_back", "held", "register", "leave")
+                        (
+                            "claim_each",
+                            "poll_orders",
+                            "finish",
+                            "begin",
+                            "beat",
+                            "give_back",
+                            "held",
+                            "register",
+                            "leave",
+                        )
                     )
                 )
             case 4:

@@ -26,7 +26,7 @@ from onthedot.engine.running.run_log_files import LogFiles
 from onthedot.engine.tuning import BEAT_EVERY, ORDERS_EVERY
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeLoad
-from onthedot.store import Beat, PolledOrders, Order
+from onthedot.store import Beat, Order, PolledOrders
 from tests.engine.scripted import AWAY, ScriptedStore
 from tests.engine.test_run_log import inline
 

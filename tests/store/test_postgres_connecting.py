@@ -204,7 +204,9 @@ class TestRefusedAtOnce:
             assert "wrong" not in str(caught.value)
 
     async def test_an_unknown_database(self, postgres_server: PostgresServer) -> None:
-        with pytest.raises(StoreError, match=r'database "nowhere" does not exist. Create the database \(CREATE DATABASE\)'):
+        with pytest.raises(
+            StoreError, match=r'database "nowhere" does not exist. Create the database \(CREATE DATABASE\)'
+        ):
             await open_store(postgres_server.url("nowhere"))
 
     async def test_once_open_it_is_an_outage(

@@ -12,7 +12,8 @@ from onthedot.errors import SettingsError, StoreError, StoreUnavailable, StoreUn
 from onthedot.store import JobFilter, Store, open_store
 from onthedot.store.driver import HINTS, Collision, Transaction
 from onthedot.store.postgres.address import parse_address
-from onthedot.store.postgres.driver import PostgresDriver, PostgresTransaction
+from onthedot.store.postgres.driver import PostgresDriver
+from onthedot.store.postgres.transaction import PostgresTransaction
 from tests.services.ports import free_port
 from tests.services.postgres import PostgresServer
 from tests.store.given import create, new

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import asyncpg
 import pytest
 
-from onthedot.cli import diagnosis
+from onthedot.cli import store_diagnosis
 from onthedot.errors import NotFound, StoreUnavailable
 from onthedot.store import Store, open_store
 from onthedot.store.postgres.lineage import GAP
@@ -93,7 +93,7 @@ async def test_no_number_is_given_twice(pair: Pair, events: list[Event]) -> None
         (told,) = [event for event in events if event.name == "store.failover"]
         assert told.fields["before"].endswith("/1")
         assert told.fields["now"].endswith("/2")
-        finding = await diagnosis._failover(store)
+        finding = await store_diagnosis._failover(store)
         assert finding is not None
         assert finding.state == "warning"
         assert "at-most-once" in str(finding.advice)

@@ -17,7 +17,7 @@ import uvloop
 from onthedot.model.run import Outcome
 from onthedot.model.targets import CommandTarget, FunctionTarget, Target, WebhookTarget
 from onthedot.settings import CommandSetting
-from onthedot.targets import Call, InProcessFunctions, EgressRule, Kind, from_coroutine
+from onthedot.targets import Call, EgressRule, InProcessFunctions, Kind, from_coroutine
 from onthedot.targets.command.kind import Commands
 from onthedot.targets.contract import Cause, Ended, Stop
 from onthedot.targets.function.kind import Functions

@@ -19,7 +19,7 @@ from onthedot.echo import EchoServer
 from onthedot.model.run import Outcome
 from onthedot.model.targets import CommandTarget, FunctionTarget, WebhookTarget
 from onthedot.settings import CommandSetting
-from onthedot.targets import InProcessFunctions, EgressRule
+from onthedot.targets import EgressRule, InProcessFunctions
 from onthedot.targets.command.kind import Commands
 from onthedot.targets.exhaustion import lack_of, ports_are_gone
 from onthedot.targets.function.kind import Functions

@@ -67,7 +67,9 @@ async def test_what_became_another_nodes_on_its_way_is_not_called(
     assert called == ["it"]
 
 
-async def test_what_has_begun_in_a_thread_goes_on_whoever_it_belongs_to(callables: InProcessFunctions, make_call: MakeCall):
+async def test_what_has_begun_in_a_thread_goes_on_whoever_it_belongs_to(
+    callables: InProcessFunctions, make_call: MakeCall
+):
     """A sync callable that hands back something to wait for: it was called once, and is not given up half way."""
     answers = [True, False]
 
@@ -80,7 +82,9 @@ async def test_what_has_begun_in_a_thread_goes_on_whoever_it_belongs_to(callable
     assert answers == [False]
 
 
-async def test_an_async_callable_that_blocks_does_not_block_the_node(callables: InProcessFunctions, make_call: MakeCall):
+async def test_an_async_callable_that_blocks_does_not_block_the_node(
+    callables: InProcessFunctions, make_call: MakeCall
+):
     let_go = threading.Event()
 
     async def it() -> bool:
@@ -247,7 +251,9 @@ async def test_one_that_swallows_its_cancel_spoils_no_other(callables: InProcess
     assert [outcome.detail["result"] for outcome in outcomes] == [1, 2, 3]
 
 
-async def test_a_coroutine_that_raises_a_cancel_of_its_own_has_failed(callables: InProcessFunctions, make_call: MakeCall):
+async def test_a_coroutine_that_raises_a_cancel_of_its_own_has_failed(
+    callables: InProcessFunctions, make_call: MakeCall
+):
     async def it() -> None:
         raise asyncio.CancelledError
 

@@ -117,7 +117,10 @@ async def _never(call: Call) -> Outcome:
     [
         (lambda settings: 1 / 0, "ZeroDivisionError: division by zero"),
         (lambda settings: None, "TypeError: kind() returned None, not a Kind"),
-        (lambda settings: from_coroutine(_never, spec=WebhookTarget), "TypeError: kind() returned a kind whose spec is"),
+        (
+            lambda settings: from_coroutine(_never, spec=WebhookTarget),
+            "TypeError: kind() returned a kind whose spec is",
+        ),
         (
             lambda settings: from_coroutine(_never, spec=FaxTarget, capabilities=lambda: ["webhook"]),
             "ValueError: capability 'webhook' must be 'fax' or start with 'fax:'",

@@ -11,7 +11,8 @@ import uvicorn
 
 from onthedot.api.fastpath.creates import UNUSUAL
 from onthedot.api.fastpath.head_cache import Head, HeadCache
-from onthedot.api.server.protocol import HEADERS_MOST, CountedServerState, GuardedProtocol
+from onthedot.api.server.flow import CountedServerState
+from onthedot.api.server.protocol import HEADERS_MOST, GuardedProtocol
 from proof.fuzz.reader import Reader, Wrong
 
 __all__ = ["HEADS"]

@@ -11,7 +11,7 @@ from onthedot.cli.options import ApiKey, AsJson, Server, Settings, StoreUrl
 from onthedot.cli.output import print_json, say
 
 if TYPE_CHECKING:
-    from onthedot.cli.diagnosis import Finding
+    from onthedot.cli.findings import Finding
 
 __all__ = ["doctor"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onthedot.service.cluster import ClusterHealth
-from onthedot.service.jobs import BATCH_LIMIT
+from onthedot.service.creates import BATCH_LIMIT
 from onthedot.service.keys import DEFAULT_TENANT, Principal, Session
 from onthedot.service.previews import preview_schedule
 from onthedot.service.repeats import Repeat

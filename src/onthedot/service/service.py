@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from onthedot.service.cluster import ClusterVerbs
+from onthedot.service.jobs import JobVerbs
 from onthedot.service.keys import KeyVerbs
 from onthedot.service.previews import PreviewVerbs
 from onthedot.service.runs import RunVerbs
+from onthedot.service.sync import SyncVerbs
 from onthedot.service.timers import TimerVerbs
 
 __all__ = ["Service"]
 
 
-class Service(TimerVerbs, RunVerbs, PreviewVerbs, KeyVerbs, ClusterVerbs):
+class Service(TimerVerbs, JobVerbs, SyncVerbs, RunVerbs, PreviewVerbs, KeyVerbs, ClusterVerbs):
     """Each verb: validate, one store call, a hint if something is due soon. No verb waits for anything else."""
 
     async def close(self) -> None:

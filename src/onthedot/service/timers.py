@@ -14,7 +14,7 @@ from onthedot.model.schedule import Schedule
 from onthedot.model.targets import WebhookTarget
 from onthedot.model.timer import TimerSpec, TimerView
 from onthedot.service.checking import check_job
-from onthedot.service.jobs import JobVerbs
+from onthedot.service.creates import CreateVerbs
 from onthedot.service.repeats import IdempotencyKey, Repeat, idempotency
 from onthedot.store.abandoned_requests import Asker
 
@@ -24,7 +24,7 @@ LONGEST = 100 * 365 * DAY
 WRITTEN_AS = {"target.url": "url", "schedule.in": "seconds"}  # a timer's user knows the timer's fields, not the job's
 
 
-class TimerVerbs(JobVerbs):
+class TimerVerbs(CreateVerbs):
     async def create_timer(
         self, tenant: int, timer: TimerSpec, idempotency_key: IdempotencyKey | None = None
     ) -> TimerView:

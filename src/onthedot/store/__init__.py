@@ -22,7 +22,7 @@ from onthedot.store.runs.finish import Finished, FinishReport
 from onthedot.store.runs.lists import RunFilter
 from onthedot.store.runs.live_logs import LiveLog
 from onthedot.store.runs.open import Adopted, StartedWork
-from onthedot.store.runs.orders import PolledOrders, Order
+from onthedot.store.runs.orders import Order, PolledOrders
 from onthedot.store.sqlite.driver import SqliteDriver
 from onthedot.store.store import Store
 
@@ -40,9 +40,9 @@ __all__ = [
     "JobFilter",
     "LiveLog",
     "NewJob",
-    "PolledOrders",
     "Order",
     "Page",
+    "PolledOrders",
     "RunFilter",
     "StartedWork",
     "Store",

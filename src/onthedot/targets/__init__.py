@@ -20,10 +20,10 @@ from onthedot.targets.webhook.own_ports import OwnPort, ports_of_store, read_own
 
 __all__ = [
     "Call",
-    "InProcessFunctions",
     "EgressRule",
     "FileGrants",
     "Flag",
+    "InProcessFunctions",
     "Kind",
     "Outcome",
     "OwnPort",

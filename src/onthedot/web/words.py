@@ -9,7 +9,7 @@ from onthedot.model.schedule import Schedule
 from onthedot.model.targets import Target
 from onthedot.timing import describe
 
-__all__ = ["count_words", "expression", "how_long", "pieces", "schedule_words", "target_words", "title"]
+__all__ = ["expression", "how_long", "pieces", "schedule_words", "target_words", "title"]
 
 
 def pieces(path: str) -> list[str]:
@@ -58,7 +58,3 @@ def how_long(ms: float | None) -> str:
 
 def _short(value: float) -> str:
     return f"{value:.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
-
-
-def count_words(count: int, one: str) -> str:
-    return f"{count:,} {one}{'' if count == 1 else 's'}"

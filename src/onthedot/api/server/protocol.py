@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
 from typing import Any
 
 import httptools
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
 
 from onthedot.api.http.client_connection import TRANSPORT
-from onthedot.api.server.limits import Load
+from onthedot.api.server.flow import CountedServerState, HoldingFlow
 from onthedot.api.server.refusals import CROWDED, FULL, HEAD_TOO_LARGE, NOT_HTTP, TRAILERS_TOO_LARGE
 
-__all__ = ["CountedServerState", "GuardedProtocol"]
+__all__ = ["GuardedProtocol"]
 
 HEADER_BYTES = 64 * 1024
 HEADERS_MOST = 256
@@ -35,34 +33,6 @@ PORTION = 512  # parsed at once: no more small requests than fit into it are eve
 TURN_BYTES = 8 * 1024  # of one connection before others have their turn
 
 
-class HoldingFlow(FlowControl):
-    """Reading goes on when uvicorn wants it to and nothing waits here; if something does, it is `wanted`."""
-
-    def __init__(self, transport: asyncio.Transport, wanted: Callable[[], None]) -> None:
-        super().__init__(transport)
-        self.held_back = False
-        self._wanted = wanted
-
-    def resume_reading(self) -> None:
-        if self.held_back:
-            self._wanted()
-        else:
-            super().resume_reading()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        if self.held_back:
-            self._wanted()
-
-
-class CountedServerState(ServerState):
-    """uvicorn gives its state to each connection: so each finds what is counted for all."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.load = Load()
-
-
 class _TooManyHeaders(Exception):
     pass
 
@@ -74,7 +44,8 @@ class GuardedProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self.access_log = False  # requests are counted, not written
         self.address = ""
-        self._load = _load_of(self.server_state)
+        assert isinstance(self.server_state, CountedServerState), "the server is our own"
+        self._load = self.server_state.load
         self._answered_at = -math.inf
         self._in_headers = True
         self._header_bytes = 0
@@ -348,8 +319,3 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
-
-
-def _load_of(state: ServerState) -> Load:
-    assert isinstance(state, CountedServerState), "the server is our own"
-    return state.load

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import uvicorn
 
 from onthedot.api.fastpath.protocol import ApiProtocol
-from onthedot.api.server.protocol import CountedServerState, GuardedProtocol
+from onthedot.api.server.flow import CountedServerState
+from onthedot.api.server.protocol import GuardedProtocol
 
 __all__ = ["Server", "make_server"]
 

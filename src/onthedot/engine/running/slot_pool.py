@@ -21,8 +21,8 @@ class SlotPool:
     __slots__ = (
         "_ahead",
         "_missing",
-        "_run_seconds",
         "_recover_at",
+        "_run_seconds",
         "_spare",
         "_whole",
         "backlog",

@@ -24,10 +24,10 @@ from onthedot.store.topic import Topic
 
 __all__ = [
     "CANCEL",
-    "PolledOrders",
     "Order",
     "OwnedRun",
     "PendingAgain",
+    "PolledOrders",
     "RunOrders",
     "StopOrder",
     "is_stop",

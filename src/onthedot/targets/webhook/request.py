@@ -78,9 +78,7 @@ def _write_lines(
         sent["authorization"] = authorization
     for name, value in headers:
         if _NAME.fullmatch(name) is None or _CONTROL.search(value):
-            raise ValueError(
-                f"invalid header {name[:200]!r}: it contains a character that is not allowed"
-            )
+            raise ValueError(f"invalid header {name[:200]!r}: it contains a character that is not allowed")
         sent[name.lower()] = value
     lines = [f"{name}: {value}\r\n" for name, value in sent.items() if not _OURS.fullmatch(name)]
     return f"host: {host}\r\n{''.join(lines)}"

@@ -1,0 +1,190 @@
+"""What `onthedot doctor` finds out from the store, or from the server that has it open."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+
+from onthedot.cli.findings import Finding, ok, warning, wrong
+from onthedot.cli.options import server_url
+from onthedot.cli.output import ago
+from onthedot.client import AsyncClient
+from onthedot.clock import SystemClock
+from onthedot.errors import OnTheDotError, StoreInUse, StoreMissing, StoreUnavailable
+from onthedot.launcher.banner import without_password
+from onthedot.model.duration import DAY
+from onthedot.model.targets.registry import find_spec
+from onthedot.settings import Settings
+from onthedot.store import Store, open_driver
+from onthedot.store.migrate import check_version
+
+__all__ = ["examine_store"]
+
+CLOCKS_APART = 500
+MOST_NAMED = 10
+
+
+async def examine_store(settings: Settings, server: str | None, key: str | None) -> AsyncIterator[Finding]:
+    shown = without_password(settings.store)
+    try:
+        driver = await open_driver(settings.store, create=False)
+    except StoreMissing as error:
+        yield warning("store", str(error), "`onthedot serve` creates it")
+        return
+    except StoreInUse:
+        yield ok("store", f"{shown} is in use by a running server; checking through its API")
+        async for finding in _by_server(server_url(server, settings.port), key or os.environ.get("ONTHEDOT_KEY")):
+            yield finding
+        return
+    except (OnTheDotError, OSError) as error:
+        yield wrong("store", f"{shown}: {error}", _advice_for(error, settings))
+        return
+    try:
+        missing = await check_version(driver)
+        if missing:
+            await driver.check_room()
+            names = ", ".join(migration.name for migration in missing)
+            yield warning(
+                "store", f"{shown} has pending migrations: {names}", "run `onthedot migrate`, or start `onthedot serve`"
+            )
+            return
+        store = Store(driver)
+        yield ok("store", f"{shown} is reachable, schema up to date")
+        yield await _durability(store, settings)
+        if (failover := await _failover(store)) is not None:
+            yield failover
+        yield await _clocks(store)
+        async for finding in _floors(store):
+            yield finding
+        yield _dead_letters(await store.count_dead())
+        async for finding in _cluster(store, settings):
+            yield finding
+    except OnTheDotError as error:
+        yield wrong("store", f"{shown}: {error}", _advice_for(error, settings))
+    finally:
+        await driver.close()
+
+
+def _advice_for(error: Exception, settings: Settings) -> str:
+    if isinstance(error, StoreUnavailable) and not settings.is_sqlite:
+        return "is PostgreSQL running, and are the host, port, user and database in STORE correct?"
+    if settings.is_sqlite:
+        return "check that this user can write to the file and its directory"
+    return "see the message above"
+
+
+async def _durability(store: Store, settings: Settings) -> Finding:
+    """Acknowledged writes must survive a power failure, which depends on two settings of the database."""
+    durability = await store.durability()
+    if settings.is_sqlite:
+        if durability.safe:
+            return ok("fsync", "SQLite synchronous FULL")
+        return wrong("fsync", "SQLite synchronous is below FULL", "please report this as a bug")
+    if durability.safe:
+        return ok("fsync", durability.found)
+    return wrong("fsync", durability.found, "turn both on; otherwise a crash can lose acknowledged jobs")
+
+
+async def _failover(store: Store) -> Finding | None:
+    """Whether the store is now on another PostgreSQL instance, or on another timeline of the same one."""
+    last = await store.last_failover()
+    if last is None:
+        return None
+    since = await store.now() - last.changed_at
+    found = f"{ago(since)} ago, from {last.before} to {last.after}"
+    if since > DAY:
+        return ok("failover", f"last failover {found}")
+    return warning(
+        "failover",
+        f"the database failed over or was restored {found}; new IDs continue after a gap",
+        "unless replication is synchronous, the last acknowledged writes may be lost and at-most-once runs may have"
+        " been repeated: compare `onthedot runs list` with the records of your receivers",
+    )
+
+
+def _dead_letters(count: int) -> Finding:
+    if not count:
+        return ok("dead", "no dead letters")
+    letters = "1 dead letter" if count == 1 else f"{count:,} dead letters"
+    return warning(
+        "dead", letters, "see the reasons with `onthedot dead list`; fix them, then run `onthedot dead redrive`"
+    )
+
+
+async def _clocks(store: Store) -> Finding:
+    clock = SystemClock()
+    before = clock.now_ms()
+    there = await store.now()
+    apart = there - (before + clock.now_ms()) // 2
+    found = f"the database clock is {ago(abs(apart))} {'ahead of' if apart >= 0 else 'behind'} this machine"
+    if abs(apart) > CLOCKS_APART:
+        return warning("clock", found, "runs fire by the database clock; synchronize this machine with NTP")
+    return ok("clock", found)
+
+
+async def _floors(store: Store) -> AsyncIterator[Finding]:
+    """Jobs whose next run was moved into the future by a clock that was ahead do not fire until then."""
+    ahead = await store.floors_ahead(MOST_NAMED + 1)
+    if ahead:
+        named = ", ".join(map(str, ahead[:MOST_NAMED])) + (", …" if len(ahead) > MOST_NAMED else "")
+        found = f"the database clock was ahead, so jobs {named} were moved into the future and do not fire until then"
+        yield wrong("clock", found, "a running node repairs them within seconds; look for floor.repaired in its log")
+
+
+async def _cluster(store: Store, settings: Settings) -> AsyncIterator[Finding]:
+    nodes = await store.list_nodes()
+    alive = [node for node in nodes if node.state == "alive" and "executor" in node.roles]
+    lost = [node for node in nodes if node.state == "lost"]
+    backlog = await store.backlog()
+    if alive:
+        yield ok("nodes", f"{len(alive)} alive: {', '.join(node.name for node in alive)}")
+    else:
+        yield warning("nodes", "no nodes are alive, so nothing fires", "start one with `onthedot serve`")
+    if lost:
+        names = ", ".join(f"{node.name} ({node.pid})" for node in lost)
+        yield warning("lost", f"{len(lost)} nodes lost: {names}", "other nodes took over their runs; check their logs")
+    waits = f"{backlog.due} runs due, {backlog.running} running"
+    if alive and (backlog.oldest_ms or 0) > 60_000:
+        yield warning(
+            "backlog",
+            f"{waits}; the oldest has waited {ago(backlog.oldest_ms or 0)}",
+            "add nodes, or raise CONCURRENCY",
+        )
+    else:
+        yield ok("backlog", waits)
+    for offer, count in sorted(backlog.unoffered.items()):
+        yield wrong("unoffered", f"{count} due runs need {offer}, which no live node provides", _how_to_offer(offer))
+
+
+def _how_to_offer(offer: str) -> str:
+    kind, _, name = offer.partition(":")
+    spec = find_spec(kind)
+    return f"install the plug-in for {kind} targets on a node" if spec is None else spec.how_to_offer(name)
+
+
+async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
+    async with AsyncClient(url, key, tries=2) as client:
+        try:
+            health = await client.health()
+            yield ok("server", f"{url} is up: status {health.get('status')}, version {health.get('version')}")
+            nodes = await client.list_nodes()
+            dead = int((await client.stats())["dead"])
+        except OnTheDotError as error:
+            yield warning("server", f"{url}: {error}", "check --url, and pass --key if the server requires one")
+            return
+        async for finding in _readiness(client):
+            yield finding
+        lost = [node.name for node in nodes if node.state == "lost"]
+        alive = [node.name for node in nodes if node.state == "alive"]
+        yield ok("nodes", f"{len(alive)} alive{f', lost: {lost}' if lost else ''}")
+        yield _dead_letters(dead)
+
+
+async def _readiness(client: AsyncClient) -> AsyncIterator[Finding]:
+    try:
+        clock = (await client.ready()).get("clock")
+    except OnTheDotError as error:
+        yield warning("server", f"not ready: {error}", "check the server log")
+        return
+    if clock is not None:
+        yield warning("clock", f"machine clock: {clock}", "check NTP; runs that fired early are not undone")

@@ -1,0 +1,83 @@
+"""Named statements on one connection, with their arguments laid out as PostgreSQL wants them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from onthedot.store.driver import Row
+from onthedot.store.queries import Queries
+from onthedot.store.shapes import Rows, Shape, spread
+
+__all__ = ["PostgresTransaction", "flat"]
+
+
+class PostgresTransaction:
+    def __init__(self, connection: Any, queries: Queries, timeout: float) -> None:
+        self.connection = connection
+        self._queries = queries
+        self._timeout = timeout
+
+    @property
+    def lookahead(self) -> int:
+        return self._queries.lookahead
+
+    async def rows(self, name: str, *args: Any) -> Sequence[Row]:
+        return await self.sql(self._queries[name], *args)
+
+    async def row(self, name: str, *args: Any) -> Row | None:
+        found: Row | None = await self.connection.fetchrow(self._queries[name], *flat(args), timeout=self._timeout)
+        return found
+
+    async def execute(self, name: str, *args: Any) -> int:
+        status = await self.connection.execute(self._queries[name], *flat(args), timeout=self._timeout)
+        count = status.rpartition(" ")[2]
+        return int(count) if count.isdigit() else 0
+
+    async def execute_each(self, name: str, rows: Sequence[Shape], *before: Any) -> int:
+        return sum([await self.execute(name, *before, row) for row in rows])
+
+    async def copy(self, name: str, rows: Sequence[Shape]) -> None:
+        """Binary COPY: encoding a row takes 3 µs, as arrays for `unnest` 15."""
+        table, columns = _copied(self._queries[name])
+        records = list(map(spread, rows))
+        await self.connection.copy_records_to_table(table, columns=columns, records=records, timeout=self._timeout)
+
+    async def breathe(self) -> None:
+        await asyncio.sleep(0)
+
+    async def now(self) -> int:
+        row = await self.row("now")
+        assert row is not None
+        return int(row["now"])
+
+    async def sql(self, text: str, *args: Any) -> Sequence[Row]:
+        found: Sequence[Row] = await self.connection.fetch(text, *flat(args), timeout=self._timeout)
+        return found
+
+    async def script(self, text: str) -> None:
+        await self.connection.execute(text, timeout=None)
+
+
+@lru_cache(maxsize=16)
+def _copied(statement: str) -> tuple[str, list[str]]:
+    """`COPY table (column, …) FROM STDIN`, taken apart: asyncpg puts it together again."""
+    match = re.fullmatch(r"COPY (\w+) \(([\w\s,]+)\) FROM STDIN", statement)
+    assert match is not None, statement
+    return match[1], [column.strip() for column in match[2].split(",")]
+
+
+def flat(args: tuple[Any, ...]) -> list[Any]:
+    """Rows become one array for each column, a Shape its values."""
+    flat: list[Any] = []
+    for arg in args:
+        if isinstance(arg, Rows):
+            flat.extend(arg.columns())
+        elif isinstance(arg, Shape):
+            flat.extend(spread(arg))
+        else:
+            flat.append(arg)
+    return flat
