@@ -26,11 +26,9 @@ from typing import Any, Self, TypeVar
 
 from onthedot.clock import Clock, SystemClock
 from onthedot.engine import Node
-from onthedot.errors import Conflict, Invalid
-from onthedot.model.decoding import convert
+from onthedot.errors import Conflict
 from onthedot.model.job import JobSpec, JobView
-from onthedot.model.policy import Policy
-from onthedot.model.python_values import from_python
+from onthedot.model.keyword_spec import spec_from_keywords
 from onthedot.model.run import RunView
 from onthedot.service import DEFAULT_TENANT, Service, Trust
 from onthedot.settings import Settings, load_settings
@@ -45,9 +43,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 CONCURRENCY = 100
 """Default number of concurrent runs. A sync function occupies a thread while it runs."""
-
-_SCHEDULE = ("cron", "every", "at", "in", "tz", "start", "end", "count")
-_POLICY = Policy.__struct_fields__
 
 
 class Scheduler:
@@ -113,7 +108,7 @@ class Scheduler:
             known_as = key or self._register(function, None).lstrip("_")  # a key starts with a letter or digit
             if known_as in self._decorated:
                 raise Conflict(f"duplicate job {known_as!r}: set a different `key` for one of them")
-            self._decorated[known_as] = self._spec(function, known_as, params, when_and_how)
+            self._decorated[known_as] = spec_from_keywords(self._target(function), known_as, params, when_and_how)
             return function
 
         return register
@@ -136,37 +131,10 @@ class Scheduler:
         **when_and_how: Any,
     ) -> JobView:
         """Add a job that calls a function (or its registered name) or a URL. Replaces the job with the same `key`."""
-        spec = self._spec(what, key, params, when_and_how)
+        spec = spec_from_keywords(self._target(what), key, params, when_and_how)
         if key is not None and replace:
             return (await self.service.put_job_by_key(DEFAULT_TENANT, key, spec))[0]
         return await self.service.create_job(DEFAULT_TENANT, spec)
-
-    def _spec(
-        self,
-        what: Callable[..., Any] | str,
-        key: str | None,
-        params: Mapping[str, Any] | None,
-        given: Mapping[str, Any],
-    ) -> JobSpec:
-        """Build a spec with the same validation as over HTTP. `in_` stands for `in`, which is a Python keyword."""
-        if params is not None and not isinstance(params, Mapping):
-            raise Invalid.one(
-                "params", "must be a mapping of names to values", given=params, accepted='{"name": value, …}'
-            )
-        zoned = given.get("tz") is not None
-        words = {
-            name: from_python(_path_of(name), value, zoned=zoned)
-            for name, value in ((name.rstrip("_"), value) for name, value in given.items())
-            if value is not None
-        }
-        loose = {name: value for name, value in words.items() if name not in (*_SCHEDULE, *_POLICY)}
-        loose["schedule"] = {name: words[name] for name in _SCHEDULE if name in words}
-        loose["policy"] = {name: words[name] for name in _POLICY if name in words}
-        loose["target"] = self._target(what)
-        loose["params"] = dict(params or {})
-        if key is not None:
-            loose["key"] = key
-        return convert(loose, JobSpec)
 
     def _target(self, what: Callable[..., Any] | str) -> dict[str, Any]:
         if callable(what):
@@ -306,11 +274,6 @@ def _on_signals(handler: Callable[[], None]) -> Iterator[None]:
     finally:
         for number in taken:
             loop.remove_signal_handler(number)
-
-
-def _path_of(name: str) -> str:
-    """The path of a keyword argument in the job, for error messages."""
-    return f"schedule.{name}" if name in _SCHEDULE else f"policy.{name}" if name in _POLICY else name
 
 
 def _name_of(function: Callable[..., Any]) -> str:

@@ -60,7 +60,7 @@ async def test_ready_gives_a_store_that_hangs_two_seconds(app, fake_clock, monke
         await asked.wait()
         await fake_clock.advance(2.1)
         answer = await request
-    assert (answer.status_code, answer.json()["store"]) == (503, "no answer within 2 s")
+    assert (answer.status_code, answer.json()["store"]) == (503, "no response within 2 s")
 
 
 async def test_ready_asks_the_engine_too(app):

@@ -161,7 +161,7 @@ async def test_while_a_run_is_given_its_time_readyz_says_why(cluster, path, tmp_
 
     async def told() -> bool:
         status, ready = await ask_or_none(node)
-        return status == 503 and ready["store"] == "its file was removed or replaced"
+        return status == 503 and ready["store"] == "the database file was removed or replaced"
 
     await until(told, "readyz says why", 5)
     assert (await ask_or_none(node, "GET", "/v1/jobs"))[0] in (503, 0)

@@ -53,10 +53,10 @@ async def readyz(request: Request) -> HttpResponse:
     try:
         async with context.clock.timeout(ANSWER_SECONDS):
             found = await service_of(request).health()
-            away = "its file was removed or replaced" if found.moved else "can't be reached"
+            away = "the database file was removed or replaced" if found.moved else "can't be reached"
             store, clock = "ok" if found.ok else away, found.clock
     except TimeoutError:
-        store = f"no answer within {ANSWER_SECONDS:.0f} s"
+        store = f"no response within {ANSWER_SECONDS:.0f} s"
     engine = context.ready() or "ok"
     ready = store == engine == "ok"
     status = "ready" if ready else "not ready"

@@ -24,7 +24,7 @@ from onthedot.targets.coroutine import CoroutineKind
 from onthedot.targets.exhaustion import lack_of
 from onthedot.targets.presence import program_problem
 from onthedot.targets.process.output import ProcessOutput
-from onthedot.targets.process.spawning import Process, signal_group, spawn
+from onthedot.targets.process.spawning import Process, signal_group, signal_name, spawn
 from onthedot.targets.registry import names
 from onthedot.targets.setup import FileGrants, KindSetup
 
@@ -156,5 +156,4 @@ def _ended(code: int) -> Outcome:
     if code > 0:
         error = f"exit code {code}{_SHELL_CODES.get(code, '')}"
         return Outcome(kind="error", retryable=True, error=error, detail=detail)
-    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-    return Outcome(kind="error", retryable=True, error=f"killed by {name}", detail=detail)
+    return Outcome(kind="error", retryable=True, error=f"killed by {signal_name(-code)}", detail=detail)

@@ -13,25 +13,21 @@ import itertools
 import os
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import IO, Protocol
 
 from onthedot.targets.function.pending_call import PendingCall, WorkerDied
 from onthedot.targets.function.protocol import Answers, CallResult, Nonsense
 from onthedot.targets.function.worker_process import MESSAGE_LIMIT
+from onthedot.targets.function.worker_start import StartedWorker, start_worker
 from onthedot.targets.process.output import OutputListener
-from onthedot.targets.process.spawning import Process, signal_group, spawn
+from onthedot.targets.process.spawning import signal_group, signal_name
 
 __all__ = ["WorkerProcess"]
 
-_PROGRAM = Path(__file__).with_name("worker_process.py")
-# Elsewhere there are no such sockets; datagrams between two connected ends are neither lost nor reordered.
-_APART = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
 _INLINE = min(16 * 1024, MESSAGE_LIMIT - 32)  # longer calls travel as a file
 _PORTION = 64 * 1024
 _FD_ROOM = socket.CMSG_SPACE(4)
@@ -51,14 +47,9 @@ class WorkerOwner(Protocol):
 class WorkerProcess:
     """A process in its own session, so that it and all it starts can be killed as one group."""
 
-    def __init__(
-        self,
-        process: Process,
-        calls: tuple[socket.socket, socket.socket],
-        answers: socket.socket,
-        pool: WorkerOwner,
-    ) -> None:
-        self.pid = process.pid
+    def __init__(self, started: StartedWorker, pool: WorkerOwner) -> None:
+        self._process, self._calls, self._theirs, self._answers_link = started
+        self.pid = self._process.pid
         self.asked: dict[int, PendingCall] = {}  # sent, not answered; the first is the one that runs, or will next
         self.debt = 0.0  # seconds that these are expected to take
         self.done = 0
@@ -69,8 +60,7 @@ class WorkerProcess:
         self.in_long_call = False  # with a call that takes its time, and nothing behind it
         self.seen: PendingCall | None = None  # first in line when somebody last looked
         self.returned: list[PendingCall] = []  # of a dead one: what it had not begun
-        self._process, self._answers_link, self._pool = process, answers, pool
-        self._calls, self._theirs = calls
+        self._pool = pool
         self._numbers = itertools.count(1)
         self._answers = Answers()
         self._carried: list[int] = []  # file descriptors that came with answers
@@ -80,34 +70,13 @@ class WorkerProcess:
         self._silent = False
         self._loop = asyncio.get_running_loop()
         self._hello: asyncio.Future[None] = self._loop.create_future()
-        self._loop.add_reader(answers, self._readable)
+        self._loop.add_reader(self._answers_link, self._readable)
         self._watch = self._loop.create_task(self._until_it_ends())
 
     @classmethod
     async def start(cls, import_paths: Sequence[str], pool: WorkerOwner) -> WorkerProcess:
         """Returns when it has said that it is there. OSError if it can't be started."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, _APART)
-        answers, told = socket.socketpair()
-        with told:
-            try:
-                process = spawn(
-                    sys.executable,
-                    "-P",  # the directory of the program must not be on the import path
-                    str(_PROGRAM),
-                    str(theirs.fileno()),
-                    str(told.fileno()),
-                    "\n".join(import_paths),
-                    pass_fds=(theirs.fileno(), told.fileno()),
-                    stdout=subprocess.DEVNULL,
-                    env=_environment(),
-                )
-            except BaseException:
-                for end in (ours, theirs, answers):
-                    end.close()
-                raise
-        for end in (ours, answers):
-            end.setblocking(False)
-        worker = cls(process, (ours, theirs), answers, pool)
+        worker = cls(start_worker(import_paths), pool)
         try:
             await worker._hello
         except BaseException:
@@ -308,15 +277,9 @@ def _file(message: bytes) -> IO[bytes]:
     return file
 
 
-def _environment() -> dict[str, str]:
-    """The node's own, without On the Dot's settings: they hold the store's password."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ONTHEDOT_")}
-    return kept | {"PYTHONFAULTHANDLER": "1"}
-
-
 def _how_it_ended(code: int) -> str:
     if code >= 0:
         return f"the worker process exited with code {code} during the call"
-    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    name = signal_name(-code)
     hint = " (out of memory?)" if name == "SIGKILL" else ""
     return f"the worker process was killed by {name}{hint}"

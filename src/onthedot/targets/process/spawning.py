@@ -14,8 +14,7 @@ import signal
 import subprocess
 from typing import Any
 
-__all__ = ["Process", "signal_group", "spawn"]
-
+__all__ = ["Process", "signal_group", "signal_name", "spawn"]
 
 LOOK_AGAIN = 0.02
 """Seconds, where there is no descriptor to wait on."""
@@ -70,3 +69,8 @@ def signal_group(leader: int, number: signal.Signals) -> None:
     """To a process and whatever it started, as far as it stayed in its group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
+
+
+def signal_name(number: int) -> str:
+    """ "SIGKILL", or "signal 40" for one without a name."""
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
