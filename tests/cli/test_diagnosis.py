@@ -62,7 +62,7 @@ class FakeStore:
 async def cluster(*nodes: NodeView, **backlog: Any) -> dict[str, Finding]:
     waiting = BacklogCount(**{"due": 0, "running": 0, "oldest_ms": None, "unoffered": {}, **backlog})
     store: Any = FakeStore(list(nodes), waiting)
-    return {finding.subject: finding async for finding in store_diagnosis._cluster(store, Settings())}
+    return {finding.subject: finding async for finding in store_diagnosis._cluster(store)}
 
 
 async def test_a_healthy_cluster():

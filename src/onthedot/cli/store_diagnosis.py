@@ -57,7 +57,7 @@ async def examine_store(settings: Settings, server: str | None, key: str | None)
         async for finding in _floors(store):
             yield finding
         yield _dead_letters(await store.count_dead())
-        async for finding in _cluster(store, settings):
+        async for finding in _cluster(store):
             yield finding
     except OnTheDotError as error:
         yield wrong("store", f"{shown}: {error}", _advice_for(error, settings))
@@ -131,7 +131,7 @@ async def _floors(store: Store) -> AsyncIterator[Finding]:
         yield wrong("clock", found, "a running node repairs them within seconds; look for floor.repaired in its log")
 
 
-async def _cluster(store: Store, settings: Settings) -> AsyncIterator[Finding]:
+async def _cluster(store: Store) -> AsyncIterator[Finding]:
     nodes = await store.list_nodes()
     alive = [node for node in nodes if node.state == "alive" and "executor" in node.roles]
     lost = [node for node in nodes if node.state == "lost"]
