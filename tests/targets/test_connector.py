@@ -394,5 +394,5 @@ async def test_our_own_port_is_refused_also_by_a_name_that_leads_there(
         webhooks.trust(is_open=True, own_ports=read_own_ports([f"0.0.0.0:{echo.port}"]))
         outcome = await send(webhooks, make_call(WebhookTarget(url=f"http://ours.example:{echo.port}/")))
     assert outcome.kind == "refused"
-    assert "where On the Dot itself" in (outcome.error or "")
+    assert "used by On the Dot itself" in (outcome.error or "")
     assert echo.received == []

@@ -117,7 +117,7 @@ async def test_no_more_connections_than_it_may_have(echo: EchoServer, make_call:
             await asyncio.sleep(0)
             with pytest.raises(NotBegun):
                 await send(webhooks, make_call(WebhookTarget(url=other.url), lacks=lacks))
-            assert "all 1 connections" in lacks[0]
+            assert "all 1 webhook connections" in lacks[0]
             waiting.cancel()
             with pytest.raises((asyncio.CancelledError, NotBegun)):
                 await waiting

@@ -279,7 +279,7 @@ def _file(message: bytes) -> IO[bytes]:
 
 def _how_it_ended(code: int) -> str:
     if code >= 0:
-        return f"the worker process exited with code {code} during the call"
+        return f"the worker process ended with exit code {code} during the call"
     name = signal_name(-code)
     hint = " (out of memory?)" if name == "SIGKILL" else ""
     return f"the worker process was killed by {name}{hint}"
