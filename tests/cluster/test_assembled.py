@@ -118,7 +118,7 @@ async def test_its_own_port_is_no_target(sqlite_url, tmp_path):
     chosen = settings(sqlite_url, tmp_path, port=8123, egress_allow=("127.0.0.0/8",))
     async with assembled(chosen) as running:
         for host in ("127.0.0.1", "localhost", "0x7f.1", "[::ffff:7f00:1]"):
-            with pytest.raises(Invalid, match="where On the Dot itself"):
+            with pytest.raises(Invalid, match="used by On the Dot itself"):
                 running.prepared.targets.check(WebhookTarget(url=f"http://{host}:8123/v1/keys"))
     async with assembled(settings(sqlite_url, tmp_path, port=8123, egress_allow=("127.0.0.1:8123",))) as running:
         running.prepared.targets.check(WebhookTarget(url="http://127.0.0.1:8123/healthz"))

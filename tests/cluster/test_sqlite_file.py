@@ -29,7 +29,7 @@ async def refused(cluster: Any, path: Path) -> str:
     assert await second.exited() == 1
     assert "Traceback" not in second.output()
     assert "is in use by" in second.output()
-    assert "need a PostgreSQL store" in second.output()
+    assert "use a PostgreSQL store" in second.output()
     return second.output()
 
 
@@ -106,7 +106,7 @@ class TestTakenAwayBeneath:
         assert receiver.count - heard <= 2  # it fires each second
         assert node.output().count("store.moved") == 1
         assert "Error: " in node.output()
-        assert "Stop On the Dot before a SQLite store is moved or restored" in node.output()
+        assert "stop On the Dot before you move or restore a SQLite store" in node.output()
         assert "Traceback" not in node.output()
         return node.output()
 

@@ -191,14 +191,14 @@ class TestSchema:
 
 class TestRefusedAtOnce:
     async def test_tls_that_the_server_has_not(self, postgres_url: str) -> None:
-        with pytest.raises(StoreError, match="sslmode asks for TLS and this server has none") as caught:
+        with pytest.raises(StoreError, match="sslmode requires TLS, which this server does not support") as caught:
             await open_store(f"{postgres_url}?sslmode=require")
         assert not isinstance(caught.value, StoreUnavailable)
 
     async def test_a_wrong_password(self, postgres_server: PostgresServer, postgres_url: str, role: str) -> None:
         with by_password(postgres_server, role):
             url = as_role(postgres_url, f"{role}:wrong")
-            with pytest.raises(StoreError, match="Check user and password in STORE") as caught:
+            with pytest.raises(StoreError, match="Check the user and password in STORE") as caught:
                 await open_store(url)
             assert not isinstance(caught.value, StoreUnavailable)
             assert "wrong" not in str(caught.value)

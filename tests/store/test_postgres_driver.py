@@ -68,7 +68,7 @@ async def test_a_connection_lost_while_it_is_set_up_is_trouble_not_a_mistake(
         await store.driver._lender._pool.expire_connections()  # type: ignore[attr-defined]  # the next one is a new one
         store.driver._lender._drop_all(store.driver._lender._kept[-1])  # type: ignore[attr-defined]
         monkeypatch.setattr("onthedot.store.postgres.driver.tell_arrays", _hang_up)
-        with pytest.raises(StoreUnavailable, match="lost while it was being set up"):
+        with pytest.raises(StoreUnavailable, match="lost during setup"):
             await store.list_jobs(1, JobFilter())
         monkeypatch.undo()
         assert (await store.list_jobs(1, JobFilter())).items == []

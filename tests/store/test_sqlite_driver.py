@@ -248,12 +248,12 @@ class TestClearErrors:
 
     async def test_not_writable(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "access", lambda *_: False)
-        with pytest.raises(StoreError, match="can't be written"):
+        with pytest.raises(StoreError, match="is not writable"):
             await open_store(f"sqlite:///{path}")
 
     async def test_no_database(self, path: Path) -> None:
         path.write_text("this is no database, but long enough to be looked at" * 100)
-        with pytest.raises(StoreError, match="not a SQLite store"):
+        with pytest.raises(StoreError, match="as a SQLite store"):
             await open_store(f"sqlite:///{path}")
         path.unlink()
         store = await open_store(f"sqlite:///{path}")
