@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,8 @@ from proof.chaos.wire import Helper
 from proof.checker.events import Crashed, History
 
 __all__ = ["NodeProcess", "lookahead_of"]
+
+_AWAY = re.compile("Error: .*(can't reach|can't be reached)")  # what older versions say, too
 
 
 def lookahead_of(seed: int) -> str:
@@ -89,7 +92,7 @@ class NodeProcess:
         if not self._wanted or life is not self._life:
             return
         tail = self.log()[-1500:]
-        if any(line.startswith("Error: ") and "can't be reached" in line for line in tail.strip().splitlines()[-3:]):
+        if any(_AWAY.match(line) for line in tail.strip().splitlines()[-3:]):
             self.refused.append(self._time.now)
         else:
             self._history.append(Crashed(at=self._time.now, node=self.name, error=f"ended: {tail}"))

@@ -158,7 +158,7 @@ async def test_a_key_of_a_job_that_is_taken(place: Place) -> None:
     assert (await line.ask(named))[0] == 201
     status, headers, problem = await line.ask(named)
     assert (status, headers["content-type"]) == (409, "application/problem+json")
-    assert "taken by job 1" in problem["detail"]
+    assert "already used by job 1" in problem["detail"]
     assert place.taken == ["/v1/jobs"]
 
 

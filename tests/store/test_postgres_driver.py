@@ -104,7 +104,7 @@ class TestAddress:
 
 class TestOpening:
     async def test_nobody_there(self) -> None:
-        with pytest.raises(StoreUnavailable, match="can't be reached"):
+        with pytest.raises(StoreUnavailable, match="can't reach"):
             await open_store(f"postgresql://postgres@127.0.0.1:{free_port()}/x?timeout=2")
 
     async def test_no_such_database(self, postgres_server: PostgresServer) -> None:
