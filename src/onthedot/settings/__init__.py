@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from onthedot.settings.brokers import BrokerAddress, BrokerSetting, WrongBroker
 from onthedot.settings.sources import load_settings
 from onthedot.settings.structs import EXTENSIONS, CommandSetting, Settings, address
 from onthedot.settings.values import read_commands
 
-__all__ = ["EXTENSIONS", "CommandSetting", "Settings", "address", "load_settings", "read_commands"]
+__all__ = [
+    "EXTENSIONS",
+    "BrokerAddress",
+    "BrokerSetting",
+    "CommandSetting",
+    "Settings",
+    "WrongBroker",
+    "address",
+    "load_settings",
+    "read_commands",
+]

@@ -30,7 +30,7 @@ RUN_NAMES = (
     "ATTEMPT",
     "PARAMS",
 )  # variables that a command target receives
-PRIVATE_NAMES = ("TARGETS",)  # plug-ins may have passwords in theirs
+PRIVATE_NAMES = ("BROKERS", "TARGETS")  # may have passwords in them
 FILE_NAME = "onthedot.toml"
 
 

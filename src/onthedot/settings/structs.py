@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from onthedot.model.duration import DAY, SECOND, Duration
+from onthedot.settings.brokers import BrokerSetting
 
 __all__ = ["EXTENSIONS", "ROLES", "CommandSetting", "Settings", "address"]
 
@@ -59,6 +60,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     egress_allow: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     commands: dict[str, CommandSetting] = msgspec.field(default_factory=dict)
+    brokers: dict[str, BrokerSetting] = msgspec.field(default_factory=dict)
     targets: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)  # of plug-ins, by name; each reads its own
     given: frozenset[str] = frozenset()
 

@@ -12,6 +12,7 @@ import msgspec
 
 from onthedot.errors import SettingsError
 from onthedot.model.duration import ACCEPTED_DURATIONS, DAY, HOUR, MINUTE, SECOND, Duration
+from onthedot.settings.brokers import BROKER_ACCEPTED, BrokerSetting, WrongBroker, read_brokers
 from onthedot.settings.structs import EXTENSIONS, ROLES, CommandSetting
 
 __all__ = ["NOT_YET", "PARSERS", "NotYet", "WrongValue", "quoted", "read_commands"]
@@ -224,6 +225,13 @@ def _targets(value: Any) -> dict[str, dict[str, Any]]:
         raise WrongValue(accepted) from None
 
 
+def _brokers(value: Any) -> dict[str, BrokerSetting]:
+    try:
+        return read_brokers(value)
+    except WrongBroker as wrong:
+        raise WrongValue(f"{BROKER_ACCEPTED}; {wrong}") from None
+
+
 def _not_yet(value: Any) -> None:
     if value not in ("", [], {}, False):
         raise NotYet
@@ -254,6 +262,7 @@ PARSERS: dict[str, Parser] = {
     "EGRESS_ALLOW": _egress,
     "FUNCTIONS": _functions,
     "COMMANDS": _commands,
+    "BROKERS": _brokers,
     "TARGETS": _targets,
     **dict.fromkeys(NOT_YET, _not_yet),
 }
