@@ -17,8 +17,9 @@ from onthedot.model.level import LEVEL
 from onthedot.settings import Settings
 from tests.cluster.nodes import alive, lateness, post, runs_heard
 from tests.cluster.walking import ask
+from tests.services.debian import ProgramMissing
 from tests.services.missing import missing
-from tests.services.pgbouncer import PgBouncerMissing, running_pgbouncer
+from tests.services.pgbouncer import running_pgbouncer
 from tests.services.small_disk import NoSmallDisk, filled, small_disk
 from tests.services.waiting import until
 
@@ -145,7 +146,7 @@ def pooled_url(postgres_server, postgres_url: str) -> Iterator[str]:
     try:
         with running_pgbouncer(postgres_server.port, pool=4) as port:
             yield postgres_url.replace(str(postgres_server.port), str(port)) + "?pooler=transaction"
-    except PgBouncerMissing as why:
+    except ProgramMissing as why:
         missing(why)
 
 

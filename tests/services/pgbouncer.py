@@ -15,41 +15,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.services.debian import debian_program
 from tests.services.orphan_reaper import orphan_reaper
 from tests.services.ports import free_port
 from tests.services.postgres import NOBODY, other_user
 from tests.services.waiting import until_blocking
 
-__all__ = ["PgBouncerMissing", "find_pgbouncer", "running_pgbouncer"]
+__all__ = ["running_pgbouncer"]
 
 START_SECONDS = 15.0
-
-
-class PgBouncerMissing(Exception):
-    """It is not here and can't be installed; the message says why."""
-
-
-def find_pgbouncer() -> str:
-    where = f"{os.environ['PATH']}:/usr/sbin"
-    if found := shutil.which("pgbouncer", path=where):
-        return found
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise PgBouncerMissing("no pgbouncer here: `apt-get install pgbouncer` brings it")
-    environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    installing = ["apt-get", "install", "-y", "--no-install-recommends", "pgbouncer"]
-    done = subprocess.run(installing, check=False, capture_output=True, text=True, env=environ)
-    if done.returncode != 0:
-        subprocess.run(["apt-get", "update"], check=False, capture_output=True, env=environ)
-        done = subprocess.run(installing, check=False, capture_output=True, text=True, env=environ)
-    if found := shutil.which("pgbouncer", path=where):
-        return found
-    raise PgBouncerMissing(f"pgbouncer can't be installed: {done.stderr[-300:]}")
 
 
 @contextmanager
 def running_pgbouncer(postgres_port: int, *, pool: int = 4) -> Iterator[int]:
     """Its port. `pool` server connections are shared by all clients, transaction by transaction."""
-    program = find_pgbouncer()
+    program = debian_program("pgbouncer", "pgbouncer")
     port = free_port()
     home = Path(tempfile.mkdtemp(prefix="onthedot-pgbouncer-"))
     (home / "pgbouncer.ini").write_text(
