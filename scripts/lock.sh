@@ -15,5 +15,5 @@ compile() {
 compile run.txt pyproject.toml
 compile build.txt --group build --constraints requirements/run.txt
 compile uv.txt --group uv
-compile dev.txt pyproject.toml --group build --group dev --constraints requirements/run.txt --constraints requirements/build.txt
+compile dev.txt pyproject.toml --all-extras --group build --group dev --constraints requirements/run.txt --constraints requirements/build.txt
 compile bench.txt requirements/bench.in

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 
 from tests.services import orphan_reaper
+from tests.services.brokers import BROKER_PREFIXES
 from tests.services.postgres import PORTS, SERVER_PREFIX, PostgresServer
 from tests.services.waiting import looks, until
 
@@ -21,8 +22,14 @@ __all__ = ["children", "outlived", "sessions_left", "sockets", "sockets_left", "
 
 PATIENCE = 2.0
 # multiprocessing starts its two once and keeps them for the life of the interpreter; so is the last will of the tests;
-# the server is the session's.
-KEPT = ("multiprocessing.resource_tracker", "multiprocessing.forkserver", orphan_reaper.NAME, SERVER_PREFIX)
+# the servers are the session's.
+KEPT = (
+    "multiprocessing.resource_tracker",
+    "multiprocessing.forkserver",
+    orphan_reaper.NAME,
+    SERVER_PREFIX,
+    *BROKER_PREFIXES,
+)
 
 
 def children() -> set[int]:

@@ -15,12 +15,13 @@ import pytest
 import uvloop
 
 from onthedot.model.run import Outcome
-from onthedot.model.targets import CommandTarget, FunctionTarget, Target, WebhookTarget
-from onthedot.settings import CommandSetting
+from onthedot.model.targets import CommandTarget, FunctionTarget, QueueTarget, Target, WebhookTarget
+from onthedot.settings import BrokerSetting, CommandSetting
 from onthedot.targets import Call, EgressRule, InProcessFunctions, Kind, from_coroutine
 from onthedot.targets.command.kind import Commands
 from onthedot.targets.contract import Cause, Ended, Stop
 from onthedot.targets.function.kind import Functions
+from onthedot.targets.queue.kind import Queues
 from onthedot.targets.webhook.kind import Webhooks
 from tests.services.waiting import until
 from tests.targets.receivers import server
@@ -33,6 +34,7 @@ KINDS = (
     "async callable",
     "sync callable",
     "command",
+    "queue",
     "coroutine",
 )
 
@@ -115,6 +117,39 @@ async def command(tmp_path: Path) -> AsyncIterator[Party]:
         yield Party(commands, CommandTarget(command="it"), book.arrived, book.go.touch)
 
 
+INFO = b'INFO {"server_id":"it","version":"2.10.0","proto":1,"headers":true,"max_payload":1048576}\r\n'
+ACK = b'{"stream":"orders","seq":1}'
+
+
+@asynccontextmanager
+async def queue(tmp_path: Path) -> AsyncIterator[Party]:
+    """A broker that confirms when it is told to: as much of NATS as that takes."""
+    arrived, go = 0, asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal arrived
+        inbox = b""
+        writer.write(INFO)
+        while line := await reader.readline():
+            verb, *words = line.split()
+            if verb == b"PING":
+                writer.write(b"PONG\r\n")
+            elif verb == b"SUB":
+                inbox = words[-1]
+            elif verb == b"HPUB":
+                await reader.readexactly(int(words[-1]) + 2)
+                arrived += 1
+                await go.wait()
+                writer.write(b"MSG %s %s %d\r\n%s\r\n" % (words[1], inbox, len(ACK), ACK))
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
+        url = f"nats://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        async with Queues({"it": BrokerSetting(url=url)}) as queues:
+            yield Party(queues, QueueTarget(broker="it", topic="orders"), lambda: arrived, go.set)
+            go.set()
+
+
 @asynccontextmanager
 async def in_process(tmp_path: Path, *, waits: bool) -> AsyncIterator[Party]:
     arrived, go = list[int](), threading.Event()
@@ -155,6 +190,8 @@ def party_of(name: str, tmp_path: Path) -> Any:
             return function(tmp_path)
         case "command":
             return command(tmp_path)
+        case "queue":
+            return queue(tmp_path)
         case "coroutine":
             return coroutine(tmp_path)
     return in_process(tmp_path, waits=name == "async callable")

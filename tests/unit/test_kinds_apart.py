@@ -19,6 +19,7 @@ MAY = {
     "embed.py": "`add` makes a function out of a callable, and a webhook out of a URL",
     "api/routes/jobs.py": "an example for the documentation of the API",
     "api/routes/sync.py": "an example for the documentation of the API",
+    "model/policy.py": "`queue` is also a way to deal with overlap",
     "api/fastpath/creates.py": "an attribute is called `function`, which is no kind there",
 }
 

@@ -38,6 +38,10 @@ async def examine(store: str | None, file: str | None, server: str | None, key: 
         *_disk(settings),
         _descriptors(settings),
     ]
+    findings.extend(
+        ok(each.subject, each.found) if each.advice is None else wrong(each.subject, each.found, each.advice)
+        for each in await build_targets(settings).diagnose()
+    )
     findings.extend([finding async for finding in examine_store(settings, server, key)])
     return findings
 

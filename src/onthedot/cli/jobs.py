@@ -38,7 +38,7 @@ def list_(
         str | None, typer.Option(help="Only jobs in this state: active, paused, ended or quarantined")
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="Only jobs with this target type: webhook, function or command")
+        str | None, typer.Option(help="Only jobs with this target type: webhook, function, command or queue")
     ] = None,
     schedule: Annotated[
         str | None, typer.Option(help="Only jobs with this schedule type: cron, every, at or in")

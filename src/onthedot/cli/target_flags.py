@@ -68,15 +68,16 @@ def _options(reserved: frozenset[str]) -> dict[tuple[str, str], Any]:
     """By kind and field. Kinds share flags of one name; one that jobs have themselves gets `--target-` before it."""
     found: dict[tuple[str, str], str] = {}
     parameters: dict[str, inspect.Parameter] = {}
+    helps: dict[str, list[str]] = {}
     for spec in _kinds():
         for flag in spec.flags:
             names = _names(flag, reserved)
             name = "target_" + names[-1].lstrip("-").replace("-", "_")
             found[_tag(spec), flag.field] = name
             kind: Any = list[str] if get_origin(_type(spec, flag.field)) is dict else str
-            told = Annotated[kind | None, typer.Option(*names, help=flag.help)]
-            at = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=told)
-            parameters.setdefault(name, at)
+            helps.setdefault(name, []).append(flag.help)
+            told = Annotated[kind | None, typer.Option(*names, help=". ".join(helps[name]))]
+            parameters[name] = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=told)
 
     def command(**_: Any) -> None:
         """Never called: it only lends its options."""

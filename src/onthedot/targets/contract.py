@@ -33,6 +33,7 @@ __all__ = [
     "Kind",
     "Profile",
     "Stop",
+    "TargetDiagnosis",
     "failed_try",
     "run_environment",
 ]
@@ -128,6 +129,14 @@ class Call(msgspec.Struct, kw_only=True, gc=False):
     stopped: Cause | None = None  # set by the kind when it is asked to stop
 
 
+class TargetDiagnosis(msgspec.Struct, frozen=True):
+    """What `onthedot doctor` says of something that a kind needs. No advice: it is as it should be."""
+
+    subject: str
+    found: str
+    advice: str | None = None
+
+
 class Handle(Protocol):
     """One call that was started. For the loop that started it."""
 
@@ -194,6 +203,11 @@ class Kind(ABC):
         """Why runs of it would fail here, as far as it can be seen without running it; None: it may well work. Reads
         files: not for the loop of the engine."""
         return None
+
+    async def diagnose(self) -> Sequence[TargetDiagnosis]:
+        """Try what it needs on this node, such as servers that it connects to, within seconds. Asked of a kind that was
+        not entered."""
+        return ()
 
     def register(self, settings: Settings, granted: Mapping[int, FileGrants]) -> None:  # noqa: B027 - not all have members
         """Replace what may be called, at the start and whenever the jobs file is read again. `granted`: what may be

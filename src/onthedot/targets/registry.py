@@ -11,7 +11,7 @@ from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
 from onthedot.model.targets import Target
 from onthedot.settings import Settings
-from onthedot.targets.contract import Call, Cause, Done, Ended, Handle, Kind, Stop
+from onthedot.targets.contract import Call, Cause, Done, Ended, Handle, Kind, Stop, TargetDiagnosis
 from onthedot.targets.setup import FileGrants
 from onthedot.telemetry import emit
 
@@ -100,6 +100,16 @@ class Targets:
             return self.kind_of(target).problem(target, tenant)
         except Exception as error:
             return f"{type(error).__name__}: {error}"
+
+    async def diagnose(self) -> list[TargetDiagnosis]:
+        """What each kind finds when it tries what it needs."""
+        found: list[TargetDiagnosis] = []
+        for name, kind in self._by_name.items():
+            try:
+                found += await kind.diagnose()
+            except Exception as error:
+                found.append(TargetDiagnosis(name, f"{type(error).__name__}: {error}", "please report this as a bug"))
+        return found
 
     def register(self, settings: Settings, granted: Mapping[int, FileGrants] | None = None) -> None:
         """Replace what may be called: by all, as the settings say, and besides by single tenants."""

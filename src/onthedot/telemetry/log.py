@@ -33,6 +33,9 @@ _LEVELS = {
     "leftover.kept": "warning",
     "log.unwritten": "warning",
     "lookup.abandoned": "warning",
+    "broker.connected": "info",
+    "broker.unavailable": "error",
+    "broker.back": "info",
     "login.done": "info",
     "login.refused": "warning",
     "logout": "info",
@@ -81,6 +84,8 @@ _FAILURES = {
     "run.lost": (logging.WARNING, "job %(job)s: the node of run %(run_id)s was lost"),
     "job.quarantined": (logging.ERROR, "job %(job)s is quarantined: %(reason)s"),
     "plugin.broken": (logging.ERROR, "plug-in %(plugin)s can't be used: %(error)s"),
+    "broker.unavailable": (logging.ERROR, "broker %(broker)s unavailable: %(error)s"),
+    "broker.back": (logging.INFO, "broker %(broker)s available again"),
     "store.unavailable": (logging.ERROR, "store unavailable: %(error)s"),
     "store.back": (logging.INFO, "store available again"),
 }

@@ -59,6 +59,18 @@ class Metrics:
             registry=registry,
         )
         self.lookups_abandoned = Counter("onthedot_lookups_abandoned", "DNS lookups that timed out", registry=registry)
+        self.broker_up = Gauge(
+            "onthedot_broker_up",
+            "1 if this node's last connection to the message broker works, else 0",
+            ["broker"],
+            registry=registry,
+        )
+        self.broker_errors = Counter(
+            "onthedot_broker_unavailable",
+            "Times a message broker became unavailable to this node",
+            ["broker"],
+            registry=registry,
+        )
         self.nodes_lost = Counter("onthedot_nodes_lost", "Nodes declared lost", registry=registry)
         self.short = Counter(
             "onthedot_node_short",
@@ -108,6 +120,9 @@ class Metrics:
             "clock.set": lambda f: self.clock_set.labels("back" if f["by_ms"] < 0 else "ahead").inc(),
             "floor.repaired": lambda f: self.floors.inc(f["n"]),
             "lookup.abandoned": lambda f: self.lookups_abandoned.inc(),
+            "broker.connected": lambda f: self.broker_up.labels(f["broker"]).set(1),
+            "broker.back": lambda f: self.broker_up.labels(f["broker"]).set(1),
+            "broker.unavailable": self._broker_away,
             "node.lost": lambda f: self.nodes_lost.inc(),
             "node.short": lambda f: self.short.inc(),
             "store.unavailable": lambda f: self.store_errors.inc(),
@@ -125,6 +140,11 @@ class Metrics:
     def text(self) -> bytes:
         """All metrics in the Prometheus text format."""
         return generate_latest(self.registry)
+
+    def _broker_away(self, fields: dict[str, Any]) -> None:
+        """Brokers are those of the settings: few."""
+        self.broker_up.labels(fields["broker"]).set(0)
+        self.broker_errors.labels(fields["broker"]).inc()
 
     def _started(self, fields: dict[str, Any]) -> None:
         self.fired.inc()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from onthedot.model.targets.command import CommandTarget
 from onthedot.model.targets.function import FunctionTarget
 from onthedot.model.targets.opaque import OpaqueTarget
+from onthedot.model.targets.queue import QueueTarget
 from onthedot.model.targets.registry import known_union
 from onthedot.model.targets.spec import Flag, Target, TargetSpec, TargetSummary
 from onthedot.model.targets.webhook import WebhookTarget
@@ -17,6 +18,7 @@ __all__ = [
     "FunctionTarget",
     "Known",
     "OpaqueTarget",
+    "QueueTarget",
     "Target",
     "TargetSpec",
     "TargetSummary",

@@ -44,8 +44,9 @@ BUILT_IN = {
     "webhook": BuiltIn("webhook:WebhookTarget", "webhook.kind:Webhooks"),
     "function": BuiltIn("function:FunctionTarget", "function.kind:Functions"),
     "command": BuiltIn("command:CommandTarget", "command.kind:Commands"),
+    "queue": BuiltIn("queue:QueueTarget", "queue.kind:Queues"),
 }
-PLANNED = ("script", "container", "kubernetes", "queue", "lambda", "workflow")
+PLANNED = ("script", "container", "kubernetes", "lambda", "workflow")
 """Further kinds of the contract: where one is neither built in nor installed, it is "not available", not unknown."""
 
 

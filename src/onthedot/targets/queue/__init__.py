@@ -1,0 +1,1 @@
+"""The kind `queue`: messages to brokers that the operator configured."""

@@ -1,0 +1,85 @@
+"""Which brokers there are: the library that each needs, and what it takes as a topic. Loads no library by itself."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from importlib.util import find_spec
+from typing import cast
+
+import msgspec
+
+from onthedot.model.targets import QueueTarget
+from onthedot.targets.queue.publisher import Open
+
+__all__ = ["CLIENTS", "BrokerClient"]
+
+
+class BrokerClient(msgspec.Struct, frozen=True, kw_only=True):
+    title: str
+    extra: str  # of our own distribution; also the module beside this one
+    library: str  # what it imports
+    topic: str  # a regular expression
+    accepted: str
+    celery: bool = False
+    most_headers: int | None = None
+
+    @property
+    def installed(self) -> bool:
+        return find_spec(self.library) is not None
+
+    @property
+    def install(self) -> str:
+        return f"pip install 'onthedot[{self.extra}]'"
+
+    def open(self) -> Open:
+        return cast("Open", import_module(f"onthedot.targets.queue.{self.extra}").connect)
+
+    def takes(self, target: QueueTarget) -> bool:
+        return re.fullmatch(self.topic, target.topic) is not None
+
+
+CLIENTS = {
+    client.extra: client
+    for client in (
+        BrokerClient(
+            title="NATS",
+            extra="nats",
+            library="nats",
+            topic=r"(?!\$)[^\s*>.\x00-\x1f\x7f]+(\.[^\s*>.\x00-\x1f\x7f]+)*",
+            accepted="a subject such as orders.new, without spaces and wildcards, and not beginning with $",
+        ),
+        BrokerClient(
+            title="Redis",
+            extra="redis",
+            library="redis",
+            topic=r"[^\x00-\x1f\x7f]{1,500}",
+            accepted="the key of a stream, up to 500 characters",
+            celery=True,
+        ),
+        BrokerClient(
+            title="RabbitMQ",
+            extra="rabbitmq",
+            library="aiormq",
+            topic=r"(?!amq\.)[^\x00-\x1f\x7f]{1,255}",
+            accepted="the name of a queue, or a routing key if the broker's url has an exchange; up to 255 bytes",
+            celery=True,
+        ),
+        BrokerClient(
+            title="Kafka",
+            extra="kafka",
+            library="aiokafka",
+            topic=r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}",
+            accepted="the name of a topic: up to 249 letters, digits, ., _ and -",
+        ),
+        BrokerClient(
+            title="SQS",
+            extra="sqs",
+            library="aiobotocore",
+            topic=r"[A-Za-z0-9_-]{1,80}|(?=.{1,80}$)[A-Za-z0-9_-]+\.fifo",
+            accepted="the name of a queue: up to 80 letters, digits, _ and -; a FIFO queue ends with .fifo",
+            celery=True,
+            most_headers=5,
+        ),
+    )
+}

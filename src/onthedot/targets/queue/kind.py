@@ -1,0 +1,131 @@
+"""Queues: a run publishes one message, and is done when the broker has confirmed it.
+
+The message has the run's id, in every attempt. Where a confirmation is lost, the attempt is repeated, and the same
+message may be there twice: with the same id, by which JetStream and FIFO queues of SQS drop the second one themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from onthedot.errors import Invalid, NotAvailable
+from onthedot.model.run import Outcome
+from onthedot.model.targets import QueueTarget
+from onthedot.settings import BrokerSetting, Settings
+from onthedot.targets.contract import NOT_BEGUN, Call, Ended, Profile, TargetDiagnosis
+from onthedot.targets.coroutine import CoroutineKind
+from onthedot.targets.queue.clients import CLIENTS, BrokerClient
+from onthedot.targets.queue.link import CLOSE_WITHIN, CONNECT_WITHIN, BrokerLink, NotAllowed, reason
+from onthedot.targets.queue.message import compose
+from onthedot.targets.queue.publisher import PublishFailed
+from onthedot.targets.registry import names
+from onthedot.targets.setup import FileGrants, KindSetup
+
+__all__ = ["Queues"]
+
+
+class Queues(CoroutineKind):
+    """The kind `queue`."""
+
+    spec = QueueTarget
+
+    def __init__(self, brokers: Mapping[str, BrokerSetting], *, concurrency: int = 1000) -> None:
+        self.profile = Profile(stop_within=CLOSE_WITHIN)
+        self._brokers = dict(brokers)
+        self._concurrency = concurrency
+        self._links: dict[str, BrokerLink] = {}
+
+    @classmethod
+    def of(cls, setup: KindSetup) -> Queues:
+        return cls(setup.settings.brokers, concurrency=setup.settings.concurrency)
+
+    def register(self, settings: Settings, granted: Mapping[int, FileGrants]) -> None:
+        """Brokers are the settings' alone, which do not change while a node runs."""
+
+    def capabilities(self) -> list[str]:
+        return [f"queue:{name}" for name, setting in self._brokers.items() if _client(setting).installed]
+
+    def check(self, target: QueueTarget, tenant: int = 1) -> None:
+        setting = self._brokers.get(target.broker)
+        if setting is None:
+            known = names(list(self._brokers)) if self._brokers else "no broker is configured: [brokers.NAME] url"
+            raise Invalid.one("target.broker", "is not configured here", given=target.broker, accepted=known)
+        client = _client(setting)
+        if not client.installed:
+            problem = f"not available: the client for {client.title} is not installed"
+            raise NotAvailable.one("target.broker", problem, given=target.broker, accepted=client.install)
+        if not client.takes(target):
+            problem = f"not valid for {client.title}"
+            raise Invalid.one("target.topic", problem, given=target.topic[:200], accepted=client.accepted)
+        if target.format == "celery" and not client.celery:
+            problem = f"Celery does not use {client.title}"
+            raise Invalid.one("target.format", problem, given="celery", accepted="json, cloudevents or raw")
+        if client.most_headers is not None and len(target.headers) > client.most_headers:
+            problem = f"too many headers for {client.title}"
+            raise Invalid.one("target.headers", problem, accepted=f"at most {client.most_headers}")
+
+    async def send(self, call: Call) -> Outcome | Ended:
+        target = call.target
+        assert isinstance(target, QueueTarget)
+        setting = self._brokers.get(target.broker)
+        if setting is None or not _client(setting).installed:
+            return Outcome(kind="refused", error=f"the broker {target.broker!r} can't be used on this node")
+        link = self._link(target.broker, setting)
+        try:
+            confirmed = await link.publish(compose(call, target), call.may_begin)
+        except NotAllowed:
+            return NOT_BEGUN
+        except PublishFailed as failed:
+            error = f"broker {target.broker}: {reason(failed, setting)}"
+            return Outcome(kind="error", retryable=failed.retryable, error=error)
+        return Outcome(kind="ok", detail={"result": {"broker": target.broker, **confirmed}})
+
+    def _link(self, name: str, setting: BrokerSetting) -> BrokerLink:
+        link = self._links.get(name)
+        if link is None:
+            most = self._concurrency if len(self._brokers) == 1 else max(1, self._concurrency // 2)
+            link = self._links[name] = BrokerLink(name, setting, _client(setting).open(), most)
+        return link
+
+    def waiting(self, broker: str) -> int:
+        """How many messages a broker has not confirmed yet."""
+        link = self._links.get(broker)
+        return 0 if link is None else link.waiting
+
+    async def diagnose(self) -> Sequence[TargetDiagnosis]:
+        return await asyncio.gather(*(self._diagnosis(name, setting) for name, setting in self._brokers.items()))
+
+    async def _diagnosis(self, name: str, setting: BrokerSetting) -> TargetDiagnosis:
+        client = _client(setting)
+        found = f"{name}: {client.title} at {setting.address(None).shown}"
+        if not client.installed:
+            return TargetDiagnosis("broker", f"{found}: its client is not installed", client.install)
+        try:
+            async with asyncio.timeout(CONNECT_WITHIN):
+                publisher = await client.open()(setting, setting.login(), _nobody)
+        except TimeoutError:
+            why = f"no answer within {CONNECT_WITHIN:g} s"
+        except Exception as error:
+            why = reason(error, setting)
+        else:
+            with suppress(Exception):
+                async with asyncio.timeout(CLOSE_WITHIN):
+                    await publisher.close()
+            return TargetDiagnosis("broker", f"{found} is reachable, login accepted")
+        return TargetDiagnosis(
+            "broker", f"{found}: {why}", f"is it running, and are url and login of [brokers.{name}] correct?"
+        )
+
+    async def __aexit__(self, *exc: object) -> None:
+        await asyncio.gather(*(link.close() for link in self._links.values()))
+        self._links.clear()
+
+
+def _client(setting: BrokerSetting) -> BrokerClient:
+    return CLIENTS[setting.client]
+
+
+def _nobody(why: str) -> None:
+    """The connection is about to be closed anyway."""

@@ -1,0 +1,130 @@
+"""What is published for one run. A repeat of the run is the same message, but for the attempt: above all, it has the
+same id."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import msgspec
+
+from onthedot.model.instant import format_instant
+from onthedot.model.targets import QueueTarget
+from onthedot.targets.contract import Call
+
+__all__ = ["Message", "compose", "kombu_envelope"]
+
+JSON, TEXT, CLOUD_EVENT = "application/json", "text/plain; charset=utf-8", "application/cloudevents+json"
+_TYPE = "content-type"
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """`id` is the run's: whoever has seen it may drop the message. `task`: the headers of a Celery task, for brokers
+    that Celery uses."""
+
+    id: str
+    topic: str
+    key: str | None
+    headers: dict[str, str]
+    content_type: str
+    body: bytes
+    task: dict[str, Any] | None = None
+
+
+def compose(call: Call, target: QueueTarget) -> Message:
+    headers = {name: value for name, value in target.headers.items() if name.lower() != _TYPE and not _is_event(name)}
+    headers |= {
+        "x-onthedot-run-id": call.run_id,
+        "x-onthedot-job": str(call.job_id),
+        "x-onthedot-scheduled-for": format_instant(call.slot),
+        "x-onthedot-attempt": str(call.attempt),
+    }
+    given = next((value for name, value in target.headers.items() if name.lower() == _TYPE), None)
+    content = call.params if target.body is None else target.body
+    task = None
+    match target.format:
+        case "json":
+            kind, body = given or JSON, msgspec.json.encode(content)
+        case "raw":
+            kind, body = given or TEXT, str(content).encode()
+        case "cloudevents":
+            kind, body = CLOUD_EVENT, msgspec.json.encode(_cloud_event(call, target, content))
+        case _:
+            arguments, keywords = ([], content) if isinstance(content, dict) else (content, {})
+            embedded = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
+            kind, body = JSON, msgspec.json.encode([arguments, keywords, embedded])
+            task = _celery_task(call, target, arguments, keywords)
+    return Message(
+        id=call.run_id,
+        topic=target.topic,
+        key=target.key,
+        headers=headers,
+        content_type=kind,
+        body=body,
+        task=task,
+    )
+
+
+def _is_event(name: str) -> bool:
+    return name.startswith("ce-")
+
+
+def _cloud_event(call: Call, target: QueueTarget, data: Any) -> dict[str, Any]:
+    """CloudEvents 1.0, structured. `time` is that of the slot, so that a repeat is equal."""
+    event: dict[str, Any] = {
+        "specversion": "1.0",
+        "id": call.run_id,
+        "source": f"/onthedot/jobs/{call.job_id}",
+        "type": "onthedot.run.due",
+        "time": format_instant(call.slot),
+        "datacontenttype": JSON,
+    }
+    if call.key is not None:
+        event["subject"] = call.key
+    if target.key is not None:
+        event["partitionkey"] = target.key
+    event |= {name.removeprefix("ce-"): value for name, value in target.headers.items() if _is_event(name)}
+    return event | {"data": data}
+
+
+def _celery_task(call: Call, target: QueueTarget, arguments: Any, keywords: Any) -> dict[str, Any]:
+    """The headers of version 2 of Celery's message protocol."""
+    return {
+        "lang": "py",
+        "task": target.task,
+        "id": call.run_id,
+        "root_id": call.run_id,
+        "parent_id": None,
+        "group": None,
+        "shadow": None,
+        "eta": None,
+        "expires": None,
+        "retries": 0,
+        "timelimit": [None, None],
+        "argsrepr": repr(arguments)[:1024],
+        "kwargsrepr": repr(keywords)[:1024],
+        "origin": "onthedot",
+        "ignore_result": False,
+    }
+
+
+def kombu_envelope(message: Message) -> bytes:
+    """How Celery's library kombu writes a message for brokers that know no headers: Redis and SQS."""
+    assert message.task is not None
+    return msgspec.json.encode(
+        {
+            "body": base64.b64encode(message.body).decode(),
+            "content-encoding": "utf-8",
+            "content-type": message.content_type,
+            "headers": message.headers | message.task,
+            "properties": {
+                "correlation_id": message.id,
+                "reply_to": "",
+                "delivery_mode": 2,
+                "delivery_info": {"exchange": "", "routing_key": message.topic},
+                "priority": 0,
+                "body_encoding": "base64",
+                "delivery_tag": message.id,
+            },
+        }
+    )

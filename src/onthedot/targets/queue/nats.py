@@ -1,0 +1,184 @@
+"""NATS JetStream. A message is confirmed by the stream that has its subject; without a stream, nobody confirms it.
+
+Publishes go out as they come, each with an inbox of its own below one subscription, so that thousands can wait for
+their confirmations. The library does not connect again by itself: it would send what it had buffered, late and unasked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error, MaxPayloadError, NoServersError
+
+from onthedot.settings import BrokerAddress, BrokerSetting
+from onthedot.targets.queue.message import Message
+from onthedot.targets.queue.publisher import (
+    BrokerAway,
+    BrokerRefused,
+    Confirmed,
+    OnLost,
+    PublishFailed,
+    tls_context,
+)
+
+__all__ = ["connect"]
+
+PING_EVERY, UNANSWERED_PINGS = 5, 2
+CLOSE_WITHIN = 0.5
+TOO_LARGE = 10054  # JSStreamMessageExceedsMaximumErr
+NO_RESPONDERS = "503"
+
+
+class _JetStreamProblem(msgspec.Struct):
+    code: int = 0
+    err_code: int = 0
+    description: str = ""
+
+
+class _PubAck(msgspec.Struct, omit_defaults=True):
+    stream: str = ""
+    seq: int = 0
+    duplicate: bool = False
+    domain: str | None = None
+    error: _JetStreamProblem | None = None
+
+
+_read_ack = msgspec.json.Decoder(_PubAck).decode
+
+
+async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> NatsPublisher:
+    """To the first of the hosts that answers."""
+    problems: list[Exception] = []
+    for host, port in address.hosts:
+        try:
+            return await _connect_to(
+                f"{host}:{port}" if ":" not in host else f"[{host}]:{port}", setting, address, lost
+            )
+        except (OSError, TimeoutError, Error, BrokerAway) as error:
+            problems.append(error)
+    raise BrokerAway("; ".join(_words(error) for error in problems))
+
+
+async def _connect_to(place: str, setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> NatsPublisher:
+    client = Client()
+    publisher = NatsPublisher(client, lost)
+    login: dict[str, Any] = {}
+    if address.password is not None:
+        login = {"user": address.user, "password": address.password}
+    elif address.user:
+        login = {"token": address.user}
+    context = tls_context(setting, address)
+    if context is not None:
+        login |= {"tls": context, "tls_hostname": place.rpartition(":")[0].strip("[]")}
+    try:
+        await client.connect(
+            f"{'tls' if address.tls else 'nats'}://{place}",
+            name="onthedot",
+            allow_reconnect=False,
+            reconnect_time_wait=0,
+            max_reconnect_attempts=1,  # of the first connection: without a bound it would try for ever
+            connect_timeout=5,
+            ping_interval=PING_EVERY,
+            max_outstanding_pings=UNANSWERED_PINGS,
+            error_cb=publisher.told,
+            closed_cb=publisher.ended,
+            **login,
+        )
+        await publisher.listen()
+    except BaseException as error:
+        with suppress(Exception):
+            async with asyncio.timeout(CLOSE_WITHIN):  # after a failed TLS handshake it would wait for ever
+                await client.close()
+        if isinstance(error, NoServersError):
+            raise BrokerAway(publisher.why or _words(error)) from None
+        raise
+    return publisher
+
+
+class NatsPublisher:
+    def __init__(self, client: Client, lost: OnLost) -> None:
+        self._client, self._lost = client, lost
+        self._waiting: dict[str, tuple[str, asyncio.Future[Confirmed]]] = {}
+        self._numbers = itertools.count()
+        self._inbox = ""
+        self.why: str | None = None
+        self._closing = False
+
+    async def listen(self) -> None:
+        self._inbox = self._client.new_inbox() + "."
+        await self._client.subscribe(f"{self._inbox}*", cb=self._answered)
+        await self._client.flush()  # also: the login was accepted
+
+    async def publish(self, message: Message) -> Confirmed:
+        headers = {"content-type": message.content_type, **message.headers, "Nats-Msg-Id": message.id}
+        if message.key is not None:
+            headers["x-onthedot-key"] = message.key
+        token = str(next(self._numbers))
+        confirmed: asyncio.Future[Confirmed] = asyncio.get_running_loop().create_future()
+        self._waiting[token] = message.topic, confirmed
+        try:
+            if not self._client.is_connected:
+                raise BrokerAway(self.why or "not connected")
+            try:
+                await self._client.publish(message.topic, message.body, reply=self._inbox + token, headers=headers)
+            except MaxPayloadError:
+                most = self._client.max_payload
+                raise BrokerRefused(f"the message has {len(message.body):,} bytes, the server takes {most:,}") from None
+            except Error as error:
+                raise PublishFailed(_words(error)) from None
+            return await confirmed
+        finally:
+            del self._waiting[token]
+
+    async def _answered(self, answer: Msg) -> None:
+        waiting = self._waiting.get(answer.subject.rpartition(".")[2])
+        if waiting is None or waiting[1].done():
+            return
+        subject, confirmed = waiting
+        if answer.headers and answer.headers.get("Status") == NO_RESPONDERS:
+            confirmed.set_exception(PublishFailed(f"no stream of JetStream has the subject {subject!r}"))
+            return
+        try:
+            ack = _read_ack(answer.data)
+        except msgspec.MsgspecError:
+            confirmed.set_exception(PublishFailed(f"somebody else than JetStream answered on the subject {subject!r}"))
+            return
+        if ack.error is not None:
+            failed = BrokerRefused if ack.error.err_code == TOO_LARGE else PublishFailed
+            confirmed.set_exception(failed(f"{ack.error.description} ({ack.error.err_code})"))
+        elif not ack.stream:
+            confirmed.set_exception(PublishFailed(f"somebody else than JetStream answered on the subject {subject!r}"))
+        else:
+            confirmed.set_result(msgspec.to_builtins(ack))
+
+    async def told(self, error: Exception) -> None:
+        """An error of the connection, or of one message: the server only names its subject."""
+        text = _words(error)
+        if "permissions violation for publish" in text.lower():
+            for subject, confirmed in self._waiting.values():
+                if f'"{subject.lower()}"' in text.lower() and not confirmed.done():
+                    confirmed.set_exception(BrokerRefused(text))
+            return
+        self.why = text
+
+    async def ended(self) -> None:
+        why = self.why or _words(self._client.last_error) if self._client.last_error else "the connection was closed"
+        for _, confirmed in self._waiting.values():
+            if not confirmed.done():
+                confirmed.set_exception(PublishFailed(f"the connection was lost before it confirmed: {why}"))
+        if not self._closing:
+            self._lost(why)
+
+    async def close(self) -> None:
+        self._closing = True
+        await self._client.close()
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__

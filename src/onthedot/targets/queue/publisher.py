@@ -1,0 +1,57 @@
+"""What a broker's client must be able to do: connect, publish until the broker confirms, and say how it failed."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from onthedot.settings import BrokerAddress, BrokerSetting
+from onthedot.targets.queue.message import Message
+
+__all__ = ["BrokerAway", "BrokerRefused", "Confirmed", "OnLost", "Open", "PublishFailed", "Publisher", "tls_context"]
+
+Confirmed = dict[str, Any]
+"""What the broker answered: partition and offset, stream and sequence, or an id."""
+
+
+class PublishFailed(Exception):
+    """The broker did not confirm: whether it has the message, nobody knows. It is tried again, with the same id."""
+
+    retryable = True
+
+
+class BrokerAway(PublishFailed):
+    """There is no connection, and nothing was sent."""
+
+
+class BrokerRefused(PublishFailed):
+    """It answered that it will not take this message, now or later."""
+
+    retryable = False
+
+
+class Publisher(Protocol):
+    """One connection. Publishes overlap; each returns when the broker has confirmed it, or raises PublishFailed."""
+
+    async def publish(self, message: Message) -> Confirmed: ...
+
+    async def close(self) -> None:
+        """Whoever still waits for a confirmation gets PublishFailed. Must not wait for the broker."""
+        ...
+
+
+OnLost = Callable[[str], None]
+"""Told once, with the reason, when a connection has ended by itself."""
+
+Open = Callable[[BrokerSetting, BrokerAddress, OnLost], Awaitable[Publisher]]
+"""Connects and logs in, or raises any exception."""
+
+
+def tls_context(setting: BrokerSetting, address: BrokerAddress) -> ssl.SSLContext | None:
+    if not address.tls:
+        return None
+    context = ssl.create_default_context(cafile=setting.ca)
+    if setting.cert is not None:
+        context.load_cert_chain(setting.cert, setting.key)
+    return context

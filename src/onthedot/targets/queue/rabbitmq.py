@@ -1,0 +1,123 @@
+"""RabbitMQ, by AMQP 0.9.1 with publisher confirms. Messages are persistent and mandatory: one that no queue takes is
+returned, and the try has failed.
+
+To the default exchange, where a topic is the name of a queue, or to the exchange that the broker's URL names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from urllib.parse import quote
+
+import aiormq
+from aiormq import spec
+from aiormq.abc import AbstractChannel, AbstractConnection
+from aiormq.exceptions import (
+    AMQPError,
+    ChannelAccessRefused,
+    ChannelPreconditionFailed,
+    DeliveryError,
+    PublishError,
+)
+from yarl import URL
+
+from onthedot.settings import BrokerAddress, BrokerSetting
+from onthedot.targets.queue.message import Message
+from onthedot.targets.queue.publisher import (
+    BrokerAway,
+    Confirmed,
+    OnLost,
+    PublishFailed,
+    tls_context,
+)
+
+__all__ = ["connect"]
+
+HEARTBEAT = 10
+PERSISTENT = 2
+
+
+async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> RabbitPublisher:
+    ((host, port),) = address.hosts
+    scheme, place = "amqps" if address.tls else "amqp", f"[{host}]" if ":" in host else host
+    url = URL(
+        f"{scheme}://{place}:{port}/{quote(address.path, safe='')}?heartbeat={HEARTBEAT}&name=onthedot", encoded=True
+    )
+    url = url.with_user(address.user or "guest").with_password(address.password or "guest")
+    connection = await aiormq.connect(url, context=tls_context(setting, address))
+    try:
+        channel = await connection.channel(publisher_confirms=True, on_return_raises=True)
+        exchange = address.options.get("exchange", "")
+        if exchange:
+            await channel.exchange_declare(exchange, passive=True)
+    except BaseException:
+        await connection.close()
+        raise
+    return RabbitPublisher(connection, channel, exchange, lost)
+
+
+class RabbitPublisher:
+    def __init__(self, connection: AbstractConnection, channel: AbstractChannel, exchange: str, lost: OnLost) -> None:
+        self._connection, self._channel, self._exchange = connection, channel, exchange
+        self._lost, self._why = lost, "the connection was closed"
+        self._closing = False
+        for part in (connection, channel):
+            part.closing.add_done_callback(self._ended)
+
+    async def publish(self, message: Message) -> Confirmed:
+        if self._closing or self._channel.is_closed:
+            raise BrokerAway(self._why)
+        try:
+            answer = await self._channel.basic_publish(
+                message.body,
+                exchange=self._exchange,
+                routing_key=message.topic,
+                properties=_properties(message),
+                mandatory=True,
+            )
+        except PublishError:
+            raise PublishFailed(f"no queue takes {message.topic!r}: the message was returned") from None
+        except DeliveryError:
+            raise PublishFailed("the broker refused to store the message (basic.nack)") from None
+        except (ChannelAccessRefused, ChannelPreconditionFailed) as error:
+            # The channel is gone with all that waited on it, and nobody knows which of them it was.
+            raise PublishFailed(_words(error)) from None
+        except (AMQPError, OSError, RuntimeError, asyncio.InvalidStateError) as error:
+            raise PublishFailed(f"the connection was lost before it confirmed: {_words(error)}") from None
+        if not isinstance(answer, spec.Basic.Ack):
+            raise PublishFailed(f"the broker answered {type(answer).__name__}")
+        return {"exchange": self._exchange, "routing_key": message.topic, "message_id": message.id}
+
+    def _ended(self, closing: asyncio.Future[Any]) -> None:
+        error = None if closing.cancelled() else closing.exception()
+        self._why = "the connection was closed" if error is None else _words(error)
+        if not self._closing:
+            self._closing = True
+            self._lost(self._why)
+
+    async def close(self) -> None:
+        self._closing = True
+        await self._connection.close()
+
+
+def _properties(message: Message) -> spec.Basic.Properties:
+    headers: dict[str, Any] = dict(message.headers)
+    if message.key is not None:
+        headers["x-onthedot-key"] = message.key
+    celery: dict[str, Any] = {}
+    if message.task is not None:
+        headers |= message.task
+        celery = {"correlation_id": message.id, "content_encoding": "utf-8", "priority": 0}
+    return spec.Basic.Properties(
+        message_id=message.id,
+        content_type=message.content_type,
+        delivery_mode=PERSISTENT,
+        headers=headers,
+        app_id="onthedot",
+        **celery,
+    )
+
+
+def _words(error: BaseException) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,154 @@
+"""Jobs that publish, in a real node with a real broker: as docs/queues.md says, by API and command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.nodes import Cluster, post
+from tests.cluster.walking import ask
+from tests.services.brokers import PASSWORD, BrokerServer, running_nats
+from tests.services.consumers import CONSUMERS
+from tests.services.process import NodeProcess
+from tests.services.waiting import until
+
+TARGET = {"type": "queue", "broker": "orders", "topic": "orders.nightly", "body": {"full": True}}
+
+
+@pytest.fixture
+def broker() -> Iterator[BrokerServer]:
+    with running_nats() as server:
+        yield server
+
+
+def environment(broker: BrokerServer) -> dict[str, str]:
+    return {"ONTHEDOT_BROKERS": json.dumps({"orders": {"url": broker.url}})}
+
+
+@pytest.fixture
+async def node(cluster: Cluster, sqlite_url: str, broker: BrokerServer) -> NodeProcess:
+    await CONSUMERS["nats"].prepare(broker, "orders.nightly")
+    node = cluster.start("--store", sqlite_url, env=environment(broker))
+    await node.ready()
+    return node
+
+
+async def ended(node: NodeProcess, job: Any, status: str) -> dict[str, Any]:
+    async def look() -> Any:
+        _, page = await ask(node, "GET", f"/v1/runs?job_id={job['id']}&status={status}")
+        return page["items"]
+
+    return (await until(look, f"a run of it is {status}", 30))[-1]  # type: ignore[no-any-return]
+
+
+async def command(node: NodeProcess, broker: BrokerServer, *words: str) -> tuple[int, str]:
+    process = NodeProcess(*words, directory=node.directory, port=0, env=environment(broker))
+    before = len(process.output())
+    code = await process.exited()
+    return code, process.output()[before:]
+
+
+async def test_what_the_page_says_works(node: NodeProcess, broker: BrokerServer):
+    job = await post(node, "/v1/jobs", {"key": "nightly", "schedule": {"in": "1ms"}, "target": TARGET})
+    assert job["target"] == TARGET
+    run = await ended(node, job, "DONE")
+    assert run["outcome"] == {
+        "kind": "ok",
+        "result": {"broker": "orders", "stream": "orders-nightly", "seq": 1},
+    }
+    add = ("--in", "1ms", "--key", "second", "--broker", "orders", "--topic", "orders.nightly", "-H", "Colour: red")
+    code, said = await command(
+        node, broker, "jobs", "add", *add, "--body", '{"n": 2}', "--message-key", "k", "--server", node.url
+    )
+    assert code == 0, said
+    _, second = await ask(node, "GET", "/v1/jobs/by-key/second")
+    run = await ended(node, second, "DONE")
+    code, said = await command(node, broker, "runs", "show", run["id"], "--server", node.url)
+    assert code == 0
+    assert "orders-nightly" in said
+    code, said = await command(node, broker, "jobs", "list", "--server", node.url)
+    assert "orders/orders.nightly" in said
+    first, other = await CONSUMERS["nats"].consume(broker, "orders.nightly")
+    assert (json.loads(first.body), json.loads(other.body)) == ({"full": True}, {"n": 2})
+    assert (other.id, other.headers["Colour"], other.headers["x-onthedot-key"]) == (run["id"], "red", "k")
+    _, metrics = await ask(node, "GET", "/metrics")
+    assert 'onthedot_broker_up{broker="orders"} 1.0' in metrics
+    assert PASSWORD not in node.output() + json.dumps(job) + metrics
+
+
+async def test_what_can_not_work_is_refused_with_what_can(node: NodeProcess):
+    wrong: dict[str, dict[str, Any]] = {
+        "target.broker": {"broker": "order"},
+        "target.topic": {"topic": "orders.*"},
+        "target.format": {"format": "celery", "task": "t"},
+        "target.partition": {"partition": 3},
+    }
+    for path, fields in wrong.items():
+        status, problem = await ask(
+            node, "POST", "/v1/jobs", {"schedule": {"in": "1s"}, "target": {**TARGET, **fields}}
+        )
+        assert (status, problem["errors"][0]["path"]) == (422, path)
+        if path == "target.broker":
+            assert problem["errors"][0]["accepted"] == "orders"
+
+
+async def test_a_broker_that_hangs_ends_in_a_time_out_and_can_be_cancelled(node: NodeProcess, broker: BrokerServer):
+    warm = await post(node, "/v1/jobs", {"schedule": {"in": "1ms"}, "target": TARGET})
+    await ended(node, warm, "DONE")
+    broker.freeze()
+    policy = {"timeout": "300ms", "retry": {"attempts": 1}}
+    job = await post(node, "/v1/jobs", {"schedule": {"in": "1ms"}, "target": TARGET, "policy": policy})
+    run = await ended(node, job, "FAILED")
+    assert (run["outcome"]["kind"], run["error"]) == ("timeout", "timed out after 0.3 s")
+    job = await post(node, "/v1/jobs", {"schedule": {"in": "1ms"}, "target": TARGET, "policy": {"timeout": "60s"}})
+    run = await ended(node, job, "EXECUTING")
+    await post(node, f"/v1/runs/{run['id']}/cancel", expect=202)
+    run = await ended(node, job, "CANCELLED")
+    assert run["error"] == "cancelled by a user"
+    broker.thaw()
+    assert await node.stop() == 0
+
+
+async def test_a_broker_that_is_away_is_told_everywhere_and_the_run_is_tried_again(
+    node: NodeProcess, broker: BrokerServer
+):
+    code, said = await command(node, broker, "doctor", "--server", node.url)
+    assert f"✓ broker    orders: NATS at 127.0.0.1:{broker.port} is reachable, login accepted" in said
+    broker.stop()
+    code, said = await command(node, broker, "doctor", "--server", node.url)
+    assert code == 1
+    assert f"✗ broker    orders: NATS at 127.0.0.1:{broker.port}: " in said
+    policy = {"retry": {"attempts": 50, "backoff": "100ms", "factor": 1}}
+    job = await post(node, "/v1/jobs", {"schedule": {"in": "1ms"}, "target": TARGET, "policy": policy})
+
+    async def tried() -> Any:
+        _, page = await ask(node, "GET", f"/v1/runs?job_id={job['id']}&status=PENDING")
+        return [run for run in page["items"] if run["attempt"] > 1]
+
+    (waiting,) = await until(tried, "it was tried twice")
+    _, run = await ask(node, "GET", f"/v1/runs/{waiting['id']}")
+    assert run["attempts"][0]["error"].startswith("broker orders: ")
+    _, metrics = await ask(node, "GET", "/metrics")
+    assert 'onthedot_broker_up{broker="orders"} 0.0' in metrics
+    assert 'onthedot_broker_unavailable_total{broker="orders"} 1.0' in metrics
+    assert '"event": "broker.unavailable"' in node.output()
+    broker.start()
+    run = await ended(node, job, "DONE")
+    assert run["attempt"] > 1
+    assert [message.id for message in await CONSUMERS["nats"].consume(broker, "orders.nightly")] == [run["id"]]
+
+
+async def test_a_wrong_password_is_told_by_run_and_doctor(cluster: Cluster, sqlite_url: str, broker: BrokerServer):
+    env = {"ONTHEDOT_BROKERS": json.dumps({"orders": {"url": broker.with_wrong_password}})}
+    node = cluster.start("--store", sqlite_url, env=env)
+    await node.ready()
+    policy = {"retry": {"attempts": 1}}
+    job = await post(node, "/v1/jobs", {"schedule": {"in": "1ms"}, "target": TARGET, "policy": policy})
+    run = await ended(node, job, "FAILED")
+    assert "authorization violation" in run["error"].lower()
+    doctor = NodeProcess("doctor", "--server", node.url, directory=node.directory, port=0, env=env)
+    assert await doctor.exited() == 1
+    assert "are url and login of [brokers.orders] correct?" in doctor.output()

@@ -1,0 +1,329 @@
+"""Publishing to real brokers: confirmed, read back by somebody else, and what happens when the broker is not well."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onthedot.model.run import Outcome
+from onthedot.model.targets import QueueTarget
+from onthedot.settings import BrokerSetting
+from onthedot.targets import Call
+from onthedot.targets.contract import Stop
+from onthedot.targets.queue import link
+from onthedot.targets.queue.kind import Queues
+from onthedot.telemetry import Event, subscribe
+from tests.services.brokers import PASSWORD, BrokerServer, running_nats
+from tests.services.consumers import CONSUMERS, Consumed
+from tests.services.waiting import until
+from tests.targets.receivers import CERTIFICATES
+from tests.targets.sending import send
+
+_numbers = itertools.count(1)
+
+
+class Party:
+    """A broker, a topic of its own on it, and calls."""
+
+    def __init__(self, name: str, server: BrokerServer) -> None:
+        self.name, self.server = name, server
+        self.topic = f"test{next(_numbers)}"
+
+    def kind(self, url: str | None = None, **fields: Any) -> Queues:
+        return Queues({"it": BrokerSetting(url=url or self.server.url, **fields)})
+
+    def target(self, **fields: Any) -> QueueTarget:
+        return QueueTarget(**({"broker": "it", "topic": self.topic, "body": {"n": 1}} | fields))
+
+    def call(self, number: int = 1, target: QueueTarget | None = None) -> Call:
+        return Call(run_id=f"7-{number}", job_id=7, slot=number, attempt=1, target=target or self.target())
+
+    async def prepare(self) -> None:
+        await CONSUMERS[self.name].prepare(self.server, self.topic)
+
+    async def consumed(self) -> list[Consumed]:
+        return await CONSUMERS[self.name].consume(self.server, self.topic)
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        self.server.stop()
+        try:
+            yield
+        finally:
+            self.server.start()
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        self.server.freeze()
+        try:
+            yield
+        finally:
+            self.server.thaw()
+
+
+@pytest.fixture(params=["nats", "redis", "rabbitmq"])
+def party(request: pytest.FixtureRequest, servers: Callable[[str], BrokerServer]) -> Party:
+    return Party(request.param, servers(request.param))
+
+
+@pytest.fixture
+def on_nats(servers: Callable[[str], BrokerServer]) -> Party:
+    return Party("nats", servers("nats"))
+
+
+@pytest.fixture
+def events() -> Iterator[list[Event]]:
+    told: list[Event] = []
+    stop = subscribe(told.append)
+    yield told
+    stop()
+
+
+def confirmed(outcome: Outcome) -> dict[str, Any]:
+    assert outcome.ok, outcome
+    result: dict[str, Any] = outcome.detail["result"]
+    assert result["broker"] == "it"
+    return result
+
+
+async def test_a_message_is_confirmed_and_somebody_else_reads_it(party: Party):
+    await party.prepare()
+    target = party.target(headers={"colour": "red"}, key="k")
+    async with party.kind() as kind:
+        result = confirmed(await send(kind, party.call(3, target)))
+    match party.name:
+        case "nats":
+            assert (result["stream"], result["seq"]) == (party.topic, 1)
+        case "redis":
+            assert result["stream"] == party.topic
+            assert result["id"].endswith("-0")
+        case "rabbitmq":
+            assert (result["routing_key"], result["message_id"]) == (party.topic, "7-3")
+    (message,) = await party.consumed()
+    assert (message.id, json.loads(message.body)) == ("7-3", {"n": 1})
+    headers = {name.lower(): value for name, value in message.headers.items()}
+    assert headers["colour"] == "red"
+    assert headers["content-type"] == "application/json"
+    assert headers["x-onthedot-run-id"] == "7-3"
+    assert "k" in (headers.get("x-onthedot-key"), headers.get("key"))
+
+
+async def test_many_at_once_are_all_confirmed(party: Party):
+    await party.prepare()
+    async with party.kind() as kind:
+        outcomes = await asyncio.gather(*(send(kind, party.call(number)) for number in range(300)))
+    assert len({json.dumps(confirmed(outcome)) for outcome in outcomes}) == 300
+    assert sorted(message.id or "" for message in await party.consumed()) == sorted(f"7-{n}" for n in range(300))
+
+
+async def test_a_broker_that_is_away_is_told_at_once_and_found_again(party: Party, events: list[Event]):
+    await party.prepare()
+    async with party.kind() as kind:
+        confirmed(await send(kind, party.call(1)))
+        with party.stopped():
+            for number in range(2, 20):
+                began = time.monotonic()
+                failed = await send(kind, party.call(number))
+                assert (failed.kind, failed.retryable) == ("error", True)
+                assert failed.error is not None
+                assert failed.error.startswith("broker it: ")
+                assert time.monotonic() - began < 2
+
+        async def found_again() -> bool:
+            return (await send(kind, party.call(20))).ok
+
+        await until(found_again, "it is connected again")
+    names = [event.name for event in events if event.name.startswith("broker.")]
+    assert names == ["broker.connected", "broker.unavailable", "broker.back"]
+    assert {message.id for message in await party.consumed()} == {"7-1", "7-20"}
+
+
+async def test_what_waits_for_a_confirmation_fails_when_the_broker_dies(party: Party):
+    await party.prepare()
+    async with party.kind() as kind:
+        confirmed(await send(kind, party.call(1)))
+        party.server.freeze()
+        calls = [asyncio.create_task(send(kind, party.call(number))) for number in range(2, 30)]
+        await until(lambda: kind.waiting("it") == 28)
+        party.server.restart(kill=True)
+        outcomes = await asyncio.gather(*calls)
+        assert {(outcome.kind, outcome.retryable) for outcome in outcomes} == {("error", True)}
+
+        async def found_again() -> bool:
+            return (await send(kind, party.call(30))).ok
+
+        await until(found_again, "it is connected again")
+    ids = {message.id for message in await party.consumed()}
+    assert {"7-1", "7-30"} <= ids <= {f"7-{number}" for number in range(1, 31)}
+
+
+async def test_a_frozen_broker_keeps_what_it_has_and_fails_the_rest(party: Party, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(link, "STALLED", 0.0)
+    monkeypatch.setattr(link, "CONNECT_WITHIN", 0.3)
+    await party.prepare()
+    kind = party.kind()
+    async with kind:
+        confirmed(await send(kind, party.call(1)))
+        with party.frozen():
+            ended: list[Any] = []
+            handle = kind.start(party.call(2), time.monotonic(), ended.append)
+            await until(lambda: kind.waiting("it") == 1)
+            assert handle.stop("timeout") is Stop.STOPPING
+            await until(lambda: ended)
+            assert ended[0].outcome is None
+            failed = await send(kind, party.call(3))
+            assert (failed.kind, failed.retryable) == ("error", True)
+            assert "did not answer within" in (failed.error or "")
+
+        async def found_again() -> bool:
+            return (await send(kind, party.call(4))).ok
+
+        await until(found_again, "it is connected again")
+
+
+async def test_a_node_stops_although_its_broker_is_frozen(party: Party, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(link, "CLOSE_WITHIN", 0.3)
+    await party.prepare()
+    async with party.kind() as kind:
+        confirmed(await send(kind, party.call(1)))
+        party.server.freeze()
+        waiting = asyncio.create_task(send(kind, party.call(2)))
+        await until(lambda: kind.waiting("it") == 1)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        began = time.monotonic()
+    took = time.monotonic() - began
+    party.server.thaw()
+    assert took < 3
+
+
+async def test_a_wrong_password_is_told_and_shown_nowhere(party: Party):
+    async with party.kind(party.server.with_wrong_password) as kind:
+        failed = await send(kind, party.call())
+    assert (failed.kind, failed.retryable) == ("error", True)
+    assert failed.error is not None
+    assert failed.error.startswith("broker it: ")
+    assert "wrong" not in failed.error.replace("WRONGPASS", "")
+    (found,) = await party.kind(party.server.with_wrong_password).diagnose()
+    assert found.advice is not None
+    assert "[brokers.it]" in found.advice
+
+
+async def test_a_password_in_a_file_is_read_with_each_connection(party: Party, tmp_path: Path):
+    await party.prepare()
+    secret = tmp_path / "password"
+    async with party.kind(party.server.url.replace(f":{PASSWORD}", ""), password_file=str(secret)) as kind:
+        failed = await send(kind, party.call(1))
+        assert "password_file can't be read" in (failed.error or "")
+        secret.write_text(PASSWORD + "\n")
+
+        async def works() -> bool:
+            return (await send(kind, party.call(2))).ok
+
+        await until(works, "the password is found")
+
+
+async def test_the_doctor_says_whether_a_broker_works(party: Party):
+    (found,) = await party.kind().diagnose()
+    assert found.advice is None
+    assert "is reachable, login accepted" in found.found
+    assert PASSWORD not in found.found
+    with party.stopped():
+        (found,) = await party.kind().diagnose()
+    assert found.advice is not None
+    assert f"127.0.0.1:{party.server.port}" in found.found
+
+
+async def test_other_brokers_stay_on_time_while_one_hangs(
+    servers: Callable[[str], BrokerServer], monkeypatch: pytest.MonkeyPatch
+):
+    hanging, well = Party("redis", servers("redis")), Party("nats", servers("nats"))
+    await well.prepare()
+    brokers = {"hangs": BrokerSetting(url=hanging.server.url), "it": BrokerSetting(url=well.server.url)}
+    async with Queues(brokers, concurrency=20) as kind:
+        target = hanging.target(broker="hangs")
+        assert (await send(kind, hanging.call(1, target))).ok
+        with hanging.frozen():
+            stuck = [asyncio.create_task(send(kind, hanging.call(number, target))) for number in range(2, 32)]
+            await until(lambda: sum(task.done() for task in stuck) == 20)
+            refused = [task.result() for task in stuck if task.done()]
+            assert {outcome.error for outcome in refused} == {"broker hangs: 10 messages wait for its confirmation"}
+            assert {outcome.retryable for outcome in refused} == {True}
+            outcomes = await asyncio.gather(*(send(kind, well.call(number)) for number in range(10)))
+            assert all(outcome.ok for outcome in outcomes)
+        assert all(outcome.ok for outcome in await asyncio.gather(*stuck) if outcome not in refused)
+
+
+async def test_a_subject_without_a_stream_is_a_failed_try(on_nats: Party):
+    async with on_nats.kind() as kind:
+        failed = await send(kind, on_nats.call())
+    assert (failed.kind, failed.retryable) == ("error", True)
+    assert failed.error == f"broker it: no stream of JetStream has the subject {on_nats.topic!r}"
+
+
+async def test_a_queue_that_does_not_exist_is_a_failed_try(servers: Callable[[str], BrokerServer]):
+    party = Party("rabbitmq", servers("rabbitmq"))
+    async with party.kind() as kind:
+        failed = await send(kind, party.call())
+        assert (failed.kind, failed.retryable) == ("error", True)
+        assert failed.error == f"broker it: no queue takes {party.topic!r}: the message was returned"
+        await party.prepare()
+        confirmed(await send(kind, party.call()))
+
+
+async def test_what_the_server_will_never_take_is_final(on_nats: Party):
+    await on_nats.prepare()
+    async with on_nats.kind() as kind:
+        failed = await send(kind, on_nats.call(1, on_nats.target(body="x" * 70_000)))
+        assert (failed.kind, failed.retryable) == ("error", False)
+        assert failed.error == "broker it: the message has 70,002 bytes, the server takes 65,536"
+        confirmed(await send(kind, on_nats.call(2)))
+
+
+async def test_who_may_not_publish_is_told_so(on_nats: Party, servers: Callable[[str], BrokerServer]):
+    url = f"nats://reader:reads@127.0.0.1:{on_nats.server.port}"
+    async with on_nats.kind(url) as kind:
+        failed = await send(kind, on_nats.call(1, on_nats.target(topic="orders.New")))
+    assert (failed.kind, failed.retryable) == ("error", False)
+    assert 'permissions violation for publish to "orders.new"' in (failed.error or "").lower()
+    on_redis = Party("redis", servers("redis"))
+    async with on_redis.kind(f"redis://reader:reads@127.0.0.1:{on_redis.server.port}") as kind:
+        failed = await send(kind, on_redis.call(1))
+    assert (failed.kind, failed.retryable) == ("error", False)
+    assert "permission" in (failed.error or "")
+
+
+async def test_a_repeat_has_the_same_id_and_jetstream_drops_it(on_nats: Party):
+    await on_nats.prepare()
+    async with on_nats.kind() as kind:
+        first, second = [confirmed(await send(kind, on_nats.call(5))) for _ in range(2)]
+    assert "duplicate" not in first
+    assert second == {**first, "duplicate": True}
+    assert [message.id for message in await on_nats.consumed()] == ["7-5"]
+
+
+async def test_tls_is_checked_against_the_authority_and_the_name(on_nats: Party):
+    pem = CERTIFICATES / "receiver.pem"
+    with running_nats(f'tls {{ cert_file: "{pem}", key_file: "{pem}" }}\n') as server:
+        party = Party("nats", server)
+        secure = server.url.replace("nats://", "nats+tls://")
+        for url, ca, said in (
+            (secure.replace("127.0.0.1", "localhost"), None, "CERTIFICATE_VERIFY_FAILED"),
+            (secure, str(CERTIFICATES / "authority.pem"), None),
+        ):
+            async with party.kind(url, ca=ca) as kind:
+                failed = await send(kind, party.call())
+            assert failed.retryable
+            assert (said or "no stream of JetStream") in (failed.error or "")
+    async with on_nats.kind(on_nats.server.url.replace("nats://", "nats+tls://")) as kind:
+        failed = await send(kind, on_nats.call())
+    assert failed.retryable
+    assert "broker it: " in (failed.error or "")
