@@ -75,6 +75,7 @@ def scenarios(mode: Mode, seconds: int | None = None) -> list[Scenario]:
         *_drains(mode, drained),
         _pending(pending, n=LONG if mode == "full" else n, peers=True),
         _webhooks(max(200, n // 2)),
+        _queue(max(200, n // 2)),
         *_creates(mode, n),
         *_lateness(mode, seconds or {"tiny": 1, "quick": 4, "full": 10}[mode]),
         _listing(mode),
@@ -203,6 +204,28 @@ def _webhooks(n: int) -> Scenario:
         wanted=[
             Wanted("webhooks, to PgQueuer's best", "rate", "at least", 2.5, (PGQUEUER, larger), unit=" ×"),
             Wanted("webhooks, to a bare loop of the same client", "rate", "at least", 0.5, bare, unit=" ×"),
+        ],
+        also=["cpu_us_all"],
+    )
+
+
+def _queue(n: int) -> Scenario:
+    """Of a broker that was there before the clock started, and syncs as its documentation says."""
+    redis, rabbit = "On the Dot, to Redis", "On the Dot, to RabbitMQ"
+    return Scenario(
+        "queue",
+        "Messages that a broker confirmed, PostgreSQL, one process",
+        "rate",
+        [
+            Entry("postgres", "drain_queue", {"broker": "nats"}, label="On the Dot, to NATS"),
+            Entry("postgres", "drain_queue", {"broker": "redis"}, label=redis),
+            Entry("postgres", "drain_queue", {"broker": "rabbitmq"}, label=rabbit),
+        ],
+        {"n": n},
+        wanted=[
+            Wanted("messages confirmed by NATS", "rate", "at least", 2000.0, unit="/s"),
+            Wanted("messages confirmed by Redis", "rate", "at least", 1000.0, of=redis, unit="/s"),
+            Wanted("messages confirmed by RabbitMQ", "rate", "at least", 1000.0, of=rabbit, unit="/s"),
         ],
         also=["cpu_us_all"],
     )

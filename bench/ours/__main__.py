@@ -15,6 +15,7 @@ from bench.ours.drain import bare_webhooks, drain, drain_and_claim, drain_runs, 
 from bench.ours.lateness import bare_timer, lateness
 from bench.ours.listing import listing
 from bench.ours.mix import mix
+from bench.ours.queues import drain_queue
 from bench.ours.seeding import seed
 from bench.ours.soak import soak
 
@@ -29,6 +30,7 @@ play(
         "create_one": create_one,
         "drain": drain,
         "drain_and_claim": drain_and_claim,
+        "drain_queue": drain_queue,
         "drain_runs": drain_runs,
         "drain_webhooks": drain_webhooks,
         "drain_workers": drain_workers,

@@ -18,7 +18,7 @@ from onthedot.targets import Call, EgressRule, Kind, Targets
 from onthedot.targets.contract import Ended
 from onthedot.targets.webhook.kind import Webhooks
 
-__all__ = ["bare_webhooks", "drain", "drain_and_claim", "drain_runs", "drain_webhooks", "drain_workers"]
+__all__ = ["bare_webhooks", "drain", "drain_and_claim", "drain_runs", "drain_target", "drain_webhooks", "drain_workers"]
 
 NOOP = {"type": "function", "function": "noop"}
 FUNCTIONS = "bench.ours.functions"
@@ -32,13 +32,13 @@ async def _noop() -> None:
 
 async def drain(store: str, n: int, pending: int = 0) -> dict[str, Any]:
     """One-off jobs of an in-process function, all due: each is a job of its own that ends with its run."""
-    return await _drain(store, n, in_process(noop=_noop), NOOP, pending=pending)
+    return await drain_target(store, n, in_process(noop=_noop), NOOP, pending=pending)
 
 
 async def drain_and_claim(store: str, n: int) -> dict[str, Any]:
     """A drain, and once more a hundred at a time: a 99th percentile stands on hundreds of claims, not on twenty."""
     drained = await drain(store, n)
-    small = await _drain(store, n, in_process(noop=_noop), NOOP, concurrency=100, next_job_count=100)
+    small = await drain_target(store, n, in_process(noop=_noop), NOOP, concurrency=100, next_job_count=100)
     return {
         **drained,
         "claim_ms": small["claim_ms"],
@@ -49,20 +49,20 @@ async def drain_and_claim(store: str, n: int) -> dict[str, Any]:
 
 async def drain_runs(store: str, n: int) -> dict[str, Any]:
     """Runs of one job, all due: as much as a queue keeps of a task, and a ledger row each."""
-    return await _drain(store, n, in_process(noop=_noop), NOOP, one_job=True)
+    return await drain_target(store, n, in_process(noop=_noop), NOOP, one_job=True)
 
 
 async def drain_workers(store: str, n: int, processes: int = 2) -> dict[str, Any]:
     """The same through worker processes, which are there before the clock starts: the peers have none to start."""
     target = {"type": "function", "function": f"{FUNCTIONS}:noop"}
-    return await _drain(store, n, workers(processes), target, processes=processes)
+    return await drain_target(store, n, workers(processes), target, processes=processes)
 
 
 async def drain_webhooks(store: str, n: int, echo: str) -> dict[str, Any]:
-    return await _drain(store, n, webhooks(), _webhook(echo))
+    return await drain_target(store, n, webhooks(), _webhook(echo))
 
 
-async def _drain(
+async def drain_target(
     url: str,
     n: int,
     targets: Targets,
