@@ -1,0 +1,91 @@
+"""Kafka, with acks=all and an idempotent producer. The library batches, finds the leaders and connects again by itself.
+
+The key is the job's, or the run's id, so that a repeat goes to the same partition.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import (
+    InvalidTopicError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    OutOfOrderSequenceNumber,
+    ProducerClosed,
+    ProducerFenced,
+    RecordListTooLargeError,
+    TopicAuthorizationFailedError,
+)
+
+from onthedot.settings import BrokerAddress, BrokerSetting
+from onthedot.targets.queue.message import Message
+from onthedot.targets.queue.publisher import (
+    BrokerAway,
+    BrokerRefused,
+    Confirmed,
+    OnLost,
+    PublishFailed,
+    tls_context,
+)
+
+__all__ = ["connect"]
+
+GATHER_MS = 2
+ANSWERS_WITHIN_MS = 10_000
+_FINAL = (InvalidTopicError, MessageSizeTooLargeError, RecordListTooLargeError, TopicAuthorizationFailedError)
+_BROKEN = (OutOfOrderSequenceNumber, ProducerClosed, ProducerFenced)
+
+
+async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> KafkaPublisher:
+    login: dict[str, Any] = {}
+    if address.user is not None:
+        login = {
+            "sasl_mechanism": address.options.get("mechanism", "PLAIN"),
+            "sasl_plain_username": address.user,
+            "sasl_plain_password": address.password or "",
+        }
+    protocol = ("SASL_" if login else "") + ("SSL" if address.tls else "PLAINTEXT")
+    producer = AIOKafkaProducer(
+        bootstrap_servers=[f"{host}:{port}" for host, port in address.hosts],
+        client_id="onthedot",
+        acks="all",
+        enable_idempotence=True,
+        linger_ms=GATHER_MS,
+        request_timeout_ms=ANSWERS_WITHIN_MS,
+        security_protocol=protocol,
+        ssl_context=tls_context(setting, address),
+        **login,
+    )
+    try:
+        await producer.start()
+    except BaseException:
+        await producer.stop()
+        raise
+    return KafkaPublisher(producer, lost)
+
+
+class KafkaPublisher:
+    def __init__(self, producer: AIOKafkaProducer, lost: OnLost) -> None:
+        self._producer, self._lost = producer, lost
+
+    async def publish(self, message: Message) -> Confirmed:
+        headers = [(name, value.encode()) for name, value in message.headers.items()]
+        headers.append(("content-type", message.content_type.encode()))
+        key = (message.key or message.id).encode()
+        try:
+            record = await self._producer.send_and_wait(message.topic, message.body, key=key, headers=headers)
+        except _BROKEN as error:
+            raise BrokerAway(_words(error)) from None
+        except KafkaError as error:
+            failed = BrokerRefused if isinstance(error, _FINAL) else PublishFailed
+            raise failed(_words(error)) from None
+        return {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+
+    async def close(self) -> None:
+        await self._producer.stop()
+
+
+def _words(error: KafkaError) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,75 @@
+"""Tasks for Celery, executed by a real worker of Celery."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.services.brokers import BrokerServer
+from tests.services.waiting import until
+from tests.targets.sending import send
+from tests.targets.test_queue_brokers import Party, confirmed
+
+APP = """
+import json
+from celery import Celery
+app = Celery(broker={url!r})
+app.conf.worker_enable_remote_control = False
+app.conf.broker_connection_retry_on_startup = True
+
+@app.task(name="shop.report", bind=True)
+def report(self, *args, **kwargs):
+    with open("done.txt", "a") as file:
+        file.write(json.dumps([self.request.id, args, kwargs]) + chr(10))
+"""
+
+
+@contextmanager
+def worker(url: str, place: Path) -> Iterator[None]:
+    (place / "shop_app.py").write_text(APP.format(url=url))
+    command = [
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        "shop_app",
+        "worker",
+        "-P",
+        "solo",
+        "--without-gossip",
+        "--without-mingle",
+    ]
+    with (place / "worker.log").open("wb") as log:
+        process = subprocess.Popen([*command, "-Q", "celery"], cwd=place, stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("name", ["redis", "rabbitmq"])
+async def test_a_worker_of_celery_runs_the_task(name: str, servers: Callable[[str], BrokerServer], tmp_path: Path):
+    party = Party(name, servers(name))
+    party.topic = "celery"
+    done = tmp_path / "done.txt"
+    with worker(party.server.url, tmp_path):
+        async with party.kind() as kind:
+
+            async def sent(number: int, **fields: object) -> bool:
+                target = party.target(format="celery", task="shop.report", **fields)
+                outcome = await send(kind, party.call(number, target))
+                return outcome.ok and bool(confirmed(outcome))
+
+            # RabbitMQ returns it until the worker has declared its queue.
+            await until(lambda: sent(1, body=[1, "two"]), "the worker has its queue")
+            await until(lambda: sent(2, body={"full": True}))
+        await until(lambda: done.exists() and len(done.read_text().splitlines()) == 2, "both tasks were run")
+    tasks = sorted(json.loads(line) for line in done.read_text().splitlines())
+    assert tasks == [["7-1", [1, "two"], {}], ["7-2", [], {"full": True}]]

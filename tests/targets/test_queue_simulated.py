@@ -1,0 +1,133 @@
+"""Kafka and SQS, as far as others simulate them: the mock cluster of librdkafka, and moto."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from onthedot.targets.queue import link
+from tests.services.brokers import BrokerServer
+from tests.services.simulated import FromKafka, FromSqs, running_kafka, running_sqs
+from tests.services.waiting import until
+from tests.targets.sending import send
+from tests.targets.test_queue_brokers import Party, confirmed
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[BrokerServer]:
+    with running_kafka() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def sqs() -> Iterator[BrokerServer]:
+    with running_sqs() as server:
+        yield server
+
+
+async def test_kafka_confirms_and_another_client_reads(kafka: BrokerServer):
+    party, reader = Party("kafka", kafka), FromKafka()
+    async with party.kind() as kind:
+        results = [
+            confirmed(outcome)
+            for outcome in await asyncio.gather(*(send(kind, party.call(number)) for number in range(50)))
+        ]
+        confirmed(await send(kind, party.call(50, party.target(key="k", headers={"colour": "red"}))))
+    assert {result["topic"] for result in results} == {party.topic}
+    assert len({(result["partition"], result["offset"]) for result in results}) == 50
+    messages = {message.id: message for message in await reader.consume(kafka, party.topic)}
+    assert set(messages) == {f"7-{number}" for number in range(51)}
+    assert json.loads(messages["7-1"].body) == {"n": 1}
+    assert messages["7-1"].headers["key"] == "7-1"
+    assert (messages["7-50"].headers["key"], messages["7-50"].headers["colour"]) == ("k", "red")
+
+
+async def test_a_message_too_large_for_kafka_is_final(kafka: BrokerServer):
+    party = Party("kafka", kafka)
+    async with party.kind() as kind:
+        failed = await send(kind, party.call(1, party.target(body="x" * 1_100_000)))
+        assert (failed.kind, failed.retryable) == ("error", False)
+        confirmed(await send(kind, party.call(2)))
+
+
+async def test_a_frozen_kafka_fails_what_waits_and_is_found_again(kafka: BrokerServer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(link, "STALLED", 0.0)
+    monkeypatch.setattr(link, "CONNECT_WITHIN", 0.3)
+    monkeypatch.setattr(link, "CLOSE_WITHIN", 0.3)
+    party = Party("kafka", kafka)
+    async with party.kind() as kind:
+        with party.frozen():
+            failed = await send(kind, party.call(1))
+            assert (failed.kind, failed.retryable) == ("error", True)
+            assert "did not answer" in (failed.error or "")
+        monkeypatch.setattr(link, "CONNECT_WITHIN", 5.0)
+
+        async def found_again() -> bool:
+            return (await send(kind, party.call(2))).ok
+
+        await until(found_again, "it is connected again")
+
+
+async def test_nobody_there_is_a_failed_try(free_port: Callable[[], int]):
+    for url in (f"kafka://127.0.0.1:{free_port()}", f"sqs://k:s@eu-west-1?endpoint=http://127.0.0.1:{free_port()}"):
+        party = Party("it", BrokerServer([], Path(), 0, url, bool, {}))
+        async with party.kind() as kind:
+            failed = await send(kind, party.call())
+        assert (failed.kind, failed.retryable) == ("error", True)
+        (found,) = await party.kind().diagnose()
+        assert found.advice is not None
+
+
+async def test_sqs_confirms_and_another_client_reads(sqs: BrokerServer):
+    party, reader = Party("sqs", sqs), FromSqs()
+    await reader.prepare(sqs, party.topic)
+    async with party.kind() as kind:
+        results = [
+            confirmed(outcome)
+            for outcome in await asyncio.gather(*(send(kind, party.call(number)) for number in range(25)))
+        ]
+        (found,) = await party.kind().diagnose()
+    assert found.advice is None
+    assert len({result["message_id"] for result in results}) == 25
+    messages = {message.id: message for message in await reader.consume(sqs, party.topic)}
+    assert set(messages) == {f"7-{number}" for number in range(25)}
+    assert json.loads(messages["7-3"].body) == {"n": 1}
+    assert messages["7-3"].headers["content-type"] == "application/json"
+
+
+async def test_a_fifo_queue_drops_a_repeat(sqs: BrokerServer):
+    party, reader = Party("sqs", sqs), FromSqs()
+    party.topic += ".fifo"
+    await reader.prepare(sqs, party.topic)
+    async with party.kind() as kind:
+        first, second = [confirmed(await send(kind, party.call(5))) for _ in range(2)]
+    assert first["message_id"] == second["message_id"]
+    assert "sequence_number" in first
+    (message,) = await reader.consume(sqs, party.topic)
+    assert (message.id, message.headers["MessageDeduplicationId"]) == ("7-5", "7-5")
+    assert message.headers["MessageGroupId"] == "7"
+
+
+async def test_a_queue_that_does_not_exist_is_a_failed_try_until_it_does(sqs: BrokerServer):
+    party = Party("sqs", sqs)
+    async with party.kind() as kind:
+        failed = await send(kind, party.call())
+        assert (failed.kind, failed.retryable) == ("error", True)
+        assert failed.error == f"broker it: there is no queue {party.topic!r}"
+        await FromSqs().prepare(sqs, party.topic)
+        confirmed(await send(kind, party.call()))
+
+
+async def test_a_message_too_large_for_sqs_is_final_and_harms_no_other(sqs: BrokerServer):
+    party = Party("sqs", sqs)
+    await FromSqs().prepare(sqs, party.topic)
+    async with party.kind() as kind:
+        large, small = await asyncio.gather(
+            send(kind, party.call(1, party.target(body="x" * 1_100_000))), send(kind, party.call(2))
+        )
+    assert (large.kind, large.retryable) == ("error", False)
+    confirmed(small)
