@@ -19,6 +19,8 @@ from onthedot.targets.queue.publisher import BrokerRefused, Confirmed, OnLost, P
 __all__ = ["connect"]
 
 PER_REQUEST, REQUESTS = 10, 8
+LARGEST = 1 << 20
+"""Bytes of a message, and of all messages of a request."""
 _AUTHENTICATED = ("AccessDenied", "AccessDeniedException", "AWS.SimpleQueueService.AccessDenied")
 """Who may not list the queues may well send to one."""
 
@@ -66,21 +68,32 @@ class SqsPublisher:
 
     async def _send(self, messages: list[Message]) -> list[Confirmed | PublishFailed]:
         topic = messages[0].topic
+        entries = [{"Id": str(number), **_entry(message)} for number, message in enumerate(messages)]
+        size = sum(map(_size, entries))
+        if size > LARGEST and len(messages) > 1:
+            return [await self._send_alone(message) for message in messages]
+        if size > LARGEST:
+            raise BrokerRefused(f"the message has {size:,} bytes with its headers, SQS takes {LARGEST:,}")
         try:
             url = await self._url(topic)
-            entries = [{"Id": str(number), **_entry(message)} for number, message in enumerate(messages)]
             answer = await self._client.send_message_batch(QueueUrl=url, Entries=entries)
         except ClientError as error:
             if "QueueDoesNotExist" in _code(error) or "NonExistentQueue" in _code(error):
                 self._urls.pop(topic, None)
                 raise PublishFailed(f"there is no queue {topic!r}") from None
-            if len(messages) > 1 and _code(error).endswith("BatchRequestTooLong"):
-                return [(await self._send([message]))[0] for message in messages]
             final = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") in (400, 413)
             raise (BrokerRefused if final and not _throttled(error) else PublishFailed)(str(error)) from None
         except (BotoCoreError, HTTPClientError, NoCredentialsError, OSError) as error:
             raise PublishFailed(str(error) or type(error).__name__) from None
         return _answers(topic, answer, len(messages))
+
+    async def _send_alone(self, message: Message) -> Confirmed | PublishFailed:
+        """So that one that is too large is the only one that fails."""
+        try:
+            (answer,) = await self._send([message])
+        except PublishFailed as failed:
+            return failed
+        return answer
 
     async def _url(self, topic: str) -> str:
         url = self._urls.get(topic)
@@ -106,6 +119,12 @@ def _entry(message: Message) -> dict[str, Any]:
         entry["MessageDeduplicationId"] = message.id
         entry["MessageGroupId"] = message.key or message.headers["x-onthedot-job"]
     return entry
+
+
+def _size(entry: dict[str, Any]) -> int:
+    attributes = entry["MessageAttributes"].items()
+    headers = sum(len(name) + len("String") + len(value["StringValue"].encode()) for name, value in attributes)
+    return len(entry["MessageBody"].encode()) + headers
 
 
 def _answers(topic: str, answer: dict[str, Any], count: int) -> list[Confirmed | PublishFailed]:
