@@ -76,7 +76,11 @@ async def test_what_the_page_says_works(node: NodeProcess, broker: BrokerServer)
     assert (other.id, other.headers["Colour"], other.headers["x-onthedot-key"]) == (run["id"], "red", "k")
     _, metrics = await ask(node, "GET", "/metrics")
     assert 'onthedot_broker_up{broker="orders"} 1.0' in metrics
-    assert PASSWORD not in node.output() + json.dumps(job) + metrics
+    _, document = await ask(node, "GET", "/openapi.json")
+    assert document["components"]["schemas"]["QueueTarget"]["properties"]["topic"]["maxLength"] == 1000
+    _, page = await ask(node, "GET", "/", headers={"accept": "text/html"})
+    assert "orders/orders.nightly" in page
+    assert PASSWORD not in node.output() + json.dumps(job) + metrics + page
 
 
 async def test_what_can_not_work_is_refused_with_what_can(node: NodeProcess):

@@ -7,6 +7,7 @@ records                  results recorded as something else than what happened
 claim_sql finish_sql verbs_sql   every clause of the statements (of SQLite, which the simulation runs on)
 promises                 what was broken once, put back
 open_runs outlives       work that goes on without a node: in the store, in the engine
+queue                    messages to brokers
 postgres                 locks and fences that only PostgreSQL has
 """
 
@@ -23,6 +24,7 @@ from proof.planted.bugs import (
     outlives,
     postgres,
     promises,
+    queue,
     records,
     times,
     verbs_sql,
@@ -44,5 +46,6 @@ BUGS: tuple[Bug, ...] = (
     *open_runs.BUGS,
     *outlives.BUGS,
     *promises.BUGS,
+    *queue.BUGS,
     *postgres.BUGS,
 )
