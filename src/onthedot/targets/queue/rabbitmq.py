@@ -75,6 +75,7 @@ class RabbitPublisher:
                 routing_key=message.topic,
                 properties=_properties(message),
                 mandatory=True,
+                wait=False,  # for the confirmation, but not for the socket as well: that is one message at a time
             )
         except PublishError:
             raise PublishFailed(f"no queue takes {message.topic!r}: the message was returned") from None
