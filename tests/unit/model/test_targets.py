@@ -31,7 +31,7 @@ COMMAND = CommandTarget(command="backup")
 OPAQUE = OpaqueTarget({"type": "teleport", "to": "Mars", "via": {"a": 1}})
 
 
-class QueueTarget(TargetSpec, frozen=True, kw_only=True, tag="queue"):
+class FaxTarget(TargetSpec, frozen=True, kw_only=True, tag="fax"):
     """Like one of a plug-in."""
 
     broker: str
@@ -86,19 +86,19 @@ def test_params_raise_the_level_of_a_webhook_without_a_body_only() -> None:
 
 
 def test_every_type_of_the_contract_is_named_and_what_is_missing_is_not_built() -> None:
-    assert target_types()[:4] == ("webhook", "function", "command", "script")
+    assert target_types()[:3] == ("webhook", "function", "command")
     assert set(not_built()) == set(target_types()) - set(specs())
 
 
 def test_secrets_of_any_kind_are_masked_and_kept() -> None:
-    target = QueueTarget(
+    target = FaxTarget(
         broker="amqp://me:hunter2@mq.example/?token=t&x=1",
         password="hunter2",
         headers={"Authorization": "a", "x": "b"},
         env={"HOME": "/root"},
     )
     shown = masked(target)
-    assert shown == QueueTarget(
+    assert shown == FaxTarget(
         broker=f"amqp://me:{MASK}@mq.example/?token={MASK}&x=1",
         password=MASK,
         headers={"Authorization": MASK, "x": "b"},
