@@ -122,7 +122,6 @@ def run(**fields) -> RunView:
         ({"reason": "overlap"}, "overlap"),
         ({"outcome": {"status_code": 204}}, "status code 204"),
         ({"outcome": {"kind": "ok", "detail": {"exit_code": 0}}}, "exit code 0"),
-        ({"outcome": {"detail": {"result": "done"}}}, "result done"),
         ({"outcome": None}, ""),
         ({"outcome": {"kind": "ok"}}, ""),
     ],

@@ -16,6 +16,7 @@ from onthedot.model.timer import TimerSpec
 
 SPEC = JobSpec(schedule=Schedule(every=Duration.parse("1m")), target=WebhookTarget(url="http://example.com/"))
 AT = "2026-01-01T00:00:00.000Z"
+CALLBACK = "https://jobs.example.com/otd/v1/runs/7-1/complete?token=1.abc"
 
 
 @pytest.fixture
@@ -55,6 +56,7 @@ VERBS = [
     ("get_run", ("7-1",), "GET", "/v1/runs/7-1", "run"),
     ("cancel_run", ("7-1",), "POST", "/v1/runs/7-1/cancel", "run"),
     ("retry_run", ("7-1",), "POST", "/v1/runs/7-1/retry", "run"),
+    ("complete", (CALLBACK,), "POST", "/v1/runs/7-1/complete", "run"),
 ]
 
 
@@ -226,3 +228,25 @@ async def test_the_plain_client_does_the_same(server, job, run):
 def test_the_plain_client_has_every_verb_of_the_other():
     verbs = {name for name in vars(AsyncClient) if not name.startswith("_")}
     assert verbs == {name for name in vars(Client) if not name.startswith("_")}
+
+
+async def test_a_receiver_tells_how_it_ended_by_the_callback_url_it_got(server, client, run):
+    server.answer(200, run())
+    await client.complete(CALLBACK, status="failed", error="no rows", retryable=False)
+    (seen,) = server.seen
+    assert seen.query == {"token": "1.abc"}
+    assert seen.body == {"status": "failed", "error": "no rows", "retryable": False}
+
+
+async def test_a_receiver_tells_how_far_it_has_got(server, client):
+    server.answer(204, None)
+    await client.progress(CALLBACK, percent=40, message="rows")
+    (seen,) = server.seen
+    assert (seen.path, seen.query) == ("/v1/runs/7-1/progress", {"token": "1.abc"})
+    assert seen.body == {"percent": 40, "message": "rows"}
+
+
+async def test_what_is_no_callback_url_is_sent_nowhere(server, client):
+    with pytest.raises(ValueError, match="not a callback URL"):
+        await client.complete("https://jobs.example.com/v1/runs/7-1")
+    assert server.seen == []

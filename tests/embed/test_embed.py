@@ -83,7 +83,7 @@ async def test_a_decorated_function_is_called_again_and_again(store_url, heard):
     assert calls[:3] == [("A", False)] * 3
     assert run.status == "DONE"
     assert run.outcome is not None
-    assert run.outcome["result"] == "hello A"
+    assert run.result == "hello A"
     assert asyncio.iscoroutinefunction(greet), "the decorated function is what it was"
 
 

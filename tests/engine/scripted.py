@@ -100,6 +100,9 @@ class ScriptedStore:
     async def register(self, info):
         return self._answer("register", info, 1_700_000_000_000)
 
+    async def callback_secret(self, proposal):
+        return self._answer("callback_secret", proposal, proposal)
+
     async def leave(self, node):
         return self._answer("leave", node, None)
 

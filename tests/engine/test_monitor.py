@@ -16,6 +16,7 @@ from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.membership.lease import Lease
 from onthedot.engine.messages import Fence, RecorderMessage, Return
 from onthedot.engine.recording.owned_runs import OwnedRuns
+from onthedot.engine.running.callbacks import CallbackUrls
 from onthedot.engine.running.deadlines import Deadlines
 from onthedot.engine.running.live_logs import LiveLogWriter
 from onthedot.engine.running.monitor import Monitor
@@ -63,6 +64,7 @@ class Bench:
             crashed=self.crashes.append,
             lacks=lambda pool, what: self.lacked.append(what),
             now_ms=time.now_ms,
+            callbacks=CallbackUrls(None),
             rng=random.Random(1),
         )
         self.pool = Capacity(["webhook"], capacities={}, default=10, hold_most=10).pools["webhook"]

@@ -52,7 +52,8 @@ async def _sqlite(store: Store) -> str:
 def _plain(sql: str) -> str:
     without_comments = re.sub(r" *--.*", "", sql)
     lines = [line.rstrip() for line in without_comments.splitlines() if line.strip()]
-    return re.sub(r"\n, (.+)\)$", _columns_added, "\n".join(lines), flags=re.MULTILINE)
+    text = re.sub(r"\n, (.+)\)$", _columns_added, "\n".join(lines), flags=re.MULTILINE)
+    return re.sub(r"^( +\w+ +[A-Z]+), (\w+ [A-Z]+,)$", r"\1,\n    \2", text, flags=re.MULTILINE)
 
 
 def _columns_added(found: re.Match[str]) -> str:

@@ -58,6 +58,9 @@ WRITES = {
     *(
         "adopt",
         "begin_work",
+        "callback_secret",
+        "complete",
+        "set_progress",
         "detach",
         "close_one_offs",
         "close_one_offs_in_passing",

@@ -17,6 +17,7 @@ from onthedot.api.openapi.document import openapi_document
 from onthedot.api.operations import Endpoint
 from onthedot.api.routes import (
     batch,
+    callbacks,
     dead_letters,
     docs,
     events,
@@ -47,6 +48,7 @@ ROUTES: tuple[Endpoint, ...] = (
     *batch.routes,
     *sync.routes,
     *runs.routes,
+    *callbacks.routes,
     *dead_letters.routes,
     *preview.routes,
     *nodes.routes,

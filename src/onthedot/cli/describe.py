@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from onthedot.model.schedule import Schedule
     from onthedot.model.targets import Target
 
-__all__ = ["meaning", "outcome_text", "schedule_text", "target_text"]
+__all__ = ["meaning", "outcome_text", "progress_text", "result_text", "schedule_text", "target_text"]
 
 
 def schedule_text(schedule: Schedule) -> str:
@@ -47,7 +47,26 @@ def outcome_text(run: RunView) -> str:
     detail = run.outcome or {}
     nested = detail.get("detail")
     found = nested if isinstance(nested, dict) else detail
-    for name in ("status_code", "exit_code", "result"):
+    for name in ("status_code", "exit_code"):
         if found.get(name) is not None:
             return f"{name.replace('_', ' ')} {found[name]}"
     return ""
+
+
+def progress_text(run: RunView) -> str | None:
+    """ "40 % (1200 of 3000 rows)"."""
+    if run.progress is None:
+        return None
+    percent, message = run.progress.get("percent"), run.progress.get("message")
+    said = [f"{percent:g} %"] if percent is not None else []
+    return " ".join([*said, *([f"({message})" if said else str(message)] if message else [])])
+
+
+def result_text(run: RunView) -> str | None:
+    """As JSON, or why it was not kept."""
+    import msgspec
+
+    if run.result is msgspec.UNSET or run.result is None:
+        note = (run.outcome or {}).get("result_note")
+        return None if note is None else str(note)
+    return msgspec.json.encode(run.result).decode()

@@ -50,6 +50,13 @@ def add(
     catch_up: Annotated[
         str | None, typer.Option(help="Missed slots to run after downtime: latest, skip or all")
     ] = None,
+    completion: Annotated[
+        str | None, typer.Option(help="When a webhook is done: answer, or callback if its receiver calls back later")
+    ] = None,
+    completion_timeout: Annotated[
+        str | None, typer.Option(help="Maximum time from acceptance to the callback [default: 1h]")
+    ] = None,
+    keep_result: Annotated[bool, typer.Option("--keep-result", help="Keep results of more than 4 KB")] = False,
     paused: Annotated[bool, typer.Option("--paused", help="Create the job paused")] = False,
     owner: Annotated[str | None, typer.Option(help="Owner of the job [default: the name of the API key]")] = None,
     run_now: Annotated[bool, typer.Option("--run-now", help="Also run it once immediately")] = False,
@@ -65,7 +72,8 @@ def add(
         "schedule": {"cron": cron, "every": every, "at": at, "in": in_, "tz": tz, "start": start, "end": end}
         | {"count": count},
         "target": target_of(ctx),
-        "policy": {"timeout": timeout, "overlap": overlap, "catch_up": catch_up, "retry": {"attempts": attempts}},
+        "policy": {"timeout": timeout, "overlap": overlap, "catch_up": catch_up, "retry": {"attempts": attempts}}
+        | {"completion": completion, "completion_timeout": completion_timeout},
         "key": key,
         "name": name,
         "tags": tag or None,
@@ -73,6 +81,7 @@ def add(
         "paused": paused or None,
         "owner": owner,
         "run_now": run_now or None,
+        "keep_result": keep_result or None,
     }
     specs = _from_file(file) if file is not None else [_from_flags(flags)]
     with connected(server, api_key) as client:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onthedot.cli.describe import outcome_text
+from onthedot.cli.describe import outcome_text, progress_text, result_text
 from onthedot.cli.group import command_group
 from onthedot.cli.options import ApiKey, AsJson, Server, connected, find_job
 from onthedot.cli.output import ago, facts, print_json, say, table, when
@@ -98,7 +98,10 @@ def show(run: Run, as_json: AsJson = False, server: Server = None, key: ApiKey =
             ("node", found.node),
             ("tries", found.tries),
             ("losses", found.losses or None),
+            ("waiting for", found.waiting),
+            ("progress", progress_text(found)),
             ("outcome", outcome_text(found)),
+            ("result", result_text(found)),
         ]
     )
     for attempt in found.attempts:

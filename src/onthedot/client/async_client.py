@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -18,6 +18,7 @@ import msgspec
 from onthedot.client.answers import BatchResult, ResultPage
 from onthedot.client.transport import Transport
 from onthedot.clock import Clock
+from onthedot.model.callback import run_and_token
 from onthedot.model.job import JobSpec, JobStatus, JobView
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.model.node import NodeView
@@ -226,6 +227,29 @@ class AsyncClient:
         """Retry a finished run as a new run of the same slot."""
         path = f"/v1/runs/{quote(run_id, safe='')}/retry"
         return await self._http.call("POST", path, RunView, headers=_once(idempotency_key))
+
+    async def complete(
+        self,
+        callback: str,
+        *,
+        status: Literal["done", "failed"] = "done",
+        result: Any = None,
+        error: str | None = None,
+        retryable: bool | None = None,
+    ) -> RunView:
+        """Report how a call ended that was accepted for later. `callback`: the URL that came with the call, in the
+        header x-onthedot-callback; needs no API key."""
+        run_id, token = run_and_token(callback)
+        body = _given(status=status, result=result, error=error, retryable=retryable)
+        path = f"/v1/runs/{run_id}/complete"
+        return await self._http.call("POST", path, RunView, query={"token": token}, body=body, repeatable=True)
+
+    async def progress(self, callback: str, *, percent: float | None = None, message: str | None = None) -> None:
+        """Report how far a call has got that was accepted for later. `callback` as above."""
+        run_id, token = run_and_token(callback)
+        body = _given(percent=percent, message=message)
+        path = f"/v1/runs/{run_id}/progress"
+        await self._http.call("POST", path, NOTHING, query={"token": token}, body=body, repeatable=True)
 
     async def list_dead(self, **filters: Any) -> ResultPage[RunView]:
         """Get one page of dead letters. Filters: job_id, limit, cursor."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from onthedot.client.answers import BatchResult, ResultPage
 from onthedot.client.async_client import AsyncClient
@@ -177,6 +177,21 @@ class Client:
 
     def retry_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
         return self._run(self._async.retry_run(run_id, idempotency_key=idempotency_key))
+
+    def complete(
+        self,
+        callback: str,
+        *,
+        status: Literal["done", "failed"] = "done",
+        result: Any = None,
+        error: str | None = None,
+        retryable: bool | None = None,
+    ) -> RunView:
+        told = self._async.complete(callback, status=status, result=result, error=error, retryable=retryable)
+        return self._run(told)
+
+    def progress(self, callback: str, *, percent: float | None = None, message: str | None = None) -> None:
+        self._run(self._async.progress(callback, percent=percent, message=message))
 
     def list_dead(self, **filters: Any) -> ResultPage[RunView]:
         return self._run(self._async.list_dead(**filters))

@@ -57,6 +57,7 @@ class Incarnation:
         self._settings = settings
         self._slots = slots
         self._targets = targets
+        self._rng = rng
         self._lateness = lateness
         self._health = health
         self._loops: dict[str, asyncio.Task[None]] = {}
@@ -127,8 +128,10 @@ class Incarnation:
 
     async def _register(self) -> bool:
         """False: no answer. The row may be there all the same, so the next try is another incarnation."""
-        sent = self._clock.monotonic()
         try:
+            proposal = f"{self._rng.getrandbits(256):064x}"
+            self.wiring.callbacks.secret = await self._store.callback_secret(proposal)
+            sent = self._clock.monotonic()
             now = await self._store.register(self.info)
             self.wiring.time.observe(now, sent, self._clock.monotonic())
             self.wiring.lease.renew(sent)

@@ -34,6 +34,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     logs_base_directory: Path | None = None
     binding: str | None = None
     exposed: bool = False
+    callback_base: str | None = None  # where receivers reach an API of this installation
     alone: bool = False
     """Holding the SQLite file's lock proves all other nodes dead: their runs are taken back at once."""
 
@@ -57,5 +58,6 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
             logs_base_directory=None if str(directory) in ("", os.devnull) else directory,
             binding=settings.binding,
             exposed=settings.exposed,
+            callback_base=settings.callback_base,
             alone=settings.is_sqlite,
         )

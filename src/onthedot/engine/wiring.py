@@ -38,6 +38,7 @@ from onthedot.engine.recording.batch_window import BatchWindow
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.recording.recorder import Recorder
 from onthedot.engine.running.begin_gate import BeginGate
+from onthedot.engine.running.callbacks import CallbackUrls
 from onthedot.engine.running.deadlines import Deadlines
 from onthedot.engine.running.leftovers import Leftovers
 from onthedot.engine.running.live_logs import LiveLogWriter
@@ -86,7 +87,12 @@ class Wiring:
         def backoff() -> Backoff:
             return Backoff(rng)
 
+        def heard_too(answer: Beat) -> None:
+            self.callbacks.heard(answer.bindings)
+            heard(answer)
+
         self.time = time = DatabaseClock(clock)
+        self.callbacks = callbacks = CallbackUrls(settings.callback_base)
         self.owned = owned = OwnedRuns()
         unrecorded: dict[Fence, Handle] = {}
         self.look_times = look_times = LookTimes(clock, adopts=bool(targets.surviving))
@@ -150,6 +156,7 @@ class Wiring:
                 crashed=crashed,
                 lacks=Shortage(clock, look_times).of,
                 now_ms=time.now_ms,
+                callbacks=callbacks,
                 rng=rng,
             ),
         )
@@ -202,7 +209,7 @@ class Wiring:
             order_poller=self.order_poller,
             orphans=self.failure_detector.orphans,
             look_times=look_times,
-            heard=heard,
+            heard=heard_too,
         )
         self.duties = Duties(
             node_id,

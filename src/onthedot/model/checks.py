@@ -19,6 +19,15 @@ __all__ = ["check_spec"]
 def check_spec(spec: JobSpec) -> None:
     """Raises Invalid with every problem."""
     problems = [*_policy(spec.policy), *(_tags(spec.tags) if spec.tags else ()), *spec.target.problems()]
+    if spec.policy.completion == "callback" and not spec.target.calls_back:
+        problems.append(
+            FieldProblem(
+                path="policy.completion",
+                message=f"a {spec.target.type} gives its result when it ends, not by a callback",
+                given="callback",
+                accepted="answer",
+            )
+        )
     if problems:
         raise Invalid(problems)
 
@@ -36,6 +45,7 @@ def _zero_durations(policy: Policy) -> Iterator[FieldProblem]:
         "retry.max": policy.retry.max,
         "retry.max_age": policy.retry.max_age,
         "expires_in": policy.expires_in,
+        "completion_timeout": policy.completion_timeout,
     }
     for name, duration in positive.items():
         if duration is not None and duration <= 0:

@@ -42,6 +42,7 @@ class JobSpec(Strict, frozen=True, kw_only=True):
     tags: Annotated[list[Tag], msgspec.Meta(max_length=50)] = msgspec.field(default_factory=list)
     paused: bool = False
     owner: Owner | msgspec.UnsetType | None = msgspec.UNSET  # left out: who made it; in an update: who owns it already
+    keep_result: bool = False  # also a result of more than 4 KB, up to 64 KB
     run_now: bool | msgspec.UnsetType = msgspec.UNSET  # when it is made: run it at once, too. Never stored
 
 
@@ -111,6 +112,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stats: JobStats
     owner: str | None = None
     pause: JobPause | None = None
+    keep_result: bool = False
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,8 +10,9 @@ from onthedot.model.job import JobSpec
 
 __all__ = ["LEVEL", "OWN_PARAMS", "level_of"]
 
-LEVEL = 2
-"""2: the `params` of a webhook without a body are sent, and runs have params of their own."""
+LEVEL = 3
+"""2: the `params` of a webhook without a body are sent, and runs have params of their own. 3: results that come later,
+by a callback, and results of more than 4 KB."""
 
 OWN_PARAMS = 2
 """The level that a run with params of its own needs."""
@@ -19,4 +20,5 @@ OWN_PARAMS = 2
 
 def level_of(spec: JobSpec) -> int:
     """The lowest level of the code that understands all of `spec`."""
-    return spec.target.level_with(spec.params)
+    needed = spec.target.level_with(spec.params)
+    return max(needed, 3) if spec.keep_result or spec.policy.completion == "callback" else needed

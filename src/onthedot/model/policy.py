@@ -6,14 +6,15 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from onthedot.model.duration import Duration
+from onthedot.model.duration import HOUR, Duration
 from onthedot.model.struct import Strict
 
-__all__ = ["CatchUp", "Delivery", "Overlap", "Policy", "Retry"]
+__all__ = ["CatchUp", "CompletedBy", "Delivery", "Overlap", "Policy", "Retry"]
 
 Overlap = Literal["allow", "skip", "queue", "replace"]
 CatchUp = Literal["latest", "skip", "all"]
 Delivery = Literal["at_least_once", "at_most_once"]
+CompletedBy = Literal["answer", "callback"]
 
 
 class Retry(Strict, frozen=True, kw_only=True):
@@ -35,3 +36,5 @@ class Policy(Strict, frozen=True, kw_only=True):
     delivery: Delivery = "at_least_once"
     jitter: Duration = Duration(0)
     expires_in: Duration | None = None
+    completion: CompletedBy = "answer"  # callback: a 2xx means accepted, and the receiver tells later how it ended
+    completion_timeout: Duration = Duration(HOUR)  # how long after that

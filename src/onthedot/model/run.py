@@ -46,6 +46,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     error: str | None = None
     retry_after_ms: int | None = None
     detail: dict[str, Any] = msgspec.field(default_factory=dict)  # status_code, response, exit_code, result …
+    """What is told of it beside that. `result` is what the run gives back (see `model.result`)."""
 
     @property
     def ok(self) -> bool:
@@ -61,6 +62,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     finished_at: int
     outcome: str
     error: str | None = None
+    try_number: int | None = None  # of a run that is completed by callbacks: which try it was, if it counted as one
+    completion: Literal["callback", "timeout"] | None = None  # what ended it after it was accepted
 
 
 def may_have_begun(tries: int, losses: int, attempts: Sequence[Attempt]) -> bool:
@@ -130,3 +133,6 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     until: str | None = None
     slots: int | None = None
     params: dict[str, Any] | None = None  # its own; those of its job are under them
+    waiting: str | None = None  # callback: its call was accepted, and the receiver will tell how it ended
+    progress: dict[str, Any] | None = None  # what its receiver last said of it: percent, message, at
+    result: Any | msgspec.UnsetType = msgspec.UNSET  # what it gave back, if anything; lists leave it out

@@ -5,6 +5,7 @@ ahead     what a clock that was ahead left behind
 claim     which slots a first claim fires, gives up, puts into the backlog
 lane      overlap
 outcome   done, retry, dead letter; lost and interrupted attempts
+completion  results that come later, by a callback
 slots     ranges of slots, and `count`
 taken     slots that have a row already, and are passed over
 times     due_at, ready_at
@@ -23,6 +24,7 @@ from onthedot.plan.ahead import (
     wait_after_clock_back,
 )
 from onthedot.plan.claim import ClaimPlan, expired, on_claim, recorded_first
+from onthedot.plan.completion import Standing, not_completed, on_complete, standing_of
 from onthedot.plan.cursor import (
     FIRINGS,
     Change,
@@ -38,6 +40,7 @@ from onthedot.plan.cursor import (
 )
 from onthedot.plan.lane import LaneMove, on_lane
 from onthedot.plan.outcome import (
+    Accepted,
     Dead,
     Decision,
     Done,
@@ -61,6 +64,7 @@ __all__ = [
     "LOOKAHEAD_MS",
     "NOTHING_TAKEN",
     "SLACK_MS",
+    "Accepted",
     "Back",
     "Change",
     "ClaimPlan",
@@ -74,6 +78,7 @@ __all__ = [
     "Opening",
     "RetryLater",
     "Skipped",
+    "Standing",
     "Taken",
     "backoff",
     "cut_off",
@@ -83,9 +88,11 @@ __all__ = [
     "free",
     "in_backlog",
     "laned",
+    "not_completed",
     "on_cancel",
     "on_claim",
     "on_clock_back",
+    "on_complete",
     "on_delete",
     "on_edit",
     "on_interrupted",
@@ -102,6 +109,7 @@ __all__ = [
     "recorded_first",
     "same_times",
     "shares",
+    "standing_of",
     "stopped_by",
     "timetable_of",
     "wait_after_clock_back",

@@ -13,6 +13,7 @@ from onthedot.model.policy import Retry as RetryPolicy
 from onthedot.model.run import ClaimedRun, Outcome
 
 __all__ = [
+    "Accepted",
     "Dead",
     "Decision",
     "Done",
@@ -52,6 +53,16 @@ class RetryLater(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     losses: int
 
 
+class Accepted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The receiver will tell how it ended, within so many ms of when this is recorded; the run is open until then. Not
+    `certain`: it may not have arrived at all, and the time counts from when it was sent."""
+
+    within_ms: int
+    tries: int
+    losses: int
+    certain: bool = True
+
+
 class Dead(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Failed for good: a dead letter, kept until somebody redrives it."""
 
@@ -60,7 +71,7 @@ class Dead(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     losses: int
 
 
-Decision = Done | RetryLater | Dead
+Decision = Done | RetryLater | Dead | Accepted
 
 AT_FIRST_TRY = Done(status="done", tries=1, losses=0)
 """What becomes of nearly every run: one value for all of them."""
@@ -75,12 +86,15 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
     at_most_once: bool
     begun: bool  # recorded by `begin`
     recorded_first: bool = False  # this send was to be recorded before it left: without the record it did not
+    callback_ms: int | None = None  # its receiver may still tell how it ended, so long after it was sent
 
 
 def on_outcome(run: ClaimedRun, outcome: Outcome, now: int, random: chance.Random, *, begun: bool = True) -> Decision:
     """A target answered, failed, timed out, or was told to stop; `begun` False: it was stopped before any send."""
     if outcome.kind == "ok":
         tries, losses = run.tries + 1, run.losses
+        if run.spec.policy.completion != "answer":
+            return Accepted(within_ms=run.spec.policy.completion_timeout, tries=run.tries, losses=losses)
         return Done(status="done", tries=tries, losses=losses) if tries > 1 or losses else AT_FIRST_TRY
     if outcome.kind == "interrupted":
         return on_interrupted(run, now)
@@ -118,13 +132,16 @@ def _failed(run: ClaimedRun, outcome: Outcome, tries: int, now: int, random: cha
 
 
 def on_lost(run: Lost, now: int) -> Decision:
-    """Its node died with it. At once again, but not for ever, and never what may have been sent at most once.
+    """Its node died with it. At once again, but not for ever, and never what may have been sent at most once: that is
+    over, or waits for its callback.
 
     What has not begun has not begun: that loss says nothing about the run and is not counted, and the run may still
     expire. It is certain of a run that would have been recorded first and was not, and of one whose instant has not
     come yet. Any other may have been sent.
     """
     if run.at_most_once:
+        if run.begun and run.callback_ms is not None:
+            return Accepted(within_ms=run.callback_ms, tries=run.tries, losses=run.losses, certain=False)
         if run.begun:
             return Dead(reason="unknown", tries=run.tries + 1, losses=run.losses + 1)
         return RetryLater(ready_at=now, tries=run.tries, losses=run.losses)
@@ -144,8 +161,12 @@ def overdue(policy: Policy) -> Outcome:
 
 
 def on_interrupted(run: ClaimedRun, now: int) -> Decision:
-    """Its node stops and could not wait for it: no try is counted. What was sent at most once stays sent."""
-    if run.spec.policy.delivery == "at_most_once":
+    """Its node stops and could not wait for it: no try is counted. What was sent at most once stays sent, and may still
+    be completed where that is done by a callback."""
+    policy = run.spec.policy
+    if policy.delivery == "at_most_once" and policy.completion == "callback":
+        return Accepted(within_ms=policy.completion_timeout, tries=run.tries, losses=run.losses, certain=False)
+    if policy.delivery == "at_most_once":
         return Dead(reason="unknown", tries=run.tries + 1, losses=run.losses)
     return RetryLater(ready_at=now, tries=run.tries, losses=run.losses)
 

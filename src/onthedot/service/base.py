@@ -9,6 +9,7 @@ from onthedot.service.aside import Aside
 from onthedot.service.checking import TargetRules
 from onthedot.service.create_batcher import CreateBatcher
 from onthedot.service.database_time import DatabaseTime
+from onthedot.service.progress_reports import ProgressReports
 from onthedot.settings import Settings
 from onthedot.store import Store
 
@@ -24,6 +25,8 @@ class ServiceBase:
         self.time = DatabaseTime(store.now, clock)
         self.creates = CreateBatcher(store.create_jobs)
         self.aside = Aside()
+        self.progress = ProgressReports(store.set_progress, clock)
+        self.calls_back = settings.callback_base is not None
 
         self.unhinted = 2 * settings.poll_interval + settings.lookahead
         """What is due later than this is found by every node in time without a hint: a poll gap is randomised up to

@@ -13,7 +13,7 @@ from onthedot.model.job import JobSpec
 from onthedot.model.targets import Target
 from onthedot.timing import check_schedule
 
-__all__ = ["TargetRules", "check_job", "check_new", "gather"]
+__all__ = ["TargetRules", "check_job", "check_new", "gather", "refuse_callbacks"]
 
 
 class TargetRules(Protocol):
@@ -25,14 +25,24 @@ class TargetRules(Protocol):
 
 
 def check_job(
-    spec: JobSpec, targets: TargetRules, *, tenant: int, now: int, before: JobSpec | None = None, timed: bool = True
+    spec: JobSpec,
+    targets: TargetRules,
+    *,
+    tenant: int,
+    now: int,
+    before: JobSpec | None = None,
+    timed: bool = True,
+    calls_back: bool = True,
 ) -> None:
-    """Invalid with every problem. `before` is the spec it replaces: a past `at` that did not change is no mistake."""
+    """Invalid with every problem. `before` is the spec it replaces: a past `at` that did not change is no mistake.
+    `calls_back`: receivers of calls can reach us."""
     changed = before is None or before.schedule != spec.schedule
     try:  # nearly all jobs are in order: one check after the other, until the first objects
         check_spec(spec)
         check_schedule(spec.schedule, now=now, changed=changed, timed=timed)
         targets.check(spec.target, tenant)
+        if not calls_back:
+            refuse_callbacks(spec)
     except Invalid:
         pass
     else:
@@ -41,16 +51,35 @@ def check_job(
         lambda: check_spec(spec),
         lambda: check_schedule(spec.schedule, now=now, changed=changed, timed=timed),
         lambda: targets.check(spec.target, tenant),
+        lambda: None if calls_back else refuse_callbacks(spec),
     )
 
 
-def check_new(spec: JobSpec, targets: TargetRules, *, tenant: int, now: int, before: JobSpec | None = None) -> None:
+def refuse_callbacks(spec: JobSpec) -> None:
+    if spec.policy.completion == "callback":
+        raise Invalid.one(
+            "policy.completion",
+            "receivers can't call back: PUBLIC_URL is not set, and this server does not listen on loopback",
+            given="callback",
+            accepted="answer; or callback, once PUBLIC_URL is set to the URL under which receivers reach this API",
+        )
+
+
+def check_new(
+    spec: JobSpec,
+    targets: TargetRules,
+    *,
+    tenant: int,
+    now: int,
+    before: JobSpec | None = None,
+    calls_back: bool = True,
+) -> None:
     """All but whether its time has passed: that is judged by the store, where it is written. If something else is wrong
     too, it is told with the rest."""
     try:
-        check_job(spec, targets, tenant=tenant, now=now, before=before, timed=False)
+        check_job(spec, targets, tenant=tenant, now=now, before=before, timed=False, calls_back=calls_back)
     except Invalid:
-        check_job(spec, targets, tenant=tenant, now=now, before=before)
+        check_job(spec, targets, tenant=tenant, now=now, before=before, calls_back=calls_back)
         raise
 
 

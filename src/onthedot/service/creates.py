@@ -30,7 +30,7 @@ class CreateVerbs(ServiceBase):
     async def create_job(self, tenant: int, spec: JobSpec, idempotency_key: IdempotencyKey | None = None) -> JobView:
         repeat = idempotency("jobs", idempotency_key, body=spec)
         try:
-            check_new(spec, self.targets, tenant=tenant, now=await self.time.now())
+            check_new(spec, self.targets, tenant=tenant, now=await self.time.now(), calls_back=self.calls_back)
         except Invalid:
             (earlier,) = await self._earlier(tenant, [repeat])
             if earlier is None:
@@ -56,7 +56,7 @@ class CreateVerbs(ServiceBase):
         if slot is None or slot - now <= self.unhinted or spec.run_now:
             return False
         try:
-            check_job(spec, self.targets, tenant=tenant, now=now)
+            check_job(spec, self.targets, tenant=tenant, now=now, calls_back=self.calls_back)
         except Invalid:
             return False
         stored = as_stored(spec, self.settings, None if asker is None else asker.name)
@@ -158,7 +158,7 @@ class CreateVerbs(ServiceBase):
         if isinstance(spec, OnTheDotError):
             return spec
         try:
-            check_new(spec, self.targets, tenant=tenant, now=now)
+            check_new(spec, self.targets, tenant=tenant, now=now, calls_back=self.calls_back)
         except Invalid as invalid:
             return invalid
         return None

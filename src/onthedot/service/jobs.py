@@ -95,5 +95,5 @@ class JobVerbs(ServiceBase):
         return job
 
     def _checked(self, tenant: int, spec: JobSpec, old: JobSpec | None, now: int) -> JobSpec:
-        check_new(spec, self.targets, tenant=tenant, now=now, before=old)
+        check_new(spec, self.targets, tenant=tenant, now=now, before=old, calls_back=self.calls_back)
         return as_stored(spec, self.settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onthedot.service.callbacks import CallbackVerbs
 from onthedot.service.cluster import ClusterVerbs
 from onthedot.service.jobs import JobVerbs
 from onthedot.service.keys import KeyVerbs
@@ -13,10 +14,11 @@ from onthedot.service.timers import TimerVerbs
 __all__ = ["Service"]
 
 
-class Service(TimerVerbs, JobVerbs, SyncVerbs, RunVerbs, PreviewVerbs, KeyVerbs, ClusterVerbs):
+class Service(TimerVerbs, JobVerbs, SyncVerbs, RunVerbs, CallbackVerbs, PreviewVerbs, KeyVerbs, ClusterVerbs):
     """Each verb: validate, one store call, a hint if something is due soon. No verb waits for anything else."""
 
     async def close(self) -> None:
         """Wait for creates that are being written: what was accepted gets its answer."""
         await self.creates.drain()
+        await self.progress.close()
         self.aside.close()

@@ -69,7 +69,9 @@ class SyncVerbs(ServiceBase):
         for place, spec in enumerate(specs):
             try:
                 # whether an `at` is past is judged by the store's sync, which alone knows if the schedule is new
-                check = partial(check_job, spec, self.targets, tenant=tenant, now=now, before=spec)
+                check = partial(
+                    check_job, spec, self.targets, tenant=tenant, now=now, before=spec, calls_back=self.calls_back
+                )
                 gather(check, path=f"jobs[{place}]")
             except Invalid as invalid:
                 problems.extend(invalid.problems)

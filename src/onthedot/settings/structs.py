@@ -58,6 +58,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     retention: Duration = Duration(30 * DAY)
     auth: tuple[str, ...] = ("auto",)
     egress_allow: tuple[str, ...] = ()
+    public_url: str | None = None
     functions: tuple[str, ...] = ()
     commands: dict[str, CommandSetting] = msgspec.field(default_factory=dict)
     brokers: dict[str, BrokerSetting] = msgspec.field(default_factory=dict)
@@ -85,6 +86,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def url(self) -> str:
         """The URL of the API on this machine."""
         return f"http://{address(self.host, self.port)}"
+
+    @property
+    def callback_base(self) -> str | None:
+        """Where receivers of webhooks reach the API: PUBLIC_URL, or this node's own API if it listens on loopback."""
+        if self.public_url is not None:
+            return self.public_url
+        return self.url if "api" in self.roles and self.loopback else None
 
     @property
     def key_command(self) -> str:

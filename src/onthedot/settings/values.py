@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -173,6 +174,18 @@ def _is_host(word: str) -> bool:
     return _HOST.fullmatch(word) is not None and not word.rstrip(".").rpartition(".")[2].isdecimal()
 
 
+def _public_url(value: Any) -> str:
+    accepted = "the http:// or https:// URL under which others reach the API, such as https://jobs.example.com"
+    try:
+        parts = urlsplit(value) if isinstance(value, str) else None
+        fits = parts is not None and parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits or not re.fullmatch(r"https?://[!-~]{1,1000}", value) or re.search(r'[?#@"<>\\]', value):
+        raise WrongValue(accepted)
+    return str(value).rstrip("/")
+
+
 def _functions(value: Any) -> tuple[str, ...]:
     accepted = (
         "Python modules whose functions jobs may call (reports.nightly), or single functions (reports.nightly:send)"
@@ -260,6 +273,7 @@ PARSERS: dict[str, Parser] = {
     "RETENTION": _duration(MINUTE),
     "AUTH": _auth,
     "EGRESS_ALLOW": _egress,
+    "PUBLIC_URL": _public_url,
     "FUNCTIONS": _functions,
     "COMMANDS": _commands,
     "BROKERS": _brokers,

@@ -17,6 +17,7 @@ from onthedot.store.jobs.lists import JobFilter
 from onthedot.store.migrate import check_version, migrate
 from onthedot.store.paging import Page
 from onthedot.store.postgres.driver import PostgresDriver
+from onthedot.store.runs.callbacks import Completed
 from onthedot.store.runs.claim import Claim, Want
 from onthedot.store.runs.finish import Finished, FinishReport
 from onthedot.store.runs.lists import RunFilter
@@ -33,6 +34,7 @@ __all__ = [
     "BacklogCount",
     "Beat",
     "Claim",
+    "Completed",
     "FinishReport",
     "Finished",
     "FoundKey",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from onthedot.store.cluster.diagnosis import Diagnosis
+from onthedot.store.cluster.installation import Installation
 from onthedot.store.cluster.keys import Keys
 from onthedot.store.cluster.maintenance import Maintenance
 from onthedot.store.cluster.nodes import Nodes
@@ -16,6 +17,7 @@ from onthedot.store.jobs.lists import JobLists
 from onthedot.store.jobs.pauses import Pauses
 from onthedot.store.jobs.sync import JobSync
 from onthedot.store.jobs.verbs import JobChanges
+from onthedot.store.runs.callbacks import Callbacks
 from onthedot.store.runs.claim import Claims
 from onthedot.store.runs.finish import Finishes
 from onthedot.store.runs.lists import RunLists
@@ -40,11 +42,13 @@ class Store(
     Claims,
     Finishes,
     OpenRuns,
+    Callbacks,
     RunOrders,
     RunChanges,
     RunLists,
     LiveLogTopic,
     Nodes,
+    Installation,
     OneOffClosing,
     Maintenance,
     FloorWatch,

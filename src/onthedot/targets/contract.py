@@ -113,6 +113,8 @@ class Call(msgspec.Struct, kw_only=True, gc=False):
     key: str | None = None
     tenant: int = 1
     params: dict[str, Any] = msgspec.field(default_factory=dict)
+    callback: str | None = None
+    """Where whoever is called tells later how it ended; None: its answer is the end. An `ok` outcome means accepted."""
     timeout: float | None = None  # seconds; the engine enforces it, a kind may only tell others of it
     log: Callable[[str], None] = _ignore  # text as it comes, in any portions
     may_begin: Callable[[], bool] = _always

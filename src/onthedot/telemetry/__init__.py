@@ -8,10 +8,12 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | run.started | tenant, job_id, run_id, lateness_ms |
 | run.detached | run_id: its work continues without this node |
 | run.adopted | tenant, job_id, run_id, lateness_ms: this node continues it |
+| run.accepted | tenant, job_id, run_id, key, within_ms: its receiver will tell by a callback how it ended |
 | run.finished | tenant, job_id, run_id, key, status, kind, duration_ms, lateness_ms, error |
 | run.retried | tenant, job_id, run_id, key, tries, error |
 | run.skipped | tenant, job_id, reason, n |
 | run.refused | run_id: a result was discarded because the fencing token no longer matched |
+| callback.refused | tenant, job_id, run_id, try_number: it came for a try that had ended otherwise |
 | run.lost | tenant, job_id, run_id, node |
 | dead.letter | tenant, job_id, run_id, reason |
 | ledger.conflict | run_id: the slot already has an entry in the ledger; violates guarantee P1 |

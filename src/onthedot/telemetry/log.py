@@ -19,6 +19,7 @@ __all__ = ["configure_logging", "log_events", "log_failures"]
 _LEVELS = {
     "run.refused": "warning",
     "run.lost": "warning",
+    "callback.refused": "warning",
     "run.retried": "info",
     "run.detached": "info",
     "run.adopted": "info",

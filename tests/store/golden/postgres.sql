@@ -61,6 +61,7 @@ CREATE TABLE history (
     error text,
     attempts text,
     parent text,
+    result text,
     CHECK ((status = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text, 'skipped'::text]))),
     PRIMARY KEY (tenant, slot, id)
 ) PARTITION BY RANGE (slot);
@@ -88,6 +89,7 @@ CREATE TABLE history_default (
     error text,
     attempts text,
     parent text,
+    result text,
     CHECK ((status = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text, 'skipped'::text]))),
     PRIMARY KEY (tenant, slot, id)
 ) PARTITION DEFAULT;
@@ -99,6 +101,12 @@ CREATE TABLE idempotency (
     result text NOT NULL,
     created_at bigint NOT NULL,
     PRIMARY KEY (tenant, key)
+);
+
+CREATE TABLE installation (
+    name text COLLATE C NOT NULL,
+    value text NOT NULL,
+    PRIMARY KEY (name)
 );
 
 CREATE TABLE job_stats (
@@ -257,6 +265,7 @@ CREATE TABLE runs (
     open_until bigint,
     noted boolean,
     depth bigint,
+    progress text,
     CHECK ((state = ANY (ARRAY['pending'::text, 'running'::text]))),
     PRIMARY KEY (id)
 ) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=1);
@@ -298,6 +307,7 @@ CREATE INDEX history_of_job_not_done ON ONLY public.history USING btree (job_id,
 CREATE UNIQUE INDEX history_pkey ON ONLY public.history USING btree (tenant, slot, id);
 CREATE INDEX idempotency_age ON public.idempotency USING btree (created_at);
 CREATE UNIQUE INDEX idempotency_pkey ON public.idempotency USING btree (tenant, key);
+CREATE UNIQUE INDEX installation_pkey ON public.installation USING btree (name);
 CREATE UNIQUE INDEX job_stats_pkey ON public.job_stats USING btree (job_id);
 CREATE INDEX job_tags_of_job ON public.job_tags USING btree (job_id);
 CREATE UNIQUE INDEX job_tags_pkey ON public.job_tags USING btree (tenant, tag, job_id);

@@ -54,6 +54,7 @@ CREATE TABLE history (
     error       TEXT,
     attempts    TEXT,
     parent      TEXT,
+    result TEXT,
     PRIMARY KEY (tenant, slot, id)
 );
 
@@ -65,6 +66,11 @@ CREATE TABLE idempotency (
     created_at  INTEGER NOT NULL,
     PRIMARY KEY (tenant, key)
 );
+
+CREATE TABLE installation (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
 
 CREATE TABLE job_stats (
     job_id           INTEGER PRIMARY KEY,
@@ -211,7 +217,8 @@ CREATE TABLE runs (
     open TEXT,
     open_until INTEGER,
     noted INTEGER,
-    depth INTEGER
+    depth INTEGER,
+    progress TEXT
 );
 
 CREATE TABLE sequences (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onthedot.plan import Dead, Done, RetryLater
+from onthedot.plan import Accepted, Dead, Done, RetryLater
 from onthedot.store import Finished
 from onthedot.telemetry import emit
 
@@ -18,6 +18,9 @@ def report(item: Finished) -> None:
         case RetryLater():
             if item.outcome.kind != "interrupted":
                 emit("run.retried", **names, tries=decision.tries, error=item.outcome.error)
+        case Accepted():
+            if decision.certain:
+                emit("run.accepted", **names, within_ms=decision.within_ms)
         case Done(status="skipped"):
             emit("run.skipped", **names, reason=decision.reason, n=1)
         case Done() | Dead():

@@ -31,6 +31,9 @@ __all__ = ["CUT_OFF", "NODE_STOPPED", "Monitor"]
 
 NODE_STOPPED = Outcome(kind="interrupted", error="the node stopped")
 CUT_OFF = Outcome(kind="interrupted", error="stopped: the node can't reach the store, and another node may run it")
+NO_CALLBACK = Outcome(
+    kind="error", retryable=True, error="PUBLIC_URL is not set on this node: the receiver could not call back"
+)
 _KILLS = ("cancelled", "timeout")  # what ends the work itself, also where that goes on without the node
 
 FAR_US = 1_000_000
@@ -106,8 +109,12 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             self._set_deadline(at + self.timeout, self._expired)
         self._kind = kind = context.targets.kind_of(run.spec.target)
         self._is_outside = kind.profile.survives_node
+        callback = None
+        if run.spec.policy.completion == "callback" and (callback := context.callbacks.url_of(run)) is None:
+            self._end(NO_CALLBACK)
+            return
         try:
-            self._handle = kind.start(call_of(self, self.timeout, context.now_ms), at, self._done)
+            self._handle = kind.start(call_of(self, self.timeout, context.now_ms, callback), at, self._done)
         except Exception as error:
             self._end(failed_try(error))
 

@@ -14,12 +14,14 @@ from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.membership.lease import Lease
 from onthedot.engine.messages import Fence, RecorderMessage
 from onthedot.engine.recording.owned_runs import OwnedRuns
+from onthedot.engine.running.callbacks import CallbackUrls
 from onthedot.engine.running.deadlines import Deadlines
 from onthedot.engine.running.live_logs import LiveLogWriter
 from onthedot.engine.running.run_log_files import LogFiles
 from onthedot.engine.running.slot_pool import SlotPool
 from onthedot.model.decoding import to_builtins
 from onthedot.model.job import JobSpec
+from onthedot.model.result import settled
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.targets import Target
 from onthedot.model.work import Work
@@ -47,6 +49,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     crashed: Callable[[BaseException], None]
     lacks: Callable[[SlotPool, str], None]
     now_ms: Callable[[], int]  # of `time`
+    callbacks: CallbackUrls
     rng: random.Random
 
     def survives(self, run: ClaimedRun) -> bool:
@@ -100,6 +103,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
         lateness = None
         if first is not None:
             lateness = first - run.due_at if first > run.due_at else 0
+        if "result" in outcome.detail:
+            outcome = settled(outcome, keep=run.spec.keep_result)
         return Finished(
             run=run,
             outcome=outcome,

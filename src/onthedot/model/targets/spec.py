@@ -41,6 +41,7 @@ class Target:
     default_timeout: ClassVar[Duration | None] = None  # None: as long as it takes
     timeout_setting: ClassVar[str | None] = None  # the setting (in seconds) that decides instead
     writes_log: ClassVar[bool] = True  # False: a one-off run gets no log file of its own
+    calls_back: ClassVar[bool] = False  # what it calls gets a callback URL, and can tell later how it ended
     level: ClassVar[int] = 1  # the lowest code level (`model.level`) that runs this kind
     flags: ClassVar[tuple[Flag, ...]] = ()
 

@@ -34,6 +34,7 @@ class WebhookTarget(TargetSpec, frozen=True, kw_only=True, tag="webhook"):
     default_timeout: ClassVar[Duration | None] = Duration(3 * SECOND)
     timeout_setting: ClassVar[str | None] = "timeout_seconds"
     writes_log: ClassVar[bool] = False
+    calls_back: ClassVar[bool] = True
     flags: ClassVar[tuple[Flag, ...]] = (
         Flag("url", "Webhook: URL to call"),
         Flag("method", "Webhook: HTTP method [default: POST]"),

@@ -166,7 +166,8 @@ def _lost(row: Row) -> Item:
     was changed since the claim it is not even known by which policy it was sent: its runs have been recalled."""
     at_most_once, begun = bool(row["at_most_once"]), row["begun_at"] is not None
     attempts = decode_attempts(row["attempts"])
-    certain = row["spec"] is not None and row["orders"] != "recall"
+    policy = None if row["spec"] is None else decode_spec(row["spec"], row["requires"], row["level"]).policy
+    certain = row["orders"] != "recall"
     again = may_have_begun(row["tries"], row["losses"], attempts)
     known = Lost(
         due_at=row["due_at"],
@@ -174,7 +175,8 @@ def _lost(row: Row) -> Item:
         losses=row["losses"],
         at_most_once=at_most_once,
         begun=begun,
-        recorded_first=certain and recorded_first(decode_spec(row["spec"]).policy, again=again),
+        recorded_first=policy is not None and certain and recorded_first(policy, again=again),
+        callback_ms=policy.completion_timeout if policy is not None and policy.completion == "callback" else None,
     )
     unknown = at_most_once and begun
     error = "the node was lost after the run was sent" if unknown else "the node was lost"

@@ -147,4 +147,5 @@ def view_of(
         stats=stats,
         owner=spec.owner or None,
         pause=pause,
+        keep_result=spec.keep_result,
     )

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
 from onthedot import telemetry
 from onthedot.model.decoding import encode_json
+from onthedot.model.result import large_result
 from onthedot.model.run import Attempt, Outcome, RunKind
-from onthedot.plan import Dead, Decision, Done, RetryLater, ready_at, wait_after_clock_back
+from onthedot.model.work import Work
+from onthedot.plan import Accepted, Dead, Decision, Done, RetryLater, ready_at, wait_after_clock_back
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.close_one_offs import note_endings
 from onthedot.store.jobs.stats import stats_rows
 from onthedot.store.queries import LOG_LIMIT
 from onthedot.store.runs.orders import OwnedRun, PendingAgain, is_stop, why_stopped
-from onthedot.store.runs.row import decode_attempts
+from onthedot.store.runs.row import CALLBACK, OPEN, decode_attempts
 from onthedot.store.runs.terminate import firings_of_one_offs, release_lanes
 from onthedot.store.shapes import Rows, Shape
 
-__all__ = ["KEPT_ATTEMPTS", "OPEN", "FinishBatch", "FinishReport", "Item", "outcome_json", "storable"]
+__all__ = [
+    "KEPT_ATTEMPTS",
+    "AcceptedRun",
+    "AttemptLog",
+    "EndOfTry",
+    "FinishBatch",
+    "FinishReport",
+    "Item",
+    "outcome_json",
+    "storable",
+]
 
 KEPT_ATTEMPTS = 20
-OPEN = "adopt"
-"""In `runs.open`: another node may take it up."""
 
 
 class EndedRun(Shape, frozen=True, kw_only=True):
@@ -43,6 +54,7 @@ class EndedRun(Shape, frozen=True, kw_only=True):
     outcome: str
     error: str | None
     attempts: str | None
+    result: str | None  # one that is too large for its outcome
 
 
 class UnmatchedRun(Shape, frozen=True):
@@ -67,6 +79,27 @@ class AttemptLog(Shape, frozen=True):
     tenant: int
     log: str
     updated_at: int
+
+
+class AcceptedRun(Shape, frozen=True, kw_only=True):
+    """A run that waits for its callback, with its fence. Not `certain`: the time counts from when it was sent."""
+
+    id: str
+    token: int
+    node: str
+    started_at: int | None
+    within_ms: int
+    certain: bool
+    work: str
+
+
+class EndOfTry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a later callback for the same try must be able to see: which try it was, and how it ended if it had been
+    accepted. `sender`: the node that made the call."""
+
+    try_number: int
+    completion: Literal["callback", "timeout"] | None = None
+    sender: str | None = None
 
 
 class FinishReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +131,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     lateness_ms: int | None
     duration_ms: int | None
     log: str | None
+    end: EndOfTry | None = None  # of runs that are completed by callbacks
 
     @property
     def status(self) -> str:
@@ -106,12 +140,19 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def attempt(self) -> Attempt:
         return Attempt(
             attempt=self.token,
-            node="" if self.node == OPEN else self.node,
+            node=self._attempted_by(),
             started_at=self.started_at,
             finished_at=self.finished_at,
             outcome=self.outcome.kind,
             error=storable(self.outcome.error),
+            try_number=None if self.end is None else self.end.try_number,
+            completion=None if self.end is None else self.end.completion,
         )
+
+    def _attempted_by(self) -> str:
+        if self.end is not None and self.end.sender is not None:
+            return self.end.sender
+        return "" if self.node in (OPEN, CALLBACK) else self.node
 
     def attempts_json(self) -> str:
         return encode_json([*self.attempts, self.attempt()][-KEPT_ATTEMPTS:]).decode()
@@ -133,6 +174,7 @@ class FinishBatch:
     def _reset(self) -> None:
         self._recorded: dict[str, Item] = {}
         self._retried: dict[str, Item] = {}
+        self._accepted: dict[str, Item] = {}
         self._orphaned: dict[str, Item] = {}
         self._conflicts: list[str] = []
         self._refused: list[str] = []
@@ -141,7 +183,8 @@ class FinishBatch:
     async def attempt(self, tx: Transaction) -> None:
         """The whole transaction."""
         self._reset()
-        ended = [*await self._record(tx, [item for item in self._items if not isinstance(item.decision, RetryLater)])]
+        await self._accept(tx)
+        ended = [*await self._record(tx, [item for item in self._items if isinstance(item.decision, Done | Dead)])]
         locked = await self._retry(tx)
         ended += await self._record(tx, list(self._orphaned.values()))
         lanes = [*ended, *locked]
@@ -151,6 +194,12 @@ class FinishBatch:
             await note_endings(tx, firings_of_one_offs(ended), ended_at)
         await release_lanes(tx, lanes)
         await self._look_up_rest(tx)
+
+    async def _accept(self, tx: Transaction) -> None:
+        items = {item.id: item for item in self._items if isinstance(item.decision, Accepted)}
+        if items:
+            rows = await tx.rows("accept_runs", Rows([_accepted(item) for item in items.values()]))
+            self._accepted = {row["id"]: items[row["id"]] for row in rows}
 
     async def _record(self, tx: Transaction, items: Sequence[Item]) -> Sequence[Row]:
         if not items:
@@ -209,7 +258,7 @@ class FinishBatch:
             await tx.execute("add_logs", Rows(logs))
 
     async def _look_up_rest(self, tx: Transaction) -> None:
-        known = self._recorded.keys() | self._retried.keys()
+        known = self._recorded.keys() | self._retried.keys() | self._accepted.keys()
         rest = [item for item in self._items if item.id not in known]
         if not rest:
             return
@@ -223,7 +272,7 @@ class FinishBatch:
             (self._repeated if there else self._refused).append(row["id"])
 
     def report(self) -> FinishReport:
-        recorded = len(self._recorded) + len(self._retried)
+        recorded = len(self._recorded) + len(self._retried) + len(self._accepted)
         return FinishReport(recorded=recorded, refused=self._refused, repeated=self._repeated)
 
     def written(self) -> list[Item]:
@@ -252,13 +301,14 @@ def _owned(item: Item) -> OwnedRun:
 
 
 def _ended_run(item: Item) -> EndedRun:
-    decision, outcome = item.decision, item.outcome
+    decision = item.decision
+    outcome, result = large_result(item.outcome)
     return EndedRun(
         id=item.id,
         token=item.token,
         node=item.node,
         status=item.status,
-        reason=None if isinstance(decision, RetryLater) else decision.reason,
+        reason=decision.reason if isinstance(decision, Done | Dead) else None,
         tries=decision.tries,
         losses=decision.losses,
         started_at=item.started_at,
@@ -267,7 +317,31 @@ def _ended_run(item: Item) -> EndedRun:
         duration_ms=item.duration_ms,
         outcome=outcome_json(outcome),
         error=storable(outcome.error),
-        attempts=item.attempts_json() if item.attempts else None,
+        attempts=item.attempts_json() if item.attempts or item.end is not None else None,
+        result=result,
+    )
+
+
+def _accepted(item: Item) -> AcceptedRun:
+    decision = item.decision
+    assert isinstance(decision, Accepted)
+    answer = {name: value for name, value in item.outcome.detail.items() if name in ("status_code", "response")}
+    work = Work(
+        target={},
+        try_number=decision.tries + 1,
+        place=item.node,
+        started_at=item.started_at,
+        lateness_ms=item.lateness_ms,
+        accepted=answer if decision.certain else None,
+    )
+    return AcceptedRun(
+        id=item.id,
+        token=item.token,
+        node=item.node,
+        started_at=item.started_at,
+        within_ms=int(decision.within_ms),
+        certain=decision.certain,
+        work=encode_json(work).decode(),
     )
 
 

@@ -11,12 +11,13 @@ from operator import attrgetter
 
 import msgspec
 
+from onthedot.model.result import large_result
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.plan import FIRINGS, Decision, Done, laned
 from onthedot.store.driver import Collision, Driver, Transaction
 from onthedot.store.jobs.close_one_offs import note_endings
 from onthedot.store.jobs.stats import stats_rows
-from onthedot.store.runs.finish_batch import Item, outcome_json
+from onthedot.store.runs.finish_batch import EndOfTry, Item, outcome_json
 from onthedot.store.runs.terminate import firings_of_one_offs
 from onthedot.store.shapes import Rows, Shape
 
@@ -61,6 +62,7 @@ def went_well(result: Finished) -> bool:
         and not result.log
         and outcome.error is None
         and not laned(run.spec.policy)
+        and (not run.spec.keep_result or large_result(outcome)[1] is None)
     )
 
 
@@ -150,4 +152,10 @@ def item_of(node: str, result: Finished) -> Item:
         lateness_ms=result.lateness_ms,
         duration_ms=result.duration_ms,
         log=result.log,
+        end=_end_of_try(run, result.decision) if run.spec.policy.completion == "callback" else None,
     )
+
+
+def _end_of_try(run: ClaimedRun, decision: Decision) -> EndOfTry | None:
+    """None: it counted as none. What was not accepted may still be completed, by a callback for that try."""
+    return EndOfTry(try_number=run.tries + 1) if decision.tries > run.tries else None

@@ -98,11 +98,11 @@ async def read_run(tx: Transaction, tenant: int, run_id: str) -> RunView:
     _, slot = parse_run_id(run_id)
     row = await tx.row("get_live", tenant, run_id)
     if row is not None:
-        return live_view(row, row["now"])
+        return live_view(row, row["now"], full=True)
     row = await tx.row("get_ended", tenant, run_id, slot)
     if row is None:
         raise no_run(run_id)
-    return history_view(row)
+    return history_view(row, full=True)
 
 
 def no_run(run_id: str, why: str | None = None) -> NotFound:

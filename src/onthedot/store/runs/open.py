@@ -6,7 +6,7 @@ place adopts it. It keeps its lane, its tries and losses, its start and its orde
 When its time is up it is adopted to be stopped, and if nobody reaches its place it ends without that.
 
 `runs.state` stays 'running', `node` is null, `open` is 'adopt'. Which kinds survive is for the engine to know: here it
-is the runs that have `work`.
+is the runs that have `work`. Those that wait for a callback are open, too: see `callbacks`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ from collections.abc import Sequence
 import msgspec
 
 from onthedot.model.decoding import encode_json
-from onthedot.model.instant import format_instant
 from onthedot.model.job import JobSpec
-from onthedot.model.policy import Policy, Retry
 from onthedot.model.run import ClaimedRun, Outcome
-from onthedot.model.schedule import Schedule
 from onthedot.model.work import Work
 from onthedot.plan import Decision, Done, on_outcome, overdue
 from onthedot.store.driver import Driver, Row, Transaction
-from onthedot.store.jobs.rows import decode_spec
+from onthedot.store.runs.callbacks import overdue_callback
 from onthedot.store.runs.finish_batch import FinishBatch, Item
+from onthedot.store.runs.open_rows import ended_item, run_of, spec_of, work_of
 from onthedot.store.runs.orders import Order, is_stop, order_of, why_stopped
-from onthedot.store.runs.row import ClaimedRow, claimed_run, decode_attempts
+from onthedot.store.runs.row import CALLBACK, ClaimedRow, claimed_run
 from onthedot.store.runs.spec_cache import SpecCache
 from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
@@ -135,8 +133,8 @@ async def open_runs(driver: Driver, runs: Sequence[OpenRun]) -> set[str]:
 
 
 async def end_overdue(driver: Driver) -> FinishBatch | None:
-    """Open runs whose time is up, and that nobody has reached for a while after it, end as ones that took too long: to
-    be tried again, or dead. None: there are none."""
+    """Open runs whose time is up end as ones that took too long: to be tried again, or dead. Those that can be adopted,
+    only if nobody has reached them for a while after it. None: there are none."""
     rows = await driver.read(lambda tx: tx.rows("overdue_runs", OVERDUE), watched=True)
     if not rows:
         return None
@@ -147,24 +145,12 @@ async def end_overdue(driver: Driver) -> FinishBatch | None:
     return batch
 
 
-def _spec(row: Row, work: Work, job: JobSpec | None) -> JobSpec:
-    """What was started, under the policy that its job has now; of a job that is gone nothing is tried again, and what
-    began as at most once stays that."""
-    started = {"schedule": {"at": format_instant(row["slot"])}, "target": work.target}
-    target = decode_spec(encode_json(started).decode(), row["requires"], row["level"]).target
-    if job is None:
-        schedule = Schedule(at=format_instant(row["slot"]))
-        job = JobSpec(schedule=schedule, target=target, policy=Policy(retry=Retry(attempts=1)))
-    policy = msgspec.structs.replace(job.policy, delivery="at_most_once") if row["at_most_once"] else job.policy
-    return msgspec.structs.replace(job, target=target, policy=policy)
-
-
 def _adopted(row: Row, known: tuple[int, JobSpec] | None) -> Adopted:
     work, until = _decode(row["work"]), row["open_until"]
     version, job = known or (-1, None)
     claimed = ClaimedRow(**{name: row[name] for name in ClaimedRow.__struct_fields__})
     return Adopted(
-        run=msgspec.structs.replace(claimed_run(claimed, version, _spec(row, work, job)), work=work),
+        run=msgspec.structs.replace(claimed_run(claimed, version, spec_of(row, work, job)), work=work),
         work=work,
         left_ms=None if until is None else until - row["now"],
         order=None if row["orders"] is None else order_of(row),
@@ -172,30 +158,12 @@ def _adopted(row: Row, known: tuple[int, JobSpec] | None) -> Adopted:
 
 
 def _too_late(row: Row) -> Item:
-    work = _decode(row["work"])
-    job = None if row["spec"] is None else decode_spec(row["spec"], row["requires"], row["level"])
-    run = _as_claimed(row, _spec(row, work, job))
+    if row["open"] == CALLBACK:
+        return overdue_callback(dict(row))
+    work = work_of(row)
+    run = run_of(row, work)
     outcome, decision = _decide(run, row["orders"], row["now"])
-    started_at = row["begun_at"] if work.started_at is None else work.started_at
-    return Item(
-        id=run.id,
-        token=run.token,
-        node=row["open"],
-        tenant=run.tenant,
-        job_id=run.job_id,
-        version=run.version,
-        slot=run.slot,
-        kind=run.kind,
-        recurring=run.recurring,
-        attempts=run.attempts,
-        outcome=outcome,
-        decision=decision,
-        started_at=started_at,
-        finished_at=row["now"],
-        lateness_ms=work.lateness_ms,
-        duration_ms=None if started_at is None else max(0, row["now"] - started_at),
-        log=None,
-    )
+    return ended_item(row, run, work, outcome, decision)
 
 
 def _decide(run: ClaimedRun, orders: str | None, now: int) -> tuple[Outcome, Decision]:
@@ -204,22 +172,3 @@ def _decide(run: ClaimedRun, orders: str | None, now: int) -> tuple[Outcome, Dec
         return outcome, Done(status="cancelled", tries=run.tries + 1, losses=run.losses, reason=why_stopped(orders))
     outcome = overdue(run.spec.policy)
     return outcome, on_outcome(run, outcome, now, random.Random(f"{run.id} {run.token}"))
-
-
-def _as_claimed(row: Row, spec: JobSpec) -> ClaimedRun:
-    return ClaimedRun(
-        id=row["id"],
-        tenant=row["tenant"],
-        job_id=row["job_id"],
-        version=-1 if row["version"] is None else row["version"],
-        spec=spec,
-        kind=row["kind"],
-        slot=row["slot"],
-        due_at=row["due_at"],
-        token=row["token"],
-        tries=row["tries"],
-        losses=row["losses"],
-        first_claimed_at=row["first_claimed_at"],
-        recurring=bool(row["recurring"]),
-        attempts=decode_attempts(row["attempts"]),
-    )

@@ -21,6 +21,8 @@ from onthedot.store.driver import Collision, Transaction
 from onthedot.store.shapes import Rows, Shape
 
 __all__ = [
+    "CALLBACK",
+    "OPEN",
     "ClaimedRow",
     "NewRun",
     "Run",
@@ -33,6 +35,12 @@ __all__ = [
     "parse_run_id",
     "scheduled_run",
 ]
+
+
+OPEN = "adopt"
+"""In `runs.open`: another node may take it up."""
+CALLBACK = "callback"
+"""In `runs.open`: its receiver will tell how it ended."""
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,10 +76,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     n: int
     created_at: int
     work: str | None  # JSON: what goes on without a node (see `open`)
-    open: str | None  # 'adopt': its work goes on, and no node has it
+    open: str | None  # 'adopt', 'callback': its work goes on, and no node has it
     open_until: int | None  # then its time is up
     noted: bool | None  # its end causes something elsewhere
     depth: int | None  # how many runs stand above it in its chain
+    progress: str | None  # JSON: what its work last said of itself
 
 
 class NewRun(Shape, frozen=True, kw_only=True):

@@ -15,9 +15,10 @@ from onthedot.store.jobs.apply_plan import Locked, lock, refuse_other_version, r
 from onthedot.store.jobs.idempotency import Idempotency, once
 from onthedot.store.jobs.rows import AdvancedJob
 from onthedot.store.jobs.sequences import take_run_numbers
+from onthedot.store.runs.callbacks import cancel_open
 from onthedot.store.runs.lists import no_run, read_run
 from onthedot.store.runs.orders import CANCEL, StopOrder, order_stop
-from onthedot.store.runs.row import add_runs, new_run, parse_run_id, scheduled_run
+from onthedot.store.runs.row import CALLBACK, add_runs, new_run, parse_run_id, scheduled_run
 from onthedot.store.runs.spec_cache import SpecCache
 from onthedot.store.runs.terminate import Ending, end_runs
 from onthedot.store.shapes import Rows, Shape
@@ -48,7 +49,7 @@ class RunChanges(Topic):
     async def cancel_run(
         self, tenant: int, run_id: str, *, if_match: int | None = None, idempotency: Idempotency | None = None
     ) -> RunView:
-        """A run that waits is cancelled at once; one that a node has, by an order to that node."""
+        """A run that waits, also for its callback, is cancelled at once; one that a node has, by an order to it."""
         job_id, _ = parse_run_id(run_id)
 
         async def cancel(tx: Transaction) -> None:
@@ -58,7 +59,9 @@ class RunChanges(Topic):
             if row is None:
                 ended = await read_run(tx, tenant, run_id)
                 raise Conflict(f"run {run_id} has already ended: {ended.status}")
-            if row["state"] == "running":
+            if row["open"] == CALLBACK:
+                await cancel_open(tx, run_id, dialect=self.driver.dialect)
+            elif row["state"] == "running":
                 await order_stop(tx, [StopOrder(run_id, CANCEL)])
             else:
                 now = await tx.now() if job is None else job.now

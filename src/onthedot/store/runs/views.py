@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from onthedot.model.instant import format_instant
+from onthedot.model.result import read_result
 from onthedot.model.run import Attempt, AttemptView, RunStatus, RunView
 from onthedot.store.driver import Row
-from onthedot.store.runs.row import decode_attempts
+from onthedot.store.runs.row import CALLBACK, decode_attempts
 
 __all__ = ["history_view", "live_status", "live_view"]
 
@@ -21,7 +22,7 @@ def live_status(row: Row, now: int) -> RunStatus:
     return "PENDING"
 
 
-def live_view(row: Row, now: int) -> RunView:
+def live_view(row: Row, now: int, *, full: bool = False) -> RunView:
     attempts = decode_attempts(row["attempts"])
     last = attempts[-1] if attempts else None
     running = row["state"] == "running"
@@ -46,11 +47,16 @@ def live_view(row: Row, now: int) -> RunView:
         error=None if last is None else last.error,
         attempts=[_attempt_view(attempt) for attempt in attempts],
         params=_params(row),
+        waiting=CALLBACK if row["open"] == CALLBACK else None,
+        progress=None if row["progress"] is None else msgspec.json.decode(row["progress"]),
+        result=None if full else msgspec.UNSET,
     )
 
 
-def history_view(row: Row) -> RunView:
-    outcome = row["outcome"]
+def history_view(row: Row, *, full: bool = False) -> RunView:
+    """`full`: with its result, which a list leaves out."""
+    outcome = None if row["outcome"] is None else msgspec.json.decode(row["outcome"])
+    result = None if outcome is None else read_result(outcome, row["result"] if full else None)
     return RunView(
         id=row["id"],
         job_id=row["job_id"],
@@ -68,12 +74,13 @@ def history_view(row: Row) -> RunView:
         finished_at=format_instant(row["finished_at"]),
         lateness_ms=row["lateness_ms"],
         duration_ms=row["duration_ms"],
-        outcome=None if outcome is None else msgspec.json.decode(outcome),
+        outcome=outcome,
         error=row["error"],
         attempts=_history_attempts(row),
         until=_instant(row["until_slot"]),
         slots=row["slots"],
         params=_params(row),
+        result=result if full else msgspec.UNSET,
     )
 
 

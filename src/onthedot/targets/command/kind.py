@@ -1,9 +1,9 @@
 """Commands: programs that the operator registered by name, with their arguments. No shell, no words from the API.
 
 A command learns which run it is from ONTHEDOT_RUN_ID, _JOB_ID, _JOB_KEY, _SCHEDULED_FOR, _ATTEMPT and _PARAMS (JSON).
-Exit code 0 is done, everything else an error that is tried again. Cancelled, its whole process group gets SIGTERM, two
-seconds to tidy up, and SIGKILL. It sees only the environment it was given and a few variables every program needs: the
-node's own holds the store's password.
+Exit code 0 is done, everything else an error that is tried again. If the last line it prints is JSON, that is its
+result. Cancelled, its whole process group gets SIGTERM, two seconds to tidy up, and SIGKILL. It sees only the
+environment it was given and a few variables every program needs: the node's own holds the store's password.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import signal
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
@@ -23,6 +24,7 @@ from onthedot.targets.contract import NOT_BEGUN, Call, Ended, Profile, run_envir
 from onthedot.targets.coroutine import CoroutineKind
 from onthedot.targets.exhaustion import lack_of
 from onthedot.targets.presence import program_problem
+from onthedot.targets.process.last_line import LastLine
 from onthedot.targets.process.output import ProcessOutput
 from onthedot.targets.process.spawning import Process, signal_group, signal_name, spawn
 from onthedot.targets.registry import names
@@ -85,7 +87,8 @@ class Commands(CoroutineKind):
             return Outcome(kind="refused", error=f"command {call.target.command!r} is not registered on this node")
         output: ProcessOutput | None = None
         try:
-            output = ProcessOutput(call.log)
+            last = LastLine(call.log)
+            output = ProcessOutput(last.write)
             process = _start(command, call, output)
         except BaseException as error:
             if output is not None:
@@ -103,7 +106,7 @@ class Commands(CoroutineKind):
             raise
         finally:
             output.finish()
-        return _ended(code)
+        return _ended(code, last.result() if code == 0 else None)
 
     async def _end(self, process: Process) -> None:
         """Ask the group to go; when the time is up, or on a second cancel, it is killed."""
@@ -149,9 +152,11 @@ def _not_started(command: CommandSetting, error: OSError | ValueError) -> Outcom
 _SHELL_CODES = {126: " (not executable)", 127: " (program not found)"}
 
 
-def _ended(code: int) -> Outcome:
-    detail = {"exit_code": code}
+def _ended(code: int, result: Any) -> Outcome:
+    detail: dict[str, Any] = {"exit_code": code}
     if code == 0:
+        if result is not None:
+            detail["result"] = result
         return Outcome(kind="ok", detail=detail)
     if code > 0:
         error = f"exit code {code}{_SHELL_CODES.get(code, '')}"

@@ -84,12 +84,16 @@ class Answers:
 
 def outcome_of(result: CallResult) -> Outcome:
     if result.ok:
-        return Outcome(kind="ok", detail={"result": _decoded(result.result)}) if result.has_result else _OK
+        if not result.result:
+            return _OK
+        if result.has_result:
+            return Outcome(kind="ok", detail=_decoded(result.result))
+        return Outcome(kind="ok", detail={"result_note": result.result.decode("utf-8", "replace")})
     return Outcome(kind="error", retryable=result.retryable, error=result.error.decode("utf-8", "replace"))
 
 
-def _decoded(result: bytes) -> Any:
+def _decoded(result: bytes) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(result)
+        return {"result": msgspec.json.decode(result)}
     except (ValueError, RecursionError):  # it is JSON for the other side, but nested too deep for ours
-        return result.decode("utf-8", "replace")
+        return {"result_note": "not kept: it is nested too deeply"}

@@ -36,7 +36,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 HEAD = struct.Struct("=QddBIII")  # number, begun, ended (both monotonic), flags; lengths of error, result and output
-OK, RETRYABLE, RESULT, NEW_OUTPUT, REPLACE = 1, 2, 4, 8, 16
+OK, RETRYABLE, RESULT, NEW_OUTPUT, REPLACE, NOTE = 1, 2, 4, 8, 16, 32  # NOTE: why there is no result, instead of one
 ENVIRONMENT = (
     b"ONTHEDOT_RUN_ID",
     b"ONTHEDOT_JOB_ID",
@@ -47,6 +47,7 @@ ENVIRONMENT = (
 )
 MESSAGE_LIMIT = 64 * 1024
 RESULT_LIMIT = 64 * 1024
+NOTE_LIMIT = 200
 OUTPUT_LIMIT = 1024 * 1024  # as much as a pipe may hold: who keeps writing does not keep us
 ERROR_LIMIT = 2000
 LOOK_AT_MEMORY = 1000  # calls
@@ -277,7 +278,7 @@ class Environment:
 def _answer(module: bytes, name: bytes, params: bytes) -> Answer:
     try:
         result = _call(module, name, params)
-        return (OK, "", b"") if result is None else (OK | RESULT, "", _kept(result))
+        return (OK, "", b"") if result is None else _kept(result)
     except BadCall as error:
         return 0, str(error)[:ERROR_LIMIT], b""
     except SystemExit as error:
@@ -374,22 +375,26 @@ def find(module_name: str, name: str) -> Callable[..., Any]:
     return found
 
 
-def _kept(result: Any) -> bytes:
-    """The return value as JSON if it can be and is not too long, as a shortened repr otherwise."""
+def _kept(result: Any) -> Answer:
+    """The return value as JSON if it can be and is not too long, a note otherwise."""
     import json
 
     try:
         raw = json.dumps(result, allow_nan=False, ensure_ascii=False).encode()
-        if len(raw) <= RESULT_LIMIT and b"\\u0000" not in raw:
-            return raw
     except (TypeError, ValueError, RecursionError):
-        pass
+        return OK | NOTE, "", _not_json(result).encode("utf-8", "replace")
+    if len(raw) > RESULT_LIMIT:
+        return OK | NOTE, "", b"not kept: %d bytes, and at most %d are" % (len(raw), RESULT_LIMIT)
+    return (OK | NOTE, "", b"not kept: it contains a NUL character") if b"\\u0000" in raw else (OK | RESULT, "", raw)
+
+
+def _not_json(result: Any) -> str:
     try:
-        shown = repr(result)
+        shown = repr(result).replace("\x00", "\\x00")
     except Exception as error:
-        shown = f"<{type(result).__name__} whose repr() failed: {_one_line(error)}>"
-    cut = shown[:RESULT_LIMIT] + ("…" if len(shown) > RESULT_LIMIT else "")
-    return json.dumps(cut.replace("\x00", "\\x00").encode("utf-8", "replace").decode()).encode()
+        shown = f"its repr() failed: {_one_line(error)}"
+    shown = shown if len(shown) <= NOTE_LIMIT else shown[:NOTE_LIMIT] + "…"
+    return f"not kept: a value of the type {type(result).__name__} is not JSON ({shown})"
 
 
 def _one_line(error: BaseException) -> str:

@@ -20,6 +20,7 @@ import msgspec
 
 from onthedot.clock import Clock
 from onthedot.errors import Invalid
+from onthedot.model.result import not_json
 from onthedot.model.run import Outcome
 from onthedot.model.targets import FunctionTarget
 from onthedot.targets.contract import Call, Cause, Done, Ended, Handle, Kind, Profile, Stop
@@ -252,7 +253,7 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
         return True
 
     def _succeeded(self, result: Any) -> None:
-        self.outcome = _OK if result is None else Outcome(kind="ok", detail={"result": _json_or_repr(result)})
+        self.outcome = _OK if result is None else Outcome(kind="ok", detail=_detail(result))
 
     def _failed(self, error: BaseException) -> None:
         self._write("".join(traceback.format_exception(error)))
@@ -279,8 +280,9 @@ def _why_not(name: str, function: Callable[..., Any], params: dict[str, Any]) ->
     return None
 
 
-def _json_or_repr(result: Any) -> Any:
+def _detail(result: Any) -> dict[str, Any]:
+    """Read here, in the thread that made it: nobody changes it while it waits to be stored."""
     try:
-        return msgspec.json.decode(msgspec.json.encode(result))
+        return {"result": msgspec.json.decode(msgspec.json.encode(result))}
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
-        return repr(result)[:10_000]
+        return {"result_note": not_json(result)}

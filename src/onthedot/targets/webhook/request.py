@@ -57,13 +57,14 @@ def request_of(call: Call, target: WebhookTarget, place: Destination, path: str,
     signature = ""
     if target.secret is not None:
         signature = f"webhook-signature: {sign(target.secret, run, timestamp, body)}\r\n"
+    callback = "" if call.callback is None else f"x-onthedot-callback: {call.callback}\r\n"
     length = f"content-length: {len(body)}\r\n" if body or target.method not in _BODILESS else ""
     return (
         f"{target.method} {path} HTTP/1.1\r\n"
         f"{lines(place.host, place.authorization, agent, content_type, headers)}{length}"
         f"webhook-id: {run}\r\nwebhook-timestamp: {timestamp}\r\n{signature}"
         f"x-onthedot-job: {call.job_id}\r\nx-onthedot-scheduled-for: {_instant(call.slot)}\r\n"
-        f"x-onthedot-attempt: {call.attempt}\r\ntraceparent: {traceparent(run, call.attempt)}\r\n\r\n"
+        f"x-onthedot-attempt: {call.attempt}\r\n{callback}traceparent: {traceparent(run, call.attempt)}\r\n\r\n"
     ).encode() + body
 
 

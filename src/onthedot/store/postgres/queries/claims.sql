@@ -114,8 +114,11 @@ RETURNING {columns ClaimedRow r now=t.now};
 UPDATE runs SET cursor = false, parked = 'lane', ready_at = {NEVER} WHERE id = ANY ($1::text[]);
 
 -- name: order_stop
--- By whom they are replaced, or that they are cancelled; a user's cancel stays one.
-UPDATE runs r SET orders = x.orders FROM {rows StopOrder}
+-- By whom they are replaced, or that they are cancelled; a user's cancel stays one. Who waits for a callback has no node
+-- that could be asked: its time is up.
+UPDATE runs r
+SET orders = x.orders, open_until = CASE WHEN r.open = 'callback' THEN {now} ELSE r.open_until END
+FROM {rows StopOrder}
 WHERE r.id = x.id AND r.state = 'running' AND r.orders IS DISTINCT FROM 'cancel';
 
 -- name: claimed_jobs

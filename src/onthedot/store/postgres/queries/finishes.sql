@@ -141,7 +141,7 @@ FOR UPDATE OF r;
 -- name: finish_retry
 -- Pending again, with what the job asks for now. A paused job's run waits for the resume, unless it was started by hand.
 UPDATE runs r
-SET state = 'pending', node = NULL, begun_at = NULL, orders = NULL, claimed_at = NULL, work = NULL, open = NULL,
+SET state = 'pending', node = NULL, begun_at = NULL, orders = NULL, claimed_at = NULL, work = NULL, open = NULL, progress = NULL,
     open_until = NULL, tries = x.tries, losses = x.losses,
     attempts = x.attempts, cursor = x.cursor, requires = j.requires, level = j.level,
     backlog = r.backlog OR r.due_at < {now} - {BACKLOG_MS},

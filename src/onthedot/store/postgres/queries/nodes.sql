@@ -32,7 +32,13 @@ SELECT coalesce((SELECT beat_at FROM me), {now}) AS now, EXISTS (SELECT 1 FROM m
     ) OR EXISTS (
         SELECT 1 FROM runs
         WHERE state = 'running' AND node > (SELECT coalesce(max(id), '') FROM nodes WHERE lost_at IS NULL)
-    ) OR EXISTS (SELECT 1 FROM runs WHERE open IS NOT NULL AND open_until <= {now} - {OVERDUE_MS}) AS orphaned,
+    ) OR EXISTS (
+        SELECT 1 FROM (SELECT {now} AS now OFFSET 0) n CROSS JOIN LATERAL (
+            SELECT 1 FROM runs
+            WHERE open IS NOT NULL AND open_until <= n.now AND (open = 'callback' OR open_until <= n.now - {OVERDUE_MS})
+            LIMIT 1
+        ) overdue
+    ) AS orphaned,
     EXISTS (SELECT 1 FROM runs WHERE open = 'adopt') AS adoptable,
     NOT EXISTS (SELECT 1 FROM api_keys) AND NOT EXISTS (SELECT 1 FROM nodes WHERE lost_at IS NULL AND exposed) AS open,
     ARRAY(
@@ -85,7 +91,7 @@ DELETE FROM duties WHERE node = $1;
 -- ids of the live ones, whose own runs, however many, are not read: 2,000 of them were 20 ms each second. OFFSET keeps the
 -- planner, which takes them for one, from reading them all and comparing.
 SELECT r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.node, r.token, r.tries, r.losses, r.at_most_once,
-    r.begun_at, r.orders, r.attempts, r.work, (SELECT version FROM jobs WHERE id = r.job_id) AS version,
+    r.begun_at, r.orders, r.attempts, r.work, r.requires, r.level, (SELECT version FROM jobs WHERE id = r.job_id) AS version,
     (SELECT spec FROM jobs WHERE id = r.job_id) AS spec, {now} AS now
 FROM (
     SELECT o.* FROM (

@@ -35,13 +35,14 @@ WHERE r.id = ANY (ARRAY(
 RETURNING {columns ClaimedRow r now=t.now}, r.work, r.orders, r.open_until, r.requires, r.level, r.at_most_once;
 
 -- name: overdue_runs
--- Their time is up, and nobody has reached them for a while after it. Not locked: they go through finish, which checks the
--- fence.
+-- Their time is up; of those that can be adopted, for a while. Not locked: they go through finish, which checks the fence.
 SELECT r.*, (SELECT version FROM jobs WHERE id = r.job_id) AS version, (SELECT spec FROM jobs WHERE id = r.job_id) AS spec,
     n.now
 FROM (SELECT {now} AS now) n
 CROSS JOIN LATERAL (
-    SELECT * FROM runs WHERE open IS NOT NULL AND open_until <= n.now - {OVERDUE_MS} ORDER BY open_until LIMIT $1
+    SELECT * FROM runs
+    WHERE open IS NOT NULL AND open_until <= n.now AND (open = 'callback' OR open_until <= n.now - {OVERDUE_MS})
+    ORDER BY open_until LIMIT $1
 ) r;
 
 -- name: tries_of

@@ -11,7 +11,7 @@ ORDER BY r.id;
 SELECT id, token FROM runs WHERE node = $1 AND state = 'running' ORDER BY id;
 
 -- name: lock_run
-SELECT id, job_id, slot, state, cursor, recurring, node, token FROM runs WHERE id = $1 AND tenant = $2 FOR UPDATE;
+SELECT id, job_id, slot, state, cursor, recurring, node, token, open FROM runs WHERE id = $1 AND tenant = $2 FOR UPDATE;
 
 -- name: ended_runs
 -- Runs to be driven again, with what they were. Their jobs must be there still.

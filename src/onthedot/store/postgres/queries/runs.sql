@@ -3,11 +3,14 @@
 
 -- part: live
 r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
-    r.attempts, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
+    r.attempts, r.open, r.progress, (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
     CASE WHEN r.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = r.id) END AS params
 
 -- part: ended
-h.*, (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key,
+-- Without `result`, which may be 64 KB: a list does not read it.
+h.id, h.job_id, h.slot, h.kind, h.due_at, h.status, h.reason, h.token, h.tries, h.losses, h.node, h.started_at,
+    h.finished_at, h.lateness_ms, h.duration_ms, h.outcome, h.error, h.attempts, h.until_slot, h.slots,
+    (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key,
     CASE WHEN h.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = h.id) END AS params
 
 -- name: list_pending
@@ -91,7 +94,7 @@ SELECT {part live}, {now} AS now
 FROM runs r WHERE r.id = $2 AND r.tenant = $1;
 
 -- name: get_ended
-SELECT {part ended}
+SELECT {part ended}, h.result
 FROM history h WHERE h.tenant = $1 AND h.slot = $3 AND h.id = $2;
 
 -- name: get_log

@@ -77,8 +77,11 @@ RETURNING {columns ClaimedRow runs now=claimed_at};
 UPDATE runs SET cursor = 0, parked = 'lane', ready_at = {NEVER} WHERE id IN (SELECT value FROM json_each(?1));
 
 -- name: order_stop
--- By whom they are replaced, or that they are cancelled; a user's cancel stays one.
-UPDATE runs SET orders = x.orders FROM {rows StopOrder}
+-- By whom they are replaced, or that they are cancelled; a user's cancel stays one. Who waits for a callback has no node
+-- that could be asked: its time is up.
+UPDATE runs
+SET orders = x.orders, open_until = CASE WHEN runs.open = 'callback' THEN {now} ELSE runs.open_until END
+FROM {rows StopOrder}
 WHERE runs.id = x.id AND runs.state = 'running' AND runs.orders IS NOT 'cancel';
 
 -- name: claimed_jobs

@@ -72,19 +72,19 @@ SELECT 1 AS there FROM runs WHERE {of_job runs ?1} AND kind IN {FIRINGS} ORDER B
 INSERT INTO history (tenant, job_id, slot, kind, due_at, parent, {columns EndedRun})
 SELECT r.tenant, r.job_id, r.slot, r.kind, r.due_at, r.parent, {columns EndedRun x node=r.node}
 FROM {rows EndedRun} JOIN runs r ON r.id = x.id
-WHERE r.token = x.token AND coalesce(r.node, r.open) = x.node AND r.state = 'running'
+WHERE r.token = x.token AND coalesce(r.node, r.open) = x.node
 ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- name: finish_lock
 SELECT r.id, r.job_id, r.lane, r.slot, r.kind, r.recurring, r.due_at, r.tries, r.losses, r.token, r.attempts, r.orders
 FROM {rows OwnedRun} JOIN runs r ON r.id = x.id
-WHERE r.token = x.token AND coalesce(r.node, r.open) = x.node AND r.state = 'running';
+WHERE r.token = x.token AND coalesce(r.node, r.open) = x.node;
 
 -- name: finish_retry
 -- Pending again, with what the job asks for now. A paused job's run waits for the resume, unless it was started by hand.
 UPDATE runs
-SET state = 'pending', node = NULL, begun_at = NULL, orders = NULL, claimed_at = NULL, work = NULL, open = NULL,
+SET state = 'pending', node = NULL, begun_at = NULL, orders = NULL, claimed_at = NULL, work = NULL, open = NULL, progress = NULL,
     open_until = NULL, tries = x.tries, losses = x.losses,
     attempts = x.attempts, cursor = x.cursor, requires = j.requires, level = j.level,
     backlog = runs.backlog OR runs.due_at < {now} - {BACKLOG_MS},

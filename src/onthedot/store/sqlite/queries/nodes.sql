@@ -59,7 +59,7 @@ DELETE FROM duties WHERE node = ?1;
 -- name: orphans
 -- Running rows of lost or unknown nodes; open ones have no node and are nobody's orphans. Not locked: they go through finish, which checks the fence.
 SELECT r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.node, r.token, r.tries, r.losses, r.at_most_once,
-    r.begun_at, r.orders, r.attempts, r.work, j.version, j.spec, {now} AS now
+    r.begun_at, r.orders, r.attempts, r.work, r.requires, r.level, j.version, j.spec, {now} AS now
 FROM runs r LEFT JOIN jobs j ON j.id = r.job_id
 WHERE r.state = 'running' AND r.node IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = r.node AND n.lost_at IS NULL)

@@ -32,12 +32,11 @@ WHERE rowid IN (
 RETURNING {columns ClaimedRow runs now=claimed_at}, work, orders, open_until, requires, level, at_most_once;
 
 -- name: overdue_runs
--- Their time is up, and nobody has reached them for a while after it. Not locked: they go through finish, which checks the
--- fence.
+-- Their time is up; of those that can be adopted, for a while. Not locked: they go through finish, which checks the fence.
 SELECT r.*, j.version, j.spec, n.now
 FROM (SELECT {now} AS now) n
 CROSS JOIN runs r LEFT JOIN jobs j ON j.id = r.job_id
-WHERE r.open IS NOT NULL AND r.open_until <= n.now - {OVERDUE_MS}
+WHERE r.open IS NOT NULL AND r.open_until <= n.now AND (r.open = 'callback' OR r.open_until <= n.now - {OVERDUE_MS})
 ORDER BY r.open_until LIMIT ?1;
 
 -- name: tries_of

@@ -17,6 +17,7 @@ from onthedot.targets.webhook.http1.connection import ReceiverConnection, Unansw
 from onthedot.targets.webhook.http1.connections import ConnectionPool
 from onthedot.targets.webhook.http1.connector import EgressRefused
 from onthedot.targets.webhook.http1.response import WebhookResponse
+from onthedot.targets.webhook.json_answer import add_result
 from onthedot.targets.webhook.verdict import classify, snippet
 
 __all__ = ["Exchange", "failed", "refused"]
@@ -111,6 +112,8 @@ class Exchange:
             location=answer.location,
             now_ms=0 if answer.retry_after is None else self._call.now_ms(),
         )
+        if answer.is_json and outcome.ok:
+            add_result(outcome.detail, answer.body)
         self._end(Ended(outcome, self._at))
 
     def _end_soon(self, ended: Ended) -> None:

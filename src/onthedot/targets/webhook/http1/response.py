@@ -1,9 +1,9 @@
 """One answer as it comes in, in any portions. No I/O: bytes go in, what they mean can be read off.
 
 - The head is the verdict: once it is there, nothing that follows can undo it, not even what is no HTTP at all.
-- Of the body 2 KB are kept; past 64 KB it is not worth the wait, and the connection is given up instead. What surrounds
-  it (chunk sizes and their extensions, trailers, a body that nobody expects) counts like the body; greetings count
-  like the head. No more than that is ever parsed.
+- Of the body 2 KB are kept, of JSON all of it; past 64 KB it is not worth the wait, and the connection is given up
+  instead. What surrounds it (chunk sizes and their extensions, trailers, a body that nobody expects) counts like the
+  body; greetings count like the head. No more than that is ever parsed.
 - 204, 304 and an answer to HEAD have no body, whatever they announce. A connection on which one was announced is not
   used again: what would come then is the body that should not be.
 - 1xx are greetings, passed over; but 101 is an end: there is nothing we could upgrade to.
@@ -23,7 +23,9 @@ __all__ = ["ANSWER_LIMIT", "BODY_LIMIT", "HEAD_LIMIT", "NotHttp", "Reading", "We
 BODY_LIMIT = 64 * 1024
 HEAD_LIMIT = 64 * 1024
 ANSWER_LIMIT = HEAD_LIMIT + BODY_LIMIT  # of all its bytes
-_WANTED = frozenset({b"retry-after", b"location", b"content-length", b"transfer-encoding", b"keep-alive"})
+_WANTED = frozenset(
+    {b"retry-after", b"location", b"content-length", b"transfer-encoding", b"keep-alive", b"content-type"}
+)
 
 
 class NotHttp(ValueError):
@@ -35,6 +37,7 @@ class WebhookResponse(msgspec.Struct, frozen=True, gc=False):
     body: bytes
     retry_after: str | None
     location: str | None
+    is_json: bool = False  # it says so, and the body is all that came
 
 
 class Reading:
@@ -95,8 +98,17 @@ class Reading:
         if not headers:
             return WebhookResponse(self.status, self._body, None, None)
         return WebhookResponse(
-            self.status, self._body, _text(headers.get(b"retry-after")), _text(headers.get(b"location"))
+            self.status,
+            self._body,
+            _text(headers.get(b"retry-after")),
+            _text(headers.get(b"location")),
+            self._body != b"" and self._size <= BODY_LIMIT and self._is_json(),
         )
+
+    def _is_json(self) -> bool:
+        """By what the receiver says: application/json, or what is JSON in the end (application/problem+json)."""
+        media = self._headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        return media == b"application/json" or media.endswith(b"+json")
 
     def kept_for(self) -> float | None:
         """For how many seconds the receiver says that it keeps an idle connection."""
@@ -144,7 +156,9 @@ class Reading:
         if self.complete:
             self.reusable = False
             return
-        if self._size < SNIPPET:
+        if self._size + len(portion) <= SNIPPET or self._is_json():  # JSON is the result of the run: kept as a whole
+            self._body += portion
+        elif self._size < SNIPPET:
             self._body += portion[: SNIPPET - self._size]
         self._size += len(portion)
         if self._size > BODY_LIMIT:
