@@ -5,7 +5,8 @@ nothing depends on the order of arrival. `down` resets every connection after ha
 answers.
 No planned answer takes between 1.5 s and 4 s: near the nodes' time-out of 3 s nobody could say who was right.
 
-A caller who hangs up before the answer is noted too, and an answer that left later than planned.
+A caller who hangs up before the answer is noted too, and an answer that left later than planned. Who is told where to
+call back does so later, or never (`calling_back`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import httptools
 import msgspec
 
 from onthedot.launcher.launch import fast_loop
+from proof.chaos.calling_back import CallingBack, try_of
 from proof.chaos.wire import obey
 
 __all__ = ["ANSWERS", "RETRY_AFTER", "decide"]
@@ -62,6 +64,7 @@ class Receiver:
     def __init__(self, path: str) -> None:
         self.mode = "up"
         self.calls = 0
+        self.calls_back = CallingBack(self.called_back)
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     def write(self, line: list[Any]) -> None:
@@ -71,6 +74,10 @@ class Receiver:
     def note(self, what: str, run: str, token: int) -> None:
         """What became of a call: `hung_up`, `answered`."""
         self._append([time.monotonic_ns() // 1000, what, run, token])
+
+    def called_back(self, run: str, of: int, told: str, status: int) -> None:
+        """What a receiver told later, and what it was answered. 0: nothing, however often it asked."""
+        self._append([time.monotonic_ns() // 1000, "called_back", run, of, told, status])
 
     def _append(self, line: list[Any]) -> None:
         os.write(self._file, msgspec.json.encode(line) + b"\n")
@@ -116,7 +123,10 @@ class Connection(asyncio.Protocol):
         run, token = headers[b"webhook-id"].decode(), int(headers[b"x-onthedot-attempt"])
         answer, took = decide(mood, run, token, self._receiver.mode)
         node, job = headers.get(b"x-chaos-node", b"").decode(), int(headers[b"x-onthedot-job"])
-        self._receiver.write([*self._came, run, job, token, node, answer, took])
+        callback = headers.get(b"x-onthedot-callback", b"").decode()
+        self._receiver.write([*self._came, run, job, token, node, answer, took, try_of(callback)])
+        if callback and answer == "ok":
+            self._receiver.calls_back.follow(callback, run, token, took)
         self._open = run, token
         loop = asyncio.get_running_loop()
         loop.call_later(took / 1000, self._answer, answer, loop.time() + took / 1000)

@@ -17,16 +17,18 @@ from proof.chaos.harm import Harm
 from proof.chaos.receiver import RETRY_AFTER
 from proof.chaos.verdict import Timeouts
 from proof.chaos.versions import Request
-from proof.checker.events import Claimed, Event, Fault, History, Made, Received
+from proof.checker.events import CalledBack, Claimed, Event, Fault, History, Made, Received
 from proof.checker.ledger import Ledger
 from proof.checker.story import SLACK
 from proof.sim.final import read_ledger
 
-__all__ = ["NO_DATABASE", "Record", "in_trouble", "read_received", "read_record", "timeouts_of"]
+__all__ = ["NO_DATABASE", "Record", "in_trouble", "read_called_back", "read_received", "read_record", "timeouts_of"]
 
 NO_DATABASE = ("outage", "short_outage", "db_restart", "disk_full", "silence", "refuse")
 COMING_BACK = 2500
 """ms that a node may take to knock again after the database came back: the longest backoff, and the call."""
+NOTED, CALLED_BACK = 4, 6
+"""How many parts a line of the receiver's file has that tells of no call: what became of one, what was told later."""
 TIMEOUT = 3000
 """ms that every job of the workload gives its receiver."""
 
@@ -70,6 +72,7 @@ async def read_record(
     history += diary
     owners = {(event.run, event.token): event.node for event in diary if isinstance(event, Claimed)}
     history += read_received(received, time, freezes, timeouts, owners)
+    history += read_called_back(received, time)
     history.sort(key=lambda event: event.at)
     versions = versions_of(changed, time)
     return Record(
@@ -153,12 +156,12 @@ def read_received(
     attempt timed out, and the receiver that the caller hung up before the answer left, or that it left no earlier.
     owners: who claimed that attempt, for functions and commands, which do not know their node."""
     lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
-    notes = {(line[2], line[3]): (line[1], time.of_mono(line[0])) for line in lines if len(line) == 4}
+    notes = {(line[2], line[3]): (line[1], time.of_mono(line[0])) for line in lines if len(line) == NOTED}
     found = []
     for line in lines:
-        if len(line) == 4:
+        if len(line) in (NOTED, CALLED_BACK):
             continue
-        mono, real, run, job, token, node, answer, took = line
+        mono, real, run, job, token, node, answer, took, *of = line
         at = time.of_mono(mono)
         node = node or (owners or {}).get((run, token), "")
         asked = RETRY_AFTER if answer == "later" else None
@@ -185,8 +188,21 @@ def read_received(
                 took=took,
                 node=node or None,
                 retry_after=asked,
+                of=next(iter(of), None) or None,
             )
         )
+    return found
+
+
+def read_called_back(path: Path, time: TrueTime) -> list[CalledBack]:
+    """What receivers told later. Who got no answer may have been heard all the same."""
+    lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+    found = []
+    for line in lines:
+        if len(line) == CALLED_BACK:
+            mono, _, run, of, told, status = line
+            at = time.of_mono(mono)
+            found.append(CalledBack(at=at, until=at, run=run, of=of, told=told, answer=status or None))
     return found
 
 

@@ -12,6 +12,7 @@ __all__ = [
     "COMMAND",
     "Spec",
     "a_batch_item",
+    "a_callback",
     "a_command",
     "a_function",
     "a_one_off",
@@ -76,6 +77,14 @@ def a_function(rng: random.Random, url: str) -> Spec:
 def a_command(rng: random.Random, url: str) -> Spec:
     target = {"type": "command", "command": COMMAND}
     return {**_beside(rng, every=3000), "target": target, "params": {"url": f"{url}/ok"}}
+
+
+def a_callback(rng: random.Random, url: str) -> Spec:
+    """A receiver that tells later how it ended."""
+    beside = _beside(rng, every=2000)
+    overlap = rng.choice(("allow", "allow", "queue"))
+    policy = {**beside["policy"], "overlap": overlap, "completion": "callback", "completion_timeout": "6s"}
+    return {**beside, "target": _target(url, "ok"), "policy": policy}
 
 
 def _beside(rng: random.Random, every: int = 1000) -> Spec:

@@ -18,6 +18,7 @@ from proof.chaos.crowd import Crowd
 from proof.chaos.specs import (
     Spec,
     a_batch_item,
+    a_callback,
     a_command,
     a_function,
     a_one_off,
@@ -42,6 +43,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     crowd: float = 1.5  # of those verbs that users do to one job at once, and the rarer ones
     functions: int = 3
     commands: int = 1
+    callbacks: int = 4
 
 
 class Workload:
@@ -95,6 +97,7 @@ class Workload:
             await asyncio.sleep(self._rng.uniform(0, 0.05))
         others = [a_function(self._rng, self._url) for _ in range(self.load.functions)]
         others += [a_command(self._rng, self._url) for _ in range(self.load.commands)]
+        others += [a_callback(self._rng, self._url) for _ in range(self.load.callbacks)]
         await asyncio.gather(*(self._make(spec, keep=True) for spec in others))
         if self.load.crowd:
             await self.crowd.found()

@@ -68,7 +68,7 @@ def _run(story: Story, row: Entry | Live) -> Iterator[Violation]:
             "finished_at": _instant(row.finished_at),
             "lateness_ms": row.lateness_ms,
             "duration_ms": row.duration_ms,
-            "outcome": row.outcome,
+            "outcome": _without_result(row.outcome),
             "error": row.error,
             "until": _instant(row.until),
             "slots": row.slots,
@@ -76,6 +76,7 @@ def _run(story: Story, row: Entry | Live) -> Iterator[Violation]:
     else:
         running = row.state == "running"
         must |= {"reason": row.parked, "node": row.node if running else None, "finished_at": None}
+        must["waiting"] = "callback" if row.open == "callback" else None
         if not running or row.due_at <= story.ledger.now:
             must["status"] = "EXECUTING" if running else "PENDING"
     must["attempts"] = [
@@ -91,6 +92,11 @@ def _run(story: Story, row: Entry | Live) -> Iterator[Violation]:
     ]
     if wrong := _differences(row.view, must):
         yield Violation(kind="answer", text=f"{row.id} is shown with {'; '.join(wrong)}")
+
+
+def _without_result(outcome: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What a list shows of it: the result is in the run alone."""
+    return None if outcome is None else {name: value for name, value in outcome.items() if name != "result"}
 
 
 def _job(story: Story, job: JobStory, row: Job) -> Iterator[Violation]:

@@ -14,8 +14,10 @@ import msgspec
 __all__ = [
     "Acted",
     "Begun",
+    "CalledBack",
     "Changed",
     "Claimed",
+    "Completed",
     "Crashed",
     "Event",
     "Fault",
@@ -91,6 +93,34 @@ class Received(_Event, frozen=True, kw_only=True, tag="received"):
     asked: dict[str, Any] | None = None
     says: str | None = None
     retry_after: int | None = None
+    of: int | None = None  # the try, if it will be told by a callback how it ended
+
+
+class CalledBack(_Event, frozen=True, kw_only=True, tag="called_back"):
+    """The receiver of a try told how it ended, and got an answer: an HTTP status, None if it never got one. `told`:
+    done, failed (retryable), final (not), progress. false: with a token that is none. sent: how often it asked."""
+
+    until: int
+    run: str
+    of: int
+    told: Literal["done", "failed", "final", "progress"]
+    answer: int | None
+    mark: int = 0
+    false: bool = False
+    sent: int = 1
+
+
+class Completed(_Event, frozen=True, kw_only=True, tag="completed"):
+    """The database took what a callback told, or refused it. standing: as it was answered. wrote: it ended its try.
+    mark: of the result that came with it."""
+
+    db: int
+    run: str
+    of: int
+    told: Literal["done", "failed", "final"]
+    standing: Literal["current", "earlier", "repeat", "over"]
+    wrote: bool
+    mark: int = 0
 
 
 class Fault(_Event, frozen=True, kw_only=True, tag="fault"):
@@ -144,7 +174,7 @@ class Begun(_Event, frozen=True, kw_only=True, tag="begun"):
 
 
 class Recorded(_Event, frozen=True, kw_only=True, tag="recorded"):
-    """The database took a result from a node."""
+    """The database took a result from a node. outcome "accepted": the receiver will tell by a callback how it ended."""
 
     node: str
     run: str
@@ -167,5 +197,20 @@ class Crashed(_Event, frozen=True, kw_only=True, tag="crashed"):
     error: str
 
 
-Event = Made | Changed | Acted | Wrote | Received | Fault | Stepped | Claimed | Begun | Recorded | Lost | Crashed
+Event = (
+    Made
+    | Changed
+    | Acted
+    | Wrote
+    | Received
+    | CalledBack
+    | Completed
+    | Fault
+    | Stepped
+    | Claimed
+    | Begun
+    | Recorded
+    | Lost
+    | Crashed
+)
 History = list[Event]

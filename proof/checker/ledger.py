@@ -36,6 +36,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     finished_at: int
     outcome: str
     error: str | None = None
+    try_number: int | None = None
+    completion: str | None = None
 
 
 class Live(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +57,8 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
     tries: int = 0
     attempts: list[Attempt] = []
     parent: str | None = None
+    open: str | None = None
+    open_until: int | None = None
     view: dict[str, Any] | None = None
 
 

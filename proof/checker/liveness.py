@@ -39,6 +39,9 @@ def check_liveness(story: Story) -> Iterator[Violation]:
 def _stuck(story: Story, live: Live) -> str | None:
     now = story.ledger.now
     job = story.jobs.get(live.job)
+    if live.open is not None:
+        overdue = live.open_until is not None and live.open_until < now - STUCK
+        return "its time to be completed was up long ago" if overdue else None
     if live.state == "running":
         return "still running" if live.due_at < now - STUCK and _claimed_long_ago(story, live) else None
     if live.parked is None:

@@ -26,7 +26,7 @@ def check_repeats(story: Story) -> Iterator[Violation]:
                 yield Violation(kind="at_most_once", text=text)
             for first, second in pairwise(sends):
                 yield from _explained(story, job, first, second)
-        if job.policy.get("overlap") in ("skip", "queue"):
+        if job.policy.get("overlap") in ("skip", "queue") and not job.calls_back:
             yield from _overlaps(story, job)
 
 
@@ -42,7 +42,9 @@ def _explained(story: Story, job: JobStory, first: Received, second: Received) -
 
 def failed(story: Story, job: JobStory, send: Received) -> bool:
     """The sender had reason to try again."""
-    return send.answer in ("error", "cut") or send.took > story.timeout(job, send) - SLACK
+    if send.answer in ("error", "cut") or send.took > story.timeout(job, send) - SLACK:
+        return True
+    return job.calls_back and send.of is not None and story.callbacks.gave_up(send.run, send.of)
 
 
 def _at_most_once(story: Story, job: JobStory, send: Received) -> bool:

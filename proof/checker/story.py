@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from proof.checker.callback_story import CallbackStory
 from proof.checker.events import Acted, Changed, Claimed, Fault, History, Lost, Made, Received, Recorded, Stepped
 from proof.checker.ledger import Entry, Job, Ledger, Live
 from proof.checker.lives import Lives, Version
@@ -84,6 +85,11 @@ class JobStory:
     def at_most_once(self) -> bool:
         return bool(self.policy.get("delivery") == "at_most_once")
 
+    @property
+    def calls_back(self) -> bool:
+        """Its runs are completed by callbacks, and judged by `callbacks`. No edit changes that."""
+        return bool(self.policy.get("completion") == "callback")
+
     def change(self, change: Changed, highest: int) -> None:
         self.changes.append(change)
         if change.verb != "edit" or change.spec is None or change.changed_at is None:
@@ -127,6 +133,7 @@ class Story:
         self.sends: defaultdict[str, list[Received]] = defaultdict(list)
         self.entries = {entry.id: entry for entry in ledger.entries}
         self.live = {live.id: live for live in ledger.live}
+        self.callbacks = CallbackStory(history, [*ledger.entries, *ledger.live])
         self._read_users(history)
         self._read_rest(history, ledger)
         self._troubled = merged(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from proof.checker.answers import check_answers
+from proof.checker.callbacks import check_callbacks
 from proof.checker.coverage import check_coverage
 from proof.checker.deliveries import check_deliveries
 from proof.checker.events import Crashed, History
@@ -35,6 +36,7 @@ CHECKS = (
     check_overlaps,
     check_orders,
     check_answers,
+    check_callbacks,
 )
 
 

@@ -29,6 +29,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     at_most_once: bool
     jitter: int
     expires_in: int | None
+    callback: int | None = (
+        None  # within how many ms of the acceptance it is to be completed; None: its answer is its end
+    )
 
     @property
     def laned(self) -> bool:
@@ -52,6 +55,7 @@ def rules_of(spec: dict[str, Any]) -> Rules:
         at_most_once=policy.get("delivery") == "at_most_once",
         jitter=duration(policy.get("jitter", 0)),
         expires_in=_optional(policy.get("expires_in"), None),
+        callback=duration(policy.get("completion_timeout", 3600)) if policy.get("completion") == "callback" else None,
     )
 
 

@@ -20,7 +20,7 @@ __all__ = ["Focus", "focused"]
 SHARE = 0.8
 MORE = 2
 """So many times more jobs than a seed has otherwise."""
-_DURATIONS = ("timeout", "expires_in", "jitter", "backoff", "max", "max_age", "every")
+_DURATIONS = ("timeout", "completion_timeout", "expires_in", "jitter", "backoff", "max", "max_age", "every")
 
 
 class Focus(msgspec.Struct, frozen=True, kw_only=True):

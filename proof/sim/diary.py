@@ -11,10 +11,12 @@ from typing import Any
 
 from onthedot.model.decoding import to_builtins
 from onthedot.model.job import JobSpec, JobView
+from onthedot.model.run import Outcome
+from onthedot.plan import Accepted
 from onthedot.store import NewJob
 from onthedot.store.abandoned_requests import ASKER
 from onthedot.store.driver import Driver, Transaction
-from proof.checker.events import Begun, Changed, Claimed, History, Lost, Made, Recorded, Wrote
+from proof.checker.events import Begun, Changed, Claimed, Completed, History, Lost, Made, Recorded, Wrote
 from proof.sim.clocks import DatabaseTime
 from proof.sim.front import Client
 from proof.sim.loop import VirtualLoop, at_once
@@ -74,6 +76,9 @@ class Diary:
             case "finish":
                 self._recorded(arguments[0], arguments[1], {*answer.refused, *answer.repeated})
                 self.point("recorded", process)
+            case "complete":
+                self._completed(arguments[0], arguments[1], arguments[2], answer)
+                self.point("recorded", process)
             case "declare_lost":
                 if answer:
                     silent = self._loop.now - self._beats.get(arguments[0], 0.0)
@@ -110,10 +115,24 @@ class Diary:
                         node=node,
                         run=result.run.id,
                         token=result.run.token,
-                        outcome=result.outcome.kind,
+                        outcome="accepted" if isinstance(result.decision, Accepted) else result.outcome.kind,
                         db=self._time.now_ms(),
                     )
                 )
+
+    def _completed(self, run: str, of: int, outcome: Outcome, answer: Any) -> None:
+        self._history.append(
+            Completed(
+                at=self._now,
+                db=self._time.now_ms(),
+                run=run,
+                of=of,
+                told="done" if outcome.ok else "failed" if outcome.retryable else "final",
+                standing=answer.standing.value,
+                wrote=answer.written is not None,
+                mark=outcome.detail.get("result", 0),
+            )
+        )
 
     def _created(self, items: Sequence[NewJob], answers: Sequence[Any]) -> None:
         for item, answer in zip(items, answers, strict=True):

@@ -65,6 +65,8 @@ async def read_ledger(driver: Driver, *, at: int, now: int, clock_noted: bool = 
                 tries=row["tries"],
                 attempts=_read(row["attempts"]),
                 parent=row["parent"],
+                open=row["open"],
+                open_until=row["open_until"],
                 view=shown.get(row["id"]),
             )
             for row in await tx.sql("SELECT * FROM runs ORDER BY job_id, slot, id")

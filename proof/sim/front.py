@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from onthedot.errors import Abandoned, OnTheDotError, StoreUnavailable
 from onthedot.model.duration import SECOND
 from onthedot.store.abandoned_requests import ASKER, PATIENCE, too_late
+from proof.sim.callbacks import CallbackDoor
 from proof.sim.loop import Place, VirtualLoop
 
 __all__ = ["Client", "Door", "Front"]
@@ -81,7 +82,8 @@ class Front:
         self, api: Any, verb: str, args: Sequence[Any], named: dict[str, Any], answer: asyncio.Future[Any]
     ) -> None:
         try:
-            result = await getattr(api, verb)(*args, **named)
+            served = CallbackDoor(api) if hasattr(CallbackDoor, verb) else api
+            result = await getattr(served, verb)(*args, **named)
         except OnTheDotError as error:
             self._loop.outside_later(0.0005, _reject, answer, error)
         except asyncio.CancelledError:

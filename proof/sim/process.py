@@ -11,6 +11,7 @@ from onthedot.engine import EngineSettings, Node
 from onthedot.store import Store
 from onthedot.store.driver import Driver
 from proof.checker.events import Crashed, History
+from proof.sim.callbacks import BASE
 from proof.sim.clocks import ProcessClock
 from proof.sim.link import Database, Link, LinkedStore
 from proof.sim.loop import Place, VirtualLoop
@@ -33,6 +34,7 @@ SETTINGS = EngineSettings(
     next_job_count=40,
     concurrency=60,
     grace=2000,
+    callback_base=BASE,
 )
 
 

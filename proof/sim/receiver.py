@@ -48,6 +48,7 @@ class Receiver:
         self.up = True
         self.reached: Callable[[str], None] = lambda process: None
         self.answered: Callable[[str], None] = lambda process: None
+        self.calls_back: Callable[[Call, str, float], None] = lambda call, answer, seconds: None
 
     def arrive(self, call: Call, process: str, node: str | None, answer: Answer) -> None:
         kind, seconds = self._decide(call.params)
@@ -65,10 +66,13 @@ class Receiver:
                 asked={"target": to_builtins(call.target), "params": call.params, "slot": call.slot, "key": call.key},
                 says=outcome.error,
                 retry_after=outcome.retry_after_ms,
+                of=None if call.callback is None else call.try_number,
             )
         )
         self.loop.outside_later(seconds, self._answer, answer, outcome, process)
         self.reached(process)
+        if call.callback is not None and kind in ("ok", "cut"):
+            self.calls_back(call, kind, seconds)
 
     def _decide(self, params: dict[str, Any]) -> tuple[Any, float]:
         mood, rng = params.get("mood", "ok"), self.rng

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import msgspec
+
 from onthedot.model.duration import Duration
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobSpec, JobView
@@ -32,6 +34,20 @@ EVERY = (1000, 1500, 2000, 2500, 3000, 7000, 45_000)
 
 
 def a_one_off(rng: random.Random, now: int) -> JobSpec:
+    return _called_back(_a_one_off(rng, now))
+
+
+def _called_back(spec: JobSpec) -> JobSpec:
+    """One receiver in nine tells later, by a callback. Nothing is drawn for it: the other jobs stay what they were."""
+    target = spec.target
+    if not isinstance(target, WebhookTarget) or not target.url.endswith("/9"):
+        return spec
+    within = 2000 * (1 + len(str(spec.params.get("mood"))) % 3)
+    policy = msgspec.structs.replace(spec.policy, completion="callback", completion_timeout=Duration(within))
+    return msgspec.structs.replace(spec, policy=policy)
+
+
+def _a_one_off(rng: random.Random, now: int) -> JobSpec:
     delay = rng.choice((rng.randint(50, 3000), rng.randint(1, 40) * 1000))
     schedule = Schedule(in_=Duration(delay)) if rng.random() < 0.5 else Schedule(at=format_instant(now + delay))
     expires = Duration(rng.randint(1000, 8000)) if rng.random() < 0.1 else None
@@ -57,12 +73,14 @@ def a_recurring(rng: random.Random) -> JobSpec:
         if overlap == "allow"
         else ("ok", "slow", "slow", "flaky")
     )
-    return JobSpec(
-        schedule=_schedule(rng),
-        target=a_target(rng),
-        policy=_policy(rng, overlap),
-        params={"mood": rng.choice(moods)},
-        paused=rng.random() < 0.05,
+    return _called_back(
+        JobSpec(
+            schedule=_schedule(rng),
+            target=a_target(rng),
+            policy=_policy(rng, overlap),
+            params={"mood": rng.choice(moods)},
+            paused=rng.random() < 0.05,
+        )
     )
 
 
@@ -72,8 +90,10 @@ def another_schedule(rng: random.Random) -> Schedule:
 
 
 def another_policy(rng: random.Random, job: JobView) -> Policy:
-    """Not another overlap: who held the lane under which of them is more than a history can tell."""
-    return _policy(rng, job.policy.overlap)
+    """Not another overlap: who held the lane under which of them is more than a history can tell. Nor another way to
+    be completed: whether a call was accepted under it or not would be as hard to tell."""
+    policy, said = _policy(rng, job.policy.overlap), job.policy
+    return msgspec.structs.replace(policy, completion=said.completion, completion_timeout=said.completion_timeout)
 
 
 def a_target(rng: random.Random) -> Target:

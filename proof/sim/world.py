@@ -13,6 +13,7 @@ from onthedot.store.driver import Driver, Transaction
 from onthedot.store.migrate import migrate
 from proof.checker.events import History, Stepped
 from proof.checker.ledger import Ledger
+from proof.sim.callbacks import LaterResults
 from proof.sim.clocks import DatabaseTime
 from proof.sim.diary import Diary
 from proof.sim.final import read_ledger
@@ -65,6 +66,7 @@ class World:
         self.receiver = Receiver(loop, self.time, self.history, self._branch())
         self.receiver.reached = lambda process: self.point("received", process)
         self.receiver.answered = lambda process: self.point("answered", process)
+        self.receiver.calls_back = LaterResults(self).follow
         self.point: Point = lambda what, process: None
         self.processes: list[Process] = []
         small = self.rng.random() < SMALL

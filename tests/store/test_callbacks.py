@@ -91,8 +91,8 @@ class TestAcceptance:
         run = await waiting(hands, times)
         until = (await the_run(hands, run))["open_until"]
         await times.advance(SECOND)
-        report = await hands.finish(run, outcome=ACCEPTED)
-        assert (report.recorded, report.refused) == (1, [])
+        report = await hands.finish(run, outcome=ACCEPTED, started_at=times.now - SECOND)
+        assert (report.recorded, report.refused, report.repeated) == (0, [], [run.id])
         assert (await the_run(hands, run))["open_until"] == until
 
     async def test_another_node_can_not_accept_it(self, hands: Hands, times: Times):

@@ -20,7 +20,7 @@ from onthedot.store.jobs.close_one_offs import EndedJob
 from onthedot.store.postgres.driver import NOW, SESSION
 from onthedot.store.queries import Queries
 from onthedot.store.runs.finish import Fence
-from onthedot.store.runs.finish_batch import EndedRun
+from onthedot.store.runs.finish_batch import AcceptedRun, EndedRun
 from onthedot.store.runs.finish_fast import DoneRun
 from onthedot.store.runs.look import Offered
 from onthedot.store.runs.open import BegunWork, OpenRun
@@ -203,7 +203,7 @@ DONE = [DoneRun(id=run, token=1, outcome="x", **TIMES) for run in RUNS]
 def finishes() -> Iterator[tuple[str, list[Any]]]:
     """Statements that take many runs of a node by their fences."""
     rest: dict[str, Any] = {"status": "done", "reason": "x", "tries": 5, "losses": 5, "outcome": "x"}
-    rest |= {"error": "x", "attempts": "x"}
+    rest |= {"error": "x", "attempts": "x", "result": "x"}
     yield "finish_record", [Rows([EndedRun(id=run, token=1, node="n1", **rest, **TIMES) for run in RUNS])]
     yield "finish_lock", [Rows([OwnedRun(run, 1, "n1") for run in RUNS])]
     back: dict[str, Any] = {"ready_at": 5, "tries": 5, "losses": 5, "attempts": "[]", "cursor": False}
@@ -211,6 +211,11 @@ def finishes() -> Iterator[tuple[str, list[Any]]]:
     yield "begin_runs", ["n1", Rows([Fence(run, 1) for run in RUNS])]
     yield "runs_by_id", [RUNS]
     yield "delete_runs", [RUNS]
+    accepted: dict[str, Any] = {"started_at": 5, "within_ms": 5, "certain": True, "work": "{}"}
+    yield "accept_runs", [Rows([AcceptedRun(id=run, token=1, node="n1", **accepted) for run in RUNS])]
+    yield "lock_run_alone", [RUNS[0]]
+    yield "hold_for_callback", [RUNS[0]]
+    yield "set_progress", [RUNS[0], 1, "{}"]
 
 
 ENDED = Rows([EndedJob(job, 5) for job in range(1, LIMIT)])

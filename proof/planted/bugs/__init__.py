@@ -8,12 +8,14 @@ claim_sql finish_sql verbs_sql   every clause of the statements (of SQLite, whic
 promises                 what was broken once, put back
 open_runs outlives       work that goes on without a node: in the store, in the engine
 queue                    messages to brokers
+callbacks                results that come later
 postgres                 locks and fences that only PostgreSQL has
 """
 
 from __future__ import annotations
 
 from proof.planted.bugs import (
+    callbacks,
     claim,
     claim_sql,
     cursor,
@@ -45,6 +47,7 @@ BUGS: tuple[Bug, ...] = (
     *verbs_sql.BUGS,
     *open_runs.BUGS,
     *outlives.BUGS,
+    *callbacks.BUGS,
     *promises.BUGS,
     *queue.BUGS,
     *postgres.BUGS,

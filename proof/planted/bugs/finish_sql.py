@@ -138,7 +138,7 @@ BUGS = (
         "finish_lock: any node",
         "another node's failure is recorded",
         "finish_lock",
-        "AND coalesce(r.node, r.open) = x.node ",
+        " AND coalesce(r.node, r.open) = x.node",
         "",
         tests=("tests/store/test_finish.py", "tests/store/test_interleavings.py"),
         unseen="the other half of the fence holds, and a node does not answer for two attempts of one run at once",

@@ -199,7 +199,7 @@ BUGS = (
         "interrupted: at-most-once again",
         "what was under way at a stop is sent again",
         f"{_OUTCOME}:on_interrupted",
-        'if run.spec.policy.delivery == "at_most_once":',
+        'if policy.delivery == "at_most_once":',
         "if False:",
         tests=("tests/unit/plan/test_outcome.py",),
         unseen="calls end within the grace of a stop",

@@ -38,7 +38,7 @@ BUGS = (
         "recorded: no reason",
         "the ledger does not say why",
         f"{_BATCH}:_ended_run",
-        "None if isinstance(decision, RetryLater) else decision.reason",
+        "decision.reason if isinstance(decision, Done | Dead) else None",
         "None",
     ),
     code(

@@ -269,6 +269,7 @@ class FinishBatch:
             there = row["recorded"] == token or any(
                 a.attempt == token and a.outcome != "lost" for a in decode_attempts(row["attempts"])
             )
+            there = there or (row["open"] == CALLBACK and row["token"] == token)
             (self._repeated if there else self._refused).append(row["id"])
 
     def report(self) -> FinishReport:

@@ -2,15 +2,15 @@
 
 -- name: accept_runs
 -- Their call was accepted: no node has them any more, and their time to be completed counts from now; if it is not certain
--- that the call arrived, from when it was sent. Whoever is to stop has no time left. Asked again because the answer was
--- lost, nothing changes.
+-- that the call arrived, from when it was sent: a node that was given up may still say that it did. Whoever is to stop has
+-- no time left.
 UPDATE runs r
 SET node = NULL, open = 'callback', claimed_at = NULL, orders = nullif(r.orders, 'recall'), work = x.work,
     begun_at = coalesce(r.begun_at, x.started_at, t.now),
     open_until = CASE WHEN r.orders <> 'recall' THEN t.now WHEN r.open = 'callback' THEN r.open_until
         WHEN x.certain THEN t.now + x.within_ms ELSE coalesce(r.begun_at, t.now) + x.within_ms END
 FROM {rows AcceptedRun}, (SELECT {now} AS now) t
-WHERE r.id = x.id AND r.token = x.token AND (r.node || '' = x.node OR r.open = 'callback')
+WHERE r.id = x.id AND r.token = x.token AND (r.node || '' = x.node OR (r.open = 'callback' AND r.work <> x.work))
 RETURNING r.id;
 
 -- name: lock_run_alone

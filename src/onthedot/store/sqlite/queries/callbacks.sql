@@ -2,15 +2,15 @@
 
 -- name: accept_runs
 -- Their call was accepted: no node has them any more, and their time to be completed counts from now; if it is not certain
--- that the call arrived, from when it was sent. Whoever is to stop has no time left. Asked again because the answer was
--- lost, nothing changes.
+-- that the call arrived, from when it was sent: a node that was given up may still say that it did. Whoever is to stop has
+-- no time left.
 UPDATE runs
 SET node = NULL, open = 'callback', claimed_at = NULL, orders = nullif(runs.orders, 'recall'), work = x.work,
     begun_at = coalesce(runs.begun_at, x.started_at, t.now),
     open_until = CASE WHEN runs.orders <> 'recall' THEN t.now WHEN runs.open = 'callback' THEN runs.open_until
         WHEN x.certain THEN t.now + x.within_ms ELSE coalesce(runs.begun_at, t.now) + x.within_ms END
 FROM {rows AcceptedRun}, (SELECT {now} AS now) t
-WHERE runs.id = x.id AND runs.token = x.token AND (+runs.node = x.node OR runs.open = 'callback')
+WHERE runs.id = x.id AND runs.token = x.token AND (+runs.node = x.node OR (runs.open = 'callback' AND runs.work <> x.work))
 RETURNING runs.id;
 
 -- name: lock_run_alone

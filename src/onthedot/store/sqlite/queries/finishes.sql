@@ -98,7 +98,7 @@ RETURNING runs.id;
 -- name: finish_lookup
 -- What became of runs whose fence did not match: in the ledger, or alive with that attempt recorded, means that only the
 -- answer was lost.
-SELECT x.id, h.token AS recorded, r.attempts
+SELECT x.id, h.token AS recorded, r.attempts, r.token, r.open
 FROM {rows UnmatchedRun}
 LEFT JOIN history h ON h.tenant = x.tenant AND h.slot = x.slot AND h.id = x.id
 LEFT JOIN runs r ON r.id = x.id;
