@@ -181,6 +181,10 @@ class Scheduler:
         wanted = RunFilter(job_id=await self._id(job), limit=limit)
         return (await self.service.list_runs(DEFAULT_TENANT, wanted)).items
 
+    async def get_run(self, run_id: str) -> RunView:
+        """One run, with its result, which lists leave out."""
+        return await self.service.get_run(DEFAULT_TENANT, run_id)
+
     async def _id(self, job: int | str) -> int:
         return job if isinstance(job, int) else (await self.get(job)).id
 

@@ -47,6 +47,8 @@ def test_what_is_public_is_a_short_list_that_somebody_thought_about():
         "/login",
         "/logout",
         "/static/{name}",
+        "/v1/runs/{run_id}/complete",  # with the token of a callback, and nothing else
+        "/v1/runs/{run_id}/progress",
     }
 
 

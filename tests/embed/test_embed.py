@@ -79,7 +79,7 @@ async def test_a_decorated_function_is_called_again_and_again(store_url, heard):
 
     async with scheduler:
         calls = await heard.wait_for(3)
-        run = await ended(scheduler, "greet")
+        run = await scheduler.get_run((await ended(scheduler, "greet")).id)
     assert calls[:3] == [("A", False)] * 3
     assert run.status == "DONE"
     assert run.outcome is not None
