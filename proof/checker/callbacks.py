@@ -167,7 +167,12 @@ class _Run:
         refused = any(send.answer == "refused" for send in self.sends)
         if row.reason == "not_retryable" and not (final or refused):
             yield self._broken("failed as not to be retried, and nobody had said so")
-        if row.reason == "attempts" and rules and self.job.row is not None and row.tries < min(rule.attempts for rule in rules):
+        if (
+            row.reason == "attempts"
+            and rules
+            and self.job.row is not None
+            and row.tries < min(rule.attempts for rule in rules)
+        ):
             yield self._broken(f"was given up after {row.tries} tries")
 
     def _too_late(self, attempt: Attempt) -> Iterator[Violation]:
