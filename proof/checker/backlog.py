@@ -1,5 +1,6 @@
-"""What is over a minute late is the backlog: it has a share of each node's slots, and waits for that, whoever else has
-nothing to do. So no retry of it is owed at an instant; but none waits while the share is free."""
+"""What is over a minute late, backfilled or redriven is the backlog: it has a share of each node's slots, and waits for
+that, whoever else has nothing to do. So no retry of it is owed at an instant; but none waits while the share is
+free."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ of one run and the claim of the next lies a look at the database."""
 def backlog_was_full(story: Story, turn: Turn, ready: int) -> bool:
     """Whether this claim, which might have been made at `ready`, was one of the backlog, and all that time the backlog
     had no room on any node."""
-    kind = _kind(turn)
+    kind = _kind_of_run(story, turn)
     each = story.ledger.slots.get(kind, 0)
     share = max(1, each * 3 // 4) * story.ledger.nodes
     if not each or not _late(story, turn):
@@ -52,7 +53,13 @@ def _busy(story: Story, kind: str) -> list[tuple[int, int]]:
 
 def _late(story: Story, turn: Turn) -> bool:
     row = story.entries.get(turn.run) or story.live.get(turn.run)
-    return row is not None and turn.claim.db - row.due_at > MINUTE
+    return row is not None and (row.kind in ("backfill", "redrive") or turn.claim.db - row.due_at > MINUTE)
+
+
+def _kind_of_run(story: Story, turn: Turn) -> str:
+    """Also of a claim that was given back before it was sent."""
+    sent = (one for one in story.lives.turns.get(turn.run, {}).values() if one.send is not None)
+    return _kind(turn if turn.send is not None else next(sent, turn))
 
 
 def _kind(turn: Turn) -> str:

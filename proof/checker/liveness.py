@@ -57,12 +57,14 @@ def _stuck(story: Story, live: Live) -> str | None:
 
 
 def _waits_until(story: Story, live: Live) -> int:
-    """For its instant, which lies in the future if the clock once showed it, and then for the backoff of a retry."""
+    """For its instant, which lies in the future if the clock once showed it, and then for the backoff of a retry, which
+    a plan may make long."""
     now = story.ledger.now
     if not story.ledger.whole:
         return now + HOUR
     shown = max([now, *(step.highest for step in story.steps)])
-    return max(now, min(live.due_at, shown + LOOKAHEAD)) + STUCK
+    planned = [wait for version in story.lives.versions.get(live.job, ()) for wait in version.rules.waits[: live.tries]]
+    return max(now, min(live.due_at, shown + LOOKAHEAD)) + STUCK + max(planned, default=0) * 11 // 10
 
 
 def _claimed_long_ago(story: Story, live: Live) -> bool:

@@ -16,6 +16,7 @@ from proof.checker.lives import Turn
 from proof.checker.story import LEASE, SLACK, JobStory, Story, Violation
 from proof.model.attempts import COUNTED, ON_ITS_WAY, Follows, follows, sender_saw
 from proof.model.rules import Rules
+from proof.oracle.slots import is_one_off, slots_of
 
 __all__ = ["check_results", "told"]
 
@@ -28,6 +29,10 @@ LONG, MANY = 500, 40
 """Of so many waits, so many ms long, three in ten are a tenth shorter than the middle: none is no chance."""
 MISREAD = 300
 """ms by which a node's idea of the database's time may be wrong when its way there is slow."""
+
+
+FAR = 400_000
+"""ms after an attempt in which the next slot may matter: no history waits longer for a retry."""
 
 
 def told(row: Entry | Live) -> list[Attempt]:
@@ -196,11 +201,22 @@ class _Row:
                 tries=tries,
                 age=attempt.finished_at - max(row.due_at, first),
                 retry_after=None if send is None or attempt.outcome == "timeout" else send.retry_after,
+                left=self._left(turn, attempt.finished_at) if rules.until_next else None,
             )
             if place + 1 < len(self.told) or isinstance(row, Live):
                 yield from self._again(attempt, must)
             else:
                 yield from self._end(row, attempt, must)
+
+    def _left(self, turn: Turn, ended: int) -> int | None:
+        """ms from the end of an attempt to the first slot after the run's own, in the schedule that its claim read;
+        None: none that could matter."""
+        version = self.story.lives.in_force(self.job.id, turn.place)
+        if version is None or is_one_off(version.spec["schedule"]):
+            return None
+        anchor, slot = self.job.segment_begin(turn.place), int(self.row.id.split("-")[1])
+        coming = slots_of(version.spec["schedule"], anchor=anchor, after=slot, until=ended + FAR)
+        return coming[0] - ended if coming else None
 
     def _again(self, attempt: Attempt, must: Follows) -> Iterator[Violation]:
         if not must.again:
@@ -322,7 +338,7 @@ def _spread(story: Story) -> Iterator[Violation]:
                 if turn is None or again is None or version is None or one.outcome != "error":
                     continue
                 middle = version.rules.backoff * version.rules.factor ** (tries - 1)
-                plain = turn.send is not None and not turn.send.retry_after
+                plain = turn.send is not None and not turn.send.retry_after and not version.rules.waits
                 if plain and middle >= LONG and middle * 1.25 < version.rules.longest:
                     ratios.append((again.claim.db - one.finished_at) / middle)
     early = sum(ratio < 0.9 for ratio in ratios)

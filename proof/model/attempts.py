@@ -38,9 +38,17 @@ def sender_saw(rules: Rules, answer: str, took: int) -> set[str]:
 
 
 def follows(
-    rules: Rules, outcome: str, *, retryable: bool, tries: int, age: int, retry_after: int | None = None
+    rules: Rules,
+    outcome: str,
+    *,
+    retryable: bool,
+    tries: int,
+    age: int,
+    retry_after: int | None = None,
+    left: int | None = None,
 ) -> Follows:
-    """`tries`: those before it and itself. `age`: ms from when it was due, or first claimed, to the end of it."""
+    """`tries`: those before it and itself. `age`: ms from when it was due, or first claimed, to the end of it. `left`:
+    from there to the next slot, where that ends it."""
     match outcome:
         case "ok":
             return Follows(status="done", reasons=(None,), may_end=True)
@@ -63,18 +71,36 @@ def follows(
     if tries >= rules.attempts:
         return Follows(status="failed", reasons=("attempts",), may_end=True)
     soonest, latest = _waits(rules, tries, retry_after)
-    if rules.max_age is not None and age + latest > rules.max_age:
-        sure = age + soonest > rules.max_age
-        return Follows(
-            again=not sure, may_end=True, soonest=soonest, latest=latest, status="failed", reasons=("max_age",)
-        )
-    return Follows(again=True, soonest=soonest, latest=latest)
+    too_old = _reaches(soonest, latest, None if rules.max_age is None else rules.max_age - age + 1)
+    too_late = _reaches(soonest, latest, left)
+    if not too_old and not too_late:
+        return Follows(again=True, soonest=soonest, latest=latest)
+    reasons = ("max_age",) if too_old == "surely" or not too_late else ("next_slot",)
+    return Follows(
+        again="surely" not in (too_old, too_late),
+        may_end=True,
+        soonest=soonest,
+        latest=latest,
+        status="failed",
+        reasons=("max_age", "next_slot") if too_old == "perhaps" and too_late else reasons,
+    )
+
+
+def _reaches(soonest: int, latest: int, limit: int | None) -> str | None:
+    """Whether a wait that chance chooses between these ends at or after the limit."""
+    if limit is None or latest < limit:
+        return None
+    return "surely" if soonest >= limit else "perhaps"
 
 
 def _waits(rules: Rules, tries: int, retry_after: int | None) -> tuple[int, int]:
-    """backoff × factor^(n-1), a quarter more or less, never over `max`; and no sooner than the receiver asked for."""
-    middle = rules.backoff * rules.factor ** (tries - 1)
+    """backoff × factor^(n-1), a quarter more or less, never over `max`; or what a plan says, and up to a tenth more.
+    And no sooner than the receiver asked for."""
     asked = min(retry_after or 0, DAY)
+    if rules.waits:
+        planned = rules.waits[tries - 1]
+        return max(planned, asked), max(planned * 11 // 10 + 1, asked)
+    middle = rules.backoff * rules.factor ** (tries - 1)
     soonest = int(min(middle * (1 - SPREAD), rules.longest))
     latest = int(min(middle * (1 + SPREAD), rules.longest)) + 1
     return max(soonest, asked), max(latest, asked)

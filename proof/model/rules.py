@@ -11,6 +11,8 @@ __all__ = ["DAY", "MINUTE", "Rules", "duration", "rules_of"]
 
 MINUTE, DAY = 60_000, 86_400_000
 WEBHOOK_TIMEOUT = 3000
+PLANS = {"quick": (1, 5, 30, 120), "standard": (5, 300, 1800, 7200, 18_000, 36_000, 50_400)}
+"""Seconds after each try."""
 _UNITS = {"ms": 1, "s": 1000, "m": MINUTE, "h": 60 * MINUTE, "d": DAY}
 
 
@@ -23,6 +25,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     factor: float
     longest: int
     max_age: int | None
+    waits: tuple[int, ...]  # of a plan; empty: by the formula
+    until_next: bool  # no try at or after the next slot
     overlap: str
     catch_up: str
     catch_up_limit: int
@@ -41,14 +45,17 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 def rules_of(spec: dict[str, Any]) -> Rules:
     policy = spec.get("policy", {})
     retry = policy.get("retry", {})
+    waits = tuple(1000 * seconds for seconds in PLANS[retry["plan"]]) if retry.get("plan") else ()
     webhook = spec.get("target", {}).get("type", "webhook") == "webhook"
     return Rules(
         timeout=_optional(policy.get("timeout"), WEBHOOK_TIMEOUT if webhook else None),
-        attempts=retry.get("attempts", 3),
+        attempts=len(waits) + 1 if waits else retry.get("attempts", 3),
         backoff=duration(retry.get("backoff", 1)),
         factor=retry.get("factor", 2),
         longest=duration(retry.get("max", 300)),
         max_age=_optional(retry.get("max_age"), None),
+        waits=waits,
+        until_next=retry.get("until") == "next_slot",
         overlap=policy.get("overlap", "allow"),
         catch_up=policy.get("catch_up", "latest"),
         catch_up_limit=policy.get("catch_up_limit", 100),

@@ -12,6 +12,7 @@ import msgspec
 
 from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
+from onthedot.model.policy import Retry
 from proof.sim import run, workload
 from proof.sim.workload import Workload
 
@@ -62,7 +63,7 @@ def _drawn(focus: Focus, draw: Callable[..., JobSpec], *, recurring: bool) -> Ca
 
 def _changed(focus: Focus, spec: JobSpec, recurring: bool) -> JobSpec:
     replace = msgspec.structs.replace
-    retry = replace(spec.policy.retry, **_timed(focus.retry))
+    retry = _retry(focus, spec.policy.retry, recurring)
     spec = replace(spec, policy=replace(spec.policy, retry=retry, **_timed(focus.policy)))
     if focus.mood is not None:
         spec = replace(spec, params={**spec.params, "mood": focus.mood})
@@ -72,6 +73,14 @@ def _changed(focus: Focus, spec: JobSpec, recurring: bool) -> JobSpec:
             given = {"every": None, "cron": None, **given}
         spec = replace(spec, schedule=replace(spec.schedule, **given))
     return spec if focus.paused is None else replace(spec, paused=focus.paused)
+
+
+def _retry(focus: Focus, drawn: Retry, recurring: bool) -> Retry:
+    """A plan excludes numbers, and numbers a plan; what fires once has no next slot."""
+    given = {name: value for name, value in _timed(focus.retry).items() if recurring or name != "until"}
+    if "plan" in given:
+        return Retry(**given)
+    return msgspec.structs.replace(drawn, plan=None, **given) if given else drawn
 
 
 def _timed(given: dict[str, Any]) -> dict[str, Any]:

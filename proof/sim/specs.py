@@ -69,15 +69,15 @@ def _a_one_off(rng: random.Random, now: int) -> JobSpec:
 def a_recurring(rng: random.Random) -> JobSpec:
     overlap: Overlap = rng.choice(OVERLAPS)
     moods = (
-        ("ok", "ok", "ok", "flaky", "bad", "slow", "later", "dated")
+        ("ok", "ok", "ok", "flaky", "bad", "slow", "later", "dated", "gone", "last")
         if overlap == "allow"
-        else ("ok", "slow", "slow", "flaky")
+        else ("ok", "slow", "slow", "flaky", "gone")
     )
     return _called_back(
         JobSpec(
             schedule=_schedule(rng),
             target=a_target(rng),
-            policy=_policy(rng, overlap),
+            policy=_until_next_slot(rng, _policy(rng, overlap)),
             params={"mood": rng.choice(moods)},
             paused=rng.random() < 0.05,
         )
@@ -126,7 +126,16 @@ def _timeout(rng: random.Random) -> Duration | None:
     return Duration(rng.choice((800, 2000))) if rng.random() < 0.15 else None
 
 
+def _until_next_slot(rng: random.Random, policy: Policy) -> Policy:
+    if rng.random() >= 0.15:
+        return policy
+    return msgspec.structs.replace(policy, retry=msgspec.structs.replace(policy.retry, until="next_slot"))
+
+
 def _retry(rng: random.Random) -> Retry:
+    if rng.random() < 0.1:
+        max_age = Duration(rng.choice((4000, 60_000))) if rng.random() < 0.3 else None
+        return Retry(plan=rng.choice(("quick", "quick", "standard")), max_age=max_age)
     return Retry(
         attempts=rng.randint(1, 4),
         backoff=Duration(rng.choice((100, 500, 1000))),

@@ -347,3 +347,60 @@ async def test_a_job_may_run_at_once_when_it_is_made(api, way):
     assert "run_now" not in shown
     assert (await api.put("/v1/jobs/by-key/nightly", json=body)).json()["version"] == 1
     assert paths(problem(await api.patch(f"/v1/jobs/{job['id']}", json={"run_now": True}), 422)) == ["run_now"]
+
+
+SECRETS = ["a new secret of 24 characters", "an old secret of 24 characters"]
+
+
+async def test_a_job_with_all_that_webhooks_can_do_is_read_back_and_sent_back(api, new_job, app):
+    target = {**JOB["target"], "body": {"run": {"$": "run_id"}, "who": {"$": "params.who"}}, "secrets": SECRETS}
+    retry = {"plan": "standard", "until": "next_slot"}
+    job = await new_job(target=target, params={"who": "me"}, policy={"retry": retry})
+    assert job["target"] == {**target, "secrets": [MASK, MASK]}
+    assert job["policy"]["retry"] == {**retry, "max_age": None}
+    sent_back = {name: job[name] for name in ("key", "schedule", "target", "policy", "params")}
+    same = await api.put(f"/v1/jobs/{job['id']}", json=sent_back)
+    assert (same.status_code, same.json()["version"]) == (200, 1)
+    stored = await app.context.service.store.get_record(1, job["id"])
+    assert stored.spec.target.secrets == SECRETS
+
+
+async def test_a_secret_is_rotated_by_patches(api, new_job, app):
+    async def secrets() -> list[str]:
+        job = await app.context.service.store.get_record(1, made["id"])
+        return list(job.spec.target.signing_secrets)
+
+    made = await new_job(target={**JOB["target"], "secret": SECRETS[1]})
+    for target, expected in (
+        ({"secrets": [SECRETS[0], MASK]}, SECRETS),
+        ({"secret": MASK}, SECRETS[:1]),
+    ):
+        answer = await api.patch(f"/v1/jobs/{made['id']}", json={"target": target})
+        assert answer.status_code == 200, answer.text
+        assert await secrets() == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"target": {**JOB["target"], "body": {"a": {"$": "job"}}}}, "target.body.a.$"),
+        ({"target": {**JOB["target"], "body": {"a": {"$": "params.x"}}}}, "target.body.a.$"),
+        ({"target": {**JOB["target"], "secret": SECRETS[0], "secrets": SECRETS}}, "target.secrets"),
+        ({"policy": {"retry": {"plan": "quick", "attempts": 3}}}, "policy.retry.attempts"),
+        ({"policy": {"retry": {"plan": "slow"}}}, "policy.retry.plan"),
+        ({"policy": {"retry": {"until": "next_slot"}}, "schedule": {"in": "1h"}}, "policy.retry.until"),
+    ],
+)
+async def test_what_does_not_go_together_is_422_and_says_where(api, changes, path):
+    document = problem(await api.post("/v1/jobs", json={**JOB, **changes}), 422)
+    assert paths(document) == [path]
+    assert document["errors"][0]["accepted"]
+    assert not any(secret in str(document) for secret in SECRETS)
+
+
+async def test_a_plan_by_patch(api, new_job):
+    job = await new_job()
+    planned = (await api.patch(f"/v1/jobs/{job['id']}", json={"policy": {"retry": {"plan": "quick"}}})).json()
+    assert planned["policy"]["retry"] == {"plan": "quick", "max_age": None}
+    back = (await api.patch(f"/v1/jobs/{job['id']}", json={"policy": {"retry": {"plan": None}}})).json()
+    assert back["policy"]["retry"] == job["policy"]["retry"]

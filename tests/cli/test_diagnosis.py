@@ -13,7 +13,7 @@ from onthedot.cli.findings import Finding
 from onthedot.clock import SystemClock
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeView
-from onthedot.settings import Settings
+from onthedot.settings import CertificateSetting, Settings
 from onthedot.store import BacklogCount
 
 
@@ -202,3 +202,19 @@ async def test_what_a_server_says_of_its_readiness(answer, subject, found):
     client: Any = Client()
     said = [finding async for finding in store_diagnosis._readiness(client)]
     assert [(finding.subject, finding.found) for finding in said] == ([(subject, found)] if subject else [])
+
+
+def test_certificates_are_read_as_a_node_would_read_them(tmp_path):
+    there = Path(__file__).parents[1] / "targets" / "certificates"
+    settings = Settings(
+        certificates={
+            "good": CertificateSetting(ca=str(there / "authority.pem"), hosts=("a.example",)),
+            "old": CertificateSetting(cert=str(there / "expired.pem")),
+            "away": CertificateSetting(cert=str(tmp_path / "nowhere.pem")),
+        }
+    )
+    found = [(one.state, one.found) for one in diagnosis._certificates(settings)]
+    assert [state for state, _ in found] == ["wrong", "ok", "wrong"]
+    assert found[0][1].startswith("away: ")
+    assert found[1][1] == "good for a.example"
+    assert "expired on 2020-01-02" in found[2][1]

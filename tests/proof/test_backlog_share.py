@@ -26,14 +26,14 @@ def attempt(run: str, begin: int, end: int, *, node: str = "a", token: int = 1) 
     ]
 
 
-def entry(run: str, late: int) -> Entry:
+def entry(run: str, late: int, kind: str = "scheduled") -> Entry:
     return Entry(
         id=run,
         job=1,
         slot=NOW - late,
         until=None,
         slots=None,
-        kind="redrive",
+        kind=kind,
         due_at=NOW - late,
         status="failed",
         reason="attempts",
@@ -44,10 +44,19 @@ def entry(run: str, late: int) -> Entry:
     )
 
 
-def excused(*, others: int = 120_000, own: int = 120_000, idle: tuple[int, int] = (0, 0), slots: int = 2) -> bool:
+def excused(
+    *,
+    others: int = 120_000,
+    own: int = 120_000,
+    idle: tuple[int, int] = (0, 0),
+    slots: int = 2,
+    kind: str = "scheduled",
+    sent: bool = True,
+) -> bool:
     """Each node has one run after the other that is `others` ms late, but between these two instants."""
-    history = [*attempt("mine", 8000, 8800), *attempt("mine", AGAIN, AGAIN + 800, token=2)]
-    entries = [entry("mine", own)]
+    again = attempt("mine", AGAIN, AGAIN + 800, token=2)
+    history = [*attempt("mine", 8000, 8800), *(again if sent else again[:1])]
+    entries = [entry("mine", own, kind)]
     for node in NODES:
         for begin in range(8000, AGAIN, 850):
             if not idle[0] <= begin < idle[1]:
@@ -81,3 +90,11 @@ def test_what_is_on_time_takes_nothing_from_the_share():
 
 def test_a_retry_that_is_not_late_waits_for_no_share():
     assert not excused(own=20_000)
+
+
+def test_what_is_driven_again_waits_for_the_share_however_fresh_it_is():
+    assert excused(own=20_000, kind="redrive")
+
+
+def test_a_claim_that_was_given_back_before_it_was_sent_is_of_its_runs_kind():
+    assert excused(sent=False)

@@ -16,7 +16,7 @@ from proof.checker.verdict import check
 from proof.sim.run import play
 from tests.proof.retold import Retold
 
-REPLACING = 5
+REPLACING = 8
 """A seed whose jobs replace and queue."""
 
 JITTERED = 9

@@ -69,6 +69,37 @@ class TestAttempts:
         found = follows(rules(retry={"max_age": "2s"}), "error", retryable=True, tries=1, age=1000)
         assert (found.again, found.may_end, found.reasons) == (True, True, ("max_age",))
 
+    @pytest.mark.parametrize(("plan", "first", "last", "tries"), [("quick", 1, 120, 5), ("standard", 5, 50_400, 8)])
+    def test_plans(self, plan, first, last, tries):
+        planned = rules(retry={"plan": plan})
+        assert planned.attempts == tries
+        waits = [follows(planned, "error", retryable=True, tries=n, age=0) for n in (1, tries - 1)]
+        assert [wait.soonest for wait in waits] == [first * 1000, last * 1000]
+        assert [wait.latest for wait in waits] == [first * 1100 + 1, last * 1100 + 1]
+        assert follows(planned, "error", retryable=True, tries=tries, age=0).reasons == ("attempts",)
+
+    @pytest.mark.parametrize(
+        ("left", "max_age", "again", "reasons"),
+        [
+            (2000, None, True, ()),
+            (1000, None, True, ("next_slot",)),
+            (700, None, False, ("next_slot",)),
+            (1000, "1s", True, ("max_age", "next_slot")),
+            (700, "1s", False, ("max_age", "next_slot")),
+            (1000, "1ms", False, ("max_age",)),
+        ],
+    )
+    def test_until_the_next_slot(self, left, max_age, again, reasons):
+        found = follows(
+            rules(retry={"until": "next_slot", "max_age": max_age}),
+            "error",
+            retryable=True,
+            tries=1,
+            age=0,
+            left=left,
+        )
+        assert (found.again, found.reasons, found.may_end) == (again, reasons, bool(reasons))
+
     def test_lost_and_interrupted_come_again(self):
         for outcome in ("lost", "interrupted"):
             assert follows(rules(), outcome, retryable=False, tries=0, age=0).again

@@ -67,3 +67,37 @@ def test_the_job_itself_is_not_changed():
     before = copy.deepcopy(JOB)
     patched(JOB, {"schedule": {"every": "5m"}, "target": {"type": "command", "command": "x"}, "tags": None})
     assert before == JOB
+
+
+NUMBERS = {"attempts": 5, "backoff": "1s", "factor": 2.0, "max": "5m"}
+
+
+@pytest.mark.parametrize(
+    ("before", "patch", "after"),
+    [
+        ({**NUMBERS, "max_age": "1h"}, {"plan": "quick"}, {"plan": "quick", "max_age": "1h"}),
+        ({"plan": "quick", "max_age": None}, {"attempts": 2}, {"attempts": 2, "max_age": None}),
+        ({"plan": "quick"}, {"plan": None}, {}),
+        (NUMBERS, {"plan": "quick", "attempts": 7}, {**NUMBERS, "plan": "quick", "attempts": 7}),
+        (NUMBERS, {"until": "next_slot"}, {**NUMBERS, "until": "next_slot"}),
+    ],
+)
+def test_a_retry_plan_takes_the_place_of_numbers_and_they_its(before, patch, after):
+    spec = {"schedule": {"every": "1m"}, "target": {"type": "webhook"}, "policy": {"retry": before}}
+    kept = copy.deepcopy(spec)
+    assert patched(spec, {"policy": {"retry": patch}})["policy"]["retry"] == after
+    assert spec == kept
+
+
+@pytest.mark.parametrize(
+    ("before", "patch", "after"),
+    [
+        ({"secret": "old"}, {"secrets": ["new", "old"]}, {"secrets": ["new", "old"]}),
+        ({"secrets": ["new", "old"]}, {"secret": "new"}, {"secret": "new"}),
+        ({"secret": "old"}, {"secret": "x", "secrets": ["y"]}, {"secret": "x", "secrets": ["y"]}),
+        ({"secret": "old"}, {"secrets": None}, {"secret": "old"}),
+    ],
+)
+def test_one_secret_takes_the_place_of_several_and_they_its(before, patch, after):
+    spec = {"schedule": {"every": "1m"}, "target": {"type": "webhook", **before}, "policy": {}}
+    assert patched(spec, {"target": patch})["target"] == {"type": "webhook", **after}

@@ -35,6 +35,7 @@ BOTH_LOOPS = {
     "test_tls.py",
     "test_exchange.py",
     "test_exhaustion.py",
+    "test_certificates.py",
 }
 
 

@@ -10,6 +10,7 @@ from email.policy import HTTP
 from typing import Any
 
 import httptools
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -268,3 +269,47 @@ def test_without_a_body_the_params_are_the_body(method: Any, body: Any, params: 
     )
     assert seen.body == raw
     assert dict(seen.headers).get(b"content-type") == kind
+
+
+def test_values_of_the_run_are_filled_in_for_each_attempt(make_call: MakeCall):
+    target = WebhookTarget(
+        url="http://x/",
+        body={"id": {"$": "run_id"}, "n": {"$": "attempt"}, "at": {"$": "scheduled_for"}, "p": {"$": "params.a.b"}},
+    )
+    params = {"a": {"b": [1, {"$": "run_id"}]}}
+    bodies = [sent(make_call(target, attempt=attempt, params=params)) for attempt in (1, 2)]
+    assert [msgspec.json.decode(body) for _, _, body in bodies] == [
+        {"id": f"7-{SLOT}", "n": n, "at": "2025-11-15T19:22:47.890Z", "p": [1, {"$": "run_id"}]} for n in (1, 2)
+    ]
+    for _, headers, body in bodies:
+        assert headers["content-length"] == str(len(body))
+        assert headers["content-type"] == "application/json"
+
+
+def test_a_body_that_is_one_value_is_json(make_call: MakeCall):
+    _, headers, body = sent(make_call(WebhookTarget(url="http://x/", body={"$": "run_id"})))
+    assert (headers["content-type"], body) == ("application/json", f'"7-{SLOT}"'.encode())
+
+
+def test_params_that_are_the_body_are_no_template(make_call: MakeCall):
+    _, _, body = sent(make_call(WebhookTarget(url="http://x/"), params={"a": {"$": "run_id"}}))
+    assert body == b'{"a":{"$":"run_id"}}'
+
+
+def test_while_a_secret_is_changed_receivers_with_either_accept(make_call: MakeCall):
+    other = "whsec_" + base64.b64encode(b"another one of 24 bytes !").decode()
+    target = WebhookTarget(url="http://x/", body={"n": {"$": "attempt"}}, secrets=[other, SECRET])
+    _, headers, body = sent(make_call(target), now_ms=now())
+    assert [part[:3] for part in headers["webhook-signature"].split(" ")] == ["v1,", "v1,"]
+    for secret in (other, SECRET):
+        assert Webhook(secret).verify(body, headers) == {"n": 1}
+    with pytest.raises(WebhookVerificationError):
+        Webhook("whsec_" + base64.b64encode(b"a third one of 24 bytes !").decode()).verify(body, headers)
+
+
+def test_the_timestamp_is_of_the_attempt(make_call: MakeCall):
+    target = WebhookTarget(url="http://x/", secret=SECRET)
+    first, second = (sent(make_call(target, attempt=n), now_ms=n * 1000)[1] for n in (1, 2))
+    assert (first["webhook-timestamp"], second["webhook-timestamp"]) == ("1", "2")
+    assert first["webhook-id"] == second["webhook-id"]
+    assert first["webhook-signature"] != second["webhook-signature"]

@@ -320,3 +320,34 @@ async def test_the_time_is_the_callers_not_the_machines(webhooks: Webhooks, echo
     assert arrival.headers["webhook-timestamp"] == "1700000000"
     assert arrival.headers["webhook-signature"] == sign(SECRET, f"7-{SLOT}", 1_700_000_000, b"")
     assert outcome.retry_after_ms == 60_000
+
+
+async def test_a_run_whose_params_lack_what_its_body_names_fails_for_good_and_sends_nothing(
+    webhooks: Webhooks, echo: EchoServer, make_call: MakeCall
+):
+    target = WebhookTarget(url=echo.url, body={"a": {"$": "params.user.id"}})
+    outcome = await send(webhooks, make_call(target, params={"user": {}}))
+    assert outcome == Outcome(kind="error", error="the body can't be filled in: params have no 'user.id'")
+    assert echo.received == []
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "retryable", "parks"),
+    [
+        ("410 Gone", b"", False, True),
+        ("503 Away", b"Webhook-Delivery: disable\r\n", False, True),
+        ("200 OK", b"webhook-delivery: disable\r\n", False, True),
+        ("503 Away", b"webhook-delivery: abort-message\r\n", False, False),
+        ("503 Away", b"webhook-delivery: continue\r\n", True, False),
+    ],
+)
+async def test_what_a_receiver_asks_for(
+    webhooks: Webhooks, make_call: MakeCall, status: str, header: bytes, retryable: bool, parks: bool
+):
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(f"HTTP/1.1 {status}\r\n".encode() + header + b"content-length: 0\r\n\r\n")
+        await writer.drain()
+
+    async with server(answer) as url:
+        outcome = await send(webhooks, make_call(WebhookTarget(url=url)))
+    assert (outcome.retryable, outcome.parks is not None) == (retryable, parks)

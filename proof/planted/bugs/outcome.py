@@ -8,6 +8,7 @@ from proof.planted.plant import Bug, Code, Swap, code
 __all__ = ["BUGS"]
 
 _OUTCOME = "onthedot.plan.outcome"
+_RETRIES = "onthedot.plan.retries"
 _FAILED = f"{_OUTCOME}:_failed"
 _ON = f"{_OUTCOME}:on_outcome"
 _LOST = f"{_OUTCOME}:on_lost"
@@ -15,30 +16,30 @@ _KILLS = ("kill", "kill_at")
 _CONTEXT = "onthedot.engine.running.run_context:RunContext"
 
 BUGS = (
-    code("retry: never ends", "attempts is ignored", _FAILED, "tries >= policy.retry.attempts", "False"),
+    code("retry: never ends", "attempts is ignored", _FAILED, "tries >= most_tries(policy.retry)", "False"),
     code(
         "retry: one try less",
         "the last try is never made",
         _FAILED,
-        "tries >= policy.retry.attempts",
-        "tries + 1 >= policy.retry.attempts",
+        "tries >= most_tries(policy.retry)",
+        "tries + 1 >= most_tries(policy.retry)",
     ),
     code(
         "retry: one try more",
         "one try more than the policy has",
         _FAILED,
-        "tries >= policy.retry.attempts",
-        "tries > policy.retry.attempts",
+        "tries >= most_tries(policy.retry)",
+        "tries > most_tries(policy.retry)",
     ),
-    code("retry: none", "every failure is final", _FAILED, "tries >= policy.retry.attempts", "True"),
+    code("retry: none", "every failure is final", _FAILED, "tries >= most_tries(policy.retry)", "True"),
     code(
         "retry: of what is not retryable", "a refusal is tried again", _FAILED, "if not outcome.retryable:", "if False:"
     ),
-    code("retry: at once", "backoff is ignored", _FAILED, "wait = backoff(policy.retry, tries, random)", "wait = 0"),
+    code("retry: at once", "backoff is ignored", _FAILED, "wait = wait_after(policy.retry, tries, random)", "wait = 0"),
     code(
         "retry: factor ignored",
         "each wait is as long as the first",
-        f"{_OUTCOME}:backoff",
+        f"{_RETRIES}:backoff",
         "wait *= retry.factor",
         "break",
         focus=Focus(retry={"attempts": 4, "factor": 3.0}, mood="bad"),
@@ -46,7 +47,7 @@ BUGS = (
     code(
         "retry: max ignored",
         "waits grow without bound",
-        f"{_OUTCOME}:backoff",
+        f"{_RETRIES}:backoff",
         "min(wait * random.uniform(0.75, 1.25), retry.max)",
         "wait * random.uniform(0.75, 1.25)",
         focus=Focus(retry={"attempts": 4, "backoff": 1000, "factor": 3.0, "max": 1200}, mood="bad"),
@@ -54,7 +55,7 @@ BUGS = (
     code(
         "retry: backoff grows with the wrong try",
         "the second wait is as long as the third",
-        f"{_OUTCOME}:backoff",
+        f"{_RETRIES}:backoff",
         "range(tries - 1)",
         "range(tries)",
     ),
@@ -81,6 +82,55 @@ BUGS = (
         "policy.retry.max_age is not None and then - since > policy.retry.max_age",
         "policy.retry.max_age is not None",
         focus=Focus(retry={"attempts": 6, "max_age": 4000}, mood="bad"),
+    ),
+    code(
+        "retry plan: the first wait each time",
+        "every wait of a plan is as long as its first",
+        f"{_RETRIES}:wait_after",
+        "waits[min(tries, len(waits)) - 1]",
+        "waits[0]",
+        focus=Focus(retry={"plan": "quick"}, mood="bad"),
+    ),
+    code(
+        "retry plan: sooner than it says",
+        "the waits of a plan are spread both ways",
+        f"{_RETRIES}:wait_after",
+        "random.uniform(1, LATER)",
+        "random.uniform(0.75, 1.25)",
+        focus=Focus(retry={"plan": "quick"}, mood="bad"),
+    ),
+    code(
+        "retry plan: one try less",
+        "the last wait of a plan is never waited",
+        f"{_RETRIES}:most_tries",
+        "return len(PLANS[retry.plan]) + 1",
+        "return len(PLANS[retry.plan])",
+        tests=("tests/unit/plan/test_retries.py",),
+        unseen="the last try of the shortest plan comes after two minutes",
+    ),
+    code(
+        "retry: until ignored",
+        "tries go on after the next slot",
+        _FAILED,
+        "if run.retry_until is not None and",
+        "if False and",
+        focus=Focus(retry={"attempts": 6, "backoff": 1000, "until": "next_slot"}, mood="bad"),
+    ),
+    code(
+        "retry: until at once",
+        "who tries until the next slot is never tried again",
+        _FAILED,
+        "if run.retry_until is not None and now + wait >= run.retry_until:",
+        "if run.retry_until is not None:",
+        focus=Focus(retry={"attempts": 6, "backoff": 100, "until": "next_slot"}, mood="bad"),
+    ),
+    code(
+        "retry: until the wrong slot",
+        "the next slot is counted from now, not from the run's own",
+        f"{_RETRIES}:retry_until",
+        "next_after(slot)",
+        "next_after(slot + 3000)",
+        focus=Focus(retry={"attempts": 6, "backoff": 1000, "until": "next_slot"}, mood="bad"),
     ),
     code(
         "retry: of at-most-once",

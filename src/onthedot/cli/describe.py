@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from onthedot.model.job import JobView
+    from onthedot.model.policy import Retry
     from onthedot.model.run import RunView
     from onthedot.model.schedule import Schedule
     from onthedot.model.targets import Target
 
-__all__ = ["meaning", "outcome_text", "progress_text", "result_text", "schedule_text", "target_text"]
+__all__ = ["meaning", "outcome_text", "progress_text", "result_text", "retry_text", "schedule_text", "target_text"]
 
 
 def schedule_text(schedule: Schedule) -> str:
@@ -33,6 +34,15 @@ def meaning(job: JobView) -> str | None:
     if job.schedule.cron is None or ("H" in job.schedule.cron and job.key is None):
         return None
     return describe(job.schedule, seed=job.key or "")
+
+
+def retry_text(retry: Retry) -> str:
+    limits = "".join(
+        [f", up to {retry.max_age} of age" if retry.max_age else "", ", until the next slot" if retry.until else ""]
+    )
+    if retry.plan:
+        return f"plan {retry.plan}{limits}"
+    return f"{retry.attempts} attempts, backoff {retry.backoff} to {retry.max}{limits}"
 
 
 def target_text(target: Target) -> str:

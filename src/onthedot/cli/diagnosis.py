@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 from onthedot.cli.findings import Finding, ok, warning, wrong
@@ -16,6 +17,7 @@ from onthedot.launcher.remarks import failing
 from onthedot.main import targets_of
 from onthedot.settings import Settings, load_settings
 from onthedot.targets import build_targets
+from onthedot.targets.webhook.certificates import findings as certificate_findings
 from onthedot.timing.zones import zone_data
 from onthedot.version import __version__
 
@@ -33,6 +35,7 @@ async def examine(store: str | None, file: str | None, server: str | None, key: 
     findings = [
         _versions(),
         *_plugins(settings),
+        *_certificates(settings),
         _settings(settings),
         *_jobs_file(settings),
         *_disk(settings),
@@ -59,6 +62,18 @@ def _plugins(settings: Settings) -> list[Finding]:
         for name, why in targets.broken.items()
     ]
     return [ok("plug-ins", ", ".join(targets.plugins)), *findings] if targets.plugins else findings
+
+
+def _certificates(settings: Settings) -> Iterator[Finding]:
+    """Read as a node that is started here would read them."""
+    for name, setting in sorted(settings.certificates.items()):
+        found = certificate_findings(setting)
+        if not found:
+            hosts = ", ".join(setting.hosts) or "all hosts, for jobs of the default tenant"
+            yield ok("certificate", f"{name} for {hosts}")
+        for is_wrong, what in found:
+            finding = wrong if is_wrong else warning
+            yield finding("certificate", f"{name}: {what}", "renew the files; a running node reads them within seconds")
 
 
 def _settings(settings: Settings) -> Finding:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from onthedot.cli.values import header_value
+
 __all__ = ["echo"]
 
 
@@ -18,6 +20,9 @@ def echo(
     drop: Annotated[
         float, typer.Option(min=0, max=1, help="Fraction of requests to drop without a response, 0 to 1")
     ] = 0.0,
+    header: Annotated[
+        list[str] | None, typer.Option("-H", "--header", help="Header of each response, 'Name: value'; repeatable")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not log requests")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per request")] = False,
 ) -> None:
@@ -31,6 +36,7 @@ def echo(
     except ValueError as error:
         raise typer.BadParameter(f"--delay {delay!r}: {error}") from None
     try:
-        run_echo(port, host, seconds, fail, drop, as_json, status, quiet)
+        headers = dict(header_value(item) for item in header or [])
+        run_echo(port, host, seconds, fail, drop, as_json, status, quiet, headers)
     except OSError as error:
         raise OnTheDotError(f"can't listen on {host}:{port}: {error.strerror}; try another --port") from None

@@ -44,6 +44,10 @@ def add(
     ] = None,
     timeout: Annotated[str | None, typer.Option(help="Stop a run after this time, such as 30s")] = None,
     attempts: Annotated[int | None, typer.Option(help="Maximum number of attempts per run [default: 3]")] = None,
+    retry_plan: Annotated[
+        str | None, typer.Option(help="Fixed retry times instead of --attempts: quick (2.6 min) or standard (32 h)")
+    ] = None,
+    retry_until: Annotated[str | None, typer.Option(help="next_slot: do not retry once the next run is due")] = None,
     overlap: Annotated[
         str | None, typer.Option(help="When a run is still executing: allow, skip, queue or replace")
     ] = None,
@@ -68,11 +72,12 @@ def add(
 
     Example: onthedot jobs add --cron "0 3 * * *" --tz Europe/Berlin --url https://example.com/hook --key nightly
     """
+    retry = {"attempts": attempts, "plan": retry_plan, "until": retry_until}
     flags = {
         "schedule": {"cron": cron, "every": every, "at": at, "in": in_, "tz": tz, "start": start, "end": end}
         | {"count": count},
         "target": target_of(ctx),
-        "policy": {"timeout": timeout, "overlap": overlap, "catch_up": catch_up, "retry": {"attempts": attempts}}
+        "policy": {"timeout": timeout, "overlap": overlap, "catch_up": catch_up, "retry": retry}
         | {"completion": completion, "completion_timeout": completion_timeout},
         "key": key,
         "name": name,

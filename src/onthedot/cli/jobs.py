@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onthedot.cli.describe import meaning, schedule_text, target_text
+from onthedot.cli.describe import meaning, retry_text, schedule_text, target_text
 from onthedot.cli.group import command_group
 from onthedot.cli.job_edits import edit
 from onthedot.cli.job_flags import add
@@ -113,7 +113,7 @@ def show_job(job: JobView) -> None:
             ("params", encode_json(job.params).decode() if job.params else None),
             ("tags", ", ".join(job.tags)),
             ("timeout", policy.timeout),
-            ("retry", f"{policy.retry.attempts} attempts, backoff {policy.retry.backoff} to {policy.retry.max}"),
+            ("retry", retry_text(policy.retry)),
             ("overlap", policy.overlap),
             ("catch-up", policy.catch_up),
             ("delivery", policy.delivery.replace("_", " ")),

@@ -74,7 +74,7 @@ def _options(reserved: frozenset[str]) -> dict[tuple[str, str], Any]:
             names = _names(flag, reserved)
             name = "target_" + names[-1].lstrip("-").replace("-", "_")
             found[_tag(spec), flag.field] = name
-            kind: Any = list[str] if get_origin(_type(spec, flag.field)) is dict else str
+            kind: Any = list[str] if get_origin(_type(spec, flag.field)) in (dict, list) else str
             helps.setdefault(name, []).append(flag.help)
             told = Annotated[kind | None, typer.Option(*names, help=". ".join(helps[name]))]
             parameters[name] = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=told)
@@ -106,6 +106,8 @@ def _type(spec: type[TargetSpec], name: str) -> Any:
 
 def _read(kind: Any, text: Any) -> Any:
     """A text as the type of its field wants it."""
+    if get_origin(kind) is list:
+        return list(text)
     if isinstance(text, (list, tuple)):
         return dict(header_value(item) for item in text)
     if get_origin(kind) is Literal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from onthedot.echo.arrival import Arrival
 from onthedot.echo.server import EchoServer
@@ -22,6 +22,7 @@ def run_echo(
     json: bool = False,
     status: int = 500,
     quiet: bool = False,
+    headers: Mapping[str, str] | None = None,
 ) -> None:
     """Listen and log until interrupted. Raises OSError if the port is in use."""
 
@@ -37,6 +38,7 @@ def run_echo(
         status=status,
         drop=drop,
         keep=False,
+        headers=headers,
         on_arrival=None if quiet else show,
     )
     with asyncio.Runner(loop_factory=_fast_loop()) as runner:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Self, cast
 
@@ -19,8 +19,9 @@ __all__ = ["EchoServer"]
 class EchoServer:
     """A webhook receiver: `async with EchoServer() as echo:` listens on `echo.url` and records in `echo.received`.
 
-    `delay` is in seconds. `fail` and `drop` are fractions, 0 to 1, of requests that get `status` or no response. Tests
-    set `answer` to a function that takes the request and returns status, headers and body.
+    `delay` is in seconds. `fail` and `drop` are fractions, 0 to 1, of requests that get `status` or no response.
+    `headers` are those of each response. Tests set `answer` to a function that takes the request and returns status,
+    headers and body.
     """
 
     def __init__(
@@ -33,12 +34,14 @@ class EchoServer:
         status: int = 500,
         drop: float = 0.0,
         keep: bool = True,
+        headers: Mapping[str, str] | None = None,
         on_arrival: Callable[[Arrival], None] | None = None,
         clock: Clock | None = None,
         rng: random.Random | None = None,
     ) -> None:
         self.host, self.port = host, port
         self.delay, self.fail, self.status, self.drop = delay, fail, status, drop
+        self.headers = tuple((headers or {}).items())
         self.received: list[Arrival] = []
         self.count = 0
         self.answer: Callable[[Arrival], tuple[int, dict[str, str], bytes]] | None = None
@@ -185,7 +188,7 @@ class _Connection(asyncio.Protocol):
             status, headers, body = self._echo.answer(arrival)
             raw = _written(status, headers, body, is_head, keep_alive)
         else:
-            raw = _plain(status, is_head, keep_alive)
+            raw = _plain(status, is_head, keep_alive, self._echo.headers)
         if status == 0:
             self.transport.abort()
             return
@@ -195,8 +198,8 @@ class _Connection(asyncio.Protocol):
 
 
 @lru_cache(maxsize=64)
-def _plain(status: int, is_head: bool, keep_alive: bool) -> bytes:
-    return _written(status, {}, b"ok\n" if status == 200 else b"failed on request\n", is_head, keep_alive)
+def _plain(status: int, is_head: bool, keep_alive: bool, headers: tuple[tuple[str, str], ...]) -> bytes:
+    return _written(status, dict(headers), b"ok\n" if status == 200 else b"failed on request\n", is_head, keep_alive)
 
 
 def _written(status: int, headers: dict[str, str], body: bytes, is_head: bool, keep_alive: bool) -> bytes:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
+from msgspec import UNSET
+
 from onthedot.errors import FieldProblem, Invalid
 from onthedot.model.duration import ACCEPTED_DURATIONS
 from onthedot.model.job import JobSpec
-from onthedot.model.policy import Policy
+from onthedot.model.policy import BY_FORMULA, Policy, Retry
 
 __all__ = ["check_spec"]
 
@@ -28,6 +30,9 @@ def check_spec(spec: JobSpec) -> None:
                 accepted="answer",
             )
         )
+    problems += spec.target.problems_with(spec.params)
+    if spec.policy.retry.until == "next_slot" and spec.schedule.one_off:
+        problems.append(_no_next_slot())
     if problems:
         raise Invalid(problems)
 
@@ -35,7 +40,7 @@ def check_spec(spec: JobSpec) -> None:
 @lru_cache(maxsize=256)
 def _policy(policy: Policy) -> tuple[FieldProblem, ...]:
     """Cached: few jobs have a policy of their own."""
-    return tuple(_zero_durations(policy))
+    return (*_zero_durations(policy), *_beside_a_plan(policy.retry))
 
 
 def _zero_durations(policy: Policy) -> Iterator[FieldProblem]:
@@ -48,13 +53,35 @@ def _zero_durations(policy: Policy) -> Iterator[FieldProblem]:
         "completion_timeout": policy.completion_timeout,
     }
     for name, duration in positive.items():
-        if duration is not None and duration <= 0:
+        if duration is not None and duration is not UNSET and duration <= 0:
             yield FieldProblem(
                 path=f"policy.{name}",
                 message="must be more than zero",
                 given=str(duration),
                 accepted=ACCEPTED_DURATIONS,
             )
+
+
+def _beside_a_plan(retry: Retry) -> Iterator[FieldProblem]:
+    if retry.plan is UNSET:
+        return
+    for name in BY_FORMULA:
+        if (given := getattr(retry, name)) is not UNSET:
+            yield FieldProblem(
+                path=f"policy.retry.{name}",
+                message=f"can't be combined with the plan {retry.plan!r}, which says when to try again",
+                given=str(given),
+                accepted=f"plan, or {', '.join(BY_FORMULA)}; max_age and until go with either",
+            )
+
+
+def _no_next_slot() -> FieldProblem:
+    return FieldProblem(
+        path="policy.retry.until",
+        message="a job that fires once has no next slot",
+        given="next_slot",
+        accepted="max_age, which limits the age of a run",
+    )
 
 
 def _tags(tags: list[str]) -> Iterator[FieldProblem]:

@@ -6,19 +6,31 @@ changes meaning). A job carries the lowest level that understands its whole spec
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from onthedot.model.job import JobSpec
 
 __all__ = ["LEVEL", "OWN_PARAMS", "level_of"]
 
 LEVEL = 3
 """2: the `params` of a webhook without a body are sent, and runs have params of their own. 3: results that come later,
-by a callback, and results of more than 4 KB."""
+by a callback, and results of more than 4 KB; values of the run in a webhook's body, several signing secrets,
+certificates, and retries by a plan or until the next slot."""
 
 OWN_PARAMS = 2
 """The level that a run with params of its own needs."""
+
+LATER_RESULTS = 3
+"""The level that `completion: callback` and `keep_result` need."""
+
+RETRY_PLANS = 3
+"""The level that `retry.plan` and `retry.until` need."""
 
 
 def level_of(spec: JobSpec) -> int:
     """The lowest level of the code that understands all of `spec`."""
     needed = spec.target.level_with(spec.params)
-    return max(needed, 3) if spec.keep_result or spec.policy.completion == "callback" else needed
+    if spec.keep_result or spec.policy.completion == "callback":
+        needed = max(needed, LATER_RESULTS)
+    retry = spec.policy.retry
+    return needed if retry.plan is UNSET and retry.until is UNSET else max(needed, RETRY_PLANS)

@@ -45,6 +45,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     retryable: bool = False
     error: str | None = None
     retry_after_ms: int | None = None
+    parks: str | None = None  # why the job is to be paused with the end of this run
     detail: dict[str, Any] = msgspec.field(default_factory=dict)  # status_code, response, exit_code, result …
     """What is told of it beside that. `result` is what the run gives back (see `model.result`)."""
 
@@ -90,6 +91,7 @@ class ClaimedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     recurring: bool  # False: a one-off job's run; its finish ends the job
     attempts: Sequence[Attempt] = ()
     params: dict[str, Any] | None = None  # its own, over those of its job
+    retry_until: int | None = None  # tried again only before this instant
     work: Work | None = None  # adopted: what another node has started, or was about to, goes on without it
 
     @property

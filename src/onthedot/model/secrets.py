@@ -22,11 +22,12 @@ _ACCEPTED = "the secret itself; the mask only where there is one already"
 
 
 @lru_cache(maxsize=64)
-def _shape(kind: type[TargetSpec]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The fields of a kind that map names to text, and those that are text."""
+def _shape(kind: type[TargetSpec]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """The fields of a kind that map names to text, those that are text, and those that are lists of text."""
     types = {field.name: [basic(member) for member in members(field.type)] for field in msgspec.structs.fields(kind)}
     maps = tuple(name for name, found in types.items() if dict[str, str] in found)
-    return maps, tuple(name for name, found in types.items() if str in found)
+    texts = tuple(name for name, found in types.items() if str in found)
+    return maps, texts, tuple(name for name, found in types.items() if list[str] in found)
 
 
 def masked(target: Target) -> Target:
@@ -34,7 +35,7 @@ def masked(target: Target) -> Target:
     if not isinstance(target, TargetSpec):
         assert isinstance(target, OpaqueTarget)
         return target.masked()
-    maps, texts = _shape(type(target))
+    maps, texts, _ = _shape(type(target))
     shown: dict[str, Any] = {}
     for name in maps:
         if values := getattr(target, name):
@@ -44,15 +45,21 @@ def masked(target: Target) -> Target:
             shown[name] = masked_url(text)
     for name in target.secret_fields():
         if value := getattr(target, name):
-            shown[name] = dict.fromkeys(value, MASK) if isinstance(value, dict) else MASK
+            shown[name] = _masks(value)
     return msgspec.structs.replace(target, **shown) if shown else target
+
+
+def _masks(value: Any) -> Any:
+    if isinstance(value, dict):
+        return dict.fromkeys(value, MASK)
+    return [MASK] * len(value) if isinstance(value, list) else MASK
 
 
 def mask_problems(target: Target) -> list[FieldProblem]:
     """Masks in a target that replaces nothing, or nothing that had these."""
     if not isinstance(target, TargetSpec):
         return []
-    maps, texts = _shape(type(target))
+    maps, texts, lists = _shape(type(target))
     paths: list[str] = []
     for name in maps:
         if values := getattr(target, name):
@@ -65,6 +72,9 @@ def mask_problems(target: Target) -> list[FieldProblem]:
                 paths.append(f"target.{name}")
             elif "?" in text and has_masks(text):
                 urls.append(f"target.{name}")
+    for name in lists:
+        if name in target.secret_fields() and (values := getattr(target, name)):
+            paths += [f"target.{name}[{place}]" for place, value in enumerate(values) if value == MASK]
     paths += urls
     return [FieldProblem(path=path, message="this is the mask, not a secret", accepted=_ACCEPTED) for path in paths]
 
@@ -81,7 +91,7 @@ def kept(new: Target, old: Target) -> Target:
 
 
 def _filled(new: TargetSpec, old: TargetSpec) -> TargetSpec:
-    maps, texts = _shape(type(new))
+    maps, texts, lists = _shape(type(new))
     secret = new.secret_fields()
     filled: dict[str, Any] = {}
     for name in maps:
@@ -94,6 +104,13 @@ def _filled(new: TargetSpec, old: TargetSpec) -> TargetSpec:
         text, before = getattr(new, name), getattr(old, name)
         if text is not None and before is not None:
             filled[name] = before if name in secret and text == MASK else filled_url(text, before)
+        elif text == MASK and name in secret:
+            filled[name] = old.secret_for(name, 0) or MASK
+    for name in lists:
+        if name in secret and (values := getattr(new, name)):
+            filled[name] = [
+                (old.secret_for(name, place) or MASK) if value == MASK else value for place, value in enumerate(values)
+            ]
     return msgspec.structs.replace(new, **filled)
 
 

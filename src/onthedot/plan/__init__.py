@@ -6,6 +6,7 @@ claim     which slots a first claim fires, gives up, puts into the backlog
 lane      overlap
 outcome   done, retry, dead letter; lost and interrupted attempts
 completion  results that come later, by a callback
+retries   how often, how long apart, until when
 slots     ranges of slots, and `count`
 taken     slots that have a row already, and are passed over
 times     due_at, ready_at
@@ -46,13 +47,13 @@ from onthedot.plan.outcome import (
     Done,
     Lost,
     RetryLater,
-    backoff,
     on_interrupted,
     on_lost,
     on_outcome,
     overdue,
     stopped_by,
 )
+from onthedot.plan.retries import backoff, most_tries, retry_until, wait_after
 from onthedot.plan.shares import in_backlog, on_time_share, shares
 from onthedot.plan.slots import EXACT, Skipped
 from onthedot.plan.taken import NOTHING_TAKEN, Free, Taken, free
@@ -88,6 +89,7 @@ __all__ = [
     "free",
     "in_backlog",
     "laned",
+    "most_tries",
     "not_completed",
     "on_cancel",
     "on_claim",
@@ -107,10 +109,12 @@ __all__ = [
     "overdue",
     "ready_at",
     "recorded_first",
+    "retry_until",
     "same_times",
     "shares",
     "standing_of",
     "stopped_by",
     "timetable_of",
+    "wait_after",
     "wait_after_clock_back",
 ]

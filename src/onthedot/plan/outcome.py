@@ -9,8 +9,8 @@ import msgspec
 
 from onthedot.model.duration import DAY
 from onthedot.model.policy import Policy
-from onthedot.model.policy import Retry as RetryPolicy
 from onthedot.model.run import ClaimedRun, Outcome
+from onthedot.plan.retries import most_tries, wait_after
 
 __all__ = [
     "Accepted",
@@ -19,7 +19,6 @@ __all__ = [
     "Done",
     "Lost",
     "RetryLater",
-    "backoff",
     "on_interrupted",
     "on_lost",
     "on_outcome",
@@ -66,7 +65,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Dead(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Failed for good: a dead letter, kept until somebody redrives it."""
 
-    reason: Literal["attempts", "not_retryable", "max_age", "at_most_once", "poison", "unknown"]
+    reason: Literal["attempts", "not_retryable", "max_age", "next_slot", "at_most_once", "poison", "unknown"]
     tries: int
     losses: int
 
@@ -121,13 +120,15 @@ def _failed(run: ClaimedRun, outcome: Outcome, tries: int, now: int, random: cha
         return Dead(reason="at_most_once", tries=tries, losses=run.losses)
     if not outcome.retryable:
         return Dead(reason="not_retryable", tries=tries, losses=run.losses)
-    if tries >= policy.retry.attempts:
+    if tries >= most_tries(policy.retry):
         return Dead(reason="attempts", tries=tries, losses=run.losses)
-    wait = backoff(policy.retry, tries, random)
+    wait = wait_after(policy.retry, tries, random)
     if outcome.retry_after_ms is not None:
         wait = max(wait, min(outcome.retry_after_ms, LONGEST_WAIT))
     if _too_old(policy, run, now + wait):
         return Dead(reason="max_age", tries=tries, losses=run.losses)
+    if run.retry_until is not None and now + wait >= run.retry_until:
+        return Dead(reason="next_slot", tries=tries, losses=run.losses)
     return RetryLater(ready_at=now + wait, tries=tries, losses=run.losses)
 
 
@@ -169,19 +170,6 @@ def on_interrupted(run: ClaimedRun, now: int) -> Decision:
     if policy.delivery == "at_most_once":
         return Dead(reason="unknown", tries=run.tries + 1, losses=run.losses)
     return RetryLater(ready_at=now, tries=run.tries, losses=run.losses)
-
-
-def backoff(retry: RetryPolicy, tries: int, random: chance.Random) -> int:
-    """How long to wait after the n-th try: backoff × factor^(n-1), spread by a quarter either way, never over `max`.
-
-    The spread keeps a thousand runs that failed together from coming back together.
-    """
-    wait = float(retry.backoff)
-    for _ in range(tries - 1):
-        if wait >= retry.max or retry.factor == 1:
-            break
-        wait *= retry.factor
-    return int(min(wait * random.uniform(0.75, 1.25), retry.max))
 
 
 def _too_old(policy: Policy, run: ClaimedRun, then: int) -> bool:

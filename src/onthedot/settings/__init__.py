@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from onthedot.settings.brokers import BrokerAddress, BrokerSetting, WrongBroker
 from onthedot.settings.sources import load_settings
-from onthedot.settings.structs import EXTENSIONS, CommandSetting, Settings, address
+from onthedot.settings.structs import EXTENSIONS, CertificateSetting, CommandSetting, Settings, address
 from onthedot.settings.values import read_commands
 
 __all__ = [
     "EXTENSIONS",
     "BrokerAddress",
     "BrokerSetting",
+    "CertificateSetting",
     "CommandSetting",
     "Settings",
     "WrongBroker",

@@ -12,7 +12,7 @@ import msgspec
 from onthedot.model.duration import DAY, SECOND, Duration
 from onthedot.settings.brokers import BrokerSetting
 
-__all__ = ["EXTENSIONS", "ROLES", "CommandSetting", "Settings", "address"]
+__all__ = ["EXTENSIONS", "ROLES", "CertificateSetting", "CommandSetting", "Settings", "address"]
 
 ROLES = ("api", "executor")
 EXTENSIONS = ("json", "yaml", "yml", "toml")
@@ -31,6 +31,17 @@ class CommandSetting(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = msgspec.field(default_factory=dict)
     cwd: str | None = None
     inherit_env: tuple[str, ...] = ()  # further variables to copy from the node's environment
+
+
+class CertificateSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What webhooks show to receivers that ask for a certificate, and whom they trust; jobs name it. PEM files."""
+
+    cert: str | None = None
+    key: str | None = None  # None: it is in the file of the certificate
+    ca: str | None = None  # None: the authorities that the system trusts
+    hosts: tuple[str, ...] = ()
+    """Receivers that may be shown it, by jobs of any tenant; "*" for all of them. Without any: those that jobs of the
+    default tenant name."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     functions: tuple[str, ...] = ()
     commands: dict[str, CommandSetting] = msgspec.field(default_factory=dict)
     brokers: dict[str, BrokerSetting] = msgspec.field(default_factory=dict)
+    certificates: dict[str, CertificateSetting] = msgspec.field(default_factory=dict)
     targets: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)  # of plug-ins, by name; each reads its own
     given: frozenset[str] = frozenset()
 

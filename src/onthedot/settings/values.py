@@ -14,7 +14,7 @@ import msgspec
 from onthedot.errors import SettingsError
 from onthedot.model.duration import ACCEPTED_DURATIONS, DAY, HOUR, MINUTE, SECOND, Duration
 from onthedot.settings.brokers import BROKER_ACCEPTED, BrokerSetting, WrongBroker, read_brokers
-from onthedot.settings.structs import EXTENSIONS, ROLES, CommandSetting
+from onthedot.settings.structs import EXTENSIONS, ROLES, CertificateSetting, CommandSetting
 
 __all__ = ["NOT_YET", "PARSERS", "NotYet", "WrongValue", "quoted", "read_commands"]
 
@@ -228,6 +228,37 @@ def _commands(value: Any) -> dict[str, CommandSetting]:
     return commands
 
 
+def _certificates(value: Any) -> dict[str, CertificateSetting]:
+    accepted = (
+        'tables [certificates.NAME] with cert = "FILE", key = "FILE", ca = "FILE" and hosts = ["hooks.example.com", '
+        '"*.example.com"], cert or ca at least, or the same as JSON: {"NAME": {…}}'
+    )
+    try:
+        text = value if isinstance(value, str) else msgspec.json.encode(value)
+        found = msgspec.json.decode(text, type=dict[str, CertificateSetting])
+    except (msgspec.MsgspecError, TypeError, ValueError) as error:
+        raise WrongValue(f"{accepted}; {error}") from None
+    for name, setting in found.items():
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", name):
+            raise WrongValue(f"{accepted}; {name!r} is not a valid name")
+        if not setting.cert and not setting.ca:
+            raise WrongValue(f"{accepted}; certificates.{name} has neither cert nor ca")
+        if setting.key and not setting.cert:
+            raise WrongValue(f"{accepted}; certificates.{name} has a key and no cert")
+        for host in setting.hosts:
+            if host != "*" and not _is_host(host) and not _is_host_port(host) and not _is_address(host):
+                raise WrongValue(f"{accepted}; certificates.{name}: {host!r} is not a host")
+    return found
+
+
+def _is_address(word: str) -> bool:
+    try:
+        ipaddress.ip_address(word.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
 def _targets(value: Any) -> dict[str, dict[str, Any]]:
     accepted = 'tables [targets.NAME] with the settings of the plug-in NAME, or the same as JSON: {"NAME": {…}}'
     try:
@@ -277,6 +308,7 @@ PARSERS: dict[str, Parser] = {
     "FUNCTIONS": _functions,
     "COMMANDS": _commands,
     "BROKERS": _brokers,
+    "CERTIFICATES": _certificates,
     "TARGETS": _targets,
     **dict.fromkeys(NOT_YET, _not_yet),
 }

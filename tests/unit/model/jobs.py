@@ -39,12 +39,19 @@ TARGETS: st.SearchStrategy[Target] = st.one_of(
         headers=st.dictionaries(TEXT, TEXT, max_size=3),
         body=VALUES,
         secret=st.none() | TEXT,
+        secrets=st.none() | st.lists(TEXT, max_size=3),
     ),
     st.builds(FunctionTarget, function=TEXT),
     st.builds(CommandTarget, command=TEXT),
 )
 RETRIES = st.builds(
     Retry,
+    plan=st.sampled_from(["quick", "standard"]),
+    max_age=st.none() | DURATIONS,
+    until=st.sampled_from([None, "next_slot"]),
+) | st.builds(
+    Retry,
+    until=st.sampled_from([None, "next_slot"]),
     attempts=st.integers(1, 1000),
     backoff=DURATIONS,
     factor=st.floats(1, 100),

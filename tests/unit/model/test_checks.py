@@ -2,14 +2,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onthedot.errors import FieldProblem, Invalid
 from onthedot.model.checks import check_spec
+from onthedot.model.decoding import convert, to_builtins
 from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
+from onthedot.model.level import level_of
 from onthedot.model.policy import Policy, Retry
 from onthedot.model.schedule import Schedule
 from onthedot.model.secret_text import MASK
@@ -246,3 +249,52 @@ def test_any_job_is_answered(job: JobSpec) -> None:
 
 def test_whether_it_can_fire_is_not_asked_here() -> None:
     assert problems(spec(schedule=Schedule(every=ZERO))) == {}
+
+
+def test_a_plan_excludes_the_numbers_it_stands_for() -> None:
+    numbers: dict[str, Any] = {"attempts": 3, "backoff": Duration(1000), "factor": 2.0, "max": Duration(300_000)}
+    for name, value in numbers.items():
+        found = problems(spec(policy=Policy(retry=Retry(plan="quick", **{name: value}))))
+        assert list(found) == [f"policy.retry.{name}"]
+        assert "max_age and until" in str(found[f"policy.retry.{name}"].accepted)
+    assert problems(spec(policy=Policy(retry=Retry(plan="quick", max_age=Duration(1), until="next_slot")))) == {}
+
+
+def test_a_one_off_has_no_next_slot() -> None:
+    found = problems(spec(schedule=Schedule(in_=Duration(1)), policy=Policy(retry=Retry(until="next_slot"))))
+    assert list(found) == ["policy.retry.until"]
+    assert "max_age" in str(found["policy.retry.until"].accepted)
+
+
+def test_what_is_left_out_of_retry() -> None:
+    """A plan leaves the numbers out, so that what is read back can be sent back; and an older node, which knows neither
+    plan nor until, reads every other job as it did."""
+    assert msgspec.json.encode(Retry(plan=None, until=None), enc_hook=str) == (
+        b'{"attempts":3,"backoff":"1s","factor":2.0,"max":"5m","max_age":null}'
+    )
+    planned = convert({"plan": "quick", "until": "next_slot"}, Retry)
+    assert to_builtins(planned) == {"max_age": None, "plan": "quick", "until": "next_slot"}
+    assert convert(to_builtins(planned), Retry) == planned
+    assert level_of(spec(policy=Policy(retry=planned))) == level_of(spec(policy=Policy(retry=Retry(plan="quick")))) == 3
+    assert level_of(spec(policy=Policy(retry=Retry(attempts=9)))) == 1
+
+
+NEW, OLD = "a new secret of 24 characters", "an old secret of 24 characters"
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"secrets": []}, "target.secrets"),
+        ({"secrets": [NEW, OLD, "a third secret of that length"]}, "target.secrets"),
+        ({"secrets": [NEW, "short"]}, "target.secrets[1]"),
+        ({"secrets": [NEW, NEW]}, "target.secrets[1]"),
+        ({"secrets": [NEW, OLD], "secret": OLD}, "target.secrets"),
+    ],
+)
+def test_two_live_secrets(fields: dict[str, Any], path: str) -> None:
+    found = problems(webhook(**fields))
+    assert list(found) == [path]
+    assert not any(secret in str(found[path]) for secret in (NEW, OLD, "short"))
+    assert problems(webhook(secrets=[NEW, OLD])) == problems(webhook(secrets=[NEW])) == {}
+    assert level_of(webhook(secrets=[NEW])) == 3

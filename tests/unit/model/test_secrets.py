@@ -105,3 +105,36 @@ def test_what_is_shown_and_sent_back_is_what_there_was(path: str, headers, query
         folded.setdefault(name.lower(), value)
     target = WebhookTarget(url=url, headers=folded, secret=secret)
     assert kept(masked(target), target) == target
+
+
+NEW, OLD = "a new secret of 24 characters", "an old secret of 24 characters"
+
+
+@pytest.mark.parametrize(
+    ("there", "sent", "kept_as"),
+    [
+        ({"secrets": [NEW, OLD]}, {"secrets": [MASK, MASK]}, {"secrets": [NEW, OLD]}),
+        (
+            {"secrets": [NEW, OLD]},
+            {"secrets": ["a newer one of that length", MASK]},
+            {"secrets": ["a newer one of that length", OLD]},
+        ),
+        ({"secret": OLD}, {"secrets": [NEW, MASK]}, {"secrets": [NEW, OLD]}),
+        ({"secrets": [NEW, OLD]}, {"secret": MASK}, {"secret": NEW}),
+        ({"secrets": [NEW]}, {"secret": MASK}, {"secret": NEW}),
+    ],
+)
+def test_secrets_while_they_are_changed(there, sent, kept_as):
+    old = WebhookTarget(url="https://example.com/", **there)
+    assert NEW not in str(masked(old))
+    assert OLD not in str(masked(old))
+    assert kept(WebhookTarget(url="https://example.com/", **sent), old) == WebhookTarget(
+        url="https://example.com/", **kept_as
+    )
+
+
+def test_a_mask_for_a_second_secret_that_there_never_was_is_wrong():
+    old = WebhookTarget(url="https://example.com/")
+    with pytest.raises(Invalid) as refused:
+        kept(WebhookTarget(url="https://example.com/", secrets=[NEW, MASK]), old)
+    assert [problem.path for problem in refused.value.problems] == ["target.secrets[1]"]

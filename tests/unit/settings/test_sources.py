@@ -8,7 +8,7 @@ import pytest
 
 from onthedot.errors import SettingsError
 from onthedot.model.duration import Duration
-from onthedot.settings import CommandSetting, Settings, load_settings
+from onthedot.settings import CertificateSetting, CommandSetting, Settings, load_settings
 
 
 @pytest.fixture
@@ -196,3 +196,31 @@ def test_settings_of_plugins_are_not_shown(write, text):
     with pytest.raises(SettingsError, match=r"TARGETS \(\$ONTHEDOT_TARGETS\): the value is not valid") as caught:
         load_settings({}, {"ONTHEDOT_TARGETS": text}, write(""))
     assert "secret-1" not in str(caught.value)
+
+
+def test_certificates_are_the_same_from_file_and_environment(write):
+    path = write(
+        '[certificates.partner]\ncert = "a.pem"\nkey = "a.key"\nhosts = ["a.example", "*.b.example:8443", "::1"]\n'
+    )
+    partner = CertificateSetting(cert="a.pem", key="a.key", hosts=("a.example", "*.b.example:8443", "::1"))
+    assert load_settings({}, {}, path).certificates == {"partner": partner}
+    given = '{"partner": {"cert": "a.pem", "key": "a.key", "hosts": ["a.example", "*.b.example:8443", "::1"]}}'
+    assert load_settings({}, {"ONTHEDOT_CERTIFICATES": given}, write("")).certificates == {"partner": partner}
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ('{"a": {"key": "a.key"}}', "has neither cert nor ca"),
+        ('{"a": {"ca": "x", "key": "a.key"}}', "has a key and no cert"),
+        ('{"a": {"cert": "x", "host": "y"}}', "host"),
+        ('{"a": {"cert": "x", "hosts": ["https://y/"]}}', "is not a host"),
+        ('{"a b": {"cert": "x"}}', "not a valid name"),
+        ("[]", "Expected `object`"),
+        ("nonsense", "certificates.NAME"),
+    ],
+)
+def test_certificates_that_are_wrong_say_why(write, table, why):
+    with pytest.raises(SettingsError, match=r"CERTIFICATES") as caught:
+        load_settings({}, {"ONTHEDOT_CERTIFICATES": table}, write(""))
+    assert why in str(caught.value)

@@ -61,9 +61,18 @@ class Target:
         """What is wrong with it wherever it would run."""
         return iter(())
 
+    def problems_with(self, params: Mapping[str, Any]) -> Iterator[FieldProblem]:
+        """What is wrong with it in a job that has these params."""
+        return iter(())
+
     def secret_fields(self) -> tuple[str, ...]:
         """Fields that are secret as a whole. Headers and parts of URLs that are so by their name need no mention."""
         return ()
+
+    def secret_for(self, field: str, place: int) -> str | None:
+        """The secret that the mask at this place of a list of secrets stands for."""
+        values = getattr(self, field) or ()
+        return values[place] if place < len(values) else None
 
     def summary(self) -> TargetSummary:
         return TargetSummary(self.type, "", self.type)

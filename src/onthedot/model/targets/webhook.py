@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from onthedot.errors import FieldProblem
+from onthedot.model.body_template import body_problems, encode_body, is_template
 from onthedot.model.duration import SECOND, Duration
 from onthedot.model.secret_text import MASK, is_secret_name, masked_url
 from onthedot.model.targets.spec import Flag, TargetSpec, TargetSummary
@@ -20,7 +21,7 @@ __all__ = ["WebhookTarget", "url_problem"]
 
 ACCEPTED_URL = "an absolute http:// or https:// URL with a host, without user name or password"
 SIGNED_WITH = "whsec_ and 24 to 64 bytes in base64, or a text of at least 16 characters"
-MAX_HEADERS, MAX_HEADER_VALUE, MAX_URL = 100, 8192, 8192
+MAX_HEADERS, MAX_HEADER_VALUE, MAX_URL, MAX_SECRETS = 100, 8192, 8192, 2
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _OURS = re.compile(
@@ -41,6 +42,8 @@ class WebhookTarget(TargetSpec, frozen=True, kw_only=True, tag="webhook"):
         Flag("headers", "Webhook: request header 'Name: value'; repeatable", ("-H", "--header")),
         Flag("body", "Webhook: request body, JSON or text"),
         Flag("secret", "Webhook: signing secret, whsec_…"),
+        Flag("certificate", "Webhook: client certificate to show, by the name in the settings"),
+        Flag("secrets", "Webhook: signing secret while you rotate it, the new one first; repeatable"),
     )
 
     url: Annotated[str, msgspec.Meta(max_length=8192)]
@@ -48,10 +51,26 @@ class WebhookTarget(TargetSpec, frozen=True, kw_only=True, tag="webhook"):
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     body: Any = None
     secret: str | None = None  # Standard Webhooks signing secret, "whsec_…"
+    certificate: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None  # the operator's, by name
+    secrets: list[str] | None = None  # while it is changed: the new one, and the old one that receivers still have
 
     def level_with(self, params: Mapping[str, Any]) -> int:
-        """2: the params of a webhook without a body are sent."""
-        return 2 if params and self.body is None else self.level
+        """2: the params of a webhook without a body are sent. 3: values of the run are put into its body, it may
+        be signed with several secrets and show a certificate."""
+        if self.secrets is not None or self.certificate is not None:
+            return 3
+        if self.body is None:
+            return 2 if params else self.level
+        return 3 if type(self.body) is not str and is_template(encode_body(self.body)) else self.level
+
+    @property
+    def signing_secrets(self) -> list[str]:
+        if self.secrets is not None:
+            return self.secrets
+        return [] if self.secret is None else [self.secret]
+
+    def capability(self) -> str:
+        return self.type if self.certificate is None else f"{self.type}:{self.certificate}"
 
     def problems(self) -> Iterator[FieldProblem]:
         message = url_problem(self.url)
@@ -65,9 +84,45 @@ class WebhookTarget(TargetSpec, frozen=True, kw_only=True, tag="webhook"):
             yield from _header(name, value, seen)
         if self.secret is not None and self.secret != MASK and not _is_secret(self.secret):
             yield FieldProblem(path="target.secret", message="not a valid signing secret", accepted=SIGNED_WITH)
+        if self.secrets is not None:
+            yield from self._wrong_secrets(self.secrets)
+        if self.certificate is not None and not self.url[:6].lower().startswith("https:"):
+            accepted = "a certificate with an https:// URL"
+            yield FieldProblem(
+                path="target.certificate", message="only for https", given=self.certificate, accepted=accepted
+            )
+
+    def _wrong_secrets(self, secrets: list[str]) -> Iterator[FieldProblem]:
+        if self.secret is not None:
+            accepted = "secret, or secrets: [new, old]"
+            yield FieldProblem(path="target.secrets", message="can't be combined with secret", accepted=accepted)
+        if not 1 <= len(secrets) <= MAX_SECRETS:
+            given = f"{len(secrets)} secrets"
+            yield FieldProblem(path="target.secrets", message="one or two secrets", given=given, accepted="[new, old]")
+            return
+        for place, secret in enumerate(secrets):
+            if secret != MASK and not _is_secret(secret):
+                path = f"target.secrets[{place}]"
+                yield FieldProblem(path=path, message="not a valid signing secret", accepted=SIGNED_WITH)
+        if len(secrets) == 2 and secrets[0] == secrets[1] != MASK:
+            yield FieldProblem(path="target.secrets[1]", message="the same secret twice", accepted="two secrets")
+
+    def problems_with(self, params: Mapping[str, Any]) -> Iterator[FieldProblem]:
+        return body_problems(self.body, params)
 
     def secret_fields(self) -> tuple[str, ...]:
-        return ("secret",)
+        return ("secret", "secrets")
+
+    def secret_for(self, field: str, place: int) -> str | None:
+        """Whichever of the two fields a job had: where it has one secret, each mask stands for it."""
+        known = self.signing_secrets
+        return known[0] if len(known) == 1 else super().secret_for("secrets", place)
+
+    @classmethod
+    def how_to_offer(cls, name: str) -> str:
+        if not name:
+            return super().how_to_offer(name)
+        return f"define [certificates.{name}] in a node's onthedot.toml, with files that it can read"
 
     def summary(self) -> TargetSummary:
         return TargetSummary(self.method, self.url, self.url if self.method == "POST" else f"{self.method} {self.url}")

@@ -23,6 +23,7 @@ from onthedot.store.jobs.taken_slots import may_be_taken, taken_by_next
 from onthedot.store.runs.claim_batch import ClaimBatch
 from onthedot.store.runs.lanes import claim_lanes
 from onthedot.store.runs.look import Looks, Seen, patience
+from onthedot.store.runs.retry_limits import with_retry_limits
 from onthedot.store.runs.row import ClaimedRow, claimed_run
 from onthedot.store.runs.spec_cache import SpecCache
 
@@ -168,7 +169,7 @@ class Claims(Looks, OneOffClosing):
         runs += await claim_lanes(tx, node, taken.lanes, jobs, batch)
         runs += _free(taken.free, specs, batch)
         await batch.write(tx, jobs)
-        return await _with_own_params(tx, runs)
+        return await _with_own_params(tx, await with_retry_limits(tx, self._specs, runs, jobs))
 
 
 class _Queue:

@@ -26,6 +26,7 @@ from onthedot.store.runs.callbacks import overdue_callback
 from onthedot.store.runs.finish_batch import FinishBatch, Item
 from onthedot.store.runs.open_rows import ended_item, run_of, spec_of, work_of
 from onthedot.store.runs.orders import Order, is_stop, order_of, why_stopped
+from onthedot.store.runs.retry_limits import with_retry_limits
 from onthedot.store.runs.row import CALLBACK, ClaimedRow, claimed_run
 from onthedot.store.runs.spec_cache import SpecCache
 from onthedot.store.shapes import Rows, Shape
@@ -114,7 +115,9 @@ class OpenRuns(Topic):
         async def body(tx: Transaction) -> list[Adopted]:
             rows = await tx.rows("adopt_runs", node, list(capabilities), level, limit)
             specs = await self._adopted.read_specs(tx, (row["job_id"] for row in rows))
-            return [_adopted(row, specs.get(row["job_id"])) for row in rows]
+            found = [_adopted(row, specs.get(row["job_id"])) for row in rows]
+            runs = await with_retry_limits(tx, self._adopted, [each.run for each in found], {})
+            return [msgspec.structs.replace(each, run=run) for each, run in zip(found, runs, strict=True)]
 
         return await self.driver.transact(body, repeatable=True)
 

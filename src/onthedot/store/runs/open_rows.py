@@ -15,6 +15,7 @@ from onthedot.plan import Decision
 from onthedot.store.driver import Row
 from onthedot.store.jobs.rows import decode_spec
 from onthedot.store.runs.finish_batch import EndOfTry, Item
+from onthedot.store.runs.retry_limits import limit_of
 from onthedot.store.runs.row import CALLBACK, decode_attempts
 
 __all__ = ["ended_item", "run_of", "spec_of", "work_of"]
@@ -43,14 +44,15 @@ def spec_of(row: Row, work: Work | None, job: JobSpec | None) -> JobSpec:
 
 
 def run_of(row: Row, work: Work | None) -> ClaimedRun:
-    """As if a node had it. `row`: all of its columns, with `spec` and `version` of its job, if there is one."""
+    """As if a node had it. `row`: all of its columns, with `spec`, `version` and `anchor_at` of its job, if there is one."""
     job = None if row["spec"] is None else decode_spec(row["spec"], row["requires"], row["level"])
+    spec = spec_of(row, work, job)
     return ClaimedRun(
         id=row["id"],
         tenant=row["tenant"],
         job_id=row["job_id"],
         version=-1 if row["version"] is None else row["version"],
-        spec=spec_of(row, work, job),
+        spec=spec,
         kind=row["kind"],
         slot=row["slot"],
         due_at=row["due_at"],
@@ -60,6 +62,7 @@ def run_of(row: Row, work: Work | None) -> ClaimedRun:
         first_claimed_at=row["first_claimed_at"] or row["now"],
         recurring=bool(row["recurring"]),
         attempts=decode_attempts(row["attempts"]),
+        retry_until=None if row["anchor_at"] is None else limit_of(spec, row["anchor_at"], row["slot"]),
     )
 
 

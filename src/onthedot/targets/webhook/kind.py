@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from ipaddress import ip_address
@@ -21,10 +22,15 @@ from typing import Self
 
 from onthedot.descriptors import for_sending, limit
 from onthedot.errors import Invalid
+from onthedot.model.body_template import MissingParam
+from onthedot.model.run import Outcome
 from onthedot.model.secret_text import masked_url
 from onthedot.model.targets import WebhookTarget
+from onthedot.settings import CertificateSetting
 from onthedot.targets.contract import Call, Done, Kind, Profile
 from onthedot.targets.setup import KindSetup
+from onthedot.targets.webhook.certificates import names_for, refusal
+from onthedot.targets.webhook.certified_pools import CertifiedPools
 from onthedot.targets.webhook.destination import Destination, place_of, split_url
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.http1.connections import ConnectionPool
@@ -53,13 +59,16 @@ class Webhooks(Kind):
         version: str = __version__,
         connections: int | None = None,
         tls: ssl.SSLContext | None = None,
+        certificates: Mapping[str, CertificateSetting] | None = None,
     ) -> None:
-        """`connections`: no more than so many are open at once."""
+        """`connections`: no more than so many are open at once. `certificates`: what jobs may name, by name."""
         self.profile = Profile(at_most=connections)
         self._rule = rule
         self._agent = f"onthedot/{version}"
         self._connections = connections
         self._tls = tls
+        self._certificates = dict(certificates or {})
+        self._certified: CertifiedPools | None = None
         self._connector: Connector | None = None
         self._pool: ConnectionPool | None = None
         self._place = lru_cache(maxsize=4096)(self._judged_place)
@@ -67,7 +76,13 @@ class Webhooks(Kind):
 
     @classmethod
     def of(cls, setup: KindSetup) -> Webhooks:
-        return cls(setup.egress, connections=for_sending(limit(), setup.worker_processes))
+        connections = for_sending(limit(), setup.worker_processes)
+        return cls(setup.egress, connections=connections, certificates=setup.settings.certificates)
+
+    def capabilities(self) -> list[str]:
+        """Before it is entered nobody has read the files; what can't be read is not offered."""
+        names = sorted(self._certificates) if self._certified is None else self._certified.names
+        return [self.tag, *(f"{self.tag}:{name}" for name in names)]
 
     def check(self, target: WebhookTarget, tenant: int = 1) -> None:
         try:
@@ -78,6 +93,22 @@ class Webhooks(Kind):
             raise Invalid.one(
                 "target.url", f"is not allowed: {why}", given=masked_url(target.url)[:200], accepted=ALLOWED
             )
+        if target.certificate is not None:
+            self._check_certificate(target, target.certificate, tenant)
+
+    def _check_certificate(self, target: WebhookTarget, name: str, tenant: int) -> None:
+        known = names_for(self._certificates, tenant)
+        if name not in known:
+            accepted = ", ".join(known) or "none: the operator has defined none"
+            raise Invalid.one("target.certificate", "unknown certificate", given=name, accepted=accepted)
+        why = self._not_for(target, name, tenant)
+        if why is not None:
+            accepted = "a certificate for the host of this URL"
+            raise Invalid.one("target.certificate", f"may not be used here: {why}", given=name, accepted=accepted)
+
+    def _not_for(self, target: WebhookTarget, name: str, tenant: int) -> str | None:
+        _, host, port = place_of(split_url(target.url)[0]).origin
+        return refusal(self._certificates[name], host, port, tenant)
 
     def _refusal_of(self, named: str) -> str | None:
         """Why no job may call this place. Kept: the same few receivers are named again and again."""
@@ -96,16 +127,21 @@ class Webhooks(Kind):
         self._rule = rule
         self._place.cache_clear()
         self._refusal.cache_clear()
-        if self._connector is not None and self._pool is not None:
+        if self._connector is not None and self._pool is not None and self._certified is not None:
             self._connector.obey(rule)
-            self._pool.drop_idle()
+            for pool in (self._pool, *self._certified.all()):
+                pool.drop_idle()
 
     def start(self, call: Call, at: float, done: Done) -> Exchange:
         """Without a task that waits. Never raises: what nobody foresaw is a failed try."""
         target = call.target
         assert isinstance(target, WebhookTarget)
         assert self._pool is not None, "not entered"
-        exchange = Exchange(self._pool, call, at, done)
+        pool, why = (self._pool, None) if target.certificate is None else self._pool_for(target, call.tenant)
+        exchange = Exchange(pool, call, at, done)
+        if why is not None:
+            exchange.answer_soon(refused(why))
+            return exchange
         try:
             named, path = split_url(target.url)
             place, refusal = self._place(named)
@@ -118,9 +154,26 @@ class Webhooks(Kind):
         try:
             request = request_of(call, target, place, path, agent=self._agent, now_ms=call.now_ms())
             exchange.begin(place, request, is_head=target.method == "HEAD")
+        except MissingParam as error:  # for good: the run's params do not change
+            exchange.answer_soon(Outcome(kind="error", error=f"the body can't be filled in: {error}"))
         except Exception as error:
             exchange.answer_soon(failed(error))
         return exchange
+
+    def _pool_for(self, target: WebhookTarget, tenant: int) -> tuple[ConnectionPool, str | None]:
+        """Whose connections show its certificate; or why it may not be sent. The settings may have changed since the
+        job was made, and no other check counts: what is refused here never leaves."""
+        assert self._pool is not None, "not entered"
+        assert target.certificate is not None
+        name = target.certificate
+        pool = None if self._certified is None else self._certified.get(name)
+        if pool is None:
+            return self._pool, f"this node has no certificate {name!r}"
+        try:
+            why = self._not_for(target, name, tenant)
+        except ValueError as error:
+            return self._pool, f"the URL {error}"
+        return pool, None if why is None else f"the certificate {name!r} may not be used here: {why}"
 
     def _judged_place(self, named: str) -> tuple[Destination, str | None]:
         """With why the rule refuses the address that it spells out."""
@@ -129,14 +182,22 @@ class Webhooks(Kind):
 
     async def __aenter__(self) -> Self:
         self._connector = Connector(self._rule)
-        self._pool = ConnectionPool(self._connector, self._tls or _trusted(), self._connections)
+        self._pool = self._made_pool(self._tls or _trusted())
+        self._certified = CertifiedPools(self._certificates, self._made_pool)
+        await self._certified.open()
         return self
+
+    def _made_pool(self, tls: ssl.SSLContext) -> ConnectionPool:
+        assert self._connector is not None
+        return ConnectionPool(self._connector, tls, self._connections)
 
     async def __aexit__(self, *exc: object) -> None:
         if self._pool is not None and self._connector is not None:
+            if self._certified is not None:
+                await self._certified.close()
             await self._pool.close()
             self._connector.close()
-            self._pool = self._connector = None
+            self._pool = self._connector = self._certified = None
 
 
 @lru_cache(maxsize=1)

@@ -2,7 +2,8 @@
 
 The body is the job's: an object, list, number or boolean goes out as JSON, text as text (`text/plain`). Without one the
 run's `params` are the body, as JSON, unless the method is GET or HEAD; without those it is empty (a timer POSTs
-nothing: all there is to know is in the headers). A `content-type` among the job's headers wins.
+nothing: all there is to know is in the headers). A `content-type` among the job's headers wins. Values of the run in
+the job's body (`model.body_template`) are filled in for each attempt; such a body is JSON, whatever takes their place.
 
 What is the same for all runs of a job is written once (`_lines`), the rest of the head is one line of formatting:
 together 5 µs, where a dictionary of headers that is checked and joined for each run cost 30.
@@ -14,8 +15,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-import msgspec
-
+from onthedot.model.body_template import encode_body, fill, is_template
 from onthedot.model.instant import format_instant
 from onthedot.model.targets import WebhookTarget
 from onthedot.targets.contract import Call
@@ -32,7 +32,6 @@ _OURS = re.compile(
     r"host|content-length|transfer-encoding|connection|keep-alive|te|trailer|upgrade|expect|proxy-.*"
     r"|webhook-.*|x-onthedot-.*|traceparent"
 )
-_encode = msgspec.json.Encoder().encode
 _instant = lru_cache(maxsize=1024)(format_instant)  # many jobs fire at the same slots
 
 
@@ -42,21 +41,25 @@ def body_of(body: Any) -> tuple[bytes, str | None]:
         return b"", None
     if isinstance(body, str):
         return body.encode(), "text/plain; charset=utf-8"
-    return _encode(body), "application/json"
+    return encode_body(body), "application/json"
 
 
 def request_of(call: Call, target: WebhookTarget, place: Destination, path: str, *, agent: str, now_ms: int) -> bytes:
-    """Ours over the job's headers, the job's over the defaults. ValueError: a header that can't be sent."""
+    """Ours over the job's headers, the job's over the defaults. ValueError: a header that can't be sent. MissingParam:
+    its body names what this run does not have."""
     given = target.body
     if given is None and call.params and target.method not in _BODILESS:
         given = call.params
     body, content_type = body_of(given)
+    if target.body is not None and type(target.body) is not str and is_template(body):
+        body = encode_body(fill(target.body, _values(call), call.params))
     headers = tuple(target.headers.items())
     lines = _lines if sum(len(value) for _, value in headers) <= _REMEMBERED else _write_lines
     run, timestamp = call.run_id, now_ms // 1000
     signature = ""
-    if target.secret is not None:
-        signature = f"webhook-signature: {sign(target.secret, run, timestamp, body)}\r\n"
+    if target.secret is not None or target.secrets is not None:
+        signed = " ".join([sign(secret, run, timestamp, body) for secret in target.signing_secrets])
+        signature = f"webhook-signature: {signed}\r\n"
     callback = "" if call.callback is None else f"x-onthedot-callback: {call.callback}\r\n"
     length = f"content-length: {len(body)}\r\n" if body or target.method not in _BODILESS else ""
     return (
@@ -66,6 +69,11 @@ def request_of(call: Call, target: WebhookTarget, place: Destination, path: str,
         f"x-onthedot-job: {call.job_id}\r\nx-onthedot-scheduled-for: {_instant(call.slot)}\r\n"
         f"x-onthedot-attempt: {call.attempt}\r\n{callback}traceparent: {traceparent(run, call.attempt)}\r\n\r\n"
     ).encode() + body
+
+
+def _values(call: Call) -> dict[str, Any]:
+    """As the headers have them."""
+    return {"run_id": call.run_id, "scheduled_for": _instant(call.slot), "attempt": call.attempt}
 
 
 def _write_lines(

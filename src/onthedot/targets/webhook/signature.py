@@ -1,7 +1,8 @@
 """Signing, after the Standard Webhooks specification: `v1,` + base64(HMAC-SHA256(secret, "id.timestamp.body")).
 
 The receiver verifies with any Standard Webhooks library; the id is the run's, the same on every attempt, so that a
-receiver that remembers ids sees exactly one effect.
+receiver that remembers ids sees exactly one effect. While a secret is changed there are two signatures, separated by a
+space: a receiver that has either of the secrets accepts.
 """
 
 from __future__ import annotations

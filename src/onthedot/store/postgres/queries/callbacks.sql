@@ -15,7 +15,8 @@ RETURNING r.id;
 
 -- name: lock_run_alone
 -- A run without its job, like every finish; in whatever state it is.
-SELECT r.*, (SELECT version FROM jobs WHERE id = r.job_id) AS version, (SELECT spec FROM jobs WHERE id = r.job_id) AS spec
+SELECT r.*, (SELECT version FROM jobs WHERE id = r.job_id) AS version, (SELECT spec FROM jobs WHERE id = r.job_id) AS spec,
+    (SELECT anchor_at FROM jobs WHERE id = r.job_id) AS anchor_at
 FROM runs r WHERE r.id = $1 FOR UPDATE OF r;
 
 -- name: hold_for_callback

@@ -37,6 +37,7 @@ RETURNING {columns ClaimedRow r now=t.now}, r.work, r.orders, r.open_until, r.re
 -- name: overdue_runs
 -- Their time is up; of those that can be adopted, for a while. Not locked: they go through finish, which checks the fence.
 SELECT r.*, (SELECT version FROM jobs WHERE id = r.job_id) AS version, (SELECT spec FROM jobs WHERE id = r.job_id) AS spec,
+    (SELECT anchor_at FROM jobs WHERE id = r.job_id) AS anchor_at,
     n.now
 FROM (SELECT {now} AS now) n
 CROSS JOIN LATERAL (

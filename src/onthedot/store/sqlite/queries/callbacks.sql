@@ -15,7 +15,7 @@ RETURNING runs.id;
 
 -- name: lock_run_alone
 -- A run without its job, like every finish; in whatever state it is.
-SELECT r.*, j.version, j.spec FROM runs r LEFT JOIN jobs j ON j.id = r.job_id WHERE r.id = ?1;
+SELECT r.*, j.version, j.spec, j.anchor_at FROM runs r LEFT JOIN jobs j ON j.id = r.job_id WHERE r.id = ?1;
 
 -- name: hold_for_callback
 -- Whoever has it, has it no more: it ends in this transaction.

@@ -33,7 +33,7 @@ RETURNING {columns ClaimedRow runs now=claimed_at}, work, orders, open_until, re
 
 -- name: overdue_runs
 -- Their time is up; of those that can be adopted, for a while. Not locked: they go through finish, which checks the fence.
-SELECT r.*, j.version, j.spec, n.now
+SELECT r.*, j.version, j.spec, j.anchor_at, n.now
 FROM (SELECT {now} AS now) n
 CROSS JOIN runs r LEFT JOIN jobs j ON j.id = r.job_id
 WHERE r.open IS NOT NULL AND r.open_until <= n.now AND (r.open = 'callback' OR r.open_until <= n.now - {OVERDUE_MS})
