@@ -80,7 +80,8 @@ class Received(_Event, frozen=True, kw_only=True, tag="received"):
 
     answer: ok, error (retryable), refused (for good), cut (the connection broke without an answer).
     node: who sent it, if that can be known. took: ms until the answer. asked: what it was called with (target, params,
-    slot). says: the error in its answer. retry_after: ms after the answer, if it asked for that.
+    slot). says: the error in its answer. retry_after: ms after the answer, if it asked for that. parks: it wants
+    no more calls of this job.
     """
 
     db: int
@@ -93,6 +94,7 @@ class Received(_Event, frozen=True, kw_only=True, tag="received"):
     asked: dict[str, Any] | None = None
     says: str | None = None
     retry_after: int | None = None
+    parks: bool = False
     of: int | None = None  # the try, if it will be told by a callback how it ended
 
 
@@ -153,6 +155,7 @@ class Wrote(_Event, frozen=True, kw_only=True, tag="wrote"):
 
     wish: what was asked for: the whole spec of a new job, the parts of it that an edit replaces. runs: those that were
     asked for, or to be cancelled. if_match: the version that the user had seen. given_up: ms since the client hung up.
+    by: the run whose end caused it, if no user did.
     """
 
     db: int
@@ -162,6 +165,7 @@ class Wrote(_Event, frozen=True, kw_only=True, tag="wrote"):
     runs: list[str] = []
     if_match: int | None = None
     given_up: int | None = None
+    by: str | None = None
     view: dict[str, Any] | None = None  # the answer
 
 

@@ -14,6 +14,7 @@ from proof.checker.ledger import Ledger
 from proof.checker.liveness import check_liveness
 from proof.checker.orders import check_orders
 from proof.checker.overlaps import check_overlaps
+from proof.checker.parking import check_parking
 from proof.checker.policies import check_policies
 from proof.checker.repeats import check_repeats
 from proof.checker.requests import check_requests
@@ -35,6 +36,7 @@ CHECKS = (
     check_policies,
     check_overlaps,
     check_orders,
+    check_parking,
     check_answers,
     check_callbacks,
 )

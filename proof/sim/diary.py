@@ -79,6 +79,10 @@ class Diary:
             case "complete":
                 self._completed(arguments[0], arguments[1], arguments[2], answer)
                 self.point("recorded", process)
+            case "carry_out_notes":
+                for park in [] if answer is None else answer.parked:
+                    self._wrote("pause", park.job_id, by=park.run_id, view={"state": "paused"})
+                    self.point("parked", process)
             case "declare_lost":
                 if answer:
                     silent = self._loop.now - self._beats.get(arguments[0], 0.0)

@@ -1,7 +1,8 @@
 """What gets called: it writes down each call before it answers, and never deduplicates.
 
 How it answers is in the job's params: `mood` ok, flaky, bad, fatal, slow, later (asks to be called again no sooner than
-so many seconds) or dated (the same, as a date).
+so many seconds), dated (the same, as a date), gone (answers 410 at times) or last (says at times with a good answer
+that it wants no more).
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ SLOW_TO_STOP = 0.1
 checker knows to the millisecond when they ended."""
 
 
+LAST = 0.15
+"""The share of calls after which some receivers want no more."""
+
 Answer = asyncio.Future[Outcome]
 
 
@@ -52,7 +56,10 @@ class Receiver:
 
     def arrive(self, call: Call, process: str, node: str | None, answer: Answer) -> None:
         kind, seconds = self._decide(call.params)
-        outcome = self._outcome(kind, call.params.get("mood", "ok"), seconds)
+        mood = call.params.get("mood", "ok")
+        outcome = self._last(self._outcome(kind, mood, seconds), mood)
+        if outcome is _OUTCOMES["gone"]:
+            kind = "refused"
         self.history.append(
             Received(
                 at=round(self.loop.now * 1000),
@@ -67,6 +74,7 @@ class Receiver:
                 says=outcome.error,
                 retry_after=outcome.retry_after_ms,
                 of=None if call.callback is None else call.try_number,
+                parks=outcome.parks is not None,
             )
         )
         self.loop.outside_later(seconds, self._answer, answer, outcome, process)
@@ -97,6 +105,11 @@ class Receiver:
             wait -= (self.time.now_ms() + round(seconds * 1000)) % 1000
         return msgspec.structs.replace(outcome, retry_after_ms=wait)
 
+    def _last(self, outcome: Outcome, mood: str) -> Outcome:
+        if mood not in ("gone", "last") or outcome.kind != "ok" or self.rng.random() >= LAST:
+            return outcome
+        return _OUTCOMES["gone"] if mood == "gone" else msgspec.structs.replace(outcome, parks="no more calls")
+
     def _answer(self, answer: Answer, outcome: Outcome, process: str) -> None:
         if not answer.done():
             answer.set_result(outcome)
@@ -107,6 +120,7 @@ _OUTCOMES = {
     "ok": Outcome(kind="ok"),
     "error": Outcome(kind="error", retryable=True, error="HTTP 500"),
     "refused": Outcome(kind="error", error="HTTP 404"),
+    "gone": Outcome(kind="error", error="HTTP 410", parks="HTTP 410"),
     "cut": Outcome(kind="error", retryable=True, error="connection reset"),
 }
 

@@ -46,6 +46,9 @@ class ScriptedStore:
     async def close_one_offs(self, most):
         return self._answer("close_one_offs", most, 0)
 
+    async def carry_out_notes(self, after):
+        return self._answer("carry_out_notes", after, None)
+
     async def begin(self, node, fences):
         return self._answer("begin", list(fences), {run_id for run_id, _ in fences})
 

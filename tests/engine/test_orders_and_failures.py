@@ -10,7 +10,7 @@ import pytest
 
 from onthedot.clock import FakeClock
 from onthedot.engine.look_times import LookTimes
-from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.mailbox import Mailbox, Signal
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.duties import FLOORS_EVERY, MAINTENANCE_EVERY, Duties
@@ -65,6 +65,7 @@ class Bench:
             backoff=Backoff(self.rng),
             look_times=self.look_times,
         )
+        self.notes = Signal()
         self.heartbeat = Heartbeat(
             "me",
             store=self.store,
@@ -79,6 +80,7 @@ class Bench:
             lost=self.lost,
             order_poller=self.orders,
             orphans=self.failure_detector.orphans,
+            notes=self.notes,
             look_times=self.look_times,
         )
 

@@ -9,7 +9,7 @@ import pytest
 
 from onthedot.clock import FakeClock
 from onthedot.engine.look_times import LookTimes
-from onthedot.engine.mailbox import Mailbox
+from onthedot.engine.mailbox import Mailbox, Signal
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.health import StoreHealth
@@ -41,6 +41,7 @@ class Bench:
         self.next_fires_in: float | None = None
         self.unrecorded: dict[Fence, Handle] = {}
         self.look_times = LookTimes(clock)
+        self.notes = Signal()
         time = DatabaseClock(clock)
         time.observe(clock.now_ms(), clock.monotonic(), clock.monotonic())
         self.recorder = Recorder(
@@ -54,6 +55,7 @@ class Bench:
             backoff=Backoff(random.Random(1)),
             batch_window=BatchWindow(frozenset({"function"}), self, time),
             look_times=self.look_times,
+            notes=self.notes,
         )
 
     @property

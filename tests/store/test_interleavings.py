@@ -32,7 +32,19 @@ from tests.store.hands import FAILED, OK, Hands, at, check_invariants, every, no
 from tests.store.stepping import DEADLINE, Action, Stage
 
 NOW = "(SELECT now_ms FROM test_clock)"
-TABLES = ["jobs", "job_tags", "runs", "history", "job_stats", "dead_letters", "run_logs", "nodes", "duties", "endings"]
+TABLES = [
+    "jobs",
+    "job_tags",
+    "runs",
+    "history",
+    "job_stats",
+    "dead_letters",
+    "run_logs",
+    "nodes",
+    "duties",
+    "endings",
+    "notes",
+]
 _IDS = "SELECT id, state FROM jobs ORDER BY id"
 HERE = "webhook@here"
 SOON = START + 1500  # due in 1.5 s: a node may hold it already
@@ -71,9 +83,9 @@ class Scene:
         assert self.run is not None
         return self.run
 
-    async def finish_first(self) -> None:
+    async def finish_first(self, outcome: Outcome = OK) -> None:
         """Before the two begin."""
-        await self.hands.finish(self.fired())
+        await self.hands.finish(self.fired(), outcome=outcome)
         await self._keep()
 
     async def open_first(self, now: int) -> None:
@@ -308,3 +320,21 @@ async def test_adopt(scene: tuple[Scene, Stage], verb: str, overlap: Overlap) ->
     await play.set(spec(at(SOON), overlap=overlap), claimed=True)
     await play.open_first(SOON + 1000 + OVERDUE_MS if verb == "overdue" else SOON)
     assert await explore(play, stage, lambda _: adopt("n2"), verbs[verb]) > 5
+
+
+GONE = Outcome(kind="error", error="410", parks="410")
+
+
+def carry_out(store: Store) -> Awaitable[object]:
+    return store.carry_out_notes()
+
+
+@pytest.mark.parametrize("verb", ["edit", "pause", "delete", "run", "cancel", "claim", "finish", "carry_out"])
+async def test_parking(scene: tuple[Scene, Stage], verb: str) -> None:
+    """A run was told that its receiver is gone. Its job is parked while somebody does something with the job."""
+    play, stage = scene
+    verbs: dict[str, Verb] = {**VERBS, "finish": finish(GONE), "carry_out": lambda _: carry_out}
+    await play.set(spec(every(1500)), claimed=True)
+    if verb != "finish":
+        await play.finish_first(GONE)
+    assert await explore(play, stage, lambda _: carry_out, verbs[verb]) > 2

@@ -53,6 +53,7 @@ READS: dict[str, Callable[[Store], Awaitable[object]]] = {
 WRITES = {
     *("backfill_job", "cancel_run", "create_jobs", "create_key", "delete_job", "pause_job", "put_job", "redrive"),
     *("resume_job", "retry_run", "revoke_key", "run_job", "sync_jobs", "update_job", "create_session", "end_session"),
+    "carry_out_notes",
     *("beat", "begin", "claim", "claim_each", "declare_lost", "drop_live_logs", "ensure_partitions", "finish"),
     *("give_back", "leave", "prune", "put_floors_right", "put_live_logs", "reclaim", "register", "resume_due"),
     *(

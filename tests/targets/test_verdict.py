@@ -83,3 +83,31 @@ def test_a_snippet_is_text_that_any_store_can_hold(raw: bytes):
     assert len(text) <= SNIPPET
     assert "\x00" not in text
     assert text.encode().decode() == text
+
+
+def test_410_is_final_and_parks_the_job():
+    outcome = classify(410, "gone", retry_after="7")
+    assert (outcome.kind, outcome.retryable, outcome.retry_after_ms) == ("error", False, None)
+    assert outcome.error == outcome.parks == "the receiver returned 410 Gone"
+
+
+@given(st.integers(200, 599))
+def test_a_receiver_may_ask_for_no_more_calls_whatever_it_answers(status: int):
+    outcome = classify(status, "", delivery=" Disable ")
+    assert outcome.ok == (status < 300)
+    assert not outcome.retryable
+    assert outcome.parks == "the receiver asked for no more calls (webhook-delivery: disable)"
+
+
+@given(st.integers(200, 599))
+def test_a_receiver_may_ask_not_to_be_called_again_for_this_run(status: int):
+    outcome, plain = classify(status, "", delivery="abort-message"), classify(status, "")
+    assert outcome.ok == plain.ok
+    assert not outcome.retryable
+    assert outcome.parks == plain.parks
+
+
+@given(st.integers(200, 599), st.text(max_size=20))
+def test_anything_else_in_that_header_means_nothing(status: int, text: str):
+    if text.strip().lower() not in ("disable", "abort-message"):
+        assert classify(status, "", delivery=text) == classify(status, "")

@@ -6,6 +6,7 @@ outcome                  … and after it; policies that are not followed
 records                  results recorded as something else than what happened
 claim_sql finish_sql verbs_sql   every clause of the statements (of SQLite, which the simulation runs on)
 promises                 what was broken once, put back
+notes                    what the end of a run causes elsewhere
 open_runs outlives       work that goes on without a node: in the store, in the engine
 queue                    messages to brokers
 callbacks                results that come later
@@ -21,6 +22,7 @@ from proof.planted.bugs import (
     cursor,
     engine,
     finish_sql,
+    notes,
     open_runs,
     outcome,
     outlives,
@@ -45,6 +47,7 @@ BUGS: tuple[Bug, ...] = (
     *claim_sql.BUGS,
     *finish_sql.BUGS,
     *verbs_sql.BUGS,
+    *notes.BUGS,
     *open_runs.BUGS,
     *outlives.BUGS,
     *callbacks.BUGS,

@@ -8,7 +8,18 @@ from typing import Protocol
 
 from onthedot.engine.messages import Fence
 from onthedot.model.node import NodeInfo, NodeLoad
-from onthedot.store import Adopted, Beat, Claim, Finished, FinishReport, LiveLog, PolledOrders, StartedWork, Want
+from onthedot.store import (
+    Adopted,
+    Beat,
+    CarriedOut,
+    Claim,
+    Finished,
+    FinishReport,
+    LiveLog,
+    PolledOrders,
+    StartedWork,
+    Want,
+)
 
 __all__ = [
     "BeatStore",
@@ -18,6 +29,7 @@ __all__ = [
     "EngineStore",
     "LeftoverStore",
     "LiveLogStore",
+    "NoteStore",
     "Offload",
     "OrderStore",
     "RecordStore",
@@ -64,6 +76,12 @@ class RecordStore(Protocol):
     async def close_one_offs(self, most: int) -> int: ...
 
 
+class NoteStore(Protocol):
+    async def carry_out_notes(self, after: int) -> CarriedOut | None: ...
+
+    async def notify(self, topic: str) -> None: ...
+
+
 class BeatStore(Protocol):
     async def beat(self, node: str, load: NodeLoad) -> Beat: ...
 
@@ -104,6 +122,7 @@ class EngineStore(
     LeftoverStore,
     LiveLogStore,
     RecordStore,
+    NoteStore,
     BeatStore,
     OrderStore,
     WatchStore,

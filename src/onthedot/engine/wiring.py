@@ -35,6 +35,7 @@ from onthedot.engine.membership.peer_beats import PeerBeats
 from onthedot.engine.messages import DispatcherMessage, Fence, RecorderMessage
 from onthedot.engine.ports import EngineStore, Offload
 from onthedot.engine.recording.batch_window import BatchWindow
+from onthedot.engine.recording.note_runner import NoteRunner
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.recording.recorder import Recorder
 from onthedot.engine.running.begin_gate import BeginGate
@@ -105,6 +106,7 @@ class Wiring:
         self.logs = LogFiles(directory, offload) if directory is not None else None
         self.live_logs = LiveLogWriter(store=store, clock=clock, health=health)
 
+        self.note_runner = NoteRunner(store=store, clock=clock, health=health, backoff=backoff())
         self.recorder = Recorder(
             node_id,
             mailbox=to_recorder,
@@ -116,6 +118,7 @@ class Wiring:
             backoff=backoff(),
             batch_window=BatchWindow(targets.in_process, self.due_heap, time),
             look_times=look_times,
+            notes=self.note_runner.left,
         )
         self.gate = BeginGate(node_id, store=store, clock=clock, health=health, backoff=backoff(), size=slots.capacity)
         self.dispatcher = Dispatcher(
@@ -208,6 +211,7 @@ class Wiring:
             lost=lost,
             order_poller=self.order_poller,
             orphans=self.failure_detector.orphans,
+            notes=self.note_runner.left,
             look_times=look_times,
             heard=heard_too,
         )
@@ -231,6 +235,7 @@ class Wiring:
         actors: dict[str, Actor] = {
             "heartbeat": self.heartbeat,
             "recorder": self.recorder,
+            "note_runner": self.note_runner,
             "gate": self.gate,
             "deadlines": self.deadlines,
             "dispatcher": self.dispatcher,

@@ -30,7 +30,7 @@ def check_spec(spec: JobSpec) -> None:
                 accepted="answer",
             )
         )
-    problems += spec.target.problems_with(spec.params)
+    problems += spec.target.problems_with(spec.params, callback=spec.policy.completion == "callback")
     if spec.policy.retry.until == "next_slot" and spec.schedule.one_off:
         problems.append(_no_next_slot())
     if problems:

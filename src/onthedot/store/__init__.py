@@ -11,6 +11,7 @@ from onthedot.store.cluster.maintenance import BacklogCount, StoreStats
 from onthedot.store.cluster.nodes import Beat
 from onthedot.store.cluster.sessions import SESSION_IDLE, SESSION_LONGEST
 from onthedot.store.driver import Driver
+from onthedot.store.jobs.carry_out import CarriedOut
 from onthedot.store.jobs.create import NewJob
 from onthedot.store.jobs.idempotency import Idempotency
 from onthedot.store.jobs.lists import JobFilter
@@ -33,6 +34,7 @@ __all__ = [
     "Adopted",
     "BacklogCount",
     "Beat",
+    "CarriedOut",
     "Claim",
     "Completed",
     "FinishReport",

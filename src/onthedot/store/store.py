@@ -10,6 +10,7 @@ from onthedot.store.cluster.keys import Keys
 from onthedot.store.cluster.maintenance import Maintenance
 from onthedot.store.cluster.nodes import Nodes
 from onthedot.store.cluster.sessions import Sessions
+from onthedot.store.jobs.carry_out import NotesOfRuns
 from onthedot.store.jobs.close_one_offs import OneOffClosing
 from onthedot.store.jobs.floor_watch import FloorWatch
 from onthedot.store.jobs.jobs import Jobs
@@ -41,6 +42,7 @@ class Store(
     Sessions,
     Claims,
     Finishes,
+    NotesOfRuns,
     OpenRuns,
     Callbacks,
     RunOrders,

@@ -49,6 +49,7 @@ class Metrics:
         self.quarantined = Counter(
             "onthedot_jobs_quarantined", "Jobs whose schedule could not be computed", registry=registry
         )
+        self.parked = Counter("onthedot_jobs_parked", "Jobs paused because their receiver said so", registry=registry)
         self.silent = Counter("onthedot_jobs_silent", "Active jobs without a next run; must stay 0", registry=registry)
         self.clock_set = Counter(
             "onthedot_clock_set", "Changes of the database clock by more than a second", ["way"], registry=registry
@@ -116,6 +117,7 @@ class Metrics:
             "dead.letter": lambda f: self.dead.inc(f.get("n", 1)),
             "ledger.conflict": lambda f: self.conflicts.inc(f.get("n", 1)),
             "job.quarantined": lambda f: self.quarantined.inc(),
+            "job.parked": lambda f: self.parked.inc(),
             "job.silent": lambda f: self.silent.inc(),
             "clock.set": lambda f: self.clock_set.labels("back" if f["by_ms"] < 0 else "ahead").inc(),
             "floor.repaired": lambda f: self.floors.inc(f["n"]),

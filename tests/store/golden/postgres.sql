@@ -214,6 +214,17 @@ CREATE TABLE nodes (
     PRIMARY KEY (id)
 ) WITH (fillfactor=50);
 
+CREATE TABLE notes (
+    id bigint NOT NULL IDENTITY,
+    kind text NOT NULL,
+    tenant bigint NOT NULL,
+    job_id bigint NOT NULL,
+    run_id text COLLATE C NOT NULL,
+    said text NOT NULL,
+    created_at bigint NOT NULL,
+    PRIMARY KEY (id)
+);
+
 CREATE TABLE run_logs (
     run_id text COLLATE C NOT NULL,
     tenant bigint NOT NULL,
@@ -324,6 +335,8 @@ CREATE UNIQUE INDEX lineage_pkey ON public.lineage USING btree (id);
 CREATE UNIQUE INDEX live_logs_pkey ON public.live_logs USING btree (run_id);
 CREATE UNIQUE INDEX meta_pkey ON public.meta USING btree (number);
 CREATE UNIQUE INDEX nodes_pkey ON public.nodes USING btree (id);
+CREATE INDEX notes_by_job ON public.notes USING btree (job_id);
+CREATE UNIQUE INDEX notes_pkey ON public.notes USING btree (id);
 CREATE INDEX run_logs_age ON public.run_logs USING btree (updated_at);
 CREATE UNIQUE INDEX run_logs_pkey ON public.run_logs USING btree (run_id);
 CREATE INDEX run_params_age ON public.run_params USING btree (created_at);
@@ -351,5 +364,6 @@ CREATE UNIQUE INDEX tenants_pkey ON public.tenants USING btree (id);
 CREATE SEQUENCE api_keys_id_seq;
 CREATE SEQUENCE endings_id_seq;
 CREATE SEQUENCE job_ids;
+CREATE SEQUENCE notes_id_seq;
 CREATE SEQUENCE run_numbers;
 CREATE SEQUENCE tenants_id_seq;

@@ -169,6 +169,16 @@ CREATE TABLE nodes (
     exposed INTEGER
 );
 
+CREATE TABLE notes (
+    id         INTEGER PRIMARY KEY,
+    kind       TEXT NOT NULL,
+    tenant     INTEGER NOT NULL,
+    job_id     INTEGER NOT NULL,
+    run_id     TEXT NOT NULL,
+    said       TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+);
+
 CREATE TABLE run_logs (
     run_id     TEXT PRIMARY KEY,
     tenant     INTEGER NOT NULL,
@@ -272,6 +282,8 @@ CREATE UNIQUE INDEX jobs_key ON jobs (tenant, key) WHERE key IS NOT NULL;
 CREATE INDEX jobs_listed ON jobs (tenant, state, target_type, schedule_kind, id);
 
 CREATE INDEX jobs_paused_until ON jobs (pause_until) WHERE state = 'paused' AND pause_until IS NOT NULL;
+
+CREATE INDEX notes_by_job ON notes (job_id);
 
 CREATE INDEX run_logs_age ON run_logs (updated_at);
 

@@ -1,6 +1,6 @@
 """The beat: each second "I am here", answered by the database's time, by whether we still count as alive, by the beats
-of the others and by whether there are orders, orphans or open runs. A loop of its own: nothing a node does can make it
-late."""
+of the others and by whether there are orders, orphans, open runs or notes. A loop of its own: nothing a node does can
+make it late."""
 
 from __future__ import annotations
 
@@ -42,11 +42,12 @@ class Heartbeat:
         lost: asyncio.Event,
         order_poller: OrderPoller,
         orphans: Signal,
+        notes: Signal,
         look_times: LookTimes,
         heard: Callable[[Beat], None] = lambda answer: None,
     ) -> None:
-        """`lost` is set when others have declared this node lost, `orphans` when there are runs of lost nodes. `heard`
-        is told each answer."""
+        """`lost` is set when others have declared this node lost, `orphans` when there are runs of lost nodes, `notes`
+        when what ended runs cause elsewhere is still to be done. `heard` is told each answer."""
         self._node_id = node_id
         self._store = store
         self._clock = clock
@@ -60,6 +61,7 @@ class Heartbeat:
         self._lost = lost
         self._order_poller = order_poller
         self._orphans = orphans
+        self._notes = notes
         self._look_times = look_times
         self._heard = heard
         self._hung: set[asyncio.Future[Beat]] = set()
@@ -88,6 +90,8 @@ class Heartbeat:
         self._order_poller.beat_said(answer.orders)
         if answer.orphans:
             self._orphans.set()
+        if answer.noted:
+            self._notes.set()
         if answer.adoptable:
             self._look_times.open_seen()
         self._heard(answer)

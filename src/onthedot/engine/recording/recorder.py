@@ -48,7 +48,9 @@ class Recorder:
         backoff: Backoff,
         batch_window: BatchWindow,
         look_times: LookTimes,
+        notes: Signal,
     ) -> None:
+        """`notes` is set when the end of a run is to cause something elsewhere."""
         self.mailbox = mailbox
         self._node_id = node_id
         self._store = store
@@ -59,6 +61,7 @@ class Recorder:
         self._backoff = backoff
         self._batch_window = batch_window
         self._look_times = look_times
+        self._notes = notes
         self._finished: list[Finished] = []
         self._returned: list[Fence] = []
         self._detached: list[Fence] = []
@@ -184,6 +187,8 @@ class Recorder:
             self._unclosed = self._unclosed or not item.run.recurring
             if isinstance(item.decision, RetryLater):
                 self._look_times.retry_at(item.decision.ready_at)
+            if item.outcome.parks is not None:
+                self._notes.set()
             if self._unrecorded:
                 self._tell_recorded(item, refused)
         every = telemetry.heard
@@ -208,6 +213,7 @@ def without_details(item: Finished, error: Exception) -> Finished:
     outcome = Outcome(
         kind=item.outcome.kind,
         retryable=item.outcome.retryable,
+        parks=item.outcome.parks,
         error=f"the details could not be stored ({type(error).__name__})",
     )
     return msgspec.structs.replace(item, outcome=outcome, log=None)

@@ -61,8 +61,8 @@ class Target:
         """What is wrong with it wherever it would run."""
         return iter(())
 
-    def problems_with(self, params: Mapping[str, Any]) -> Iterator[FieldProblem]:
-        """What is wrong with it in a job that has these params."""
+    def problems_with(self, params: Mapping[str, Any], *, callback: bool = False) -> Iterator[FieldProblem]:
+        """What is wrong with it in a job that has these params. `callback`: its calls carry a callback URL."""
         return iter(())
 
     def secret_fields(self) -> tuple[str, ...]:

@@ -107,8 +107,8 @@ class WebhookTarget(TargetSpec, frozen=True, kw_only=True, tag="webhook"):
         if len(secrets) == 2 and secrets[0] == secrets[1] != MASK:
             yield FieldProblem(path="target.secrets[1]", message="the same secret twice", accepted="two secrets")
 
-    def problems_with(self, params: Mapping[str, Any]) -> Iterator[FieldProblem]:
-        return body_problems(self.body, params)
+    def problems_with(self, params: Mapping[str, Any], *, callback: bool = False) -> Iterator[FieldProblem]:
+        return body_problems(self.body, params, callback=callback)
 
     def secret_fields(self) -> tuple[str, ...]:
         return ("secret", "secrets")

@@ -36,6 +36,7 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     orders: bool = False  # somebody wants something of runs that this node has
     orphans: bool = False  # there are running rows of lost or unknown nodes, or open ones whose time is up
     adoptable: bool = False  # there are open runs: work that goes on, and no node has it
+    noted: bool = False  # what ended runs cause elsewhere is still to be done
     open: bool = False  # no key was ever made, and no live node's API is reached by others: see `is_open`
     bindings: list[str] = msgspec.field(
         default_factory=list
@@ -81,6 +82,7 @@ class Nodes(Topic):
                 orders=row["ordered"],
                 orphans=row["orphaned"],
                 adoptable=row["adoptable"],
+                noted=row["noted"],
                 open=row["open"],
                 bindings=row["bindings"],
             )
@@ -95,13 +97,14 @@ class Nodes(Topic):
             is_open = await _is_open(tx)
             return Beat(now=row["now"], alive=True, peers=peers, orders=ordered, open=is_open, bindings=bindings)
 
-        async def look(tx: Transaction) -> tuple[bool, bool]:
+        async def look(tx: Transaction) -> dict[str, bool]:
             orphans = bool(await tx.rows("orphans", 1) or await tx.rows("overdue_runs", 1))
-            return orphans, bool(await tx.rows("adoptable"))
+            adoptable, noted = bool(await tx.rows("adoptable")), bool(await tx.rows("any_notes", 0))
+            return {"orphans": orphans, "adoptable": adoptable, "noted": noted}
 
         answer = await self.driver.transact_slow(body)
-        orphans, adoptable = await self.driver.read(look, watched=True)  # nobody waits for the writer
-        return msgspec.structs.replace(answer, orphans=orphans, adoptable=adoptable)
+        seen = await self.driver.read(look, watched=True)  # nobody waits for the writer
+        return msgspec.structs.replace(answer, **seen)
 
     async def is_open(self) -> bool:
         """Whether this is still one person's installation: no key was ever made, and only this machine reaches it."""

@@ -17,6 +17,7 @@ from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.close_one_offs import note_endings
 from onthedot.store.jobs.stats import stats_rows
 from onthedot.store.queries import LOG_LIMIT
+from onthedot.store.runs.notes import NewNote, ParkNote, park_note
 from onthedot.store.runs.orders import OwnedRun, PendingAgain, is_stop, why_stopped
 from onthedot.store.runs.row import CALLBACK, OPEN, decode_attempts
 from onthedot.store.runs.terminate import firings_of_one_offs, release_lanes
@@ -256,6 +257,14 @@ class FinishBatch:
         ]
         if logs:
             await tx.execute("add_logs", Rows(logs))
+        notes = self._notes()
+        if notes:
+            await tx.execute("add_notes", Rows(notes))
+
+    def _notes(self) -> list[NewNote]:
+        """What these ends cause elsewhere."""
+        recorded = self._recorded.values()
+        return [_park_note(item, reason) for item in recorded if (reason := item.outcome.parks) is not None]
 
     async def _look_up_rest(self, tx: Transaction) -> None:
         known = self._recorded.keys() | self._retried.keys() | self._accepted.keys()
@@ -286,6 +295,11 @@ class FinishBatch:
             telemetry.emit("ledger.conflict", run_id=run_id)
         for run_id in self._refused:
             telemetry.emit("run.refused", run_id=run_id)
+
+
+def _park_note(item: Item, reason: str) -> NewNote:
+    said = ParkNote(version=item.version, reason=reason)
+    return park_note(item.tenant, item.job_id, item.id, said, item.finished_at)
 
 
 def _ends(item: Item, row: Row) -> Item:

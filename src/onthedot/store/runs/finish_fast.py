@@ -50,7 +50,8 @@ class DoneRun(Shape, frozen=True, kw_only=True):
 
 
 def went_well(result: Finished) -> bool:
-    """Nothing follows from it: no retry, dead letter or log, no earlier attempt to keep, nobody waits for a lane."""
+    """Nothing follows from it: no retry, dead letter or log, no earlier attempt to keep, nobody waits for a lane, no
+    other job is concerned."""
     run, decision, outcome = result.run, result.decision, result.outcome
     return (
         type(decision) is Done
@@ -61,6 +62,7 @@ def went_well(result: Finished) -> bool:
         and not run.attempts
         and not result.log
         and outcome.error is None
+        and outcome.parks is None
         and not laned(run.spec.policy)
         and (not run.spec.keep_result or large_result(outcome)[1] is None)
     )

@@ -15,7 +15,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from onthedot.model.body_template import encode_body, fill, is_template
+from onthedot.model.body_template import CALLBACK, encode_body, fill, is_template
 from onthedot.model.instant import format_instant
 from onthedot.model.targets import WebhookTarget
 from onthedot.targets.contract import Call
@@ -73,7 +73,8 @@ def request_of(call: Call, target: WebhookTarget, place: Destination, path: str,
 
 def _values(call: Call) -> dict[str, Any]:
     """As the headers have them."""
-    return {"run_id": call.run_id, "scheduled_for": _instant(call.slot), "attempt": call.attempt}
+    values = {"run_id": call.run_id, "scheduled_for": _instant(call.slot), "attempt": call.attempt}
+    return values if call.callback is None else {**values, CALLBACK: call.callback}
 
 
 def _write_lines(

@@ -40,6 +40,7 @@ SELECT coalesce((SELECT beat_at FROM me), {now}) AS now, EXISTS (SELECT 1 FROM m
         ) overdue
     ) AS orphaned,
     EXISTS (SELECT 1 FROM runs WHERE open = 'adopt') AS adoptable,
+    EXISTS (SELECT 1 FROM notes) AS noted,
     NOT EXISTS (SELECT 1 FROM api_keys) AND NOT EXISTS (SELECT 1 FROM nodes WHERE lost_at IS NULL AND exposed) AS open,
     ARRAY(
         SELECT DISTINCT n.binding FROM nodes n JOIN nodes i ON i.id = $1 AND i.host = n.host

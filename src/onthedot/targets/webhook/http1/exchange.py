@@ -110,6 +110,7 @@ class Exchange:
             snippet(answer.body),
             retry_after=answer.retry_after,
             location=answer.location,
+            delivery=answer.delivery,
             now_ms=0 if answer.retry_after is None else self._call.now_ms(),
         )
         if answer.is_json and outcome.ok:

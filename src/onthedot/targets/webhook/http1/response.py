@@ -24,7 +24,15 @@ BODY_LIMIT = 64 * 1024
 HEAD_LIMIT = 64 * 1024
 ANSWER_LIMIT = HEAD_LIMIT + BODY_LIMIT  # of all its bytes
 _WANTED = frozenset(
-    {b"retry-after", b"location", b"content-length", b"transfer-encoding", b"keep-alive", b"content-type"}
+    {
+        b"retry-after",
+        b"location",
+        b"webhook-delivery",
+        b"content-length",
+        b"transfer-encoding",
+        b"keep-alive",
+        b"content-type",
+    }
 )
 
 
@@ -38,6 +46,7 @@ class WebhookResponse(msgspec.Struct, frozen=True, gc=False):
     retry_after: str | None
     location: str | None
     is_json: bool = False  # it says so, and the body is all that came
+    delivery: str | None = None
 
 
 class Reading:
@@ -103,6 +112,7 @@ class Reading:
             _text(headers.get(b"retry-after")),
             _text(headers.get(b"location")),
             self._body != b"" and self._size <= BODY_LIMIT and self._is_json(),
+            _text(headers.get(b"webhook-delivery")),
         )
 
     def _is_json(self) -> bool:

@@ -1,0 +1,41 @@
+"""Notes: what the end of a run causes elsewhere, such as a job that is parked because its receiver is gone.
+
+Finish locks runs and must not lock jobs: every verb locks its job first, and the two would wait for each other. So the
+transaction that ends a run only writes down what is to be done, and to which job. A second one does it, and deletes the
+note: the same node right after the commit, any other within a second, whoever died in between. Done and deleted
+together, nothing is lost and nothing is done twice.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from onthedot.model.decoding import encode_json
+from onthedot.store.shapes import Shape
+
+__all__ = ["PARK", "NewNote", "ParkNote", "park_note"]
+
+PARK = "park"
+
+
+class NewNote(Shape, frozen=True, kw_only=True):
+    kind: str
+    tenant: int
+    job_id: int  # what it is done to
+    run_id: str  # whose end caused it
+    said: str
+    created_at: int
+
+
+class ParkNote(msgspec.Struct, frozen=True, kw_only=True):
+    """The job is to be paused. `version`: of the job as the run read it. One that was changed since is another job to
+    whoever changed it: its next run says whether its receiver is gone."""
+
+    version: int
+    reason: str
+
+
+def park_note(tenant: int, job_id: int, run_id: str, said: ParkNote, now: int) -> NewNote:
+    return NewNote(
+        kind=PARK, tenant=tenant, job_id=job_id, run_id=run_id, said=encode_json(said).decode(), created_at=now
+    )
