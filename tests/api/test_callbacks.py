@@ -167,3 +167,14 @@ async def test_with_one_it_is_not(sqlite_url, fake_clock):
 async def test_only_what_is_called_can_call_back(api):
     job = {"schedule": {"every": "1m"}, "target": {"type": "command", "command": "backup"}, "policy": POLICY}
     assert paths(problem(await api.post("/v1/jobs", json=job), 422)) == ["policy.completion"]
+
+
+@pytest.mark.parametrize(("completion", "status"), [("callback", 201), ("answer", 422)])
+async def test_a_body_can_have_the_callback_if_there_is_one(api, completion, status):
+    target = {"type": "webhook", "url": "https://example.com/hook", "body": {"tell": {"$": "callback"}}}
+    answer = await api.post(
+        "/v1/jobs", json={"schedule": {"in": "1h"}, "target": target, "policy": {"completion": completion}}
+    )
+    assert answer.status_code == status, answer.text
+    if status == 422:
+        assert answer.json()["errors"][0]["path"] == "target.body.tell.$"

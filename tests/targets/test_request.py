@@ -291,6 +291,14 @@ def test_a_body_that_is_one_value_is_json(make_call: MakeCall):
     assert (headers["content-type"], body) == ("application/json", f'"7-{SLOT}"'.encode())
 
 
+def test_the_callback_can_be_in_the_body(make_call: MakeCall):
+    target = WebhookTarget(url="http://x/", body={"tell": {"$": "callback"}})
+    url = "https://onthedot.example/v1/runs/7-1/complete?token=t"
+    _, headers, body = sent(make_call(target, callback=url))
+    assert msgspec.json.decode(body) == {"tell": url}
+    assert headers["x-onthedot-callback"] == url
+
+
 def test_params_that_are_the_body_are_no_template(make_call: MakeCall):
     _, _, body = sent(make_call(WebhookTarget(url="http://x/"), params={"a": {"$": "run_id"}}))
     assert body == b'{"a":{"$":"run_id"}}'

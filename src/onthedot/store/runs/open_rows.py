@@ -44,7 +44,8 @@ def spec_of(row: Row, work: Work | None, job: JobSpec | None) -> JobSpec:
 
 
 def run_of(row: Row, work: Work | None) -> ClaimedRun:
-    """As if a node had it. `row`: all of its columns, with `spec`, `version` and `anchor_at` of its job, if there is one."""
+    """As if a node had it. `row`: all of its columns, with `spec`, `version` and `anchor_at` of its job, if there is
+    one."""
     job = None if row["spec"] is None else decode_spec(row["spec"], row["requires"], row["level"])
     spec = spec_of(row, work, job)
     return ClaimedRun(

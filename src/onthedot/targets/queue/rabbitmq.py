@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import aiormq
 from aiormq import spec
-from aiormq.abc import AbstractChannel, AbstractConnection
+from aiormq.abc import AbstractConnection
 from aiormq.exceptions import (
     AMQPError,
     ChannelAccessRefused,
@@ -48,6 +48,7 @@ async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) 
     connection = await aiormq.connect(url, context=tls_context(setting, address))
     try:
         channel = await connection.channel(publisher_confirms=True, on_return_raises=True)
+        assert isinstance(channel, aiormq.Channel)
         exchange = address.options.get("exchange", "")
         if exchange:
             await channel.exchange_declare(exchange, passive=True)
@@ -58,7 +59,7 @@ async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) 
 
 
 class RabbitPublisher:
-    def __init__(self, connection: AbstractConnection, channel: AbstractChannel, exchange: str, lost: OnLost) -> None:
+    def __init__(self, connection: AbstractConnection, channel: aiormq.Channel, exchange: str, lost: OnLost) -> None:
         self._connection, self._channel, self._exchange = connection, channel, exchange
         self._lost, self._why = lost, "the connection was closed"
         self._closing = False
