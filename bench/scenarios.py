@@ -78,6 +78,7 @@ def scenarios(mode: Mode, seconds: int | None = None) -> list[Scenario]:
         _queue(max(200, n // 2)),
         *_creates(mode, n),
         *_lateness(mode, seconds or {"tiny": 1, "quick": 4, "full": 10}[mode]),
+        _bulkhead(mode),
         _listing(mode),
         _mix(mode),
     ]
@@ -358,6 +359,28 @@ def _lateness(mode: Mode, seconds: int) -> list[Scenario]:
         )
     )
     return found
+
+
+def _bulkhead(mode: Mode) -> Scenario:
+    hanging, rate, seconds = {"tiny": (20, 50, 2), "quick": (500, 100, 6)}.get(mode, (500, 100, 15))
+    return Scenario(
+        "bulkhead",
+        f"Lateness of other jobs with {hanging} hanging receivers of one destination, {rate} firings per second",
+        "late_ms.p99",
+        [Entry("postgres", "bulkhead")],
+        {"hanging": hanging, "rate": rate, "seconds": seconds},
+        receiver=True,
+        wanted=[
+            Wanted(
+                f"lateness p99 of other jobs with {hanging} hanging receivers of one destination, to its calm value",
+                "to_calm",
+                "at most",
+                2.0,
+                unit=" ×",
+            )
+        ],
+        also=["calm_ms.p99", "to_calm"],
+    )
 
 
 def _listing(mode: Mode) -> Scenario:

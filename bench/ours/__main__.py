@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.contest import play
+from bench.ours.bulkhead import bulkhead
 from bench.ours.creating import (
     create_bulk,
     create_http,
@@ -23,6 +24,7 @@ play(
     {
         "bare_timer": bare_timer,
         "bare_webhooks": bare_webhooks,
+        "bulkhead": bulkhead,
         "create_bulk": create_bulk,
         "create_http": create_http,
         "create_http_bare": create_http_bare,

@@ -27,6 +27,8 @@ __all__ = [
     "Received",
     "Recorded",
     "Stepped",
+    "Waited",
+    "WaitingRow",
     "Wrote",
 ]
 
@@ -177,6 +179,25 @@ class Begun(_Event, frozen=True, kw_only=True, tag="begun"):
     token: int
 
 
+class WaitingRow(msgspec.Struct, frozen=True, kw_only=True):
+    token: int
+    due: int
+    tries: int
+
+
+class Waited(_Event, frozen=True, kw_only=True, tag="waited"):
+    """The database took a run back from a node, to wait for its destination. `token`: of the claim. before, now: what
+    its row said when it was claimed, and says now."""
+
+    db: int
+    node: str
+    run: str
+    token: int
+    host: str
+    before: WaitingRow
+    now: WaitingRow
+
+
 class Recorded(_Event, frozen=True, kw_only=True, tag="recorded"):
     """The database took a result from a node. outcome "accepted": the receiver will tell by a callback how it ended."""
 
@@ -213,6 +234,7 @@ Event = (
     | Stepped
     | Claimed
     | Begun
+    | Waited
     | Recorded
     | Lost
     | Crashed

@@ -104,4 +104,5 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     slots: dict[str, int] = {}  # how many of each kind a node may run at once
     nodes: int = 0
     lookahead: int = 2000
+    hosts: bool = False  # webhooks go to several, each a destination of its own
     dead: list[str] = []

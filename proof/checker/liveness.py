@@ -99,7 +99,9 @@ def _late(story: Story, job: JobStory) -> Iterator[Violation]:
     for send, late in lateness(story, job):
         if late <= ON_TIME or late <= _allowed(story, job, send):
             continue
-        if not_enough_slots(story, send, late):
+        if send.run in story.waits:
+            story.excuse("it waited for its destination")
+        elif not_enough_slots(story, send, late):
             story.excuse("every node's slots were taken")
         else:
             yield Violation(kind="late", text=f"{send.run} was sent {late} ms late at {send.at}, with nothing wrong")

@@ -234,6 +234,9 @@ class _Row:
         elif attempt.outcome not in ("lost", "interrupted") and waited < must.soonest - 1:
             yield self._broken("backoff", f"was tried again after {waited} ms, no sooner than {must.soonest}")
         elif waited > must.latest + AGAIN and self._nothing_else(begin, claim.at):
+            if self.story.waited(following.run, begin, claim.at):
+                self.story.excuse("it waited for its destination")
+                return
             if backlog_was_full(self.story, following, claim.at - (waited - must.latest)):
                 self.story.excuse("it waited for the backlog's share of the slots")
                 return

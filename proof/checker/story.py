@@ -11,7 +11,19 @@ from typing import Any
 import msgspec
 
 from proof.checker.callback_story import CallbackStory
-from proof.checker.events import Acted, Changed, Claimed, Fault, History, Lost, Made, Received, Recorded, Stepped
+from proof.checker.events import (
+    Acted,
+    Changed,
+    Claimed,
+    Fault,
+    History,
+    Lost,
+    Made,
+    Received,
+    Recorded,
+    Stepped,
+    Waited,
+)
 from proof.checker.ledger import Entry, Job, Ledger, Live
 from proof.checker.lives import Lives, Version
 from proof.model.rules import Rules, rules_of
@@ -29,7 +41,7 @@ SETTLE = 20_000
 
 SLOW_WAYS = ("slow", "late", "hang", "flaky", "cut", "outage", "freeze", "freeze_at", "suspend")
 
-_FAULTS_THAT_DELAY_NOTHING = {"wall", "receiver"}
+_FAULTS_THAT_DELAY_NOTHING = {"wall", "receiver", "host"}
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,6 +139,11 @@ class Story:
         self.faults = [event for event in history if isinstance(event, Fault)]
         self.claims = [event for event in history if isinstance(event, Claimed)]
         self.owners = {(claim.run, claim.token): claim for claim in self.claims}
+        self.waits: defaultdict[str, list[Waited]] = defaultdict(list)
+        for event in history:
+            if isinstance(event, Waited):
+                self.waits[event.run].append(event)
+        self.waits.default_factory = None
         self.records = [event for event in history if isinstance(event, Recorded)]
         self.losses: dict[str, Lost] = {event.node: event for event in history if isinstance(event, Lost)}
         self.strays: list[Received] = []
@@ -246,6 +263,10 @@ class Story:
         wrong = {f.node for f in self.faults if f.what not in harmless and f.at <= end and f.until + SETTLE >= begin}
         holders = {turn.claim.node for turn in self.lives.turns.get(run, {}).values()}
         return len(wrong) == 1 and None not in wrong and not wrong & holders
+
+    def waited(self, run: str, begin: int, end: int) -> bool:
+        """Whether it waited for its destination between these true times."""
+        return any(begin <= wait.at <= end for wait in self.waits.get(run, ()))
 
     def lost(self, node: str | None, begin: int, end: int) -> bool:
         """Whether that node was declared lost in between."""

@@ -8,6 +8,7 @@ from proof.checker.answers import check_answers
 from proof.checker.callbacks import check_callbacks
 from proof.checker.coverage import check_coverage
 from proof.checker.deliveries import check_deliveries
+from proof.checker.destinations import check_destinations
 from proof.checker.events import Crashed, History
 from proof.checker.fences import check_fences
 from proof.checker.ledger import Ledger
@@ -37,6 +38,7 @@ CHECKS = (
     check_overlaps,
     check_orders,
     check_parking,
+    check_destinations,
     check_answers,
     check_callbacks,
 )

@@ -16,7 +16,19 @@ from onthedot.plan import Accepted
 from onthedot.store import NewJob
 from onthedot.store.abandoned_requests import ASKER
 from onthedot.store.driver import Driver, Transaction
-from proof.checker.events import Begun, Changed, Claimed, Completed, History, Lost, Made, Recorded, Wrote
+from proof.checker.events import (
+    Begun,
+    Changed,
+    Claimed,
+    Completed,
+    History,
+    Lost,
+    Made,
+    Recorded,
+    Waited,
+    WaitingRow,
+    Wrote,
+)
 from proof.sim.clocks import DatabaseTime
 from proof.sim.front import Client
 from proof.sim.loop import VirtualLoop, at_once
@@ -58,6 +70,7 @@ class Diary:
         self._history = history
         self._beats: dict[str, float] = {}
         self._of_files: dict[str, tuple[int, dict[str, Any]]] = {}  # jobs of a file by key: id and spec
+        self._claims: dict[tuple[str, int], tuple[int, int]] = {}  # when it was due, and its tries
         self.driver: Driver | None = None
         self.point: Callable[[str, str], None] = lambda what, process: None
 
@@ -83,6 +96,8 @@ class Diary:
                 for park in [] if answer is None else answer.parked:
                     self._wrote("pause", park.job_id, by=park.run_id, view={"state": "paused"})
                     self.point("parked", process)
+            case "wait_for_destinations":
+                self._waited(arguments[0], arguments[1])
             case "declare_lost":
                 if answer:
                     silent = self._loop.now - self._beats.get(arguments[0], 0.0)
@@ -101,9 +116,38 @@ class Diary:
     def _claimed(self, process: str, claims: Sequence[Any], node: str) -> None:
         found = [(claim.now, run) for claim in claims for run in claim.runs]
         for db, run in found:
+            self._claims[run.id, run.token] = run.due_at, run.tries
             self._history.append(Claimed(at=self._now, db=db, node=node, run=run.id, token=run.token))
         if found:
             self.point("claimed", process)
+
+    def _waited(self, node: str, runs: Sequence[Any]) -> None:
+        """Runs that were put back to wait for their destination, as their rows are after it."""
+        for run in runs:
+            row = self._row(run.run_id)
+            if row is None or row["state"] != "pending" or not row["waiting"]:
+                continue
+            due, tries = self._claims.get((run.run_id, run.token), (row["due_at"], row["tries"]))
+            self._history.append(
+                Waited(
+                    at=self._now,
+                    db=self._time.now_ms(),
+                    node=node,
+                    run=run.run_id,
+                    token=run.token,
+                    host=row["requires"].partition("@")[2],
+                    now=WaitingRow(token=row["token"], due=row["due_at"], tries=row["tries"]),
+                    before=WaitingRow(token=run.token, due=due, tries=tries),
+                )
+            )
+
+    def _row(self, run: str) -> Any:
+        async def body(tx: Transaction) -> Any:
+            rows = await tx.sql("SELECT state, waiting, requires, token, due_at, tries FROM runs WHERE id = ?1", run)
+            return rows[0] if rows else None
+
+        assert self.driver is not None
+        return at_once(self.driver.read(body))
 
     def _begun(self, node: str, fences: Sequence[tuple[str, int]], allowed: set[str]) -> None:
         for run, token in fences:

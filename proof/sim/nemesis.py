@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable
 from proof.checker.events import Fault
 from proof.sim.link import Link
 from proof.sim.process import Process
+from proof.sim.receiver import HOSTS
 from proof.sim.world import World
 
-__all__ = ["EXTRA", "PROFILES", "Nemesis"]
+__all__ = ["EXTRA", "HOST_FAULTS", "PROFILES", "Nemesis"]
 
 LEASE = 5.0
 
@@ -25,7 +26,11 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "receiver": ("receiver", "exhausted", "kill_at"),
 }
 PROFILES["mixed"] = tuple(dict.fromkeys(kind for kinds in PROFILES.values() for kind in kinds))
-EXTRA: dict[str, tuple[str, ...]] = {"ahead": ("clock_ahead",)}
+HOST_FAULTS = frozenset({"hanging_host", "failing_host"})
+EXTRA: dict[str, tuple[str, ...]] = {
+    "ahead": ("clock_ahead",),
+    "destinations": (*("hanging_host", "failing_host") * 3, "kill", "kill_at", "cut", "outage", "stop"),
+}
 """Played when they are asked for by name."""
 
 POINTS = ("claimed", "begun", "received", "answered", "recorded")
@@ -71,6 +76,7 @@ class Nemesis:
             link.slow = link.refuses = link.loses = link.hangs = link.late = 0.0
         self.world.database.up = True
         self.world.receiver.up = True
+        self.world.receiver.ill.clear()
 
     # processes
 
@@ -278,6 +284,23 @@ class Nemesis:
         await self._rest(0.5, 12)
         self.world.receiver.up = True
         self._note(began, "receiver", None)
+
+    async def _hanging_host(self) -> None:
+        """One host does not answer any more; all others do."""
+        await self._ill("hangs")
+
+    async def _failing_host(self) -> None:
+        await self._ill("fails")
+
+    async def _ill(self, how: str) -> None:
+        began, ill = self.world.now, self.world.receiver.ill
+        host = f"http://host{self.rng.randrange(HOSTS)}"
+        if host in ill:
+            return
+        ill[host] = how
+        await self._rest(5, 50)
+        ill.pop(host, None)
+        self._note(began, "host", host)
 
     def _id(self, process: Process) -> str:
         return process.node_id() or process.name

@@ -58,6 +58,7 @@ class Process:
         wall_ms: int,
         settings: EngineSettings = SETTINGS,
         processes: int = PROCESSES,
+        hosts: bool = False,
     ) -> None:
         self.name = name
         self.settings = settings
@@ -75,6 +76,7 @@ class Process:
         self._driver = driver
         self._receiver = receiver
         self._processes = processes
+        self._hosts = hosts
         self._history = history
         self._main: asyncio.Task[None] | None = None
         self.api: Any = None
@@ -113,7 +115,7 @@ class Process:
     async def _live(self, place: Place) -> None:
         direct, early = self.rng.random() < DIRECT, self.rng.random() < EARLY
         manner: Manner = "coroutine" if not direct else "early" if early else "direct"
-        sender = Sender(self._receiver, place, self.clock, manner=manner, processes=self._processes)
+        sender = Sender(self._receiver, place, self.clock, manner=manner, processes=self._processes, hosts=self._hosts)
         node = Node(
             store=cast("Any", LinkedStore(Store(self._driver), self.link)),
             targets=sender.targets,

@@ -17,14 +17,15 @@ import msgspec
 from onthedot.clock import Clock
 from onthedot.model.decoding import to_builtins
 from onthedot.model.run import Outcome
-from onthedot.model.targets import FunctionTarget, WebhookTarget
-from onthedot.targets import Call, Kind, Targets, from_coroutine
+from onthedot.model.targets import FunctionTarget, Target, WebhookTarget
+from onthedot.targets import Call, Kind, Targets
 from onthedot.targets.contract import NOT_BEGUN, Cause, Done, Ended, Handle, Profile, Stop
+from onthedot.targets.coroutine import CoroutineKind
 from proof.checker.events import History, Received
 from proof.sim.clocks import DatabaseTime
 from proof.sim.loop import Place, VirtualLoop
 
-__all__ = ["Manner", "Receiver", "Sender"]
+__all__ = ["HOSTS", "Manner", "Receiver", "Sender", "host_of"]
 
 Manner = Literal["direct", "early", "coroutine"]
 WAITING = 0.1
@@ -39,8 +40,16 @@ checker knows to the millisecond when they ended."""
 
 LAST = 0.15
 """The share of calls after which some receivers want no more."""
+NEVER = 3600.0
+"""Seconds after which a host that hangs would answer."""
+HOSTS = 3
 
 Answer = asyncio.Future[Outcome]
+
+
+def host_of(target: Any) -> str | None:
+    """Webhooks go to one of so many hosts: the last figure of the URL says to which."""
+    return f"http://host{int(target.url[-1]) % HOSTS}" if isinstance(target, WebhookTarget) else None
 
 
 class Receiver:
@@ -50,12 +59,13 @@ class Receiver:
         self.history = history
         self.rng = rng
         self.up = True
+        self.ill: dict[str, str] = {}  # hosts that hang or fail
         self.reached: Callable[[str], None] = lambda process: None
         self.answered: Callable[[str], None] = lambda process: None
         self.calls_back: Callable[[Call, str, float], None] = lambda call, answer, seconds: None
 
     def arrive(self, call: Call, process: str, node: str | None, answer: Answer) -> None:
-        kind, seconds = self._decide(call.params)
+        kind, seconds = self._ill(call.target) or self._decide(call.params)
         mood = call.params.get("mood", "ok")
         outcome = self._last(self._outcome(kind, mood, seconds), mood)
         if outcome is _OUTCOMES["gone"]:
@@ -81,6 +91,13 @@ class Receiver:
         self.reached(process)
         if call.callback is not None and kind in ("ok", "cut"):
             self.calls_back(call, kind, seconds)
+
+    def _ill(self, target: Target) -> tuple[Any, float] | None:
+        """How a host answers that is not well: not at all, or with errors; None: it is."""
+        how = self.ill.get(host_of(target) or "") if self.ill else None
+        if how is None:
+            return None
+        return ("ok", NEVER) if how == "hangs" else (self.rng.choice(("error", "cut")), self.rng.uniform(0.001, 0.05))
 
     def _decide(self, params: dict[str, Any]) -> tuple[Any, float]:
         mood, rng = params.get("mood", "ok"), self.rng
@@ -132,7 +149,17 @@ class Sender:
     is begun at once or waits for a connection ("direct"), is a coroutine ("coroutine"), or waits for its instant by
     itself, and its answer for others ("early")."""
 
-    def __init__(self, receiver: Receiver, place: Place, clock: Clock, *, manner: Manner, processes: int) -> None:
+    def __init__(
+        self,
+        receiver: Receiver,
+        place: Place,
+        clock: Clock,
+        *,
+        manner: Manner,
+        processes: int,
+        hosts: bool = False,
+    ) -> None:
+        """`hosts`: each host is a destination of its own."""
         self.place = place
         self.exhausted: Callable[[], bool] = lambda: False
         self.clock = clock
@@ -141,17 +168,17 @@ class Sender:
         self.receiver = receiver
         self.targets = Targets(
             [
-                self._kind(WebhookTarget, "webhook", Profile()),
+                self._kind(WebhookTarget, "webhook", Profile(has_destinations=hosts)),
                 self._kind(FunctionTarget, "function:work", Profile(capacity=processes)),
             ]
         )
 
     def _kind(self, spec: type[Any], capability: str, profile: Profile) -> Kind:
         if self.manner == "coroutine":
-            return from_coroutine(self._send, spec=spec, capabilities=lambda: [capability], profile=profile)
+            return AwaitedKind(self, spec, capability, profile)
         return SimulatedKind(self, spec, capability, profile)
 
-    async def _send(self, call: Call) -> Outcome | Ended:
+    async def send(self, call: Call) -> Outcome | Ended:
         if self.exhausted():
             return NOT_BEGUN
         answer: Answer = self.receiver.loop.create_future()
@@ -164,6 +191,23 @@ class Sender:
         receiver.loop.outside_later(delay, receiver.arrive, call, self.place.name, self.node(), answer)
 
 
+class AwaitedKind(CoroutineKind):
+    def __init__(self, sender: Sender, spec: type[Any], capability: str, profile: Profile) -> None:
+        self.spec = spec
+        self.profile = profile
+        self._sender = sender
+        self._capability = capability
+
+    def capabilities(self) -> list[str]:
+        return [self._capability]
+
+    def destination(self, target: Any) -> str | None:
+        return host_of(target)
+
+    async def send(self, call: Call) -> Outcome | Ended:
+        return await self._sender.send(call)
+
+
 class SimulatedKind(Kind):
     def __init__(self, sender: Sender, spec: type[Any], capability: str, profile: Profile) -> None:
         self.spec = spec
@@ -173,6 +217,9 @@ class SimulatedKind(Kind):
 
     def capabilities(self) -> list[str]:
         return [self._capability]
+
+    def destination(self, target: Any) -> str | None:
+        return host_of(target)
 
     def keeps_time(self, target: Any) -> bool:
         return self._sender.manner == "early"

@@ -16,7 +16,7 @@ from proof.checker.events import Crashed, History, Received
 from proof.checker.ledger import Ledger
 from proof.checker.verdict import Violation, check
 from proof.sim.loop import VirtualLoop
-from proof.sim.nemesis import EXTRA, PROFILES, Nemesis
+from proof.sim.nemesis import EXTRA, HOST_FAULTS, PROFILES, Nemesis
 from proof.sim.workload import Workload
 from proof.sim.world import World
 
@@ -25,6 +25,9 @@ __all__ = ["Outcome", "play", "record"]
 MINUTES = 10.0
 QUIET = 60.0
 """The last stretch of every run has no faults, so that what is due must be finished when it ends."""
+
+CROWD = 3
+"""So many times more jobs where destinations are limited."""
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -46,7 +49,10 @@ class Outcome(msgspec.Struct, kw_only=True):
 
 
 def profile_of(seed: int) -> str:
-    """Half of the seeds get everything at once, the others one family of faults each, or none."""
+    """Half of the seeds get everything at once, the others one family of faults each, or none. One in twenty has
+    destinations that hang and fail."""
+    if seed % 20 == 13:
+        return "destinations"
     names = list(PROFILES)
     return names[seed // 2 % len(names)] if seed % 2 else "mixed"
 
@@ -119,7 +125,7 @@ def _about(found: list[Violation], lines: list[str]) -> list[str]:
 async def _play(
     loop: VirtualLoop, seed: int, seconds: float, kinds: tuple[str, ...], plant: Plant | None
 ) -> tuple[History, Ledger, int]:
-    world = World(loop, seed)
+    world = World(loop, seed, hosts=bool(HOST_FAULTS & set(kinds)))
     await world.open()
     if plant is not None:
         plant(world)
@@ -129,6 +135,8 @@ async def _play(
     workload = Workload(
         world, random.Random(rng.getrandbits(64)), recurring=rng.randint(2, 4), one_offs=int(seconds / 15)
     )
+    if world.hosts:
+        workload.crowd(CROWD)
     tasks = [loop.create_task(workload.play(seconds - quiet)), loop.create_task(nemesis.rage(seconds - quiet))]
     for task in tasks:
         await task

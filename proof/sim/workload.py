@@ -39,6 +39,10 @@ class Workload:
         self._one_offs = one_offs
         self._marks = 0
 
+    def crowd(self, times: int) -> None:
+        self._recurring *= times
+        self._one_offs *= times
+
     async def play(self, until: float) -> None:
         users = [self._keep(until) for _ in range(self._recurring)] + [self._once(until) for _ in range(self._one_offs)]
         users.append(self._file(until))

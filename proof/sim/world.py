@@ -31,6 +31,9 @@ LOOKAHEADS = (2000, 2000, 2000, 500, 100)
 SMALL = 0.15
 """The share of worlds that have more to run than they have slots for."""
 
+FEW = 6
+"""Slots of a node for webhooks where destinations are limited: four for one host alone, one of each beside them."""
+
 STARTS = (
     1_772_413_200_000,  # an ordinary Monday night in March
     1_774_745_820_000,  # three minutes before Berlin's clocks go forward
@@ -54,7 +57,8 @@ class _Api:
 class World:
     """Everything is drawn from one seed: same seed, same history."""
 
-    def __init__(self, loop: VirtualLoop, seed: int) -> None:
+    def __init__(self, loop: VirtualLoop, seed: int, *, hosts: bool = False) -> None:
+        """`hosts`: webhooks go to several, each a destination of its own, and there are few slots."""
         self.loop = loop
         self.rng = random.Random(seed)
         self.history: History = []
@@ -75,6 +79,9 @@ class World:
             lookahead=self.rng.choice(LOOKAHEADS),
             concurrency=3 if small else SETTINGS.concurrency,
         )
+        self.hosts = hosts
+        if hosts:
+            self.settings = msgspec.structs.replace(self.settings, concurrency=FEW)
         self.slots = {"webhook": self.settings.concurrency, "function": 2 if small else PROCESSES}
 
     def _branch(self) -> random.Random:
@@ -104,6 +111,7 @@ class World:
                 wall_ms=self.time.now_ms(),
                 settings=self.settings,
                 processes=self.slots["function"],
+                hosts=self.hosts,
             )
             self.processes.append(process)
             process.start()
@@ -137,7 +145,9 @@ class World:
 
     async def ledger(self) -> Ledger:
         ledger = await read_ledger(self.driver, at=self.now, now=self.time.now_ms(), clock_noted=True)
-        return msgspec.structs.replace(ledger, slots=self.slots, nodes=NODES, lookahead=self.settings.lookahead)
+        return msgspec.structs.replace(
+            ledger, slots=self.slots, nodes=NODES, lookahead=self.settings.lookahead, hosts=self.hosts
+        )
 
     async def close(self) -> None:
         """Nobody looks any more: thaw the dead and let everything end, so that nothing is left behind in Python."""

@@ -7,6 +7,7 @@ import msgspec
 
 from onthedot.api.app import create_app
 from onthedot.errors import StoreUnavailable
+from onthedot.model.destination import DestinationLoad
 from onthedot.model.node import NodeLoad
 from onthedot.telemetry import Telemetry
 from onthedot.telemetry.metrics import Metrics
@@ -121,6 +122,22 @@ async def test_nodes_are_listed_with_what_they_do(api, app, node):
     (found,) = (await api.get("/v1/nodes")).json()["items"]
     assert (found["name"], found["state"], found["held"], found["running"]) == ("tiny", "alive", 3, 1)
     assert found["offers"] == node.info.offers
+
+
+async def test_destinations_are_listed_with_their_breakers(api, app, node):
+    store = app.context.service.store
+    assert (await api.get("/v1/destinations")).json() == {"items": []}
+    told = [DestinationLoad(requires="webhook@https://a.example", breaker="open", failures=10, since=1_700_000_000_000)]
+    await store.beat(node.info.id, NodeLoad(destinations=told))
+    (found,) = (await api.get("/v1/destinations")).json()["items"]
+    assert (found["destination"], found["breaker"], found["failures"]) == ("https://a.example", "open", 10)
+    assert [each["node"] for each in found["nodes"]] == [node.info.id]
+    lines = (await api.get("/metrics")).text.splitlines()
+    assert 'onthedot_destination_breakers{state="open"} 1.0' in lines
+    assert 'onthedot_destination_breakers{state="half_open"} 0.0' in lines
+    assert "onthedot_destination_runs_waiting 0.0" in lines
+    assert not [line for line in lines if "a.example" in line], "anybody can name any number of them"
+    assert (await api.get("/v1/destinations?limit=5")).status_code == 400
 
 
 async def test_totals_count_what_there_is(api, new_job, node):

@@ -12,6 +12,7 @@ from onthedot.cli import diagnosis, store_diagnosis
 from onthedot.cli.findings import Finding
 from onthedot.clock import SystemClock
 from onthedot.errors import StoreUnavailable
+from onthedot.model.destination import DestinationLoad
 from onthedot.model.node import NodeView
 from onthedot.settings import CertificateSetting, Settings
 from onthedot.store import BacklogCount
@@ -48,6 +49,10 @@ class FakeStore:
         self._nodes = nodes
         self._backlog = backlog or BacklogCount(due=0, running=0, oldest_ms=None, unoffered={})
         self._apart = apart
+        self.told: dict[str, list[DestinationLoad]] = {}
+
+    async def destinations_of_nodes(self) -> dict[str, list[DestinationLoad]]:
+        return self.told
 
     async def list_nodes(self) -> list[NodeView]:
         return self._nodes
@@ -75,6 +80,22 @@ async def test_nobody_who_executes_is_a_warning():
     found = await cluster(node("a", roles=("api",)))
     assert found["nodes"].state == "warning"
     assert found["nodes"].advice == "start one with `onthedot serve`"
+
+
+async def test_open_breakers_are_named():
+    store: Any = FakeStore([node("a")], BacklogCount(due=9, running=0, oldest_ms=5, unoffered={}, waiting=7))
+    store.told = {
+        "n1": [
+            DestinationLoad(requires="webhook@https://a.example", breaker="open", failures=12),
+            DestinationLoad(requires="webhook@https://well.example", in_flight=3),
+        ],
+        "n2": [DestinationLoad(requires="webhook@#2/https://b.example", breaker="half_open", failures=10)],
+    }
+    found = {finding.subject: finding async for finding in store_diagnosis._cluster(store)}
+    assert found["breakers"].state == "warning"
+    assert found["breakers"].found == (
+        "circuit breakers are open for 2 destinations: https://a.example, https://b.example; 7 runs wait"
+    )
 
 
 async def test_lost_nodes_are_named():

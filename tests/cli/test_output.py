@@ -120,6 +120,10 @@ def run(**fields) -> RunView:
         ({"error": "no route"}, "no route"),
         ({"reason": "paused", "slots": 7}, "paused (7 slots)"),
         ({"reason": "overlap"}, "overlap"),
+        (
+            {"waiting": "destination", "waiting_for": "http://x", "waiting_since": "2026-01-01T00:00:00.000Z"},
+            "waiting for destination http://x since 2026-01-01T00:00:00.000Z",
+        ),
         ({"outcome": {"status_code": 204}}, "status code 204"),
         ({"outcome": {"kind": "ok", "detail": {"exit_code": 0}}}, "exit code 0"),
         ({"outcome": None}, ""),

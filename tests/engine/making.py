@@ -104,7 +104,7 @@ class FakeSender:
 
     def use(self, kind: Kind) -> None:
         """Another kind for its targets."""
-        self.targets._kinds[kind.spec] = kind
+        self.targets._kinds[kind.spec] = self.targets._by_name[kind.tag] = kind
 
     @property
     def sent(self) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from onthedot.clock import FakeClock
 from onthedot.errors import StoreUnavailable
-from onthedot.store import FinishReport, PolledOrders
+from onthedot.store import FinishReport, PolledOrders, WaitingSeen
 
 AWAY = StoreUnavailable("the database is away")
 
@@ -42,6 +42,15 @@ class ScriptedStore:
 
     async def give_back(self, node, fences):
         return self._answer("give_back", list(fences), None)
+
+    async def wait_for_destinations(self, node, runs):
+        return self._answer("wait_for_destinations", list(runs), None)
+
+    async def waited_for(self, ranges, most):
+        return self._answer("waited_for", list(ranges), WaitingSeen(requires=[], expired=False))
+
+    async def release_expired_waiting(self):
+        return self._answer("release_expired_waiting", None, 0)
 
     async def close_one_offs(self, most):
         return self._answer("close_one_offs", most, 0)

@@ -34,6 +34,7 @@ class Bench:
         self.now = clock.now_ms()
         self.store = ScriptedStore(clock)
         self.sender = FakeSender("webhook", "function:reports", now=clock.now_ms, processes=processes)
+        self.furnish()
         self.settings = EngineSettings(**{"next_job_count": 10, "concurrency": 4, **settings})
         self.slots = Capacity(
             self.sender.targets.capabilities(),
@@ -61,6 +62,9 @@ class Bench:
         self.dispatcher = self.wiring.dispatcher
         self.wiring.time.observe(clock.now_ms(), clock.monotonic(), clock.monotonic())
         self.beat()
+
+    def furnish(self) -> None:
+        """With other kinds of targets, before anything is built on them."""
 
     def beat(self) -> None:
         """And there were no orders."""

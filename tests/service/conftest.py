@@ -31,6 +31,9 @@ class Agreeable:
     def problem(self, target: Target, tenant: int) -> str | None:
         return None
 
+    def waiting_capabilities(self) -> list[str]:
+        return ["webhook"]
+
 
 @pytest.fixture
 async def store(fake_clock: FakeClock) -> AsyncIterator[Store]:

@@ -40,7 +40,8 @@ async def test_migrating_from_zero_gives_the_golden_schema(fresh: Store) -> None
 def test_both_stores_have_the_same_migrations() -> None:
     sqlite, postgres = known_migrations("sqlite"), known_migrations("postgres")
     assert [(m.number, m.name, m.breaking) for m in sqlite] == [(m.number, m.name, m.breaking) for m in postgres]
-    assert [m.number for m in sqlite] == list(range(1, len(sqlite) + 1))
+    numbers = [m.number for m in sqlite]
+    assert numbers == sorted(set(numbers)), "each once; some may come with a later release of ours"
 
 
 def _tables(file: Path) -> dict[str, list[str]]:

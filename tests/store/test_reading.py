@@ -22,7 +22,9 @@ READS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "any_key": lambda store: store.any_key(),
     "backlog": lambda store: store.backlog(),
     "count_dead": lambda store: store.count_dead(),
+    "count_waiting": lambda store: store.count_waiting(["webhook@http://example.com"]),
     "cursor_slot": lambda store: store.cursor_slot(1, 3),
+    "destinations_of_nodes": lambda store: store.destinations_of_nodes(),
     "durability": lambda store: store.durability(),
     "earlier_jobs": lambda store: store.earlier_jobs(1, [REPEAT]),
     "find_key": lambda store: store.find_key("hash"),
@@ -49,6 +51,7 @@ READS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "stats": lambda store: store.stats(1),
     "tenant_named": lambda store: store.tenant_named("default"),
     "timer_left": lambda store: store.timer_left(1, 1),
+    "waited_for": lambda store: store.waited_for([("webhook@", "webhookA")], 64),
 }
 WRITES = {
     *("backfill_job", "cancel_run", "create_jobs", "create_key", "delete_job", "pause_job", "put_job", "redrive"),
@@ -70,6 +73,8 @@ WRITES = {
         "as_asked",
         "close",
         "notify",
+        "release_expired_waiting",
+        "wait_for_destinations",
     ),
     "find_session",  # that it was used, each five minutes: it ends when it was not used for long enough
     "slots_to_backfill",  # asked for by POST: under the job's lock, as what it foretells

@@ -13,7 +13,9 @@ from onthedot.api.app import App
 from onthedot.api.auth import COOKIE
 from onthedot.clock import FakeClock
 from onthedot.errors import StoreUnavailable
+from onthedot.model.destination import DestinationLoad
 from onthedot.model.key import ApiKeySpec
+from onthedot.model.node import NodeLoad
 from onthedot.store import StoreStats
 from onthedot.telemetry import Event, telemetry
 from onthedot.telemetry.log import level_of
@@ -43,6 +45,20 @@ async def test_an_empty_server_shows_how_to_make_the_first_timer(site):
     assert "No jobs yet" in page.text
     assert "curl http://localhost:8000/timers" in page.text
     assert "No nodes are running" in page.text
+
+
+async def test_destinations_are_shown_and_what_they_are_called_is_text(site, app):
+    assert "No destinations" in (await site.get("/destinations")).text
+    assert 'href="/destinations"' in (await site.get("/")).text
+    store = app.context.service.store
+    node = TinyNode(store)
+    await node.register()
+    told = [DestinationLoad(requires="webhook@http://<b>", breaker="open", failures=12, since=1_700_000_000_000)]
+    await store.beat(node.info.id, NodeLoad(destinations=told))
+    page = (await site.get("/destinations")).text
+    assert "http://&lt;b&gt;" in page
+    assert "open" in page
+    assert "2023-11-14T22:13:20.000Z" in page
 
 
 async def test_open_is_said_until_a_key_is_made(site, app):

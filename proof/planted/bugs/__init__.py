@@ -7,6 +7,7 @@ records                  results recorded as something else than what happened
 claim_sql finish_sql verbs_sql   every clause of the statements (of SQLite, which the simulation runs on)
 promises                 what was broken once, put back
 notes                    what the end of a run causes elsewhere
+destinations             what waits for a destination, limits and breakers
 open_runs outlives       work that goes on without a node: in the store, in the engine
 queue                    messages to brokers
 callbacks                results that come later
@@ -20,6 +21,7 @@ from proof.planted.bugs import (
     claim,
     claim_sql,
     cursor,
+    destinations,
     engine,
     finish_sql,
     notes,
@@ -48,6 +50,7 @@ BUGS: tuple[Bug, ...] = (
     *finish_sql.BUGS,
     *verbs_sql.BUGS,
     *notes.BUGS,
+    *destinations.BUGS,
     *open_runs.BUGS,
     *outlives.BUGS,
     *callbacks.BUGS,

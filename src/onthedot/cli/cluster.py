@@ -1,4 +1,4 @@
-"""`onthedot nodes` and `stats`: the state of the cluster."""
+"""`onthedot nodes`, `destinations` and `stats`: the state of the cluster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from onthedot.cli.options import ApiKey, AsJson, Server, connected
 from onthedot.cli.output import ago, facts, print_json, table, when
 
-__all__ = ["nodes", "stats"]
+__all__ = ["destinations", "nodes", "stats"]
 
 
 def nodes(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
@@ -37,6 +37,33 @@ def nodes(as_json: AsJson = False, server: Server = None, key: ApiKey = None) ->
         ),
         empty="No nodes are alive, so nothing fires. Start one with `onthedot serve`.",
         wide=("name",),
+    )
+
+
+def destinations(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """List destinations of webhooks: circuit breakers, calls in flight, and runs that wait for them."""
+    with connected(server, key) as client:
+        found = client.list_destinations()
+    if as_json:
+        print_json(found)
+        return
+    table(
+        ("destination", "kind", "breaker", "since", "failures", "in flight", "waiting", "waiting since"),
+        (
+            (
+                each.destination,
+                each.kind,
+                each.breaker.replace("_", " "),
+                when(each.since) if each.since is not None else "",
+                each.failures,
+                each.in_flight,
+                each.waiting,
+                when(each.waiting_since) if each.waiting_since is not None else "",
+            )
+            for each in found
+        ),
+        empty="No destinations are being called, and no runs wait for one.",
+        wide=("destination",),
     )
 
 

@@ -50,6 +50,9 @@ def target_text(target: Target) -> str:
 
 
 def outcome_text(run: RunView) -> str:
+    if run.waiting is not None:
+        since = "" if run.waiting_since is None else f" since {run.waiting_since}"
+        return f"waiting for {run.waiting} {run.waiting_for or ''}".rstrip() + since
     if run.error:
         return run.error
     if run.reason:

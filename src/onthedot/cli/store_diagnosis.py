@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from onthedot.cli.findings import Finding, ok, warning, wrong
 from onthedot.cli.options import server_url
@@ -12,8 +12,10 @@ from onthedot.client import AsyncClient
 from onthedot.clock import SystemClock
 from onthedot.errors import OnTheDotError, StoreInUse, StoreMissing, StoreUnavailable
 from onthedot.launcher.banner import without_password
+from onthedot.model.destination import DestinationView
 from onthedot.model.duration import DAY
 from onthedot.model.targets.registry import find_spec
+from onthedot.service.destinations import destination_views
 from onthedot.settings import Settings
 from onthedot.store import Store, open_driver
 from onthedot.store.migrate import check_version
@@ -152,8 +154,27 @@ async def _cluster(store: Store) -> AsyncIterator[Finding]:
         )
     else:
         yield ok("backlog", waits)
+    async for finding in _destinations(store, backlog.waiting):
+        yield finding
     for offer, count in sorted(backlog.unoffered.items()):
         yield wrong("unoffered", f"{count} due runs need {offer}, which no live node provides", _how_to_offer(offer))
+
+
+async def _destinations(store: Store, waiting: int) -> AsyncIterator[Finding]:
+    """Circuit breakers that are open on a node, of all tenants."""
+    told = (await store.destinations_of_nodes()).items()
+    views = [view for view in destination_views(told, []) if view.breaker != "closed"]
+    if views:
+        yield _open_breakers(views, waiting)
+
+
+def _open_breakers(views: Sequence[DestinationView], waiting: int) -> Finding:
+    named = ", ".join(dict.fromkeys(view.destination for view in views[:MOST_NAMED]))
+    found = (
+        f"circuit breakers are open for {len(views)} destinations: {named}{', …' if len(views) > MOST_NAMED else ''}"
+    )
+    advice = "they failed 10 times in a row; one run is sent every 10 s to see whether they are back"
+    return warning("breakers", f"{found}; {waiting} runs wait" if waiting else found, advice)
 
 
 def _how_to_offer(offer: str) -> str:
@@ -169,6 +190,7 @@ async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
             yield ok("server", f"{url} is up: status {health.get('status')}, version {health.get('version')}")
             nodes = await client.list_nodes()
             dead = int((await client.stats())["dead"])
+            broken = [view for view in await client.list_destinations() if view.breaker != "closed"]
         except OnTheDotError as error:
             yield warning("server", f"{url}: {error}", "check --url, and pass --key if the server requires one")
             return
@@ -178,6 +200,8 @@ async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
         alive = [node.name for node in nodes if node.state == "alive"]
         yield ok("nodes", f"{len(alive)} alive{f', lost: {lost}' if lost else ''}")
         yield _dead_letters(dead)
+        if broken:
+            yield _open_breakers(broken, sum(view.waiting for view in broken))
 
 
 async def _readiness(client: AsyncClient) -> AsyncIterator[Finding]:

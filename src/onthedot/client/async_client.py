@@ -19,6 +19,7 @@ from onthedot.client.answers import BatchResult, ResultPage
 from onthedot.client.transport import Transport
 from onthedot.clock import Clock
 from onthedot.model.callback import run_and_token
+from onthedot.model.destination import DestinationView
 from onthedot.model.job import JobSpec, JobStatus, JobView
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.model.node import NodeView
@@ -294,6 +295,10 @@ class AsyncClient:
     async def list_nodes(self) -> list[NodeView]:
         """List running and recently lost nodes."""
         return (await self._http.call("GET", "/v1/nodes", ResultPage[NodeView])).items
+
+    async def list_destinations(self) -> list[DestinationView]:
+        """List destinations: who is called, their circuit breakers, and how many runs wait for them."""
+        return (await self._http.call("GET", "/v1/destinations", ResultPage[DestinationView])).items
 
     async def stats(self) -> dict[str, Any]:
         """Get totals of jobs, runs and dead letters."""

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self, TypeVar
 from onthedot.client.answers import BatchResult, ResultPage
 from onthedot.client.async_client import AsyncClient
 from onthedot.clock import Clock
+from onthedot.model.destination import DestinationView
 from onthedot.model.job import JobSpec, JobStatus, JobView
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.model.node import NodeView
@@ -224,6 +225,9 @@ class Client:
 
     def list_nodes(self) -> list[NodeView]:
         return self._run(self._async.list_nodes())
+
+    def list_destinations(self) -> list[DestinationView]:
+        return self._run(self._async.list_destinations())
 
     def stats(self) -> dict[str, Any]:
         return self._run(self._async.stats())

@@ -15,6 +15,7 @@ from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.ports import EngineStore, Offload
 from onthedot.engine.running.monitor import NODE_STOPPED
 from onthedot.engine.settings import EngineSettings
+from onthedot.engine.tuning import DESTINATIONS_TOLD
 from onthedot.engine.waiting import at_most, first_of
 from onthedot.engine.wiring import Actor, Wiring
 from onthedot.errors import StoreUnavailable
@@ -101,7 +102,12 @@ class Incarnation:
             running=len(self.wiring.dispatcher.running),
             lateness_ms=self._lateness.percentile(0.99),
             draining=self.draining,
+            destinations=self.wiring.destinations.report(DESTINATIONS_TOLD, self._at_ms),
         )
+
+    def _at_ms(self, instant: float) -> int:
+        """An instant of our monotonic clock on the database's."""
+        return self.wiring.time.at_us(instant) // 1000
 
     async def live(self, stop: asyncio.Event, at_once: asyncio.Event) -> Ending:
         """From the registration to the last row written. Raises what an actor raised, after stopping in order."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from onthedot.store import Adopted, Claim, Finished, Order
+from onthedot.store import Adopted, Claim, Finished, Order, TurnedAway
 
 __all__ = [
     "LEASE_ENDED",
@@ -98,4 +98,5 @@ class Return(msgspec.Struct, frozen=True):
     token: int
 
 
-RecorderMessage = Finished | Return | Detach
+RecorderMessage = Finished | Return | Detach | TurnedAway
+"""TurnedAway: this one waits for its destination in the store, no try counted."""

@@ -18,6 +18,8 @@ from onthedot.store import (
     LiveLog,
     PolledOrders,
     StartedWork,
+    TurnedAway,
+    WaitingSeen,
     Want,
 )
 
@@ -25,6 +27,7 @@ __all__ = [
     "BeatStore",
     "BeginStore",
     "ClaimStore",
+    "DestinationStore",
     "DutyStore",
     "EngineStore",
     "LeftoverStore",
@@ -50,6 +53,12 @@ class ClaimStore(Protocol):
     async def held(self, node: str) -> list[Fence]: ...
 
 
+class DestinationStore(Protocol):
+    async def waited_for(self, ranges: Sequence[tuple[str, str]], most: int) -> WaitingSeen: ...
+
+    async def release_expired_waiting(self) -> int: ...
+
+
 class LeftoverStore(Protocol):
     async def living(self, tries: Sequence[tuple[str, int]]) -> set[tuple[str, int]]: ...
 
@@ -70,6 +79,8 @@ class RecordStore(Protocol):
     async def finish(self, node: str, results: Sequence[Finished]) -> FinishReport: ...
 
     async def give_back(self, node: str, fences: Sequence[Fence]) -> None: ...
+
+    async def wait_for_destinations(self, node: str, runs: Sequence[TurnedAway]) -> None: ...
 
     async def detach(self, node: str, runs: Sequence[tuple[str, int, int | None]]) -> set[str]: ...
 
@@ -119,6 +130,7 @@ class DutyStore(Protocol):
 class EngineStore(
     ClaimStore,
     BeginStore,
+    DestinationStore,
     LeftoverStore,
     LiveLogStore,
     RecordStore,

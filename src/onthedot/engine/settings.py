@@ -29,6 +29,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     lease: int = 5000
     grace: int = 10_000
     concurrency: int = 1000
+    destination_concurrency: int | None = None  # a quarter of the pool
     timeout_seconds: float = 3.0
     retention: int = 30 * 24 * 3600 * 1000
     logs_base_directory: Path | None = None
@@ -53,6 +54,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
             lease=settings.lease,
             grace=settings.grace,
             concurrency=settings.concurrency,
+            destination_concurrency=settings.destination_concurrency,
             timeout_seconds=settings.timeout_seconds,
             retention=settings.retention,
             logs_base_directory=None if str(directory) in ("", os.devnull) else directory,

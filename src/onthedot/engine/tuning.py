@@ -19,6 +19,13 @@ __all__ = [
     "CLOSE_ONE_OFFS_AFTER",
     "CLOSE_ONE_OFFS_PORTION",
     "DEADLINE_PASSES",
+    "DESTINATIONS_ASKED",
+    "DESTINATIONS_EVERY",
+    "DESTINATIONS_KNOWN",
+    "DESTINATIONS_MOST",
+    "DESTINATIONS_SEEN",
+    "DESTINATIONS_TOLD",
+    "DESTINATION_KEPT",
     "EARLY_BY_MS",
     "EARLY_FROM_MS",
     "HELD_LASTS",
@@ -88,6 +95,23 @@ RECOVER_EVERY = 1.0
 """After a shortage a pool that was made smaller grows again by a quarter each time; and only another shortage after
 this time makes it smaller once more: hundreds of runs meet the same one together. Longer than the pause, or it would
 be made smaller again by what was claimed before it."""
+
+# Destinations: how many are known, and when those are looked for that runs wait for.
+
+DESTINATIONS_EVERY = 1.0
+"""Between two looks for destinations that runs wait for in the store."""
+DESTINATIONS_SEEN = 64
+"""Of them each look finds, and the next one goes on after the last: a hop through an index each."""
+DESTINATIONS_ASKED = 16
+"""Of them a claim asks for runs: a transaction each."""
+DESTINATION_KEPT = 8
+"""One part in so many of a destination's room is left to those that wait for it already."""
+DESTINATIONS_KNOWN = 1024
+"""From so many on, those that have no open call and no failure are forgotten."""
+DESTINATIONS_MOST = 8192
+"""So many are known at most, beside those with open calls: some 3 MB."""
+DESTINATIONS_TOLD = 32
+"""Of them a node tells with its beat, for people."""
 
 # Handing over ahead: targets that keep time themselves.
 

@@ -19,6 +19,7 @@ from onthedot.engine.claiming.dispatcher import Dispatcher
 from onthedot.engine.claiming.due_heap import DueHeap
 from onthedot.engine.claiming.shortage import Shortage
 from onthedot.engine.claiming.timer import Timer
+from onthedot.engine.claiming.waiting_watch import WaitingWatch
 from onthedot.engine.look_times import LookTimes
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
@@ -41,6 +42,7 @@ from onthedot.engine.recording.recorder import Recorder
 from onthedot.engine.running.begin_gate import BeginGate
 from onthedot.engine.running.callbacks import CallbackUrls
 from onthedot.engine.running.deadlines import Deadlines
+from onthedot.engine.running.destinations import Destinations
 from onthedot.engine.running.leftovers import Leftovers
 from onthedot.engine.running.live_logs import LiveLogWriter
 from onthedot.engine.running.run_context import RunContext
@@ -97,6 +99,7 @@ class Wiring:
         self.owned = owned = OwnedRuns()
         unrecorded: dict[Fence, Handle] = {}
         self.look_times = look_times = LookTimes(clock, adopts=bool(targets.surviving))
+        self.destinations = destinations = Destinations(targets, clock, look_times, settings.destination_concurrency)
         self.lease = Lease(
             clock, lease_seconds, wake=look_times.wake, orders_valid=orders_valid(settings.lookahead / 1000)
         )
@@ -119,6 +122,7 @@ class Wiring:
             batch_window=BatchWindow(targets.in_process, self.due_heap, time),
             look_times=look_times,
             notes=self.note_runner.left,
+            waits=destinations.waits,
         )
         self.gate = BeginGate(node_id, store=store, clock=clock, health=health, backoff=backoff(), size=slots.capacity)
         self.dispatcher = Dispatcher(
@@ -140,9 +144,11 @@ class Wiring:
                 health=health,
                 backoff=backoff(),
                 crashed=crashed,
+                destinations=destinations,
                 surviving=targets.surviving,
             ),
             gate=self.gate,
+            destinations=destinations,
             context=RunContext(
                 clock=clock,
                 time=time,
@@ -226,6 +232,11 @@ class Wiring:
             logs=self.logs,
         )
 
+        self.waiting_watch = None
+        if destinations.pools:
+            self.waiting_watch = WaitingWatch(
+                destinations=destinations, targets=targets, store=store, clock=clock, rng=rng, health=health
+            )
         self.leftovers = None
         if kinds := targets.surviving_kinds():
             self.leftovers = Leftovers(kinds=kinds, store=store, clock=clock, rng=rng, health=health)
@@ -249,6 +260,8 @@ class Wiring:
             actors["logs"] = self.logs
         if self.leftovers is not None:
             actors["leftovers"] = self.leftovers
+        if self.waiting_watch is not None:
+            actors["waiting_watch"] = self.waiting_watch
         if self.lease_end is not None:
             actors["lease_end"] = self.lease_end
         return actors

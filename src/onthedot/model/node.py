@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from onthedot.model.destination import DestinationLoad
+
 __all__ = ["NodeInfo", "NodeLoad", "NodeView"]
 
 
@@ -32,6 +34,7 @@ class NodeLoad(msgspec.Struct, frozen=True, kw_only=True):
     draining: bool = False
     offers: list[str] | None = None
     capacity: int | None = None
+    destinations: list[DestinationLoad] = msgspec.field(default_factory=list)
 
 
 class NodeView(msgspec.Struct, frozen=True, kw_only=True):

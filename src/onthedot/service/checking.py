@@ -23,6 +23,8 @@ class TargetRules(Protocol):
 
     def problem(self, target: Target, tenant: int) -> str | None: ...
 
+    def waiting_capabilities(self) -> list[str]: ...
+
 
 def check_job(
     spec: JobSpec,

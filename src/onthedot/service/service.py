@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onthedot.service.callbacks import CallbackVerbs
 from onthedot.service.cluster import ClusterVerbs
+from onthedot.service.destinations import DestinationVerbs
 from onthedot.service.jobs import JobVerbs
 from onthedot.service.keys import KeyVerbs
 from onthedot.service.previews import PreviewVerbs
@@ -14,7 +15,17 @@ from onthedot.service.timers import TimerVerbs
 __all__ = ["Service"]
 
 
-class Service(TimerVerbs, JobVerbs, SyncVerbs, RunVerbs, CallbackVerbs, PreviewVerbs, KeyVerbs, ClusterVerbs):
+class Service(
+    TimerVerbs,
+    JobVerbs,
+    SyncVerbs,
+    RunVerbs,
+    CallbackVerbs,
+    PreviewVerbs,
+    KeyVerbs,
+    ClusterVerbs,
+    DestinationVerbs,
+):
     """Each verb: validate, one store call, a hint if something is due soon. No verb waits for anything else."""
 
     async def close(self) -> None:

@@ -64,6 +64,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     lease: Duration = Duration(5 * SECOND)
     grace: Duration = Duration(10 * SECOND)
     concurrency: int = 1000
+    destination_concurrency: int | None = None  # a quarter of `concurrency`
     function_processes: int = msgspec.field(default_factory=lambda: 2 * (os.cpu_count() or 1))
     timeout_seconds: float = 3.0
     retention: Duration = Duration(30 * DAY)

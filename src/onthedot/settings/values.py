@@ -299,6 +299,7 @@ PARSERS: dict[str, Parser] = {
     "LEASE": _duration(2 * SECOND, HOUR),
     "GRACE": _duration(0, DAY),
     "CONCURRENCY": _whole(1, 1_000_000),
+    "DESTINATION_CONCURRENCY": _whole(1, 1_000_000),
     "FUNCTION_PROCESSES": _whole(1, 10_000),
     "TIMEOUT_SECONDS": lambda value: _duration(1, DAY)(value).seconds,
     "RETENTION": _duration(MINUTE),

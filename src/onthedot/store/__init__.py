@@ -20,6 +20,7 @@ from onthedot.store.paging import Page
 from onthedot.store.postgres.driver import PostgresDriver
 from onthedot.store.runs.callbacks import Completed
 from onthedot.store.runs.claim import Claim, Want
+from onthedot.store.runs.destinations import DestinationCount, TurnedAway, WaitingSeen
 from onthedot.store.runs.finish import Finished, FinishReport
 from onthedot.store.runs.lists import RunFilter
 from onthedot.store.runs.live_logs import LiveLog
@@ -37,6 +38,7 @@ __all__ = [
     "CarriedOut",
     "Claim",
     "Completed",
+    "DestinationCount",
     "FinishReport",
     "Finished",
     "FoundKey",
@@ -52,6 +54,8 @@ __all__ = [
     "Store",
     "StoreStats",
     "SyncReport",
+    "TurnedAway",
+    "WaitingSeen",
     "Want",
     "open_driver",
     "open_store",

@@ -33,11 +33,15 @@ LOG_LIMIT = 65_536
 FULL = 64
 """So many runs that may be held ahead are claimed without waiting for more of them."""
 
+COUNTED = 1000
+"""Runs that wait for one destination are counted so far."""
+
 _WORDS = {
     "NEVER": str(NEVER),
     "BACKLOG_MS": str(BACKLOG_MS),
     "DUTY_MS": str(DUTY_MS),
     "FIRINGS": "({})".format(", ".join(f"'{kind}'" for kind in FIRINGS)),
+    "COUNTED": str(COUNTED),
     "FULL": str(FULL),
     "LOG_LIMIT": str(LOG_LIMIT),
     "OVERDUE_MS": str(OVERDUE_MS),

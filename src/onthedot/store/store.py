@@ -20,6 +20,7 @@ from onthedot.store.jobs.sync import JobSync
 from onthedot.store.jobs.verbs import JobChanges
 from onthedot.store.runs.callbacks import Callbacks
 from onthedot.store.runs.claim import Claims
+from onthedot.store.runs.destinations import DestinationWaits
 from onthedot.store.runs.finish import Finishes
 from onthedot.store.runs.lists import RunLists
 from onthedot.store.runs.live_logs import LiveLogTopic
@@ -46,6 +47,7 @@ class Store(
     OpenRuns,
     Callbacks,
     RunOrders,
+    DestinationWaits,
     RunChanges,
     RunLists,
     LiveLogTopic,

@@ -78,6 +78,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What was started goes on without the node. Its kind kills it on `cancelled` and `timeout` only; on `interrupted`
     and `gone` it lets go of it, because another node adopts it, and tells `done` without an outcome. It says itself by
     `begun` when the work began, which may be before the call. What is over is removed once it is `recorded`."""
+    has_destinations: bool = False
+    """Calls go to parties that may be slow or away (`Kind.destination`): each has a part of the slots and a breaker."""
     stop_within: float = 5.0
     """Seconds after which a call that was asked to stop is not waited for any more."""
 
@@ -185,6 +187,18 @@ class Kind(ABC):
     def ahead(self) -> int:
         """How many calls more than its capacity it takes at this moment."""
         return 0
+
+    def destination(self, target: Any) -> str | None:
+        """Who is called: one that hangs or fails must not keep calls of others. The same text for the same party, also
+        on other nodes; None: nobody in particular. Asked for each call. For kinds that have destinations."""
+        return None
+
+    def answered(self, outcome: Outcome) -> bool | None:
+        """What an outcome says of the destination: True, it is there; False, it is away, overloaded or out of order;
+        None, nothing."""
+        if outcome.kind == "ok":
+            return True
+        return False if outcome.kind == "timeout" or (outcome.kind == "error" and outcome.retryable) else None
 
     def adopted_by(self, target: Any) -> str:
         """What a node must offer to go on with what was started here, its place in it. For kinds that survive."""

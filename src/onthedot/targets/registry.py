@@ -75,6 +75,15 @@ class Targets:
         return frozenset(name for name, kind in self._by_name.items() if kind.profile.in_process)
 
     @property
+    def having_destinations(self) -> frozenset[str]:
+        return frozenset(name for name, kind in self._by_name.items() if kind.profile.has_destinations)
+
+    def waiting_capabilities(self) -> list[str]:
+        """With which runs of this node may have to wait for a destination."""
+        kinds = [kind for kind in self._by_name.values() if kind.profile.has_destinations]
+        return [capability for kind in kinds for capability in kind.capabilities()]
+
+    @property
     def surviving(self) -> frozenset[str]:
         """Kinds whose work goes on without its node."""
         return frozenset(kind.tag for kind in self.surviving_kinds())

@@ -12,6 +12,8 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | run.finished | tenant, job_id, run_id, key, status, kind, duration_ms, lateness_ms, error |
 | run.retried | tenant, job_id, run_id, key, tries, error |
 | run.skipped | tenant, job_id, reason, n |
+| run.waiting | n, reason (limit, breaker): runs that wait for their destination |
+| destination.opened, destination.closed | tenant, destination, failures, (error): a circuit breaker of this node |
 | run.refused | run_id: a result was discarded because the fencing token no longer matched |
 | callback.refused | tenant, job_id, run_id, try_number: it came for a try that had ended otherwise |
 | run.lost | tenant, job_id, run_id, node |

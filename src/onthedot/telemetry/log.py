@@ -32,6 +32,8 @@ _LEVELS = {
     "certificate.broken": "error",
     "certificate.expires": "warning",
     "certificate.reloaded": "info",
+    "destination.opened": "warning",
+    "destination.closed": "info",
     "clock.set": "warning",
     "floor.repaired": "error",
     "leftover.removed": "info",

@@ -20,6 +20,7 @@ _LATENESS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 _DURATION = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200)
 _HELD = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _STATUSES = ("DONE", "FAILED", "CANCELLED")
+_WAIT_REASONS = ("limit", "breaker")
 _SKIP_REASONS = ("coalesced", "overlap", "late", "paused", "excluded", "deleted")
 
 
@@ -93,17 +94,40 @@ class Metrics:
             buckets=_HELD,
             registry=registry,
         )
+        self.destination_waits = Counter(
+            "onthedot_destination_waits",
+            "Runs that this node put back to wait for their destination: at its limit, or its breaker is open",
+            ["reason"],
+            registry=registry,
+        )
+        self.breakers_opened = Counter(
+            "onthedot_destination_breakers_opened", "Circuit breakers that this node opened", registry=registry
+        )
+        self.breakers_closed = Counter(
+            "onthedot_destination_breakers_closed", "Circuit breakers that this node closed again", registry=registry
+        )
         self.requests = RequestCounts()
         registry.register(self.requests)
         self.due = Gauge("onthedot_runs_due", "Runs that are due but not claimed", registry=registry)
         self.oldest = Gauge("onthedot_oldest_due_seconds", "Waiting time of the oldest due run", registry=registry)
         self.running = Gauge("onthedot_runs_running", "Runs claimed but not finished, on all nodes", registry=registry)
         self.unoffered = Gauge("onthedot_runs_unoffered", "Due runs that no live node can execute", registry=registry)
+        self.waiting = Gauge(
+            "onthedot_destination_runs_waiting", "Due runs that wait for their destination", registry=registry
+        )
+        self.breakers = Gauge(
+            "onthedot_destination_breakers",
+            "Circuit breakers of all nodes that are not closed",
+            ["state"],
+            registry=registry,
+        )
         self.nodes = Gauge("onthedot_nodes", "Nodes by state of their lease", ["state"], registry=registry)
         self.store_up = Gauge("onthedot_store_up", "1 if the store is reachable, else 0", registry=registry)
         self._by_end: dict[tuple[str, str], Counter] = {}
         for reason in _SKIP_REASONS:
             self.skipped.labels(reason)
+        for reason in _WAIT_REASONS:
+            self.destination_waits.labels(reason)
         for way in ("ahead", "back"):
             self.clock_set.labels(way)
         self._on: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -112,6 +136,9 @@ class Metrics:
             "run.finished": self._finished,
             "run.retried": lambda f: self.retried.inc(f.get("n", 1)),
             "run.skipped": lambda f: self.skipped.labels(_known(f.get("reason"), _SKIP_REASONS)).inc(f.get("n") or 1),
+            "run.waiting": lambda f: self.destination_waits.labels(_known(f.get("reason"), _WAIT_REASONS)).inc(f["n"]),
+            "destination.opened": lambda f: self.breakers_opened.inc(),
+            "destination.closed": lambda f: self.breakers_closed.inc(),
             "run.refused": lambda f: self.refused.inc(f.get("n", 1)),
             "run.lost": lambda f: self.lost.inc(f.get("n", 1)),
             "dead.letter": lambda f: self.dead.inc(f.get("n", 1)),

@@ -211,6 +211,7 @@ CREATE TABLE nodes (
     lateness_ms bigint,
     binding text,
     exposed boolean,
+    destinations text,
     PRIMARY KEY (id)
 ) WITH (fillfactor=50);
 
@@ -277,6 +278,9 @@ CREATE TABLE runs (
     noted boolean,
     depth bigint,
     progress text,
+    waiting text,
+    waiting_since bigint,
+    waiting_until bigint,
     CHECK ((state = ANY (ARRAY['pending'::text, 'running'::text]))),
     PRIMARY KEY (id)
 ) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=1);
@@ -356,6 +360,7 @@ CREATE INDEX runs_ordered ON public.runs USING btree (node) WHERE (orders IS NOT
 CREATE INDEX runs_overdue ON public.runs USING btree (open_until) WHERE (open IS NOT NULL);
 CREATE UNIQUE INDEX runs_pkey ON public.runs USING btree (id);
 CREATE INDEX runs_waiting ON public.runs USING btree (lane, due_at) WHERE (parked = 'lane'::text);
+CREATE INDEX runs_waiting_until ON public.runs USING btree (waiting_until) WHERE ((waiting_until IS NOT NULL) AND (state = 'pending'::text) AND (parked IS NULL));
 CREATE INDEX sessions_of_key ON public.sessions USING btree (key_id);
 CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (hashed);
 CREATE UNIQUE INDEX tenants_name_key ON public.tenants USING btree (name);

@@ -166,7 +166,8 @@ CREATE TABLE nodes (
     running     INTEGER NOT NULL DEFAULT 0,
     lateness_ms INTEGER,
     binding TEXT,
-    exposed INTEGER
+    exposed INTEGER,
+    destinations TEXT
 );
 
 CREATE TABLE notes (
@@ -228,7 +229,10 @@ CREATE TABLE runs (
     open_until INTEGER,
     noted INTEGER,
     depth INTEGER,
-    progress TEXT
+    progress TEXT,
+    waiting TEXT,
+    waiting_since INTEGER,
+    waiting_until INTEGER
 );
 
 CREATE TABLE sequences (
@@ -319,6 +323,9 @@ CREATE INDEX runs_ordered ON runs (node) WHERE orders IS NOT NULL;
 CREATE INDEX runs_overdue ON runs (open_until) WHERE open IS NOT NULL;
 
 CREATE INDEX runs_waiting ON runs (lane, due_at) WHERE parked = 'lane';
+
+CREATE INDEX runs_waiting_until ON runs (waiting_until)
+    WHERE waiting_until IS NOT NULL AND state = 'pending' AND parked IS NULL;
 
 CREATE INDEX sessions_of_key ON sessions (key_id);
 

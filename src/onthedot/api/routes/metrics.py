@@ -42,6 +42,10 @@ async def _look(context: Context) -> None:
     gauges.running.set(backlog.running)
     gauges.oldest.set((backlog.oldest_ms or 0) / 1000)
     gauges.unoffered.set(sum(backlog.unoffered.values()))
+    gauges.waiting.set(backlog.waiting)
+    breakers = await context.service.open_breakers()
+    for breaker in ("open", "half_open"):
+        gauges.breakers.labels(breaker).set(breakers.get(breaker, 0))
     for state in STATES:
         gauges.nodes.labels(state).set(nodes.get(state, 0))
 

@@ -23,8 +23,9 @@ from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.messages import Answer, Claimed, DispatcherMessage, Missed, OwnRows
 from onthedot.engine.ports import ClaimStore
 from onthedot.engine.recording.owned_runs import OwnedRuns
+from onthedot.engine.running.destinations import Destinations
 from onthedot.engine.running.slot_pool import SlotPool
-from onthedot.engine.tuning import RECONCILE_EVERY
+from onthedot.engine.tuning import DESTINATIONS_ASKED, RECONCILE_EVERY
 from onthedot.engine.waiting import at_most
 from onthedot.errors import StoreUnavailable
 from onthedot.model.level import LEVEL
@@ -51,6 +52,7 @@ class Claimer:
         health: StoreHealth,
         backoff: Backoff,
         crashed: Callable[[BaseException], None],
+        destinations: Destinations,
         surviving: frozenset[str] = frozenset(),
     ) -> None:
         """The answers go to `mailbox`; `crashed` hears of what nobody expected. `surviving`: pools of kinds whose work
@@ -68,8 +70,10 @@ class Claimer:
         self._health = health
         self._backoff = backoff
         self._crashed = crashed
+        self._destinations = destinations
         self._surviving = surviving
         self._closed = False
+        self._turn = False
         self._question: asyncio.Task[None] | None = None
         self._reconcile_at = clock.monotonic() + RECONCILE_EVERY
 
@@ -98,7 +102,10 @@ class Claimer:
             self._backoff.reset()
 
     def brought(self, pool: str, limit: int, claim: Claim) -> None:
-        """One pool's part of the answer has been handled: when is the next worth it?"""
+        """One pool's part of the answer has been handled, or one destination's: when is the next worth it?"""
+        if "@" in pool:
+            self._destinations.brought(pool, limit, claim)
+            return
         self._look_times.after_claim(pool, self._policy.claimed(pool, limit, claim))
 
     async def close(self, patience: float) -> None:
@@ -143,7 +150,8 @@ class Claimer:
             pools = [pool for pool in pools if pool.room > taken[pool.name]]
             if not pools:
                 return Claimed([], adopted)
-            wants = [_want(pool, taken[pool.name]) for pool in pools]
+            named = [each for pool in pools for each in self._wants(pool, taken[pool.name])]
+            names, wants = [name for name, _ in named], [want for _, want in named]
             sent = self._clock.monotonic()
             claims = await self._store.claim_each(
                 self._node_id, wants, level=LEVEL, lookahead_ms=self._lookahead_ms, within_ms=self._soon()
@@ -154,10 +162,27 @@ class Claimer:
         for claim in claims:
             for run in claim.runs:  # ours from here on, before anything else can look
                 self._owned.add(run.id, run.token)
-        brought = [(pool.name, want.limit, claim) for pool, want, claim in zip(pools, wants, claims, strict=False)]
+        brought = [(name, want.limit, claim) for name, want, claim in zip(names, wants, claims, strict=False)]
         if len(claims) < len(wants):
             return Missed(brought, StoreUnavailable("the store became unavailable during a claim"), adopted)
         return Claimed(brought, adopted)
+
+    def _wants(self, pool: SlotPool, taken: int) -> list[tuple[str, Want]]:
+        """What waits for destinations comes first, it is older, but gets no more than half of the room: others wait
+        too. Of one alone it gets every other."""
+        limit = pool.room - taken
+        late = pool.backlog.room(on_time_share(limit), pool.most)
+        wants = list[tuple[str, Want]]()
+        if pool.name in self._destinations.pools:
+            self._turn = not self._turn
+            half = limit // 2 or (limit if self._turn else 0)
+            for requires, most in self._destinations.wanted(pool, pool.capabilities, half, DESTINATIONS_ASKED):
+                share = min(late, on_time_share(most))
+                wants.append((requires, Want(offers=[requires], limit=most, late=share)))
+                limit, late = limit - most, late - share
+        if limit > 0:
+            wants.append((pool.name, Want(offers=list(pool.capabilities), limit=limit, late=late)))
+        return wants
 
     async def _adopt(self, pools: Sequence[SlotPool], adopted: list[Adopted]) -> None:
         """Work that goes on and that nobody has comes before anything new."""
@@ -185,9 +210,3 @@ class Claimer:
             return OwnRows(await self._store.held(self._node_id), before)
         except StoreUnavailable as error:
             return Missed([], error)
-
-
-def _want(pool: SlotPool, taken: int) -> Want:
-    limit = pool.room - taken
-    late = pool.backlog.room(on_time_share(limit), pool.most)
-    return Want(offers=list(pool.capabilities), limit=limit, late=late)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 
 from onthedot.clock import Clock
-from onthedot.engine.claiming.capacity import Capacity
+from onthedot.engine.claiming.capacity import Capacity, pool_of
 from onthedot.engine.claiming.claimer import Claimer
 from onthedot.engine.claiming.due_heap import DueHeap
 from onthedot.engine.claiming.slot_waiters import SlotWaiters
@@ -29,6 +29,7 @@ from onthedot.engine.messages import (
     Return,
 )
 from onthedot.engine.running.begin_gate import BeginGate
+from onthedot.engine.running.destinations import Admission, CallPlace, Destinations
 from onthedot.engine.running.monitor import NODE_STOPPED, Monitor
 from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.slot_pool import SlotPool
@@ -53,6 +54,7 @@ class Dispatcher:
         claimer: Claimer,
         gate: BeginGate,
         context: RunContext,
+        destinations: Destinations,
     ) -> None:
         self.mailbox = mailbox
         self.due_heap = due_heap
@@ -64,6 +66,7 @@ class Dispatcher:
         self._claimer = claimer
         self._gate = gate
         self._context = context
+        self._destinations = destinations
         self._slot_waiters = SlotWaiters()  # in the heap too, until their patience ends
         self._start_queue = StartQueue(context.crashed)
         self._on_end = self._ended  # made once, not for each Monitor
@@ -106,8 +109,8 @@ class Dispatcher:
         if not self._context.time.known or not self._context.lease.may_start():
             return
         if self._slot_waiters:
-            for pool in self._slots.pools.values():
-                self._start_waiting(pool)
+            for key in list(self._slot_waiters):
+                self._start_waiting(self._slots.of(pool_of(key)), key)
         now_us = self._context.time.now_us()
         leaves_us = now_us + (EARLY_FROM_MS - EARLY_BY_MS) * 1000
         ready: list[Monitor] = []
@@ -116,37 +119,83 @@ class Dispatcher:
             if run is None:
                 break
             pool = self._pool(run)
-            if self._slot_waiters and self._slot_waiters.drop(pool.name, run.id):
-                pool.stuck()
-                self._return(run, pool)
-            elif run.due_at * 1000 > now_us and not pool.at_leisure:
+            if self._slot_waiters and self._ran_out_of_patience(run, pool):
+                continue
+            if run.due_at * 1000 > now_us and not pool.at_leisure:
                 self.due_heap.push(run, run.due_at)
             else:
                 self._start(run, pool, now_us // 1000, ready)
         self._start_queue.begin(ready)
 
-    def _start(self, run: ClaimedRun, pool: SlotPool, now: int, ready: list[Monitor]) -> None:
-        """It gets its slot; what can begin without asking the store is added to `ready`."""
+    def _ran_out_of_patience(self, run: ClaimedRun, pool: SlotPool) -> bool:
+        """It waited here for a slot, or for room at its destination: it goes back."""
+        if self._slot_waiters.drop(pool.name, run.id):
+            pool.stuck()
+            self._return(run, pool)
+            return True
+        place = self._place_of(run, pool)
+        if place is None or not self._slot_waiters.drop(place.requires, run.id):
+            return False
+        self._turn_away(run, pool, place)
+        return True
+
+    def _start(self, run: ClaimedRun, pool: SlotPool, now: int, ready: list[Monitor], *, waited: bool = False) -> None:
+        """It gets its slot; what can begin without asking the store is added to `ready`. `waited`: for its destination,
+        in the store."""
         if run.spec.policy.expires_in is not None and (outcome := self._context.too_late(run, now)) is not None:
             pool.let_go(run.id)
             self._context.recorder.put_over(self._context.finished(run, outcome, None, now))
+            return
+        place = self._place_of(run, pool)
+        admission = Admission.GO if place is None else self._destinations.admits(place, pool, waited=waited)
+        if place is not None and (admission is Admission.SHUT or (admission is Admission.FULL and waited)):
+            self._turn_away(run, pool, place)
+        elif place is not None and admission is Admission.FULL:
+            self._wait_here(run, place.requires, now)
         elif pool.start():
-            self._launch(run, pool, ready)
+            self._launch(run, pool, place, ready)
         else:
-            self._slot_waiters.add(pool.name, run)
-            self.due_heap.push(run, now + NO_SLOT_MS)
+            self._wait_here(run, pool.name, now)
 
-    def _start_waiting(self, pool: SlotPool) -> None:
-        """In the order in which they came due, as many as there are slots."""
+    def _wait_here(self, run: ClaimedRun, key: str, now: int) -> None:
+        self._slot_waiters.add(key, run)
+        self.due_heap.push(run, now + NO_SLOT_MS)
+
+    def _start_waiting(self, pool: SlotPool, key: str) -> None:
+        """In the order in which they came due, as many as there are slots; `key` says which they wait for."""
         ready: list[Monitor] = []
-        while pool.name in self._slot_waiters and pool.start():
-            run = self._slot_waiters.first(pool.name)
-            self.due_heap.remove(run.id)
-            self._launch(run, pool, ready)
+        while key in self._slot_waiters:
+            run = self._slot_waiters.peek(key)
+            place = self._place_of(run, pool)
+            admission = Admission.GO if place is None else self._destinations.admits(place, pool)
+            if place is not None and admission is Admission.SHUT:
+                self._forget(run)
+                self._turn_away(run, pool, place)
+            elif place is not None and admission is Admission.FULL:
+                if key == place.requires:
+                    break
+                self._slot_waiters.add(place.requires, self._slot_waiters.first(key))
+            elif pool.start():
+                self._forget(run)
+                self._launch(run, pool, place, ready)
+            else:
+                break
         self._start_queue.begin(ready)
 
-    def _launch(self, run: ClaimedRun, pool: SlotPool, ready: list[Monitor]) -> None:
+    def _turn_away(self, run: ClaimedRun, pool: SlotPool, place: CallPlace) -> None:
+        """It waits for its destination in the store, where all nodes find it."""
+        pool.let_go(run.id)
+        emit("run.waiting", n=1, reason="limit" if place.breaker.since is None else "breaker")
+        self._context.recorder.put_over(self._context.turned_away(run, place.requires))
+
+    def _place_of(self, run: ClaimedRun, pool: SlotPool) -> CallPlace | None:
+        """Of what others have begun nothing is asked: it is called already."""
+        return self._destinations.of(run) if pool.name in self._destinations.pools and run.work is None else None
+
+    def _launch(self, run: ClaimedRun, pool: SlotPool, place: CallPlace | None, ready: list[Monitor]) -> None:
         monitor = Monitor(run, pool, self._context, self._on_end)
+        if place is not None:
+            monitor.place, monitor.probe = place, self._destinations.begin(place)
         self.running[run.id] = monitor
         policy = run.spec.policy
         if run.work is not None:  # what it has started is recorded
@@ -167,10 +216,15 @@ class Dispatcher:
             del running[run_id]
         if pool.end(monitor.seconds, run_id):
             self.mailbox.merge(ROOM_FREED)
+        place = monitor.place
+        if place is not None:
+            self._destinations.end(place, monitor.run, monitor.outcome, monitor.began, probe=monitor.probe)
         if not running:
             self.quiet.set()
         if self._slot_waiters and self._context.time.known and self._context.lease.may_start():
-            self._start_waiting(pool)
+            if place is not None:
+                self._start_waiting(pool, place.requires)
+            self._start_waiting(pool, pool.name)
 
     # claiming
 
@@ -191,17 +245,19 @@ class Dispatcher:
             for run in claim.runs:
                 if in_backlog(run.kind, run.due_at, claim.now):
                     self._pool(run).backlog.add(run.id)
-                self._place(run, now_us, may_start, ready)
+                self._place(run, now_us, may_start, ready, waited="@" in name)
             self._claimer.brought(name, limit, claim)
         self._start_queue.begin(ready)
 
-    def _place(self, run: ClaimedRun, now_us: int, may_start: bool, ready: list[Monitor]) -> None:
+    def _place(
+        self, run: ClaimedRun, now_us: int, may_start: bool, ready: list[Monitor], *, waited: bool = False
+    ) -> None:
         pool = self._pool(run)
         pool.hold()
         if self.closed:
             self._return(run, pool)
         elif may_start and (run.due_at * 1000 <= now_us or run.work is not None):
-            self._start(run, pool, now_us // 1000, ready)
+            self._start(run, pool, now_us // 1000, ready, waited=waited)
         elif self._context.leaves_early(run):
             self.due_heap.push(run, run.due_at - EARLY_BY_MS, may_leave=True)
         else:
@@ -258,7 +314,11 @@ class Dispatcher:
 
     def _forget(self, run: ClaimedRun) -> None:
         self.due_heap.remove(run.id)
-        self._slot_waiters.drop(self._pool(run).name, run.id)
+        if self._slot_waiters:
+            pool = self._pool(run)
+            place = self._place_of(run, pool)
+            if not self._slot_waiters.drop(pool.name, run.id) and place is not None:
+                self._slot_waiters.drop(place.requires, run.id)
 
     def _return(self, run: ClaimedRun, pool: SlotPool) -> None:
         pool.let_go(run.id)

@@ -1,4 +1,5 @@
-"""Runs whose instant has come and that found no slot, by pool, in the order in which they came due."""
+"""Runs whose instant has come and that found no slot, by pool, in the order in which they came due; or no room at their
+destination, by what they would require if they waited for it in the store."""
 
 from __future__ import annotations
 
@@ -12,6 +13,10 @@ class SlotWaiters(dict[str, dict[str, ClaimedRun]]):
 
     def add(self, pool: str, run: ClaimedRun) -> None:
         self.setdefault(pool, {})[run.id] = run
+
+    def peek(self, pool: str) -> ClaimedRun:
+        """Who waits longest."""
+        return next(iter(self[pool].values()))
 
     def first(self, pool: str) -> ClaimedRun:
         """Who waited longest waits no more."""

@@ -8,7 +8,7 @@ Monitors wait, slots stay taken, less is claimed, other nodes take the work.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -27,7 +27,7 @@ from onthedot.errors import StoreUnavailable
 from onthedot.model.run import Outcome
 from onthedot.plan import RetryLater
 from onthedot.plan.outcome import AT_FIRST_TRY
-from onthedot.store import Finished, FinishReport
+from onthedot.store import Finished, FinishReport, TurnedAway
 from onthedot.targets.contract import Handle
 from onthedot.telemetry import emit, telemetry
 
@@ -49,8 +49,10 @@ class Recorder:
         batch_window: BatchWindow,
         look_times: LookTimes,
         notes: Signal,
+        waits: Callable[[str], None] = lambda requires: None,
     ) -> None:
-        """`notes` is set when the end of a run is to cause something elsewhere."""
+        """`notes` is set when the end of a run is to cause something elsewhere. `waits` is told what runs require that
+        have been put there to wait for a destination."""
         self.mailbox = mailbox
         self._node_id = node_id
         self._store = store
@@ -62,16 +64,18 @@ class Recorder:
         self._batch_window = batch_window
         self._look_times = look_times
         self._notes = notes
+        self._waits = waits
         self._finished: list[Finished] = []
         self._returned: list[Fence] = []
         self._detached: list[Fence] = []
+        self._turned_away: list[TurnedAway] = []
         self._written = Signal()
         self._wrote_at = -WRITE_GAP
         self._unclosed = False  # one-off jobs have ended, and their rows do not say so
 
     @property
     def idle(self) -> bool:
-        return not (self.mailbox or self._finished or self._returned or self._detached)
+        return not (self.mailbox or self._finished or self._returned or self._detached or self._turned_away)
 
     async def step(self) -> None:
         if self._unclosed and not self.mailbox and not await self._comes_within(CLOSE_ONE_OFFS_AFTER):
@@ -134,6 +138,13 @@ class Recorder:
                 for run_id, token in self._returned:
                     self._owned.release(run_id, token)
                 self._returned = []
+            if self._turned_away:
+                await self._store.wait_for_destinations(self._node_id, self._turned_away)
+                for run in self._turned_away:
+                    self._owned.release(run.run_id, run.token)
+                for requires in {run.requires for run in self._turned_away}:
+                    self._waits(requires)
+                self._turned_away = []
         except StoreUnavailable as error:
             self._health.failed(error)
             return False
@@ -177,6 +188,8 @@ class Recorder:
                 self._returned.append((item.run_id, item.token))
             elif isinstance(item, Detach):
                 self._detached.append((item.run_id, item.token))
+            elif isinstance(item, TurnedAway):
+                self._turned_away.append(item)
             else:
                 self._finished.append(item)
 

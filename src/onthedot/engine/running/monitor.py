@@ -19,6 +19,7 @@ import msgspec
 from onthedot.engine.messages import Detach, Return
 from onthedot.engine.running.call import ask_to_stop, call_of
 from onthedot.engine.running.deadlines import Entry
+from onthedot.engine.running.destinations import CallPlace
 from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.run_log import RunLog
 from onthedot.engine.running.slot_pool import SlotPool
@@ -54,6 +55,9 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
     started_at: int | None = None
     seconds: float | None = None  # how long it had its slot; None: it never began, or has not ended
     timeout: float | None = None  # seconds, once it was started
+    place: CallPlace | None = None  # who is called, if that is known
+    probe: int = 0  # its number, if it is the probe of an open breaker
+    outcome: Outcome | None = None  # once it has ended, if it did
     _because: Outcome | None = None  # what comes of it if it is stopped
     _kind: Kind | None = None
     _handle: Handle | None = None  # of the call, from its start to its end
@@ -259,6 +263,11 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         error = f"timed out after {self.timeout:g} s"
         self.stop("timeout", Outcome(kind="timeout", retryable=True, error=error))
 
+    @property
+    def began(self) -> float:
+        """On the monotonic clock, of a call that was started."""
+        return self._began
+
     def _give_up(self) -> None:
         """It was asked to stop, and does not."""
         self._deadline = None
@@ -301,6 +310,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
 
     def _finished(self, outcome: Outcome, now: float | None) -> Finished:
         context, started, duration, log = self._context, self.started_at, None, None
+        self.outcome = outcome
         if now is None:
             now = context.clock.monotonic()
         finished_at = context.time.at_us(now) // 1000

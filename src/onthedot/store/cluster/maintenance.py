@@ -25,12 +25,14 @@ _OFFERS = msgspec.json.Decoder(list[str])
 
 
 class BacklogCount(msgspec.Struct, frozen=True, kw_only=True):
-    """What is due and not claimed. Counts of a kind end at 10,000. `unoffered`: due runs that no live node can run."""
+    """What is due and not claimed. Counts of a kind end at 10,000. `unoffered`: due runs that no live node can run.
+    `waiting`: those that wait for a destination."""
 
     due: int
     running: int
     oldest_ms: int | None
     unoffered: dict[str, int]
+    waiting: int = 0
 
 
 class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +127,7 @@ class Maintenance(Topic):
                 for row in await tx.rows(f"backlog+where.{index}_runs", now):
                     due[row["requires"]] = due.get(row["requires"], 0) + row["due"]
                     oldest.append(row["oldest"])
+            waiting = {kind: count for kind, count in due.items() if kind.endswith("@")}
             offered = {offer for row in await tx.rows("offers") for offer in _OFFERS.decode(row["offers"])}
             running = await tx.row("count_running")
             assert running is not None
@@ -132,7 +135,8 @@ class Maintenance(Topic):
                 due=sum(due.values()),
                 running=running["n"],
                 oldest_ms=now - min(oldest) if oldest else None,
-                unoffered={kind: count for kind, count in sorted(due.items()) if kind not in offered},
+                unoffered=_unoffered(due, offered),
+                waiting=sum(waiting.values()),
             )
 
         return await self.driver.read(body)
@@ -152,3 +156,12 @@ class Maintenance(Topic):
             )
 
         return await self.driver.read(body)
+
+
+def _unoffered(due: dict[str, int], offered: set[str]) -> dict[str, int]:
+    """What waits for a destination needs a node that offers its capability, as all others do."""
+    found: dict[str, int] = {}
+    for kind, count in sorted(due.items()):
+        if kind not in offered and (capability := kind.removesuffix("@")) not in offered:
+            found[capability] = found.get(capability, 0) + count
+    return found

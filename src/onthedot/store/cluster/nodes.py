@@ -71,7 +71,8 @@ class Nodes(Topic):
         """I am here. Answers the time, whether I still count as alive, and how the others' beats stand."""
 
         offers = None if load.offers is None else msgspec.json.encode(load.offers).decode()
-        said = (load.held, load.running, load.lateness_ms, load.draining, offers, load.capacity)
+        told = msgspec.json.encode(load.destinations).decode() if load.destinations else None
+        said = (load.held, load.running, load.lateness_ms, load.draining, offers, load.capacity, told)
         if self.driver.dialect == "postgres":
             (row,) = await self.driver.statement("beat_at_once", node, *said, repeatable=True)
             peers = list(zip(row["peers"], row["beats"], strict=True))

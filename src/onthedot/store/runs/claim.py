@@ -22,7 +22,7 @@ from onthedot.store.jobs.close_one_offs import OneOffClosing
 from onthedot.store.jobs.taken_slots import may_be_taken, taken_by_next
 from onthedot.store.runs.claim_batch import ClaimBatch
 from onthedot.store.runs.lanes import claim_lanes
-from onthedot.store.runs.look import Looks, Seen, patience
+from onthedot.store.runs.look import Looks, Seen, patience, recent
 from onthedot.store.runs.retry_limits import with_retry_limits
 from onthedot.store.runs.row import ClaimedRow, claimed_run
 from onthedot.store.runs.spec_cache import SpecCache
@@ -142,7 +142,7 @@ class Claims(Looks, OneOffClosing):
 
     async def _take(self, queue: _Queue, due: Seen, key: tuple[str, ...], limit: int) -> _ClaimedRows:
         """Divide the room by what each kind had last time; what one leaves over is the others'."""
-        cursors_before, lanes_before = self._before.get(key, (0, 0))
+        cursors_before, lanes_before = recent(self._before, key, (0, 0))
         wanted = [due.cursors * (2 * cursors_before + 16), due.lanes * (2 * lanes_before + 16), due.free * limit]
         for_cursors, for_lanes, _ = shares(limit, wanted)
         cursors = await queue.take("claim_cursors", for_cursors)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -11,7 +12,12 @@ from onthedot.store.driver import Driver, Row
 from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
 
-__all__ = ["Floor", "Looks", "Seen", "patience"]
+__all__ = ["Floor", "Looks", "Seen", "patience", "recent"]
+
+T = TypeVar("T")
+
+REMEMBERED = 256
+"""Sets of offers of which something is known from the last look."""
 
 _NOTHING = 2**62  # ms: everything is due within them
 
@@ -81,7 +87,7 @@ class Looks(Topic):
         """What there is to claim for each of these pools of offers: one statement, without a transaction. `within_ms`:
         what is ready ahead of its time is left until one is due so soon."""
         now = asyncio.get_running_loop().time()
-        floors = [self._floors.setdefault(tuple(offers), Floor()) for offers in pools]
+        floors = [recent(self._floors, tuple(offers), Floor()) for offers in pools]
         begun = [floor.begin(now) for floor in floors]
         lowest = min(bound for bound, _ in begun)
         offered = Rows([Offered(offer, number) for number, offers in enumerate(pools) for offer in offers])
@@ -95,6 +101,16 @@ class Looks(Topic):
             elif there.unbounded and there.nothing:
                 floor.end((), there.now)
         return seen
+
+
+def recent(memory: dict[tuple[str, ...], T], key: tuple[str, ...], new: T) -> T:
+    """What is remembered of these offers, or `new`. What was not asked for of late is forgotten: offers that name a
+    destination may be any number."""
+    found = memory.pop(key, new)
+    memory[key] = found
+    if len(memory) > REMEMBERED:
+        del memory[next(iter(memory))]
+    return found
 
 
 def patience(lookahead_ms: int, within_ms: int | None) -> tuple[int, int]:

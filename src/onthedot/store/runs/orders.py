@@ -33,6 +33,7 @@ __all__ = [
     "is_stop",
     "order_of",
     "order_stop",
+    "put_back",
     "replace_by",
     "why_stopped",
 ]
@@ -125,25 +126,26 @@ class RunOrders(Topic):
     async def give_back(self, node: str, fences: Sequence[tuple[str, int]]) -> None:
         """Runs that this node will not send after all are pending again, with the same token, no try counted; or they
         end here, if their job is gone or paused, or its schedule has that slot no more."""
-        if not fences:
-            return
+        if fences:
+            await self.driver.transact_slow(lambda tx: put_back(tx, self._present, node, fences))
 
-        async def body(tx: Transaction) -> None:
-            job_ids = sorted({job_of(run_id) for run_id, _ in fences})
-            await tx.rows("lock_jobs", job_ids)  # before the runs, like every verb: and then nothing can change
-            jobs = await self._present.read(tx, job_ids)
-            held = await tx.rows(
-                "finish_lock", Rows([OwnedRun(run_id, token, node) for run_id, token in sorted(fences)])
-            )
-            now = await tx.now()
-            endings, back = _decide(held, jobs, now, tx.lookahead)
-            if endings:
-                await end_runs(tx, endings)
-            if back:
-                await tx.execute("finish_retry", Rows(back))
-            await release_lanes(tx, held)
 
-        await self.driver.transact_slow(body)
+async def put_back(
+    tx: Transaction, present: SpecCache, node: str, fences: Sequence[tuple[str, int]]
+) -> list[PendingAgain]:
+    """Those that are pending again; the others have ended, or were not this node's."""
+    job_ids = sorted({job_of(run_id) for run_id, _ in fences})
+    await tx.rows("lock_jobs", job_ids)  # before the runs, like every verb: and then nothing can change
+    jobs = await present.read(tx, job_ids)
+    held = await tx.rows("finish_lock", Rows([OwnedRun(run_id, token, node) for run_id, token in sorted(fences)]))
+    now = await tx.now()
+    endings, back = _decide(held, jobs, now, tx.lookahead)
+    if endings:
+        await end_runs(tx, endings)
+    if back:
+        await tx.execute("finish_retry", Rows(back))
+    await release_lanes(tx, held)
+    return back
 
 
 def order_of(row: Row) -> Order:

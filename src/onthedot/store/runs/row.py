@@ -81,6 +81,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     noted: bool | None  # its end causes something elsewhere
     depth: int | None  # how many runs stand above it in its chain
     progress: str | None  # JSON: what its work last said of itself
+    waiting: str | None  # destination: what it waits for, beside its time
+    waiting_since: int | None
+    waiting_until: int | None  # then it expires while it waits
 
 
 class NewRun(Shape, frozen=True, kw_only=True):

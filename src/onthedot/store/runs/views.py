@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from onthedot.model.destination import read_waiting
 from onthedot.model.instant import format_instant
 from onthedot.model.result import read_result
 from onthedot.model.run import Attempt, AttemptView, RunStatus, RunView
@@ -26,6 +27,7 @@ def live_view(row: Row, now: int, *, full: bool = False) -> RunView:
     attempts = decode_attempts(row["attempts"])
     last = attempts[-1] if attempts else None
     running = row["state"] == "running"
+    waiting = None if running or row["parked"] or not row["waiting"] else read_waiting(row["requires"])
     return RunView(
         id=row["id"],
         job_id=row["job_id"],
@@ -47,7 +49,9 @@ def live_view(row: Row, now: int, *, full: bool = False) -> RunView:
         error=None if last is None else last.error,
         attempts=[_attempt_view(attempt) for attempt in attempts],
         params=_params(row),
-        waiting=CALLBACK if row["open"] == CALLBACK else None,
+        waiting=CALLBACK if row["open"] == CALLBACK else None if waiting is None else row["waiting"],
+        waiting_since=None if waiting is None else _instant(row["waiting_since"]),
+        waiting_for=None if waiting is None else waiting.destination,
         progress=None if row["progress"] is None else msgspec.json.decode(row["progress"]),
         result=None if full else msgspec.UNSET,
     )

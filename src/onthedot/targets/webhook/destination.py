@@ -18,7 +18,7 @@ from onthedot.model.webhook_url import cut_url, read_place
 from onthedot.targets.webhook.http1.connection import Origin
 from onthedot.targets.webhook.url import sent_path
 
-__all__ = ["Destination", "place_of", "split_url"]
+__all__ = ["Destination", "origin_text", "place_of", "split_url"]
 
 
 class Destination(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +28,12 @@ class Destination(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     """As the receiver reads it: without the port that goes without saying."""
     authorization: str | None
+
+
+def origin_text(named: str) -> str:
+    """Scheme, host and port, however they are written: "https://example.com", "http://10.0.0.1:8080"."""
+    place = read_place(named)
+    return f"{'https' if place.secure else 'http'}://{place.host_header}"
 
 
 def split_url(url: str) -> tuple[str, str]:

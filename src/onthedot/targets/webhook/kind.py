@@ -26,12 +26,13 @@ from onthedot.model.body_template import MissingParam
 from onthedot.model.run import Outcome
 from onthedot.model.secret_text import masked_url
 from onthedot.model.targets import WebhookTarget
+from onthedot.model.webhook_url import cut_url
 from onthedot.settings import CertificateSetting
 from onthedot.targets.contract import Call, Done, Kind, Profile
 from onthedot.targets.setup import KindSetup
 from onthedot.targets.webhook.certificates import names_for, refusal
 from onthedot.targets.webhook.certified_pools import CertifiedPools
-from onthedot.targets.webhook.destination import Destination, place_of, split_url
+from onthedot.targets.webhook.destination import Destination, origin_text, place_of, split_url
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.http1.connections import ConnectionPool
 from onthedot.targets.webhook.http1.connector import Connector
@@ -62,7 +63,7 @@ class Webhooks(Kind):
         certificates: Mapping[str, CertificateSetting] | None = None,
     ) -> None:
         """`connections`: no more than so many are open at once. `certificates`: what jobs may name, by name."""
-        self.profile = Profile(at_most=connections)
+        self.profile = Profile(at_most=connections, has_destinations=True)
         self._rule = rule
         self._agent = f"onthedot/{version}"
         self._connections = connections
@@ -132,6 +133,20 @@ class Webhooks(Kind):
             for pool in (self._pool, *self._certified.all()):
                 pool.drop_idle()
 
+    def destination(self, target: WebhookTarget) -> str | None:
+        """Scheme, host and port. Nearly all URLs have a path: then what comes before it names the place."""
+        url = target.url
+        cut = url.find("/", 8)
+        return _origin_of(url[:cut] if cut > 0 else url)
+
+    def answered(self, outcome: Outcome) -> bool | None:
+        """5xx and 429 (it is overloaded, or says that we ask too much) count against a receiver like no answer at all;
+        whatever else it answers, it is there."""
+        status = outcome.detail.get("status_code")
+        if status is None:
+            return super().answered(outcome)
+        return not (status >= 500 or status == 429)
+
     def start(self, call: Call, at: float, done: Done) -> Exchange:
         """Without a task that waits. Never raises: what nobody foresaw is a failed try."""
         target = call.target
@@ -198,6 +213,14 @@ class Webhooks(Kind):
             await self._pool.close()
             self._connector.close()
             self._pool = self._connector = self._certified = None
+
+
+@lru_cache(maxsize=4096)
+def _origin_of(written: str) -> str | None:
+    try:
+        return origin_text(cut_url(written)[0])
+    except ValueError:  # it is refused when it is called
+        return None
 
 
 @lru_cache(maxsize=1)

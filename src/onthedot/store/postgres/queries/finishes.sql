@@ -142,7 +142,8 @@ FOR UPDATE OF r;
 -- Pending again, with what the job asks for now. A paused job's run waits for the resume, unless it was started by hand.
 UPDATE runs r
 SET state = 'pending', node = NULL, begun_at = NULL, orders = NULL, claimed_at = NULL, work = NULL, open = NULL, progress = NULL,
-    open_until = NULL, tries = x.tries, losses = x.losses,
+    open_until = NULL, waiting = NULL, waiting_until = NULL, tries = x.tries, losses = x.losses,
+    waiting_since = CASE WHEN x.tries = r.tries THEN r.waiting_since END,
     attempts = x.attempts, cursor = x.cursor, requires = j.requires, level = j.level,
     backlog = r.backlog OR r.due_at < {now} - {BACKLOG_MS},
     parked = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN 'paused' END,

@@ -51,14 +51,20 @@ WHERE j.id > $1 AND j.id <= $2 AND j.state = 'active' AND NOT j.one_off
   AND (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.cursor LIMIT 1) IS NULL
 ORDER BY j.id LIMIT 100;
 
+-- part: last_of_kind
+-- All that wait for destinations with one capability are one kind, however many destinations there are. `A` follows `@`.
+CASE WHEN waiting IS NULL THEN requires ELSE split_part(requires, '@', 1) || 'A' END COLLATE "C"
+
 -- name: backlog
 -- What is due, kind by kind. The kinds are found by hopping through the index, and each is counted to 10,000 at most:
 -- neither a million runs to come nor a million late ones make this slow.
 WITH RECURSIVE kinds AS (
-    (SELECT requires FROM runs c WHERE {where} ORDER BY requires LIMIT 1)
+    (SELECT requires, {part last_of_kind} AS last FROM runs c WHERE {where} ORDER BY requires LIMIT 1)
     UNION ALL
-    SELECT (SELECT requires FROM runs c WHERE {where} AND requires > k.requires ORDER BY requires LIMIT 1)
-    FROM kinds k WHERE k.requires IS NOT NULL
+    SELECT n.requires, n.last FROM kinds k CROSS JOIN LATERAL (
+        SELECT requires, {part last_of_kind} AS last FROM runs c
+        WHERE {where} AND requires > k.last ORDER BY requires LIMIT 1
+    ) n
 )
 SELECT k.requires, count(*) AS due, min(d.due_at) AS oldest
 FROM kinds k
@@ -68,7 +74,17 @@ CROSS JOIN LATERAL (
     WHERE {where} AND requires = k.requires AND backlog = w.backlog AND ready_at <= $1 AND due_at <= $1
     ORDER BY ready_at LIMIT 10000
 ) d
-GROUP BY k.requires, w.backlog;
+WHERE k.last = k.requires
+GROUP BY k.requires, w.backlog
+UNION ALL
+SELECT split_part(k.requires, '@', 1) || '@', count(*), min(d.due_at)
+FROM kinds k
+CROSS JOIN LATERAL (
+    SELECT due_at FROM runs c
+    WHERE {where} AND requires >= k.requires AND requires < k.last AND ready_at <= $1 AND due_at <= $1 LIMIT 10000
+) d
+WHERE k.last <> k.requires
+GROUP BY k.requires;
 
 -- name: where.free_runs
 {part free}

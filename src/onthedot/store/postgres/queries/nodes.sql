@@ -16,7 +16,8 @@ RETURNING started_at;
 -- `overdue_runs` do.
 WITH me AS (
     UPDATE nodes SET beat = beat + 1, beat_at = {now}, held = $2, running = $3, lateness_ms = $4, draining = $5,
-        offers = coalesce($6, offers), capacity = coalesce($7, capacity)
+        offers = coalesce($6, offers), capacity = coalesce($7, capacity),
+        destinations = $8
     WHERE id = $1 AND lost_at IS NULL
     RETURNING beat_at
 )

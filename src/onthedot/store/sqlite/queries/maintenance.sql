@@ -46,15 +46,22 @@ WHERE j.id > ?1 AND j.id <= ?2 AND j.state = 'active' AND NOT j.one_off
   AND (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.cursor LIMIT 1) IS NULL
 ORDER BY j.id LIMIT 100;
 
+-- part: kind
+-- With the last of it: all that wait for destinations with one capability are one kind, however many there are. `A`
+-- follows `@`.
+json_array(requires, CASE WHEN waiting IS NULL THEN requires
+    ELSE substr(requires, 1, instr(requires, '@') - 1) || 'A' END)
+
 -- name: backlog
 -- What is due, kind by kind. The kinds are found by hopping through the index, and each is counted to 10,000 at most:
 -- neither a million runs to come nor a million late ones make this slow.
-WITH RECURSIVE kinds (requires) AS (
-    SELECT * FROM (SELECT requires FROM runs c WHERE {where} ORDER BY requires LIMIT 1)
+WITH RECURSIVE kinds (found) AS (
+    SELECT * FROM (SELECT {part kind} FROM runs c WHERE {where} ORDER BY requires LIMIT 1)
     UNION ALL
-    SELECT (SELECT requires FROM runs c WHERE {where} AND requires > k.requires ORDER BY requires LIMIT 1)
-    FROM kinds k WHERE k.requires IS NOT NULL
+    SELECT (SELECT {part kind} FROM runs c WHERE {where} AND requires > (k.found ->> 1) ORDER BY requires LIMIT 1)
+    FROM kinds k WHERE k.found IS NOT NULL
 ),
+kind (requires, last) AS (SELECT found ->> 0, found ->> 1 FROM kinds WHERE found IS NOT NULL),
 counted (requires, found) AS (
     SELECT k.requires, (
         SELECT json_array(count(*), min(due_at)) FROM (
@@ -63,7 +70,15 @@ counted (requires, found) AS (
             ORDER BY ready_at LIMIT 10000
         )
     )
-    FROM kinds k CROSS JOIN (SELECT 0 AS backlog UNION ALL SELECT 1) w WHERE k.requires IS NOT NULL
+    FROM kind k CROSS JOIN (SELECT 0 AS backlog UNION ALL SELECT 1) w WHERE k.last = k.requires
+    UNION ALL
+    SELECT substr(k.requires, 1, instr(k.requires, '@')), (
+        SELECT json_array(count(*), min(due_at)) FROM (
+            SELECT due_at FROM runs c
+            WHERE {where} AND requires >= k.requires AND requires < k.last AND ready_at <= ?1 AND due_at <= ?1 LIMIT 10000
+        )
+    )
+    FROM kind k WHERE k.last <> k.requires
 )
 SELECT requires, found ->> 0 AS due, found ->> 1 AS oldest FROM counted WHERE found ->> 0 > 0;
 

@@ -7,7 +7,7 @@ RETURNING started_at;
 
 -- name: beat
 UPDATE nodes SET beat = beat + 1, beat_at = {now}, held = ?2, running = ?3, lateness_ms = ?4, draining = ?5,
-    offers = coalesce(?6, offers), capacity = coalesce(?7, capacity)
+    offers = coalesce(?6, offers), capacity = coalesce(?7, capacity), destinations = ?8
 WHERE id = ?1 AND lost_at IS NULL
 RETURNING beat_at AS now;
 

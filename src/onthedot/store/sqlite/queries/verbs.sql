@@ -15,7 +15,8 @@ UPDATE runs SET due_at = ?2, ready_at = ?3, parked = ?4, resume_at = ?5 WHERE jo
 -- What has begun its work stays what it was begun as: it is adopted by that. When its job ends is another thing.
 UPDATE runs
 SET requires = CASE WHEN work IS NULL THEN ?2 ELSE requires END, level = CASE WHEN work IS NULL THEN ?3 ELSE level END,
-    at_most_once = CASE WHEN work IS NULL THEN ?4 ELSE at_most_once END, recurring = ?5
+    at_most_once = CASE WHEN work IS NULL THEN ?4 ELSE at_most_once END, recurring = ?5,
+    waiting = NULL, waiting_since = NULL, waiting_until = NULL
 WHERE {of_job runs ?1};
 
 -- name: relane_runs

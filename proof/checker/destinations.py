@@ -1,0 +1,146 @@
+"""Destinations: waiting for one changes nothing of a run, none has more calls of a node than it may while the node's
+slots are taken, an open breaker lets one call out in ten seconds, and what waits goes when its host is well."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from proof.checker.events import Waited
+from proof.checker.lives import Turn
+from proof.checker.story import Story, Violation
+
+__all__ = ["check_destinations"]
+
+BEFORE = 250
+"""ms before a call arrives in which its node has started it: it may wait inside, or be started ahead of its time."""
+FAILURES, PROBE = 10, 10_000
+SENT_WITHIN = 40_000
+"""ms after a host is well again until what waits for it is claimed: the next probe, and those that waited longer."""
+
+
+def check_destinations(story: Story) -> Iterator[Violation]:
+    if not story.ledger.hosts:
+        return
+    for waits in story.waits.values():
+        for wait in waits:
+            yield from _changed_nothing(story, wait)
+            yield from _is_sent_in_the_end(story, wait)
+    for node, turns in _calls(story).items():
+        yield from _limited(story, node, turns)
+        for host in sorted({_host(turn) for turn in turns}):
+            yield from _probed(node, host, [turn for turn in turns if _host(turn) == host])
+
+
+def _changed_nothing(story: Story, wait: Waited) -> Iterator[Violation]:
+    if wait.now != wait.before:
+        text = f"{wait.run} waits for {wait.host} and is {wait.now}, it was {wait.before}"
+        yield Violation(kind="waiting", text=text)
+    turn = story.lives.turns.get(wait.run, {}).get(wait.token)
+    if turn is not None and turn.send is not None:
+        yield Violation(kind="waiting", text=f"{wait.run} waits for {wait.host}, and was sent with {wait.token}")
+
+
+def _is_sent_in_the_end(story: Story, wait: Waited) -> Iterator[Violation]:
+    """Unless somebody changed its job, or something else was wrong."""
+    well = wait.at
+    for fault in sorted((f for f in story.faults if f.what == "host" and f.node == wait.host), key=lambda f: f.at):
+        if fault.at <= well + SENT_WITHIN and fault.until >= well:
+            well = fault.until
+    end, job = well + SENT_WITHIN, int(wait.run.partition("-")[0])
+    claimed = [turn.claim.at for turn in story.lives.turns[wait.run].values() if turn.token > wait.token]
+    if story.ledger.at < end or min(claimed, default=end + 1) <= end:
+        return
+    if story.lives.touched(job, wait.at, end) or not story.quiet(well - PROBE, end):
+        story.excuse("its job was changed or something was wrong while it waited for its destination")
+        return
+    entry = story.entries.get(wait.run)
+    if not claimed and entry is not None:
+        return  # it ended without another claim: its job was cancelled or replaced
+    yield Violation(
+        kind="waiting", text=f"{wait.run} waited for {wait.host} from {wait.at} on, which was well at {well}"
+    )
+
+
+def _calls(story: Story) -> dict[str, list[Turn]]:
+    """Webhooks that arrived, by the node that sent them, in their order."""
+    found: dict[str, list[Turn]] = defaultdict(list)
+    for turns in story.lives.turns.values():
+        for turn in turns.values():
+            if turn.send is not None and _host(turn):
+                found[turn.claim.node].append(turn)
+    for turns_of_node in found.values():
+        turns_of_node.sort(key=_sent)
+    return found
+
+
+def _sent(turn: Turn) -> int:
+    assert turn.send is not None
+    return turn.send.at
+
+
+def _host(turn: Turn) -> str:
+    assert turn.send is not None
+    url = (turn.send.asked or {}).get("target", {}).get("url")
+    return "" if url is None else f"http://host{int(url[-1]) % 3}"
+
+
+def _ended(story: Story, turn: Turn) -> int:
+    """The earliest that it can have ended."""
+    assert turn.send is not None
+    job = story.jobs.get(turn.send.job)
+    longest = 800.0 if job is None else story.timeout(job, turn.send)
+    ended = _sent(turn) + min(turn.send.took, longest, 3000) - BEFORE
+    return int(ended) if turn.recorded is None else int(min(ended, turn.recorded.at))
+
+
+def _limited(story: Story, node: str, turns: list[Turn]) -> Iterator[Violation]:
+    """Counted is what was certainly under way all the time in which this call must have got its slot."""
+    slots = story.ledger.slots.get("webhook", 0)
+    limit = max(1, slots // 4)
+    ends = {id(turn): _ended(story, turn) for turn in turns}
+    for place, turn in enumerate(turns):
+        begin, end = _sent(turn) - BEFORE, _sent(turn)
+        open_calls = [one for one in turns[:place] if _sent(one) <= begin and ends[id(one)] > end]
+        here = sum(_host(one) == _host(turn) for one in open_calls)
+        if here >= limit and 2 * len(open_calls) > slots:
+            text = f"{turn.run} went to {_host(turn)} at {end}, which had {here} of {len(open_calls)} calls of {node}"
+            yield Violation(kind="limit", text=text)
+
+
+def _probed(node: str, host: str, turns: list[Turn]) -> Iterator[Violation]:
+    """After so many failures in a row one call in ten seconds, until one goes well."""
+    for place, turn in enumerate(turns):
+        before = [one for one in turns[:place] if one.recorded is not None and one.recorded.at < _sent(turn) - BEFORE]
+        before.sort(key=lambda one: 0 if one.recorded is None else one.recorded.at)
+        well = max((one.recorded.at for one in before if one.recorded and _went_well(one)), default=-1)
+        failed = [one.recorded.at for one in before if one.recorded and _failed(one) and _sent(one) > well]
+        if len(failed) < FAILURES or any(not _failed(one) for one in before if _sent(one) > well):
+            continue
+        opened = failed[FAILURES - 1]
+        probes = [_sent(one) for one in turns[:place] if opened < _sent(one)]
+        gap = _sent(turn) - max([opened, *probes])
+        late = _sent(turn) - BEFORE <= opened  # it was started before
+        if any(_answered_well(one, opened, _sent(turn)) for one in turns):
+            continue
+        if gap < PROBE - 2 * BEFORE and not late:
+            text = f"{turn.run} went to {host} from {node} at {_sent(turn)}, {gap} ms after the call before it"
+            yield Violation(kind="breaker", text=f"{text}; {len(failed)} failed in a row")
+
+
+def _answered_well(turn: Turn, begin: int, end: int) -> bool:
+    """Whether it was answered in between: its node may have known before the database did."""
+    return turn.send is not None and turn.send.answer == "ok" and begin <= turn.send.at + turn.send.took <= end
+
+
+def _went_well(turn: Turn) -> bool:
+    return turn.recorded is not None and turn.recorded.outcome == "ok"
+
+
+def _failed(turn: Turn) -> bool:
+    assert turn.send is not None
+    if turn.recorded is None:
+        return False
+    return turn.recorded.outcome == "timeout" or (
+        turn.recorded.outcome == "error" and turn.send.answer in ("error", "cut")
+    )

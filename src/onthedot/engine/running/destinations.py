@@ -1,0 +1,206 @@
+"""The destinations that this node calls: how many calls each has open, whether its breaker is open, and who waits.
+
+Each may have no more than a part of the slots of its pool while less than half of them are free, so that a receiver
+that hangs takes its own slots and not those of others, and one receiver alone still has half of them. What finds no
+room for a moment goes back to the store and waits there (`wanted` claims it again), as does what comes while the
+breaker is open. All of it is in memory, of this node alone; a tenant's destinations are its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Enum
+
+from onthedot.clock import Clock
+from onthedot.engine.look_times import LookTimes
+from onthedot.engine.running.slot_pool import SlotPool
+from onthedot.engine.tuning import CLAIM_AGAIN, DESTINATION_KEPT, DESTINATIONS_KNOWN, DESTINATIONS_MOST
+from onthedot.model.destination import DestinationLoad, read_waiting, waits_for
+from onthedot.model.run import ClaimedRun, Outcome
+from onthedot.plan.breaker import Breaker
+from onthedot.store import Claim
+from onthedot.targets import Targets
+from onthedot.telemetry import emit
+
+__all__ = ["Admission", "CallPlace", "Destinations"]
+
+
+class Admission(Enum):
+    GO = "go"
+    FULL = "full"
+    """It has as many calls open as it may: one may end in a moment."""
+    SHUT = "shut"
+    """Its breaker is open."""
+
+
+class CallPlace:
+    """One destination of one tenant, as this node knows it."""
+
+    __slots__ = ("breaker", "open_calls", "requires", "tenant", "waited_for")
+
+    def __init__(self, requires: str, tenant: int) -> None:
+        self.requires = requires  # what a run requires that waits for it
+        self.tenant = tenant
+        self.breaker = Breaker()
+        self.open_calls = 0
+        self.waited_for = False  # runs wait for it in the store, as far as is known
+
+    @property
+    def matters(self) -> bool:
+        """Whether something would be forgotten with it."""
+        return self.waited_for or self.breaker.failures > 0 or self.breaker.since is not None
+
+
+class Destinations:
+    def __init__(self, targets: Targets, clock: Clock, look_times: LookTimes, limit: int | None = None) -> None:
+        """`limit`: open calls of each; None: a quarter of its pool."""
+        self.pools = targets.having_destinations
+        self._targets = targets
+        self._clock = clock
+        self._look_times = look_times
+        self._limit = limit
+        self._places: dict[str, CallPlace] = {}  # in the order in which they were last looked at for being forgotten
+        self._waited_for: dict[str, CallPlace] = {}  # in the order in which they are asked for
+
+    # starting and ending calls
+
+    def of(self, run: ClaimedRun) -> CallPlace | None:
+        """Who would be called by it; None: nobody in particular."""
+        target = run.spec.target
+        name = self._targets.kind_of(target).destination(target)
+        if name is None:
+            return None
+        requires = waits_for(target.capability(), name, run.tenant)
+        return self._places.get(requires) or self._known(requires, run.tenant)
+
+    def admits(self, place: CallPlace, pool: SlotPool, *, waited: bool = False) -> Admission:
+        """Whether a call may go there now. `waited`: it has waited for this; while others do, what comes new leaves a
+        part of the room to them, or would always find it first."""
+        if place.breaker.since is not None and not place.breaker.admits(self._clock.monotonic()):
+            return Admission.SHUT
+        kept = max(1, self.limit(pool) // DESTINATION_KEPT) if place.waited_for and not waited else 0
+        return Admission.GO if self._room(place, pool) > kept else Admission.FULL
+
+    def limit(self, pool: SlotPool) -> int:
+        return self._limit or max(1, pool.capacity // 4)
+
+    def _room(self, place: CallPlace, pool: SlotPool) -> int:
+        """How many more calls there may be: up to its limit, or as many as leave half of the slots free."""
+        return max(self.limit(pool) - place.open_calls, pool.capacity // 2 + 1 - pool.running)
+
+    def begin(self, place: CallPlace) -> int:
+        """A call takes its slot. Its number if it is the probe of an open breaker, else 0."""
+        place.open_calls += 1
+        return 0 if place.breaker.since is None else place.breaker.sent(self._clock.monotonic())
+
+    def end(self, place: CallPlace, run: ClaimedRun, outcome: Outcome | None, began: float, *, probe: int) -> None:
+        """It is over; no outcome: it never began, or goes on elsewhere."""
+        place.open_calls -= 1
+        breaker = place.breaker
+        if outcome is not None and outcome.kind == "ok" and not breaker.failures and not place.waited_for:
+            return  # nearly always
+        now = self._clock.monotonic()
+        answered = None if outcome is None else self._targets.kind_of(run.spec.target).answered(outcome)
+        if answered is None:
+            breaker.undecided(now, probe=probe)
+        elif not answered:
+            if breaker.failed(now, began, probe=probe):
+                self._tell("destination.opened", place, error=outcome.error if outcome is not None else None)
+        elif (breaker.failures or breaker.since is not None) and breaker.succeeded(now):
+            self._tell("destination.closed", place)
+            self._look_times.ask()
+        if place.waited_for and breaker.since is None:
+            self._look_times.look_within(CLAIM_AGAIN)
+
+    @staticmethod
+    def _tell(event: str, place: CallPlace, **more: str | None) -> None:
+        waiting = read_waiting(place.requires)
+        assert waiting is not None
+        emit(event, tenant=place.tenant, destination=waiting.destination, failures=place.breaker.failures, **more)
+
+    # waiting in the store
+
+    def waits(self, requires: str) -> None:
+        """Runs wait for it in the store."""
+        place = self._places.get(requires)
+        if place is None:
+            waiting = read_waiting(requires)
+            if waiting is None:
+                return
+            place = self._known(requires, waiting.tenant)
+        if not place.waited_for:
+            place.waited_for = True
+            self._waited_for[requires] = place
+            if place.breaker.since is None:
+                self._look_times.look_within(CLAIM_AGAIN)
+
+    def wanted(self, pool: SlotPool, capabilities: Iterable[str], room: int, most: int) -> list[tuple[str, int]]:
+        """What runs require that are worth a claim now, and how many of each: `room` all together, of `most`
+        destinations, who come in turn."""
+        if not self._waited_for or room <= 0:
+            return []
+        offered, wants, now = set(capabilities), list[tuple[str, int]](), self._clock.monotonic()
+        for _ in range(min(len(self._waited_for), 4 * most)):
+            requires, place = next(iter(self._waited_for.items()))
+            self._waited_for[requires] = self._waited_for.pop(requires)
+            waiting = read_waiting(requires)
+            if waiting is None or waiting.capability not in offered:
+                continue
+            limit = min(room, self._room(place, pool))
+            if place.breaker.since is not None:
+                limit = min(limit, int(place.breaker.admits(now)))
+            if limit > 0:
+                wants.append((requires, limit))
+                room -= limit
+            if room <= 0 or len(wants) >= most:
+                break
+        return wants
+
+    def brought(self, requires: str, limit: int, claim: Claim) -> None:
+        """What a claim of so many found there. If that was all, nobody waits any more, until somebody is seen."""
+        place = self._waited_for.get(requires)
+        if place is None:
+            return
+        if len(claim.runs) < limit and (claim.next_ready is None or claim.next_ready > claim.now):
+            place.waited_for = False
+            del self._waited_for[requires]
+        elif claim.runs and place.breaker.since is None:
+            self._look_times.look_within(CLAIM_AGAIN)
+
+    # for people
+
+    def report(self, most: int, at_ms: Callable[[float], int]) -> list[DestinationLoad]:
+        """Those in trouble first, then those that are called. `at_ms`: an instant of our clock on the database's."""
+        ill = [place for place in self._places.values() if place.matters]
+        ill.sort(key=lambda place: (place.breaker.since is None, not place.waited_for, -place.breaker.failures))
+        busy = [place for place in self._places.values() if place.open_calls and not place.matters]
+        busy.sort(key=lambda place: -place.open_calls)
+        return [
+            DestinationLoad(
+                requires=place.requires,
+                breaker=place.breaker.state,
+                in_flight=place.open_calls,
+                failures=place.breaker.failures,
+                since=None if place.breaker.since is None else at_ms(place.breaker.since),
+            )
+            for place in [*ill, *busy][:most]
+        ]
+
+    # memory
+
+    def _known(self, requires: str, tenant: int) -> CallPlace:
+        """Anybody can name any number of destinations: those of which nothing need be known are forgotten, and of the
+        others those that were met first."""
+        if len(self._places) >= DESTINATIONS_KNOWN:
+            self._forget_some()
+        place = self._places[requires] = CallPlace(requires, tenant)
+        return place
+
+    def _forget_some(self) -> None:
+        for _ in range(8):
+            requires = next(iter(self._places))
+            place = self._places.pop(requires)
+            if place.open_calls or (place.matters and len(self._places) < DESTINATIONS_MOST):
+                self._places[requires] = place
+            else:
+                self._waited_for.pop(requires, None)

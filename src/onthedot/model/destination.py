@@ -1,0 +1,101 @@
+"""Destinations: who is called, as scheme, host and port of a URL, or a broker's name. A tenant's are its own.
+
+A run that waits for one requires more of a node than its job does: `webhook@https://example.com` instead of `webhook`,
+`webhook@#2/https://example.com` for tenant 2. So no node claims it with the others, and what waits for one destination
+is found by an index. `#` is no letter of a URL's origin nor of a broker's name, and stands before all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+__all__ = [
+    "BreakerView",
+    "DestinationLoad",
+    "DestinationView",
+    "Waiting",
+    "capability_of",
+    "read_waiting",
+    "waits_for",
+    "waits_range",
+]
+
+_AT = "@"
+_AFTER_AT = chr(ord(_AT) + 1)
+_FIRST_TENANT = 1
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """What `requires` says of a run that waits."""
+
+    capability: str
+    tenant: int
+    destination: str
+
+
+def waits_for(capability: str, destination: str, tenant: int) -> str:
+    """What a run requires while it waits for this destination."""
+    if tenant == _FIRST_TENANT:
+        return f"{capability}@{destination}"
+    return f"{capability}@#{tenant}/{destination}"
+
+
+def read_waiting(requires: str) -> Waiting | None:
+    """None: it does not say that."""
+    capability, at, rest = requires.partition(_AT)
+    if not at:
+        return None
+    if not rest.startswith("#"):
+        return Waiting(capability, _FIRST_TENANT, rest)
+    number, _, destination = rest[1:].partition("/")
+    return Waiting(capability, int(number), destination) if number.isascii() and number.isdigit() else None
+
+
+def capability_of(requires: str) -> str:
+    """What it requires of a node: of a run that waits for a destination, too."""
+    return requires.partition(_AT)[0]
+
+
+def waits_range(capability: str, tenant: int | None = None) -> tuple[str, str]:
+    """Between these two is all that runs require which wait with this capability; of one tenant, if it is given."""
+    if tenant is None:
+        return f"{capability}@", f"{capability}{_AFTER_AT}"
+    if tenant == _FIRST_TENANT:
+        return f"{capability}@$", f"{capability}{_AFTER_AT}"  # `$` comes after `#`
+    return f"{capability}@#{tenant}/", f"{capability}@#{tenant}0"  # `0` comes after `/`
+
+
+class DestinationLoad(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a node says of a destination with its beat: short names, because they are stored each second."""
+
+    requires: str
+    breaker: Literal["closed", "open", "half_open"] = "closed"
+    in_flight: int = 0
+    failures: int = 0
+    since: int | None = None  # ms: when its breaker opened
+
+
+class BreakerView(msgspec.Struct, frozen=True, kw_only=True):
+    """One node's breaker of a destination, and its calls there."""
+
+    node: str
+    breaker: Literal["closed", "open", "half_open"]
+    in_flight: int
+    failures: int
+    since: str | None
+
+
+class DestinationView(msgspec.Struct, frozen=True, kw_only=True):
+    """A destination over all nodes. `breaker` is open if one node's is; `waiting` is counted up to a thousand."""
+
+    destination: str
+    kind: str
+    breaker: Literal["closed", "open", "half_open"]
+    in_flight: int
+    failures: int
+    since: str | None
+    waiting: int
+    waiting_since: str | None
+    nodes: list[BreakerView]

@@ -1,0 +1,87 @@
+"""Who is called and how it goes there: what the live nodes say of their destinations, and what waits in the store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from onthedot.model.destination import BreakerView, DestinationLoad, DestinationView, read_waiting, waits_range
+from onthedot.model.instant import format_instant
+from onthedot.service.base import ServiceBase
+from onthedot.store import DestinationCount
+
+__all__ = ["DestinationVerbs", "destination_views"]
+
+MOST = 500
+"""Destinations in one answer."""
+
+_WORST = ("closed", "half_open", "open")
+
+
+class DestinationVerbs(ServiceBase):
+    async def list_destinations(self, tenant: int) -> list[DestinationView]:
+        """Those of a tenant that are called now, that failed last, or that runs wait for; in trouble first. Nodes tell
+        with their beats, each of no more than so many: what is of the last second."""
+        told = {
+            node: [load for load in loads if _is_of(load.requires, tenant)]
+            for node, loads in (await self.store.destinations_of_nodes()).items()
+        }
+        ranges = [waits_range(capability, tenant) for capability in self.targets.waiting_capabilities()]
+        named = {load.requires for loads in told.values() for load in loads}
+        if ranges:
+            named |= set((await self.store.waited_for(ranges, MOST)).requires)
+        counts = await self.store.count_waiting(sorted(named)) if named else []
+        return destination_views(told.items(), counts)[:MOST]
+
+    async def open_breakers(self) -> dict[str, int]:
+        """How many breakers of all nodes are not closed, by state; each node tells of no more than it tells of."""
+        told = await self.store.destinations_of_nodes()
+        return Counter(load.breaker for loads in told.values() for load in loads if load.breaker != "closed")
+
+
+def _is_of(requires: str, tenant: int) -> bool:
+    waiting = read_waiting(requires)
+    return waiting is not None and waiting.tenant == tenant
+
+
+def destination_views(
+    told: Iterable[tuple[str, Sequence[DestinationLoad]]], counts: Iterable[DestinationCount]
+) -> list[DestinationView]:
+    """Joined by what runs require that wait there."""
+    waiting = {count.requires: count for count in counts if count.waiting}
+    by_place: dict[str, list[tuple[str, DestinationLoad]]] = {requires: [] for requires in waiting}
+    for node, loads in told:
+        for load in loads:
+            by_place.setdefault(load.requires, []).append((node, load))
+    views = [_view(requires, loads, waiting.get(requires)) for requires, loads in by_place.items()]
+    return sorted(views, key=_trouble_first)
+
+
+def _view(requires: str, loads: list[tuple[str, DestinationLoad]], count: DestinationCount | None) -> DestinationView:
+    place = read_waiting(requires)
+    assert place is not None
+    opened = [load.since for _, load in loads if load.since is not None]
+    return DestinationView(
+        destination=place.destination,
+        kind=place.capability.partition(":")[0],
+        breaker=max((load.breaker for _, load in loads), key=_WORST.index, default="closed"),
+        in_flight=sum(load.in_flight for _, load in loads),
+        failures=max((load.failures for _, load in loads), default=0),
+        since=format_instant(min(opened)) if opened else None,
+        waiting=0 if count is None else count.waiting,
+        waiting_since=None if count is None or count.since is None else format_instant(count.since),
+        nodes=[
+            BreakerView(
+                node=node,
+                breaker=load.breaker,
+                in_flight=load.in_flight,
+                failures=load.failures,
+                since=None if load.since is None else format_instant(load.since),
+            )
+            for node, load in loads
+        ],
+    )
+
+
+def _trouble_first(view: DestinationView) -> tuple[int, int, int, int, str]:
+    return (-_WORST.index(view.breaker), -view.waiting, -view.failures, -view.in_flight, view.destination)
