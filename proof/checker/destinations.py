@@ -29,7 +29,7 @@ def check_destinations(story: Story) -> Iterator[Violation]:
     for node, turns in _calls(story).items():
         yield from _limited(story, node, turns)
         for host in sorted({_host(turn) for turn in turns}):
-            yield from _probed(node, host, [turn for turn in turns if _host(turn) == host])
+            yield from _probed(story, node, host, [turn for turn in turns if _host(turn) == host])
 
 
 def _changed_nothing(story: Story, wait: Waited) -> Iterator[Violation]:
@@ -108,21 +108,26 @@ def _limited(story: Story, node: str, turns: list[Turn]) -> Iterator[Violation]:
             yield Violation(kind="limit", text=text)
 
 
-def _probed(node: str, host: str, turns: list[Turn]) -> Iterator[Violation]:
+def _probed(story: Story, node: str, host: str, turns: list[Turn]) -> Iterator[Violation]:
     """After so many failures in a row one call in ten seconds, until one goes well."""
     for place, turn in enumerate(turns):
         before = [one for one in turns[:place] if one.recorded is not None and one.recorded.at < _sent(turn) - BEFORE]
         before.sort(key=lambda one: 0 if one.recorded is None else one.recorded.at)
         well = max((one.recorded.at for one in before if one.recorded and _went_well(one)), default=-1)
-        failed = [one.recorded.at for one in before if one.recorded and _failed(one) and _sent(one) > well]
+        failed = sorted(_ended(story, one) for one in before if _failed(one) and _sent(one) > well)
         if len(failed) < FAILURES or any(not _failed(one) for one in before if _sent(one) > well):
             continue
-        opened = failed[FAILURES - 1]
+        counted = [
+            _ended(story, one) for one in before if _failed(one) and one.recorded and one.recorded.at > well - BEFORE
+        ]
+        opened = sorted(counted)[FAILURES - 1]  # or later: those from before the last that went well may count, too
         probes = [_sent(one) for one in turns[:place] if opened < _sent(one)]
         gap = _sent(turn) - max([opened, *probes])
         late = _sent(turn) - BEFORE <= opened  # it was started before
         if any(_answered_well(one, opened, _sent(turn)) for one in turns):
             continue
+        if probes and not any(_sent(one) == max(probes) for one in before if _failed(one)):
+            continue  # it was cancelled, perhaps, and then the next may follow at once
         if gap < PROBE - 2 * BEFORE and not late:
             text = f"{turn.run} went to {host} from {node} at {_sent(turn)}, {gap} ms after the call before it"
             yield Violation(kind="breaker", text=f"{text}; {len(failed)} failed in a row")

@@ -265,8 +265,12 @@ class Story:
         return len(wrong) == 1 and None not in wrong and not wrong & holders
 
     def waited(self, run: str, begin: int, end: int) -> bool:
-        """Whether it waited for its destination between these true times."""
-        return any(begin <= wait.at <= end for wait in self.waits.get(run, ()))
+        """Whether it waited for its destination between these true times; or others did, which had taken the room that
+        it would have been claimed for."""
+        if not self.waits:
+            return False
+        near = [run] if run in self.waits else list(self.waits)
+        return any(begin <= wait.at <= end for one in near for wait in self.waits[one])
 
     def lost(self, node: str | None, begin: int, end: int) -> bool:
         """Whether that node was declared lost in between."""

@@ -137,7 +137,7 @@ async def test_destinations_are_listed_with_their_breakers(api, app, node):
     assert 'onthedot_destination_breakers{state="half_open"} 0.0' in lines
     assert "onthedot_destination_runs_waiting 0.0" in lines
     assert not [line for line in lines if "a.example" in line], "anybody can name any number of them"
-    assert (await api.get("/v1/destinations?limit=5")).status_code == 400
+    assert (await api.get("/v1/destinations?limit=5")).status_code == 422
 
 
 async def test_totals_count_what_there_is(api, new_job, node):
