@@ -60,6 +60,7 @@ class Receiver:
         self.rng = rng
         self.up = True
         self.ill: dict[str, str] = {}  # hosts that hang or fail
+        self.steady = False  # only those do: no job makes its host look ill
         self.reached: Callable[[str], None] = lambda process: None
         self.answered: Callable[[str], None] = lambda process: None
         self.calls_back: Callable[[Call, str, float], None] = lambda call, answer, seconds: None
@@ -104,7 +105,9 @@ class Receiver:
         if not self.up:
             return "cut", 0.001
         if mood == "slow":
-            return "ok", rng.uniform(0.5, 4.5)
+            return "ok", rng.uniform(0.5, 4.5) if not self.steady else rng.uniform(0.2, 0.7)
+        if self.steady and mood == "bad":
+            mood = "flaky"
         seconds = rng.uniform(0.001, 0.05) if rng.random() < 0.9 else rng.uniform(0.05, 1.5)
         if rng.random() < 0.01:
             return "cut", seconds

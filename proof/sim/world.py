@@ -79,7 +79,7 @@ class World:
             lookahead=self.rng.choice(LOOKAHEADS),
             concurrency=3 if small else SETTINGS.concurrency,
         )
-        self.hosts = hosts
+        self.hosts = self.receiver.steady = hosts
         if hosts:
             self.settings = msgspec.structs.replace(self.settings, concurrency=FEW)
         self.slots = {"webhook": self.settings.concurrency, "function": 2 if small else PROCESSES}

@@ -18,7 +18,7 @@ from onthedot.model.destination import DestinationLoad, waits_range
 from onthedot.model.duration import Duration
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.targets import WebhookTarget
-from onthedot.plan.breaker import FAILURES, PROBE_EVERY
+from onthedot.plan.breaker import FAILURES, IDLE, PROBE_EVERY
 from onthedot.store import Finished, Order, TurnedAway, WaitingSeen
 from onthedot.targets.contract import Profile
 from onthedot.telemetry import Event, subscribe
@@ -421,6 +421,17 @@ async def test_one_with_open_calls_is_never_forgotten(town: Town):
     for number in range(3 * DESTINATIONS_KNOWN):
         town.destinations.of(claimed("1-1", target=WebhookTarget(url=f"http://host{number}/")))
     assert town.report() == [DestinationLoad(requires=A, in_flight=1)]
+
+
+async def test_a_breaker_that_is_open_for_nobody_is_forgotten(town: Town, fake_clock: FakeClock):
+    await town.fail("a")
+    await fake_clock.advance(PROBE_EVERY + IDLE - 0.1)
+    assert town.breaker() == "open"
+    town.destinations.waits(A)
+    await fake_clock.advance(0.2)
+    assert town.breaker() == "open", "somebody waits"
+    town.destinations.brought(A, 1, town.claim())
+    assert town.breaker() == "closed"
 
 
 async def test_the_report_names_those_in_trouble_first(town: Town, fake_clock: FakeClock):

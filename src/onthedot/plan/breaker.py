@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["FAILURES", "PROBE_EVERY", "Breaker", "BreakerState"]
+__all__ = ["FAILURES", "IDLE", "PROBE_EVERY", "Breaker", "BreakerState"]
 
 FAILURES = 10
 """In a row, until it opens."""
 PROBE_EVERY = 10.0
 """Seconds from one probe to the next at least, and from the opening to the first."""
+
+IDLE = 60.0
+"""Seconds after which an open breaker that had nothing to probe with is forgotten: nobody knows any more."""
 
 BreakerState = Literal["closed", "open", "half_open"]
 
@@ -40,6 +43,10 @@ class Breaker:
         if self.since is None:
             return "closed"
         return "half_open" if self.probing else "open"
+
+    def is_idle(self, now: float) -> bool:
+        """Whether a probe could have gone out long ago, and none did."""
+        return self.since is not None and not self.probing and now >= self._probe_at + IDLE
 
     def admits(self, now: float) -> bool:
         """Whether a call may go out."""

@@ -170,7 +170,9 @@ class Destinations:
     # for people
 
     def report(self, most: int, at_ms: Callable[[float], int]) -> list[DestinationLoad]:
-        """Those in trouble first, then those that are called. `at_ms`: an instant of our clock on the database's."""
+        """Those in trouble first, then those that are called. `at_ms`: an instant of our clock on the database's. It is
+        called once a second, and forgets breakers that are open for nobody."""
+        self._forget_idle()
         ill = [place for place in self._places.values() if place.matters]
         ill.sort(key=lambda place: (place.breaker.since is None, not place.waited_for, -place.breaker.failures))
         busy = [place for place in self._places.values() if place.open_calls and not place.matters]
@@ -195,6 +197,13 @@ class Destinations:
             self._forget_some()
         place = self._places[requires] = CallPlace(requires, tenant)
         return place
+
+    def _forget_idle(self) -> None:
+        now = self._clock.monotonic()
+        for place in self._places.values():
+            if place.breaker.since is not None and place.breaker.is_idle(now) and not place.waited_for:
+                place.breaker.succeeded(now)
+                self._tell("destination.closed", place)
 
     def _forget_some(self) -> None:
         for _ in range(8):
