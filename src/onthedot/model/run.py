@@ -135,9 +135,9 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     until: str | None = None
     slots: int | None = None
     params: dict[str, Any] | None = None  # its own; those of its job are under them
-    waiting: Literal["destination", "callback"] | None = None
-    """destination: it is due and waits for it, and no attempt is made meanwhile; callback: its call was accepted, and the
-    receiver will tell how it ended."""
+    waiting: str | None = None
+    """destination: it is due and waits for that, and no attempt is made meanwhile. callback: its call was accepted, and
+    the receiver will tell how it ended."""
     waiting_since: str | None = None  # for its destination
     waiting_for: str | None = None  # which one: "https://example.com"
     progress: dict[str, Any] | None = None  # what its receiver last said of it: percent, message, at

@@ -32,7 +32,7 @@ class Queues(CoroutineKind):
     spec = QueueTarget
 
     def __init__(self, brokers: Mapping[str, BrokerSetting], *, concurrency: int = 1000) -> None:
-        self.profile = Profile(stop_within=CLOSE_WITHIN)
+        self.profile = Profile(stop_within=CLOSE_WITHIN, has_destinations=True)
         self._brokers = dict(brokers)
         self._concurrency = concurrency
         self._links: dict[str, BrokerLink] = {}
@@ -46,6 +46,9 @@ class Queues(CoroutineKind):
 
     def capabilities(self) -> list[str]:
         return [f"queue:{name}" for name, setting in self._brokers.items() if _client(setting).installed]
+
+    def destination(self, target: QueueTarget) -> str | None:
+        return target.broker
 
     def check(self, target: QueueTarget, tenant: int = 1) -> None:
         setting = self._brokers.get(target.broker)
