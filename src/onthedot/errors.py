@@ -15,6 +15,8 @@ OnTheDotError
 ├── Unreachable              client: can't connect to the server
 ├── ServerFailed             client: the server returned an unexpected response
 ├── SettingsError            a setting is unknown or not valid
+├── ObjectStoreUnavailable   the object store can't be read or written           HTTP 503
+│   └── ObjectMissing        the object store has no such object
 └── StoreError
     ├── StoreUnavailable     the database can't be reached; retry                HTTP 503
     │   └── NoRoom           this machine is out of descriptors or memory        HTTP 503
@@ -41,6 +43,8 @@ __all__ = [
     "Invalid",
     "NotAvailable",
     "NotFound",
+    "ObjectMissing",
+    "ObjectStoreUnavailable",
     "OnTheDotError",
     "ServerFailed",
     "SettingsError",
@@ -137,6 +141,14 @@ class ServerFailed(OnTheDotError):
 
 class SettingsError(OnTheDotError):
     """A setting is unknown or not valid."""
+
+
+class ObjectStoreUnavailable(OnTheDotError):
+    """The object store can't be reached, read or written."""
+
+
+class ObjectMissing(ObjectStoreUnavailable):
+    """The object store has no such object."""
 
 
 class StoreError(OnTheDotError):

@@ -8,6 +8,7 @@ server     the real uvicorn on a real socket
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from typing import Any
@@ -41,6 +42,8 @@ JOB: dict[str, Any] = {
 async def serving(url: str, clock: Clock, *, fast: bool = ENABLED, **settings: Any) -> AsyncIterator[App]:
     """An app on a store of its own. `fast`: with the fast path for creates."""
     store = await open_store(url, clock=clock)
+    objects = tempfile.TemporaryDirectory(prefix="onthedot-objects-")
+    settings.setdefault("object_store", objects.name)
     targets = build_targets(
         Settings(functions=("json",), commands={"backup": CommandSetting(argv=("true",))}),
         egress=EgressRule.parse(allow_private=True),
@@ -51,6 +54,7 @@ async def serving(url: str, clock: Clock, *, fast: bool = ENABLED, **settings: A
     finally:
         await service.close()
         await store.close()
+        objects.cleanup()
 
 
 def client_of(app: App, key: str | None = None, **options: Any) -> httpx.AsyncClient:

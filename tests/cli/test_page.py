@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from onthedot.model.script import script_id
+
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 LINES = [
     line.partition(" # ")[0].strip()
@@ -25,6 +27,7 @@ def test_every_line_is_a_command():
 
 def test_they_do_what_they_say(online, tmp_path):
     (tmp_path / "jobs.yaml").write_text(JOBS)
+    (tmp_path / "report.py").write_text("print(1)\n")
     online("jobs", "delete", "nightly", "--yes")
     run = ""
     for line in LINES:
@@ -33,6 +36,7 @@ def test_they_do_what_they_say(online, tmp_path):
         if "runs logs" in line:
             run = online("jobs", "run", "nightly", "--json").json["id"]
         real = {"12-1763234567890": run, "reports.daily:send": "chores:greet", "postgresql://…": "sqlite:///page.db"}
+        real["sha256:5f3a…"] = script_id(b"print(1)\n")
         for shown, meant in real.items():
             line = line.replace(shown, meant)
         if line.startswith("onthedot keys"):  # the first key would close the server that others use

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -15,16 +16,19 @@ import pytest
 import uvloop
 
 from onthedot.model.run import Outcome
-from onthedot.model.targets import CommandTarget, FunctionTarget, QueueTarget, Target, WebhookTarget
-from onthedot.settings import BrokerSetting, CommandSetting
+from onthedot.model.targets import CommandTarget, FunctionTarget, QueueTarget, ScriptTarget, Target, WebhookTarget
+from onthedot.settings import BrokerSetting, CommandSetting, ScriptSetting
 from onthedot.targets import Call, EgressRule, InProcessFunctions, Kind, from_coroutine
 from onthedot.targets.command.kind import Commands
 from onthedot.targets.contract import Cause, Ended, Stop
 from onthedot.targets.function.kind import Functions
 from onthedot.targets.queue.kind import Queues
+from onthedot.targets.script.kind import Scripts
+from onthedot.targets.script.probe import Probed
 from onthedot.targets.webhook.kind import Webhooks
 from tests.services.waiting import until
 from tests.targets.receivers import server
+from tests.targets.sandboxes import NoObjects, sandbox_named
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 KINDS = (
@@ -35,6 +39,7 @@ KINDS = (
     "sync callable",
     "command",
     "queue",
+    "script",
     "coroutine",
 )
 
@@ -150,6 +155,39 @@ async def queue(tmp_path: Path) -> AsyncIterator[Party]:
             go.set()
 
 
+class HeardScripts(Scripts):
+    """What a script prints tells that it has begun: it can write nowhere else."""
+
+    heard = 0
+
+    async def send(self, call: Call) -> Outcome | Ended:
+        def log(text: str) -> None:
+            self.heard += text.count("begun")
+
+        call.log = log
+        return await super().send(call)
+
+
+@asynccontextmanager
+async def script(tmp_path: Path) -> AsyncIterator[Party]:
+    """It sees a folder, as if an interpreter were installed there; one that `nobody` may enter."""
+    with tempfile.TemporaryDirectory(prefix="onthedot-script-", dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        async with _script(Path(folder)) as party:
+            yield party
+
+
+@asynccontextmanager
+async def _script(folder: Path) -> AsyncIterator[Party]:
+    go, shell = folder / "go", folder / "bin" / "sh"
+    shell.parent.mkdir()
+    shell.symlink_to("/bin/sh")
+    setting = ScriptSetting(interpreters={"sh": (str(shell),)})
+    code = f"echo begun; while [ ! -e {go} ]; do sleep 0.01; done"
+    async with HeardScripts(setting, NoObjects(), probed=Probed(sandbox_named("cgroup")), grace=0.2) as scripts:
+        yield Party(scripts, ScriptTarget(code=code, interpreter="sh"), lambda: scripts.heard, go.touch)
+
+
 @asynccontextmanager
 async def in_process(tmp_path: Path, *, waits: bool) -> AsyncIterator[Party]:
     arrived, go = list[int](), threading.Event()
@@ -192,6 +230,8 @@ def party_of(name: str, tmp_path: Path) -> Any:
             return command(tmp_path)
         case "queue":
             return queue(tmp_path)
+        case "script":
+            return script(tmp_path)
         case "coroutine":
             return coroutine(tmp_path)
     return in_process(tmp_path, waits=name == "async callable")

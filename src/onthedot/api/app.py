@@ -30,6 +30,7 @@ from onthedot.api.routes import (
     nodes,
     preview,
     runs,
+    scripts,
     sync,
     timers,
 )
@@ -55,6 +56,7 @@ ROUTES: tuple[Endpoint, ...] = (
     *nodes.routes,
     *destinations.routes,
     *events.routes,
+    *scripts.routes,
     *keys.routes,
     *health.routes,
     *metrics.routes,

@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from onthedot.cli import cluster, dead, doctor, echo, jobs, jobs_files, keys, migrate, preview, runs, serve, timer
+from onthedot.cli import (
+    cluster,
+    dead,
+    doctor,
+    echo,
+    jobs,
+    jobs_files,
+    keys,
+    migrate,
+    preview,
+    runs,
+    scripts,
+    serve,
+    timer,
+)
 
 __all__ = ["app"]
 
@@ -43,6 +57,7 @@ jobs.group.command("apply")(jobs_files.apply)
 jobs.group.command("export")(jobs_files.export)
 app.add_typer(runs.group, name="runs")
 app.add_typer(dead.group, name="dead")
+app.add_typer(scripts.group, name="scripts")
 app.command("timer")(timer.timer)
 app.command("preview")(preview.preview)
 app.command("plan", hidden=True, context_settings=preview.ANYTHING)(preview.plan)

@@ -42,7 +42,9 @@ async def examine(store: str | None, file: str | None, server: str | None, key: 
         _descriptors(settings),
     ]
     findings.extend(
-        ok(each.subject, each.found) if each.advice is None else wrong(each.subject, each.found, each.advice)
+        ok(each.subject, each.found)
+        if each.advice is None
+        else (wrong if each.is_error else warning)(each.subject, each.found, each.advice)
         for each in await build_targets(settings).diagnose()
     )
     findings.extend([finding async for finding in examine_store(settings, server, key)])

@@ -6,7 +6,9 @@ They are read from the specs only when that command runs: the others should not 
 from __future__ import annotations
 
 import inspect
+import sys
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
@@ -40,15 +42,25 @@ class AddCommand(TyperCommand):
 
 
 def target_of(ctx: typer.Context) -> dict[str, Any]:
-    """The target that was asked for. The first flag of a kind is the one that chooses it."""
+    """The target that was asked for. The first flag of a kind chooses it, and others that say so."""
     given: dict[tuple[str, str], tuple[str, Any]] = ctx.meta[_GIVEN]
-    firsts = [(spec, given[_tag(spec), spec.flags[0].field]) for spec in _kinds()]
+    firsts = [
+        (spec, given[_tag(spec), flag.field])
+        for spec in _kinds()
+        for place, flag in enumerate(spec.flags)
+        if flag.chooses or not place
+    ]
     chosen = {name: spec for spec, (name, value) in firsts if value}
     if len(chosen) > 1:
         raise typer.BadParameter(f"{' and '.join(chosen)} can't be combined: a job has one target")
     for spec in chosen.values():
         texts = {flag.field: given[_tag(spec), flag.field][1] for flag in spec.flags}
-        fields = {name: _read(_type(spec, name), text) for name, text in texts.items() if text not in (None, [], ())}
+        files = {flag.field for flag in spec.flags if flag.file}
+        fields = {
+            name: _text_of(text) if name in files else _read(_type(spec, name), text)
+            for name, text in texts.items()
+            if text not in (None, [], ())
+        }
         return {"type": _tag(spec), **fields}
     return {}
 
@@ -102,6 +114,14 @@ def _type(spec: type[TargetSpec], name: str) -> Any:
 
     field = next(field for field in msgspec.structs.fields(spec) if field.name == name)
     return next(basic(member) for member in members(field.type) if member is not type(None))
+
+
+def _text_of(file: str) -> str:
+    """What is in a file; `-` is the standard input."""
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{file} can't be read: {error}") from None
 
 
 def _read(kind: Any, text: Any) -> Any:

@@ -26,6 +26,7 @@ from onthedot.model.node import NodeView
 from onthedot.model.preview import Explanation, Preview
 from onthedot.model.run import RunView
 from onthedot.model.schedule import Schedule
+from onthedot.model.script import ScriptDetail, ScriptUpload, ScriptView
 from onthedot.model.sync import SyncReport
 from onthedot.model.timer import TimerSpec, TimerView
 
@@ -323,6 +324,24 @@ class AsyncClient:
     async def revoke_key(self, key_id: int, tenant: str | None = None) -> None:
         """Revoke an API key."""
         await self._http.call("DELETE", f"/v1/keys/{key_id}", NOTHING, query=_of(tenant))
+
+    # scripts
+
+    async def upload_script(self, code: str, *, name: str | None = None) -> ScriptView:
+        """Upload a script for jobs to use by its ID. The same code again changes nothing."""
+        return await self._http.call("POST", "/v1/scripts", ScriptView, body=ScriptUpload(code=code, name=name))
+
+    async def list_scripts(self, **filters: Any) -> ResultPage[ScriptView]:
+        """Get one page of uploaded scripts. Filters: limit, cursor."""
+        return await self._http.call("GET", "/v1/scripts", ResultPage[ScriptView], query=filters)
+
+    async def get_script(self, script_id: str) -> ScriptDetail:
+        """Get an uploaded script with its code and the jobs that use it."""
+        return await self._http.call("GET", f"/v1/scripts/{quote(script_id, safe=':')}", ScriptDetail)
+
+    async def delete_script(self, script_id: str) -> None:
+        """Delete an uploaded script. Raises Conflict while a job uses it."""
+        await self._http.call("DELETE", f"/v1/scripts/{quote(script_id, safe=':')}", NOTHING)
 
     async def _pages(self, path: str, kind: type[ResultPage[T]], filters: dict[str, Any]) -> AsyncIterator[T]:
         following: str | None = path

@@ -22,6 +22,7 @@ from onthedot.model.node import NodeView
 from onthedot.model.preview import Explanation, Preview
 from onthedot.model.run import RunView
 from onthedot.model.schedule import Schedule
+from onthedot.model.script import ScriptDetail, ScriptView
 from onthedot.model.sync import SyncReport
 from onthedot.model.timer import TimerSpec, TimerView
 
@@ -247,3 +248,17 @@ class Client:
 
     def revoke_key(self, key_id: int, tenant: str | None = None) -> None:
         self._run(self._async.revoke_key(key_id, tenant))
+
+    # scripts
+
+    def upload_script(self, code: str, *, name: str | None = None) -> ScriptView:
+        return self._run(self._async.upload_script(code, name=name))
+
+    def list_scripts(self, **filters: Any) -> ResultPage[ScriptView]:
+        return self._run(self._async.list_scripts(**filters))
+
+    def get_script(self, script_id: str) -> ScriptDetail:
+        return self._run(self._async.get_script(script_id))
+
+    def delete_script(self, script_id: str) -> None:
+        self._run(self._async.delete_script(script_id))

@@ -26,7 +26,7 @@ def _shape(kind: type[TargetSpec]) -> tuple[tuple[str, ...], tuple[str, ...], tu
     """The fields of a kind that map names to text, those that are text, and those that are lists of text."""
     types = {field.name: [basic(member) for member in members(field.type)] for field in msgspec.structs.fields(kind)}
     maps = tuple(name for name, found in types.items() if dict[str, str] in found)
-    texts = tuple(name for name, found in types.items() if str in found)
+    texts = tuple(name for name, found in types.items() if str in found and name not in kind.plain_fields)
     return maps, texts, tuple(name for name, found in types.items() if list[str] in found)
 
 

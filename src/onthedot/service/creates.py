@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from onthedot.errors import Invalid, OnTheDotError, TooLarge
 from onthedot.model.job import JobSpec, JobView
 from onthedot.service.aside import FEW_JOBS
-from onthedot.service.base import ServiceBase
 from onthedot.service.checking import check_job, check_new
 from onthedot.service.create_batcher import GROUP_LIMIT
 from onthedot.service.repeats import IdempotencyKey, Repeat, idempotency
+from onthedot.service.scripts import ScriptVerbs, missing_script
 from onthedot.service.stored_spec import as_stored, who_asks
 from onthedot.store import Idempotency, NewJob
 from onthedot.store.abandoned_requests import ASKER, PATIENCE, Asker
@@ -26,11 +26,12 @@ Answered = Callable[[JobView | OnTheDotError], None]
 _log = logging.getLogger("onthedot.service")
 
 
-class CreateVerbs(ServiceBase):
+class CreateVerbs(ScriptVerbs):
     async def create_job(self, tenant: int, spec: JobSpec, idempotency_key: IdempotencyKey | None = None) -> JobView:
         repeat = idempotency("jobs", idempotency_key, body=spec)
         try:
             check_new(spec, self.targets, tenant=tenant, now=await self.time.now(), calls_back=self.calls_back)
+            await self.check_scripts(tenant, spec.target)
         except Invalid:
             (earlier,) = await self._earlier(tenant, [repeat])
             if earlier is None:
@@ -53,7 +54,7 @@ class CreateVerbs(ServiceBase):
         if now is None:
             return False
         slot = plain_delay(spec.schedule, now)
-        if slot is None or slot - now <= self.unhinted or spec.run_now:
+        if slot is None or slot - now <= self.unhinted or spec.run_now or spec.target.scripts():
             return False
         try:
             check_job(spec, self.targets, tenant=tenant, now=now, calls_back=self.calls_back)
@@ -136,32 +137,41 @@ class CreateVerbs(ServiceBase):
     ) -> tuple[list[JobView | OnTheDotError | None], dict[int, JobSpec]]:
         """Objections by place, and the others as they are stored. The same object again is not checked again."""
         now = await self.time.now()
-        checks = self._checks(tenant, specs, now, who_asks())
+        missing = await self.missing_scripts(tenant, (spec.target for spec in specs if isinstance(spec, JobSpec)))
+        checks = self._checks(tenant, specs, now, who_asks(), missing)
         checked = list(checks) if len(specs) <= FEW_JOBS else await self.aside.collect(checks)
         answers: list[JobView | OnTheDotError | None] = [objection for objection, _ in checked]
         return answers, {place: stored for place, (_, stored) in enumerate(checked) if stored is not None}
 
     def _checks(
-        self, tenant: int, specs: Sequence[JobSpec | OnTheDotError], now: int, owner: str | None
+        self,
+        tenant: int,
+        specs: Sequence[JobSpec | OnTheDotError],
+        now: int,
+        owner: str | None,
+        missing: frozenset[str],
     ) -> Iterator[tuple[OnTheDotError | None, JobSpec | None]]:
         before: object = None
         objection, stored = None, None
         for spec in specs:
             if spec is not before:
-                objection, before = self._objection(tenant, spec, now), spec
+                objection, before = self._objection(tenant, spec, now, missing), spec
                 stored = (
                     as_stored(spec, self.settings, owner) if objection is None and isinstance(spec, JobSpec) else None
                 )
             yield objection, stored
 
-    def _objection(self, tenant: int, spec: JobSpec | OnTheDotError, now: int) -> OnTheDotError | None:
+    def _objection(
+        self, tenant: int, spec: JobSpec | OnTheDotError, now: int, missing: frozenset[str]
+    ) -> OnTheDotError | None:
         if isinstance(spec, OnTheDotError):
             return spec
         try:
             check_new(spec, self.targets, tenant=tenant, now=now, calls_back=self.calls_back)
         except Invalid as invalid:
             return invalid
-        return None
+        unknown = missing.intersection(spec.target.scripts()) if missing else ()
+        return Invalid([missing_script(script) for script in unknown]) if unknown else None
 
 
 class _Taken:

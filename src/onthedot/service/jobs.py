@@ -10,9 +10,10 @@ import msgspec
 from onthedot.errors import Invalid
 from onthedot.model.decoding import convert, to_builtins
 from onthedot.model.job import JobSpec, JobView
-from onthedot.service.base import ServiceBase
+from onthedot.model.targets.script import script_named_in
 from onthedot.service.checking import check_new
 from onthedot.service.merge_patch import patched
+from onthedot.service.scripts import ScriptVerbs, missing_script
 from onthedot.service.stored_spec import as_stored, who_asks
 from onthedot.store import JobFilter, Page
 from onthedot.store.jobs.rows import keep_secrets, owned
@@ -21,7 +22,7 @@ from onthedot.telemetry import emit
 __all__ = ["JobVerbs"]
 
 
-class JobVerbs(ServiceBase):
+class JobVerbs(ScriptVerbs):
     async def get_job(self, tenant: int, job_id: int) -> JobView:
         return await self.store.get_job(tenant, job_id)
 
@@ -34,6 +35,7 @@ class JobVerbs(ServiceBase):
     async def replace_job(self, tenant: int, job_id: int, spec: JobSpec, if_match: int | None = None) -> JobView:
         """PUT: the whole spec anew. Equal to what there is: nothing changes, not even the version."""
         now = await self.time.now()
+        await self.check_scripts(tenant, spec.target)
 
         def change(old: JobSpec) -> JobSpec:
             return self._checked(tenant, keep_secrets(spec, old), old, now)
@@ -49,6 +51,10 @@ class JobVerbs(ServiceBase):
             raise Invalid.one(
                 "run_now", "allowed only when a job is created", given=patch["run_now"], accepted=accepted
             )
+
+        named = script_named_in(patch.get("target"))
+        if named is not None and await self.store.missing_scripts(tenant, [named]):
+            raise Invalid([missing_script(named)])
 
         def change(old: JobSpec) -> JobSpec:
             merged = patched(to_builtins(old), patch)
@@ -67,6 +73,7 @@ class JobVerbs(ServiceBase):
         if spec.key != key:
             raise Invalid.one("key", "differs from the key in the URL", given=spec.key, accepted=key)
         now, owner = await self.time.now(), who_asks()
+        await self.check_scripts(tenant, spec.target)
 
         def change(old: JobSpec | None) -> JobSpec:
             if old is None:

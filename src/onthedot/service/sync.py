@@ -9,9 +9,9 @@ from onthedot.errors import FieldProblem, Invalid
 from onthedot.model.job import JobSpec
 from onthedot.model.unstorable import MOST_PROBLEMS
 from onthedot.service.aside import FEW_JOBS
-from onthedot.service.base import ServiceBase
 from onthedot.service.checking import check_job, gather
 from onthedot.service.repeats import IdempotencyKey, idempotency
+from onthedot.service.scripts import ScriptVerbs
 from onthedot.service.stored_spec import as_stored, who_asks
 from onthedot.store import SyncReport
 from onthedot.store.jobs.sync import Others
@@ -20,7 +20,7 @@ from onthedot.telemetry import emit
 __all__ = ["SyncVerbs"]
 
 
-class SyncVerbs(ServiceBase):
+class SyncVerbs(ScriptVerbs):
     async def sync(
         self,
         tenant: int,
@@ -42,6 +42,7 @@ class SyncVerbs(ServiceBase):
         now = await self.time.now()
         checks = self._file_checks(tenant, specs, now)
         stored = list(checks) if len(specs) <= FEW_JOBS else await self.aside.collect(checks)
+        await self.check_scripts(tenant, *(spec.target for spec in specs))
         more = () if others == "refuse" and former is None and file is None else (others, former, file)
         repeat = idempotency("sync", idempotency_key, source, body=(specs, prune, dry_run, *more))
         report = await self.store.sync_jobs(

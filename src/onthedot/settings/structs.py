@@ -12,7 +12,7 @@ import msgspec
 from onthedot.model.duration import DAY, SECOND, Duration
 from onthedot.settings.brokers import BrokerSetting
 
-__all__ = ["EXTENSIONS", "ROLES", "CertificateSetting", "CommandSetting", "Settings", "address"]
+__all__ = ["EXTENSIONS", "ROLES", "CertificateSetting", "CommandSetting", "ScriptSetting", "Settings", "address"]
 
 ROLES = ("api", "executor")
 EXTENSIONS = ("json", "yaml", "yml", "toml")
@@ -42,6 +42,14 @@ class CertificateSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     hosts: tuple[str, ...] = ()
     """Receivers that may be shown it, by jobs of any tenant; "*" for all of them. Without any: those that jobs of the
     default tenant name."""
+
+
+class ScriptSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """What scripts of users may use. `interpreters`: program and arguments by name; empty: `python` alone."""
+
+    interpreters: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    memory: int = 1 << 30  # bytes: the most that a job may ask for
+    network: bool = False  # whether a job may ask for it
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +83,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     commands: dict[str, CommandSetting] = msgspec.field(default_factory=dict)
     brokers: dict[str, BrokerSetting] = msgspec.field(default_factory=dict)
     certificates: dict[str, CertificateSetting] = msgspec.field(default_factory=dict)
+    object_store: str = "objects"
+    scripts: ScriptSetting = ScriptSetting()
     targets: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)  # of plug-ins, by name; each reads its own
     given: frozenset[str] = frozenset()
 

@@ -13,12 +13,13 @@ import msgspec
 
 from onthedot.errors import SettingsError
 from onthedot.model.duration import ACCEPTED_DURATIONS, DAY, HOUR, MINUTE, SECOND, Duration
+from onthedot.model.size import read_size
 from onthedot.settings.brokers import BROKER_ACCEPTED, BrokerSetting, WrongBroker, read_brokers
-from onthedot.settings.structs import EXTENSIONS, ROLES, CertificateSetting, CommandSetting
+from onthedot.settings.structs import EXTENSIONS, ROLES, CertificateSetting, CommandSetting, ScriptSetting
 
 __all__ = ["NOT_YET", "PARSERS", "NotYet", "WrongValue", "quoted", "read_commands"]
 
-NOT_YET = ("OBJECT_STORE", "ALERTS")
+NOT_YET = ("ALERTS",)
 AUTHS = ("auto", "keys")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 GRANULARITIES = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
@@ -276,6 +277,41 @@ def _brokers(value: Any) -> dict[str, BrokerSetting]:
         raise WrongValue(f"{BROKER_ACCEPTED}; {wrong}") from None
 
 
+def _object_store(value: Any) -> str:
+    accepted = "a directory, or s3://BUCKET/PREFIX, optionally with ?endpoint=URL&region=NAME"
+    if not isinstance(value, (str, Path)) or not re.fullmatch(
+        r"s3://[^/?\s]+[^\s]*|(?![a-z0-9]+://)[^\x00]+", str(value)
+    ):
+        raise WrongValue(accepted)
+    return str(value)
+
+
+def _scripts(value: Any) -> ScriptSetting:
+    accepted = (
+        'a table [scripts] with interpreters = {python = "/usr/bin/python3", …} (a program, or a list with its '
+        'arguments), memory = "1G" and network = false, or the same as JSON'
+    )
+    if isinstance(value, ScriptSetting):
+        return value
+    try:
+        table = msgspec.json.decode(value) if isinstance(value, str) else value
+        table = dict(table)
+        programs = {name: _program(given) for name, given in dict(table.pop("interpreters", {})).items()}
+        memory, network = read_size(table.pop("memory", "1G")), table.pop("network", False)
+    except (msgspec.MsgspecError, TypeError, ValueError, AttributeError) as error:
+        raise WrongValue(f"{accepted}; {error}") from None
+    if table or not isinstance(network, bool):
+        raise WrongValue(f"{accepted}; {', '.join(table) or 'network'} is not valid")
+    return ScriptSetting(interpreters=programs, memory=memory, network=network)
+
+
+def _program(given: Any) -> tuple[str, ...]:
+    argv = (given,) if isinstance(given, str) else tuple(given)
+    if not argv or not all(isinstance(word, str) and word for word in argv) or not argv[0].startswith("/"):
+        raise ValueError(f"{quoted(given)} is not an absolute path, or a list that begins with one")
+    return argv
+
+
 def _not_yet(value: Any) -> None:
     if value not in ("", [], {}, False):
         raise NotYet
@@ -310,6 +346,8 @@ PARSERS: dict[str, Parser] = {
     "COMMANDS": _commands,
     "BROKERS": _brokers,
     "CERTIFICATES": _certificates,
+    "OBJECT_STORE": _object_store,
+    "SCRIPTS": _scripts,
     "TARGETS": _targets,
     **dict.fromkeys(NOT_YET, _not_yet),
 }

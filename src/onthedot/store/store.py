@@ -16,6 +16,7 @@ from onthedot.store.jobs.floor_watch import FloorWatch
 from onthedot.store.jobs.jobs import Jobs
 from onthedot.store.jobs.lists import JobLists
 from onthedot.store.jobs.pauses import Pauses
+from onthedot.store.jobs.scripts import ScriptRows
 from onthedot.store.jobs.sync import JobSync
 from onthedot.store.jobs.verbs import JobChanges
 from onthedot.store.runs.callbacks import Callbacks
@@ -39,6 +40,7 @@ class Store(
     JobSync,
     Pauses,
     ManualRuns,
+    ScriptRows,
     Keys,
     Sessions,
     Claims,

@@ -139,6 +139,7 @@ class TargetDiagnosis(msgspec.Struct, frozen=True):
     subject: str
     found: str
     advice: str | None = None
+    is_error: bool = True  # with advice; False: nobody may ever need it
 
 
 class Handle(Protocol):

@@ -31,6 +31,10 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | key.created, key.revoked | key_id, by_key (None: open server), address, (name, scope, of) |
 | node.short | kind, what, capacity: out of a resource; takes fewer runs for a while |
 | plugin.broken | plugin, error: the server goes on without it |
+| script.uploaded, script.deleted | tenant, script, (size) |
+| scripts.sandbox | sandbox, broken: what scripts run in, and interpreters that do not |
+| scripts.no_sandbox | reason, remedy: this node runs no scripts |
+| scripts.left_behind | removed: cgroups of scripts whose node was killed |
 | node.registered, node.lost, node.left | node, (by) |
 | store.unavailable, store.back, store.refused, store.moved | error |
 | store.failover | before, now (system/timeline), gap: failed over or restored; IDs continue after the gap |

@@ -285,6 +285,15 @@ CREATE TABLE runs (
     PRIMARY KEY (id)
 ) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=1);
 
+CREATE TABLE scripts (
+    tenant bigint NOT NULL,
+    id text COLLATE C NOT NULL,
+    name text,
+    size bigint NOT NULL,
+    created_at bigint NOT NULL,
+    PRIMARY KEY (tenant, id)
+);
+
 CREATE TABLE sessions (
     hashed text COLLATE C NOT NULL,
     key_id bigint NOT NULL,
@@ -361,6 +370,7 @@ CREATE INDEX runs_overdue ON public.runs USING btree (open_until) WHERE (open IS
 CREATE UNIQUE INDEX runs_pkey ON public.runs USING btree (id);
 CREATE INDEX runs_waiting ON public.runs USING btree (lane, due_at) WHERE (parked = 'lane'::text);
 CREATE INDEX runs_waiting_until ON public.runs USING btree (waiting_until) WHERE ((waiting_until IS NOT NULL) AND (state = 'pending'::text) AND (parked IS NULL));
+CREATE UNIQUE INDEX scripts_pkey ON public.scripts USING btree (tenant, id);
 CREATE INDEX sessions_of_key ON public.sessions USING btree (key_id);
 CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (hashed);
 CREATE UNIQUE INDEX tenants_name_key ON public.tenants USING btree (name);

@@ -235,6 +235,15 @@ CREATE TABLE runs (
     waiting_until INTEGER
 );
 
+CREATE TABLE scripts (
+    tenant     INTEGER NOT NULL,
+    id         TEXT NOT NULL,
+    name       TEXT,
+    size       INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id)
+);
+
 CREATE TABLE sequences (
     name TEXT PRIMARY KEY,
     last INTEGER NOT NULL

@@ -117,7 +117,7 @@ def test_a_wrong_type_in_the_file_is_refused(written, nothing):
         load_settings({}, {}, nothing)
 
 
-@pytest.mark.parametrize("name", ["OBJECT_STORE", "ALERTS"])
+@pytest.mark.parametrize("name", ["ALERTS"])
 def test_what_is_reserved_says_so(name, nothing):
     with pytest.raises(SettingsError, match=rf"{name} \(\$ONTHEDOT_{name}\): not available in this version"):
         load_settings({}, {f"ONTHEDOT_{name}": "s3://x"}, nothing)

@@ -52,6 +52,7 @@ _STATUS: dict[type[OnTheDotError], tuple[int, str]] = {
     errors.Invalid: (422, "invalid"),
     errors.NotAvailable: (422, "not-available"),
     errors.IdempotencyMismatch: (422, "idempotency-mismatch"),
+    errors.ObjectStoreUnavailable: (503, "object-store-unavailable"),
     errors.StoreUnavailable: (503, "store-unavailable"),
     errors.StoreError: (503, "store-unavailable"),
 }
@@ -67,6 +68,7 @@ _TITLES = {
     "idempotency-mismatch": "Idempotency-Key was used before with a different request",
     "version-mismatch": "Version conflict: the job changed since you read it",
     "too-late": "Not carried out: the client disconnected or the request took too long",
+    "object-store-unavailable": "The object store is not available",
     "store-unavailable": "The database is not available",
 }
 

@@ -21,6 +21,7 @@ from onthedot.model.decoding import encode_json
 __all__ = ["routes"]
 
 SAMPLE_IDS = {"job_id": "1", "timer_id": "1", "key_id": "1", "key": "nightly-report", "run_id": "1-1767225600000"}
+SAMPLE_IDS["script_id"] = "sha256:" + 64 * "0"
 
 
 @operation("GET", "/openapi.json", "public", answers={200: "application/json"}, listed=False)

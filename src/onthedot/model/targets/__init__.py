@@ -9,6 +9,7 @@ from onthedot.model.targets.function import FunctionTarget
 from onthedot.model.targets.opaque import OpaqueTarget
 from onthedot.model.targets.queue import QueueTarget
 from onthedot.model.targets.registry import known_union
+from onthedot.model.targets.script import ScriptTarget
 from onthedot.model.targets.spec import Flag, Target, TargetSpec, TargetSummary
 from onthedot.model.targets.webhook import WebhookTarget
 
@@ -19,6 +20,7 @@ __all__ = [
     "Known",
     "OpaqueTarget",
     "QueueTarget",
+    "ScriptTarget",
     "Target",
     "TargetSpec",
     "TargetSummary",

@@ -45,8 +45,9 @@ BUILT_IN = {
     "function": BuiltIn("function:FunctionTarget", "function.kind:Functions"),
     "command": BuiltIn("command:CommandTarget", "command.kind:Commands"),
     "queue": BuiltIn("queue:QueueTarget", "queue.kind:Queues"),
+    "script": BuiltIn("script:ScriptTarget", "script.kind:Scripts"),
 }
-PLANNED = ("script", "container", "kubernetes", "lambda", "workflow")
+PLANNED = ("container", "kubernetes", "lambda", "workflow")
 """Further kinds of the contract: where one is neither built in nor installed, it is "not available", not unknown."""
 
 

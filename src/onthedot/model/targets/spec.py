@@ -31,6 +31,8 @@ class Flag(msgspec.Struct, frozen=True):
     field: str
     help: str
     names: tuple[str, ...] = ()  # the field's own name, if none is given
+    chooses: bool = False  # it chooses the kind as the kind's first flag does
+    file: bool = False  # what is given is the name of a file, whose text fills the field
 
 
 class Target:
@@ -44,6 +46,7 @@ class Target:
     calls_back: ClassVar[bool] = False  # what it calls gets a callback URL, and can tell later how it ended
     level: ClassVar[int] = 1  # the lowest code level (`model.level`) that runs this kind
     flags: ClassVar[tuple[Flag, ...]] = ()
+    plain_fields: ClassVar[tuple[str, ...]] = ()  # text that is shown as it is, whatever it looks like: it is no URL
 
     @property
     def type(self) -> str:
@@ -73,6 +76,10 @@ class Target:
         """The secret that the mask at this place of a list of secrets stands for."""
         values = getattr(self, field) or ()
         return values[place] if place < len(values) else None
+
+    def scripts(self) -> tuple[str, ...]:
+        """Ids of uploaded scripts that it uses."""
+        return ()
 
     def summary(self) -> TargetSummary:
         return TargetSummary(self.type, "", self.type)

@@ -30,9 +30,13 @@ class LastLine:
         if len(self._line) > 2 * RESULT_LIMIT:
             self._line = self._line[-RESULT_LIMIT - 1 :]
 
+    @property
+    def line(self) -> str:
+        return self._line.strip()
+
     def result(self) -> Any:
         """None: it is no JSON."""
-        line = self._line.strip()
+        line = self.line
         if len(line) > RESULT_LIMIT:
             return None
         try:

