@@ -63,7 +63,8 @@ async def test_jobs_of_it_fire(sqlite_url, cluster: Cluster, installed: dict[str
     node = cluster.start("--store", sqlite_url, env=installed)
     await node.ready()
     assert "\nplugins notes\n" in node.output()
-    assert [seen["offers"] for seen in (await alive(node)).values()] == [["webhook", "notes"]]
+    (seen,) = (await alive(node)).values()
+    assert {"webhook", "notes"} <= set(seen["offers"])
     for wrong, path in (
         ({"file": 3}, "target.file"),
         ({"file": "../etc"}, "target.file"),
