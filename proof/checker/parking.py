@@ -79,7 +79,13 @@ def _needs_no_park(story: Story, job: JobStory, version: Version, until: int) ->
         return True
     if any(event.verb == "delete" and event.at <= until for _, event in story.lives.wrote.get(job.id, ())):
         return True
-    return job.row is not None and job.row.state == "ended"
+    return not {"count", "end"}.isdisjoint(version.spec["schedule"]) and not _fired_after(story, job, version, until)
+
+
+def _fired_after(story: Story, job: JobStory, version: Version, until: int) -> bool:
+    """Whether it had slots left: one was claimed later, with nothing changed."""
+    turns = [turn for row in job.rows if row.kind == "scheduled" for turn in story.lives.turns.get(row.id, {}).values()]
+    return any(turn.claim.at > until and story.lives.in_force(job.id, turn.place) is version for turn in turns)
 
 
 def _sent_after(story: Story, job: JobStory, place: int, park: Wrote) -> Iterator[Violation]:

@@ -31,13 +31,14 @@ def events():
 
 
 async def test_the_node_that_heard_it_parks_the_job_right_away(cluster, fake_clock, events):
+    """It does not wait for its next beat, which is half a second later."""
     node = await cluster.node()
     node.sender.outcomes = [GONE] * 9
-    job = await cluster.create(spec(schedule=EVERY_SECOND))
-    await fake_clock.advance(1.1)
+    job = await cluster.create(spec(schedule=Schedule(every=Duration(1500))))
+    await fake_clock.advance(1.55)
     parked = await cluster.store.get_job(1, job.id)
     assert parked.state == "paused"
-    assert parked.pause.note == f"system: the receiver returned 410 Gone (run {job.id}-{cluster.start + 1000})"
+    assert parked.pause.note == f"system: the receiver returned 410 Gone (run {job.id}-{cluster.start + 1500})"
     assert [event.name for event in events if event.name == "job.parked"] == ["job.parked"]
     await fake_clock.advance(10)
     assert len(node.sender.sent) == 1
