@@ -55,10 +55,8 @@ async def test_what_the_page_says_works(node: NodeProcess, broker: BrokerServer)
     job = await post(node, "/v1/jobs", {"key": "nightly", "schedule": {"in": "1ms"}, "target": TARGET})
     assert job["target"] == TARGET
     run = await ended(node, job, "DONE")
-    assert run["outcome"] == {
-        "kind": "ok",
-        "result": {"broker": "orders", "stream": "orders-nightly", "seq": 1},
-    }
+    _, run = await ask(node, "GET", f"/v1/runs/{run['id']}")
+    assert run["result"] == {"broker": "orders", "stream": "orders-nightly", "seq": 1}
     add = ("--in", "1ms", "--key", "second", "--broker", "orders", "--topic", "orders.nightly", "-H", "Colour: red")
     code, said = await command(
         node, broker, "jobs", "add", *add, "--body", '{"n": 2}', "--message-key", "k", "--server", node.url
@@ -156,3 +154,25 @@ async def test_a_wrong_password_is_told_by_run_and_doctor(cluster: Cluster, sqli
     doctor = NodeProcess("doctor", "--server", node.url, directory=node.directory, port=0, env=env)
     assert await doctor.exited() == 1
     assert "are url and login of [brokers.orders] correct?" in doctor.output()
+
+
+async def test_a_consumer_can_tell_later_how_it_ended(node: NodeProcess, broker: BrokerServer):
+    policy = {"completion": "callback", "retry": {"attempts": 3, "backoff": "100ms"}}
+    job = await post(node, "/v1/jobs", {"schedule": {"in": "1ms"}, "target": TARGET, "policy": policy})
+    run = await ended(node, job, "EXECUTING")
+    seen: list[str] = []
+
+    async def published() -> Any:
+        messages = await CONSUMERS["nats"].consume(broker, "orders.nightly")
+        return [message for message in messages if message.id not in seen]
+
+    for number, told in ((1, {"status": "failed", "error": "no"}), (2, {"status": "done", "result": {"rows": 3}})):
+        (message,) = await until(published, "a message of this try")
+        assert message.id == f"{run['id']}-{number}"
+        seen.append(message.id)
+        path = message.headers["x-onthedot-callback"].removeprefix(node.url)
+        status, _ = await ask(node, "POST", path, told)
+        assert status == 200
+    await ended(node, job, "DONE")
+    _, run = await ask(node, "GET", f"/v1/runs/{run['id']}")
+    assert run["result"] == {"rows": 3}

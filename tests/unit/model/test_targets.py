@@ -86,11 +86,7 @@ def test_params_raise_the_level_of_a_webhook_without_a_body_only() -> None:
 
 
 def test_every_type_of_the_contract_is_named_and_what_is_missing_is_not_built() -> None:
-<<<<<<< HEAD
-    assert target_types()[:3] == ("webhook", "function", "command")
-=======
     assert target_types()[:5] == ("webhook", "function", "command", "queue", "script")
->>>>>>> 4242061 (Tests: queue is no longer a kind that is not built)
     assert set(not_built()) == set(target_types()) - set(specs())
 
 

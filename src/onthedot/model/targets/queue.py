@@ -25,6 +25,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 class QueueTarget(TargetSpec, frozen=True, kw_only=True, tag="queue"):
     default_timeout: ClassVar[Duration | None] = Duration(10 * SECOND)
     writes_log: ClassVar[bool] = False
+    calls_back: ClassVar[bool] = True
     flags: ClassVar[tuple[Flag, ...]] = (
         Flag("broker", "Queue: name of a configured broker"),
         Flag("topic", "Queue: topic, subject, stream or queue to publish to"),

@@ -79,7 +79,7 @@ CLIENTS = {
             topic=r"[A-Za-z0-9_-]{1,80}|(?=.{1,80}$)[A-Za-z0-9_-]+\.fifo",
             accepted="the name of a queue: up to 80 letters, digits, _ and -; a FIFO queue ends with .fifo",
             celery=True,
-            most_headers=5,
+            most_headers=4,
         ),
     )
 }

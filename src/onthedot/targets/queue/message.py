@@ -19,8 +19,7 @@ _TYPE = "content-type"
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """`id` is the run's: whoever has seen it may drop the message. `task`: the headers of a Celery task, for brokers
-    that Celery uses."""
+    """`task`: the headers of a Celery task, for brokers that Celery uses."""
 
     id: str
     topic: str
@@ -39,6 +38,8 @@ def compose(call: Call, target: QueueTarget) -> Message:
         "x-onthedot-scheduled-for": format_instant(call.slot),
         "x-onthedot-attempt": str(call.attempt),
     }
+    if call.callback is not None:
+        headers["x-onthedot-callback"] = call.callback
     given = next((value for name, value in target.headers.items() if name.lower() == _TYPE), None)
     content = call.params if target.body is None else target.body
     task = None
@@ -55,7 +56,7 @@ def compose(call: Call, target: QueueTarget) -> Message:
             kind, body = JSON, msgspec.json.encode([arguments, keywords, embedded])
             task = _celery_task(call, target, arguments, keywords)
     return Message(
-        id=call.run_id,
+        id=_id(call),
         topic=target.topic,
         key=target.key,
         headers=headers,
@@ -63,6 +64,12 @@ def compose(call: Call, target: QueueTarget) -> Message:
         body=body,
         task=task,
     )
+
+
+def _id(call: Call) -> str:
+    """Whoever has seen it may drop the message. Where the end is told later, a try that failed there is made again, by
+    another message: then it is the try that must not come twice."""
+    return call.run_id if call.callback is None else f"{call.run_id}-{call.try_number}"
 
 
 def _is_event(name: str) -> bool:
@@ -73,7 +80,7 @@ def _cloud_event(call: Call, target: QueueTarget, data: Any) -> dict[str, Any]:
     """CloudEvents 1.0, structured. `time` is that of the slot, so that a repeat is equal."""
     event: dict[str, Any] = {
         "specversion": "1.0",
-        "id": call.run_id,
+        "id": _id(call),
         "source": f"/onthedot/jobs/{call.job_id}",
         "type": "onthedot.run.due",
         "time": format_instant(call.slot),
@@ -92,8 +99,8 @@ def _celery_task(call: Call, target: QueueTarget, arguments: Any, keywords: Any)
     return {
         "lang": "py",
         "task": target.task,
-        "id": call.run_id,
-        "root_id": call.run_id,
+        "id": _id(call),
+        "root_id": _id(call),
         "parent_id": None,
         "group": None,
         "shadow": None,
