@@ -66,7 +66,8 @@ def running_kafka() -> Iterator[SimulatedServer]:
 
 
 @contextmanager
-def running_sqs() -> Iterator[SimulatedServer]:
+def running_sqs(*, closed: bool = False) -> Iterator[SimulatedServer]:
+    """`closed`: to everybody, as if no access key were valid."""
     port = free_port()
     process = subprocess.Popen(
         [Path(sys.executable).with_name("moto_server"), "-H", "127.0.0.1", "-p", str(port)],
@@ -74,7 +75,7 @@ def running_sqs() -> Iterator[SimulatedServer]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        env={**os.environ, "MOTO_CALL_RESET_API": "false"},
+        env={**os.environ, **({"INITIAL_NO_AUTH_ACTION_COUNT": "0"} if closed else {})},
     )
     server = SimulatedServer(process, port, f"sqs://key:secret@eu-west-1?endpoint=http://127.0.0.1:{port}")
     try:

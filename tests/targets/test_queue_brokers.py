@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import ssl
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from onthedot.telemetry import Event, subscribe
 from tests.services.brokers import PASSWORD, BrokerServer, running_nats
 from tests.services.consumers import CONSUMERS, Consumed
 from tests.services.waiting import until
-from tests.targets.receivers import CERTIFICATES
+from tests.targets.receivers import CERTIFICATES, certified
 from tests.targets.sending import send
 
 _numbers = itertools.count(1)
@@ -327,3 +328,42 @@ async def test_tls_is_checked_against_the_authority_and_the_name(on_nats: Party)
         failed = await send(kind, on_nats.call())
     assert failed.retryable
     assert "broker it: " in (failed.error or "")
+
+
+@asynccontextmanager
+async def tls_before(port: int) -> AsyncIterator[int]:
+    """A port with TLS that leads to a broker without."""
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, ssl.SSLError):
+            while data := await reader.read(65536):
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(copy(reader, back), copy(there, writer))
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=certified())
+    try:
+        yield listening.sockets[0].getsockname()[1]
+    finally:
+        listening.close()
+
+
+@pytest.mark.parametrize(("name", "secure"), [("redis", "rediss"), ("rabbitmq", "amqps")])
+async def test_tls_works_with_the_other_brokers(name: str, secure: str, servers: Callable[[str], BrokerServer]):
+    party = Party(name, servers(name))
+    await party.prepare()
+    async with tls_before(party.server.port) as port:
+        url = party.server.url.replace(str(party.server.port), str(port)).replace(
+            party.server.url.split(":")[0], secure
+        )
+        async with party.kind(url, ca=str(CERTIFICATES / "authority.pem")) as kind:
+            confirmed(await send(kind, party.call(1)))
+        async with party.kind(url) as kind:
+            failed = await send(kind, party.call(2))
+    assert failed.retryable
+    assert "CERTIFICATE_VERIFY_FAILED" in (failed.error or "")
+    assert [message.id for message in await party.consumed()] == ["7-1"]

@@ -131,3 +131,16 @@ async def test_a_message_too_large_for_sqs_is_final_and_harms_no_other(sqs: Brok
         )
     assert (large.kind, large.retryable) == ("error", False), large
     confirmed(small)
+
+
+async def test_a_wrong_access_key_of_sqs_is_told_by_run_and_doctor():
+    with running_sqs(closed=True) as server:
+        party = Party("sqs", server)
+        async with party.kind() as kind:
+            failed = await send(kind, party.call())
+        (found,) = await party.kind().diagnose()
+    assert (failed.kind, failed.retryable) == ("error", True)
+    for said in (failed.error or "", found.found):
+        assert "security token" in said
+        assert "secret" not in said
+    assert found.advice is not None
