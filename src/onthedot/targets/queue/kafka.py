@@ -55,7 +55,7 @@ async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) 
         linger_ms=GATHER_MS,
         request_timeout_ms=ANSWERS_WITHIN_MS,
         security_protocol=protocol,
-        ssl_context=tls_context(setting, address),
+        ssl_context=await tls_context(setting, address),
         **login,
     )
     try:

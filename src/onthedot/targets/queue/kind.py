@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Self
 
 from onthedot.errors import Invalid, NotAvailable
 from onthedot.model.run import Outcome
@@ -120,6 +121,13 @@ class Queues(CoroutineKind):
         return TargetDiagnosis(
             "broker", f"{found}: {why}", f"is it running, and are url and login of [brokers.{name}] correct?"
         )
+
+    async def __aenter__(self) -> Self:
+        """Loads the clients, which takes up to half a second, before the first message is due."""
+        for setting in self._brokers.values():
+            if _client(setting).installed:
+                await asyncio.to_thread(_client(setting).open)
+        return self
 
     async def __aexit__(self, *exc: object) -> None:
         await asyncio.gather(*(link.close() for link in self._links.values()))

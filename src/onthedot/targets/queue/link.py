@@ -149,7 +149,8 @@ def reason(error: BaseException, setting: BrokerSetting) -> str:
     if isinstance(error, PublishFailed | WrongBroker):
         text = str(error)
     else:
-        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        name, text = type(error).__name__, str(error)
+        text = text if text.startswith(name) else f"{name}: {text}".removesuffix(": ")
     for secret in _secrets(setting):
         text = text.replace(secret, "•••")
     return text[:500]

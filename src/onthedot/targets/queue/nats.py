@@ -73,7 +73,7 @@ async def _connect_to(place: str, setting: BrokerSetting, address: BrokerAddress
         login = {"user": address.user, "password": address.password}
     elif address.user:
         login = {"token": address.user}
-    context = tls_context(setting, address)
+    context = await tls_context(setting, address)
     if context is not None:
         login |= {"tls": context, "tls_hostname": place.rpartition(":")[0].strip("[]")}
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
@@ -48,9 +49,12 @@ Open = Callable[[BrokerSetting, BrokerAddress, OnLost], Awaitable[Publisher]]
 """Connects and logs in, or raises any exception."""
 
 
-def tls_context(setting: BrokerSetting, address: BrokerAddress) -> ssl.SSLContext | None:
-    if not address.tls:
-        return None
+async def tls_context(setting: BrokerSetting, address: BrokerAddress) -> ssl.SSLContext | None:
+    """In a thread: reading the authorities takes some ten milliseconds."""
+    return await asyncio.to_thread(_context, setting) if address.tls else None
+
+
+def _context(setting: BrokerSetting) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=setting.ca)
     if setting.cert is not None:
         context.load_cert_chain(setting.cert, setting.key)

@@ -45,7 +45,7 @@ async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) 
         f"{scheme}://{place}:{port}/{quote(address.path, safe='')}?heartbeat={HEARTBEAT}&name=onthedot", encoded=True
     )
     url = url.with_user(address.user or "guest").with_password(address.password or "guest")
-    connection = await aiormq.connect(url, context=tls_context(setting, address))
+    connection = await aiormq.connect(url, context=await tls_context(setting, address))
     try:
         channel = await connection.channel(publisher_confirms=True, on_return_raises=True)
         assert isinstance(channel, aiormq.Channel)

@@ -23,7 +23,6 @@ from onthedot.targets.queue.publisher import (
     Confirmed,
     OnLost,
     PublishFailed,
-    tls_context,
 )
 
 __all__ = ["connect"]
@@ -35,8 +34,7 @@ _FINAL = ("WRONGTYPE", "NOPERM", "Protocol error", "invalid")
 
 async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> RedisPublisher:
     ((host, port),) = address.hosts
-    context = tls_context(setting, address)
-    tls: dict[str, Any] = {} if context is None else {"ssl": True, "ssl_ca_certs": setting.ca}
+    tls: dict[str, Any] = {"ssl": True, "ssl_ca_certs": setting.ca} if address.tls else {}
     if setting.cert is not None:
         tls |= {"ssl_certfile": setting.cert, "ssl_keyfile": setting.key}
     client: Redis = Redis(

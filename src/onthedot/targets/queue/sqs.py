@@ -3,13 +3,17 @@ group. Without a login in the URL, AWS's usual sources are asked: environment, p
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from contextlib import AsyncExitStack
+from functools import lru_cache
 from typing import Any
 
 from aiobotocore.config import AioConfig
 from aiobotocore.session import get_session
 from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, NoCredentialsError
+from botocore.loaders import Loader, create_loader
+from botocore.session import Session
 
 from onthedot.settings import BrokerAddress, BrokerSetting
 from onthedot.targets.queue.batches import Batches
@@ -21,6 +25,7 @@ __all__ = ["connect"]
 PER_REQUEST, REQUESTS = 10, 8
 LARGEST = 1 << 20
 """Bytes of a message, and of all messages of a request."""
+_NOBODY = {"aws_access_key_id": "-", "aws_secret_access_key": "-"}
 _AUTHENTICATED = ("AccessDenied", "AccessDeniedException", "AWS.SimpleQueueService.AccessDenied")
 """Who may not list the queues may well send to one."""
 
@@ -34,9 +39,11 @@ async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) 
     config = AioConfig(
         connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 1}, max_pool_connections=REQUESTS
     )
+    session = get_session()
+    session.register_component("data_loader", await asyncio.to_thread(_descriptions))
     async with AsyncExitStack() as opening:
         client = await opening.enter_async_context(
-            get_session().create_client(
+            session.create_client(
                 "sqs",
                 region_name=region,
                 endpoint_url=address.options.get("endpoint"),
@@ -51,6 +58,15 @@ async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) 
             if _code(error) not in _AUTHENTICATED:
                 raise
         return SqsPublisher(client, opening.pop_all())
+
+
+@lru_cache(maxsize=1)
+def _descriptions() -> Loader:
+    """What AWS can do, read from large files: a first client, which is never used, makes the loader keep them."""
+    loader, session = create_loader(), Session()
+    session.register_component("data_loader", loader)
+    session.create_client("sqs", region_name="us-east-1", **_NOBODY).close()
+    return loader
 
 
 class SqsPublisher:
