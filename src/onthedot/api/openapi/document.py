@@ -14,6 +14,7 @@ from onthedot.api.http.problems import PROBLEM_MEDIA, Problem
 from onthedot.api.openapi.schemas import Schemas
 from onthedot.api.operations import Operation
 from onthedot.model.job import KEY_PATTERN
+from onthedot.model.script import SCRIPT_ID
 
 __all__ = ["openapi_document"]
 
@@ -27,6 +28,7 @@ PATH_PARAMS: dict[str, dict[str, Any]] = {
     "job_id": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1},
     "timer_id": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1},
     "key_id": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1},
+    "script_id": {"type": "string", "pattern": f"^{SCRIPT_ID.pattern}$"},
     "run_id": {"type": "string", "pattern": f"^{RUN_ID_PATTERN}$"},
     "key": {"type": "string", "pattern": KEY_PATTERN.replace(r"\Z", "$")},
 }
