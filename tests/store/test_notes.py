@@ -271,3 +271,12 @@ async def test_good_ends_beside_it_take_the_short_way(hands: Hands, times: Times
     results = [hands.ended(runs[gone], GONE, now=now), hands.ended(runs[good], OK, now=now)]
     assert (await hands.store.finish("n1", results)).recorded == 2
     assert await notes(hands) == [runs[gone].id]
+
+
+async def test_a_call_that_was_accepted_for_later_may_have_been_the_last(hands: Hands, times: Times):
+    run = await a_run(hands, times, completion="callback")
+    await hands.finish(run, outcome=LAST)
+    assert await hands.ledger() == []
+    assert await carry_out(hands) == [run.id]
+    assert (await hands.store.get_job(1, run.job_id)).state == "paused"
+    assert [row["open"] for row in await hands.live(run.job_id) if row["id"] == run.id] == ["callback"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from onthedot.model.body_template import MissingParam, body_problems, encode_body, fill, is_template
 from onthedot.model.checks import check_spec
 from onthedot.model.level import level_of
+from onthedot.model.policy import Policy
 from onthedot.model.targets import WebhookTarget
 from tests.unit.model.jobs import VALUES, spec
 from tests.unit.model.test_checks import problems
@@ -72,6 +73,12 @@ def test_the_accepted_names_are_listed():
     (problem,) = body_problems({"$": "job"}, {}, callback=True)
     assert problem.accepted == "run_id, scheduled_for, attempt, params.NAME, callback"
     assert list(body_problems({"$": "callback"}, {}, callback=True)) == []
+
+
+def test_a_callback_is_known_where_there_is_one():
+    target = WebhookTarget(url="https://example.com/", body={"tell": {"$": "callback"}})
+    assert list(problems(spec(target=target))) == ["target.body.tell.$"]
+    assert problems(spec(target=target, policy=Policy(completion="callback"))) == {}
 
 
 def test_a_million_mistakes_are_not_a_million_lines():

@@ -262,9 +262,9 @@ class FinishBatch:
             await tx.execute("add_notes", Rows(notes))
 
     def _notes(self) -> list[NewNote]:
-        """What these ends cause elsewhere."""
-        recorded = self._recorded.values()
-        return [_park_note(item, reason) for item in recorded if (reason := item.outcome.parks) is not None]
+        """What these ends cause elsewhere, and what receivers asked for that accepted a call for later."""
+        told = (*self._recorded.values(), *self._accepted.values())
+        return [_park_note(item, reason) for item in told if (reason := item.outcome.parks) is not None]
 
     async def _look_up_rest(self, tx: Transaction) -> None:
         known = self._recorded.keys() | self._retried.keys() | self._accepted.keys()
