@@ -123,7 +123,9 @@ class _Run:
             case "repeat":
                 return None if earlier else "nobody had told of that try before"
             case "over":
-                return None if earlier or self._ended_otherwise(event) else "that try had not ended"
+                if earlier:
+                    return "a callback had ended that try"
+                return None if self._ended_otherwise(event) else "that try had not ended"
             case _:
                 if earlier:
                     return "somebody had told of that try before"

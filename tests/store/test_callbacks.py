@@ -339,6 +339,7 @@ class TestAtMostOnce:
     async def test_its_node_that_was_only_frozen_may_still_say_that_it_was_accepted(self, hands: Hands, times: Times):
         run = await self.begun(hands, times)
         until = times.now + WITHIN
+        await times.advance(6 * SECOND)
         await lose(hands)
         assert (await hands.finish(run, outcome=ACCEPTED)).refused == []
         assert (await the_run(hands, run))["open_until"] == until

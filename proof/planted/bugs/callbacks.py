@@ -10,7 +10,7 @@ __all__ = ["BUGS"]
 _PLAN = "onthedot.plan.completion"
 _STORE = "onthedot.store.runs.callbacks"
 _CALLED = Focus(policy={"completion": "callback", "completion_timeout": 4000})
-_ONCE = Focus(policy={"completion": "callback", "completion_timeout": 6000, "delivery": "at_most_once"})
+_ONCE = Focus(policy={"completion": "callback", "completion_timeout": 20_000, "delivery": "at_most_once"}, mood="slow")
 _QUEUED = Focus(policy={"completion": "callback", "completion_timeout": 4000, "overlap": "queue"})
 _TESTS = ("tests/store/test_callbacks.py",)
 
