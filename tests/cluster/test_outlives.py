@@ -241,6 +241,26 @@ async def test_a_node_that_dies_before_it_creates_it_leaves_that_to_the_next(sta
     assert outside.effects == ["began", "ended"]
 
 
+async def test_what_a_dead_node_left_of_a_try_that_is_over_is_removed_and_what_lives_is_not(stage, outside):
+    """It died between the commit of the result and the removal."""
+    first = await stage.executor()
+    over, ended = await outside.create(stage.api)
+    outside.go()
+    await stage.ended(over)
+    mark = ended.directory / "recorded"
+    await until(mark.exists, "its kind knows that it is recorded")
+    made = await post(stage.api, "/v1/jobs", outside.job(argv=["sleep", "600"]))
+    living = await outside.begun()
+    pid = living.pid
+    first.kill()
+    mark.unlink()
+    await stage.executor()
+    await until(lambda: not ended.directory.exists(), "what is over is removed")
+    (run,) = await runs_of(stage.api, made["id"])
+    await stage.held_by_attempt(run["id"], 2)
+    assert living.pid == pid
+
+
 @pytest.mark.parametrize("end", ["stop", "kill"])
 async def test_one_node_on_sqlite_finds_it_again(cluster, outside, end):
     node = cluster.start("--store", "sqlite:///jobs.db", env=outside.env("here"))

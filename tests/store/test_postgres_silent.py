@@ -41,6 +41,19 @@ async def given_up(call: asyncio.Task[object]) -> float:
     return time.monotonic() - began
 
 
+async def test_hung_up_between_preparing_and_binding_it_is_away(store: Store):
+    """asyncpg has no protocol left then, and says so by an AttributeError: a node ended by it."""
+
+    async def body(tx: Transaction) -> object:
+        await tx.now()
+        tx.connection.terminate()  # type: ignore[attr-defined]
+        return tx.connection._con._protocol.bind_execute  # type: ignore[attr-defined]
+
+    with pytest.raises(StoreUnavailable):
+        await store.driver.read(body)
+    assert await store.now()
+
+
 @pytest.mark.parametrize("way", ["up", "down"])
 async def test_a_statement_that_gets_no_answer_is_given_up_and_asked_again_elsewhere(store: Store, door: Door, way):
     driver = store.driver

@@ -146,7 +146,8 @@ class Loan:
             return
         if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
             lender._leave_standby(connection)
-        lost = isinstance(error, asyncpg.InterfaceError) and _gone(connection)  # else a slip of ours
+        # Else a slip of ours. Hung up between preparing and binding, asyncpg itself trips over the missing protocol.
+        lost = isinstance(error, (asyncpg.InterfaceError, AttributeError)) and _gone(connection)
         await lender._release(connection)
         if lost:
             raise _away(ConnectionError("connection lost")) from error
