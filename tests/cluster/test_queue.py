@@ -10,12 +10,15 @@ import pytest
 
 from tests.cluster.nodes import Cluster, post
 from tests.cluster.walking import ask
-from tests.services.brokers import PASSWORD, BrokerServer, running_nats
+from tests.services.brokers import PASSWORD, BrokerServer, running_nats, running_redis
 from tests.services.consumers import CONSUMERS
 from tests.services.process import NodeProcess
 from tests.services.waiting import until
 
 TARGET = {"type": "queue", "broker": "orders", "topic": "orders.nightly", "body": {"full": True}}
+
+
+pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture
@@ -176,3 +179,38 @@ async def test_a_consumer_can_tell_later_how_it_ended(node: NodeProcess, broker:
     await ended(node, job, "DONE")
     _, run = await ask(node, "GET", f"/v1/runs/{run['id']}")
     assert run["result"] == {"rows": 3}
+
+
+async def test_a_broker_that_hangs_or_is_away_keeps_no_other_from_firing_and_nothing_is_given_up(
+    cluster: Cluster, sqlite_url: str, broker: BrokerServer
+):
+    with running_redis() as hanging:
+        tables = {"orders": {"url": broker.url}, "events": {"url": hanging.url}}
+        await CONSUMERS["nats"].prepare(broker, "orders.nightly")
+        env = {"ONTHEDOT_BROKERS": json.dumps(tables), "ONTHEDOT_CONCURRENCY": "20"}
+        node = cluster.start("--store", sqlite_url, env=env)
+        await node.ready()
+        event = {"type": "queue", "broker": "events", "topic": "events"}
+        job = {"schedule": {"in": "1ms"}, "target": event, "policy": {"timeout": "1s", "retry": {"attempts": 3}}}
+        first = await post(node, "/v1/jobs", job)
+        await ended(node, first, "DONE")
+        hanging.freeze()
+        await post(node, "/v1/jobs/batch", [job] * 40, expect=200)
+
+        async def waits() -> Any:
+            _, page = await ask(node, "GET", "/v1/runs?status=PENDING")
+            return [run for run in page["items"] if run["waiting_for"] == "events"]
+
+        await until(waits, "runs wait for the broker that hangs")
+        other = await post(node, "/v1/jobs", {"schedule": {"in": "1ms"}, "target": TARGET})
+        run = await ended(node, other, "DONE")
+        assert run["attempt"] == 1
+        hanging.thaw()
+
+        async def all_done() -> bool:
+            _, page = await ask(node, "GET", "/v1/runs?status=DONE&limit=100")
+            return len(page["items"]) == 42
+
+        await until(all_done, "what waited is published", 60)
+        ids = [message.id for message in await CONSUMERS["redis"].consume(hanging, "events")]
+        assert len(set(ids)) == 41

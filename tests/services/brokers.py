@@ -25,7 +25,7 @@ from tests.services.orphan_reaper import orphan_reaper
 from tests.services.ports import free_port
 from tests.services.waiting import until_blocking
 
-__all__ = ["BROKER_PREFIXES", "PASSWORD", "RUNNING", "USER", "BrokerServer", "running_nats"]
+__all__ = ["BROKER_PREFIXES", "PASSWORD", "RUNNING", "USER", "BrokerServer", "running_nats", "running_redis"]
 
 USER, PASSWORD = "scheduler", "s3cret-of-the-broker"
 START_SECONDS = 60.0

@@ -243,24 +243,24 @@ async def test_the_doctor_says_whether_a_broker_works(party: Party):
     assert f"127.0.0.1:{party.server.port}" in found.found
 
 
-async def test_other_brokers_stay_on_time_while_one_hangs(
-    servers: Callable[[str], BrokerServer], monkeypatch: pytest.MonkeyPatch
-):
-    hanging, well = Party("redis", servers("redis")), Party("nats", servers("nats"))
-    await well.prepare()
-    brokers = {"hangs": BrokerSetting(url=hanging.server.url), "it": BrokerSetting(url=well.server.url)}
-    async with Queues(brokers, concurrency=20) as kind:
-        target = hanging.target(broker="hangs")
-        assert (await send(kind, hanging.call(1, target))).ok
-        with hanging.frozen():
-            stuck = [asyncio.create_task(send(kind, hanging.call(number, target))) for number in range(2, 32)]
-            await until(lambda: sum(task.done() for task in stuck) == 20)
-            refused = [task.result() for task in stuck if task.done()]
-            assert {outcome.error for outcome in refused} == {"broker hangs: 10 messages wait for its confirmation"}
-            assert {outcome.retryable for outcome in refused} == {True}
-            outcomes = await asyncio.gather(*(send(kind, well.call(number)) for number in range(10)))
-            assert all(outcome.ok for outcome in outcomes)
-        assert all(outcome.ok for outcome in await asyncio.gather(*stuck) if outcome not in refused)
+async def test_a_broker_without_a_queue_for_one_message_is_not_away(party: Party):
+    target = (
+        party.target(topic="nowhere")
+        if party.name != "redis"
+        else party.target(topic="list", format="celery", task="t")
+    )
+    async with party.kind() as kind:
+        assert kind.destination(target) == "it"
+        if party.name == "redis":
+            assert (await send(kind, party.call(1, target))).ok
+            target = party.target(topic="list")
+        outcome = await send(kind, party.call(2, target))
+        assert not outcome.ok
+        assert kind.answered(outcome) is (None if party.name == "redis" else True)
+        await party.prepare()
+        assert kind.answered(await send(kind, party.call(3))) is True
+        with party.stopped():
+            assert kind.answered(await send(kind, party.call(4))) is False
 
 
 async def test_a_subject_without_a_stream_is_a_failed_try(on_nats: Party):

@@ -17,6 +17,7 @@ from aiokafka.errors import (
     ProducerFenced,
     RecordListTooLargeError,
     TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
 )
 
 from onthedot.settings import BrokerAddress, BrokerSetting
@@ -25,6 +26,7 @@ from onthedot.targets.queue.publisher import (
     BrokerAway,
     BrokerRefused,
     Confirmed,
+    NobodyTakesIt,
     OnLost,
     PublishFailed,
     tls_context,
@@ -79,8 +81,9 @@ class KafkaPublisher:
         except _BROKEN as error:
             raise BrokerAway(_words(error)) from None
         except KafkaError as error:
-            failed = BrokerRefused if isinstance(error, _FINAL) else PublishFailed
-            raise failed(_words(error)) from None
+            if isinstance(error, UnknownTopicOrPartitionError):
+                raise NobodyTakesIt(f"there is no topic {message.topic!r}") from None
+            raise (BrokerRefused if isinstance(error, _FINAL) else PublishFailed)(_words(error)) from None
         return {"topic": record.topic, "partition": record.partition, "offset": record.offset}
 
     async def close(self) -> None:

@@ -20,7 +20,7 @@ from onthedot.targets.coroutine import CoroutineKind
 from onthedot.targets.queue.clients import CLIENTS, BrokerClient
 from onthedot.targets.queue.link import CLOSE_WITHIN, CONNECT_WITHIN, BrokerLink, NotAllowed, reason
 from onthedot.targets.queue.message import compose
-from onthedot.targets.queue.publisher import PublishFailed
+from onthedot.targets.queue.publisher import NobodyTakesIt, PublishFailed
 from onthedot.targets.registry import names
 from onthedot.targets.setup import FileGrants, KindSetup
 
@@ -32,15 +32,14 @@ class Queues(CoroutineKind):
 
     spec = QueueTarget
 
-    def __init__(self, brokers: Mapping[str, BrokerSetting], *, concurrency: int = 1000) -> None:
+    def __init__(self, brokers: Mapping[str, BrokerSetting]) -> None:
         self.profile = Profile(stop_within=CLOSE_WITHIN, has_destinations=True)
         self._brokers = dict(brokers)
-        self._concurrency = concurrency
         self._links: dict[str, BrokerLink] = {}
 
     @classmethod
     def of(cls, setup: KindSetup) -> Queues:
-        return cls(setup.settings.brokers, concurrency=setup.settings.concurrency)
+        return cls(setup.settings.brokers)
 
     def register(self, settings: Settings, granted: Mapping[int, FileGrants]) -> None:
         """Brokers are the settings' alone, which do not change while a node runs."""
@@ -50,6 +49,10 @@ class Queues(CoroutineKind):
 
     def destination(self, target: QueueTarget) -> str | None:
         return target.broker
+
+    def answered(self, outcome: Outcome) -> bool | None:
+        """A broker that has no queue for one message may take all others."""
+        return True if outcome.detail.get("answered") else super().answered(outcome)
 
     def check(self, target: QueueTarget, tenant: int = 1) -> None:
         setting = self._brokers.get(target.broker)
@@ -83,14 +86,14 @@ class Queues(CoroutineKind):
             return NOT_BEGUN
         except PublishFailed as failed:
             error = f"broker {target.broker}: {reason(failed, setting)}"
-            return Outcome(kind="error", retryable=failed.retryable, error=error)
+            detail = {"answered": True} if isinstance(failed, NobodyTakesIt) else {}
+            return Outcome(kind="error", retryable=failed.retryable, error=error, detail=detail)
         return Outcome(kind="ok", detail={"result": {"broker": target.broker, **confirmed}})
 
     def _link(self, name: str, setting: BrokerSetting) -> BrokerLink:
         link = self._links.get(name)
         if link is None:
-            most = self._concurrency if len(self._brokers) == 1 else max(1, self._concurrency // 2)
-            link = self._links[name] = BrokerLink(name, setting, _client(setting).open(), most)
+            link = self._links[name] = BrokerLink(name, setting, _client(setting).open())
         return link
 
     def waiting(self, broker: str) -> int:

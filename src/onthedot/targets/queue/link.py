@@ -2,8 +2,7 @@
 
 A broker that refuses connections answers at once; while it is away, no more than one connection is tried at a time, and
 messages fail with its last error. One that is frozen keeps its messages until their time-out; then the connection is
-given up, and the next one, which can't be made, fails the others early. Besides, a broker has at most `most` messages
-that wait for a confirmation, so that it leaves room for the other brokers.
+given up, and the next one, which can't be made, fails the others early.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ class NotAllowed(Exception):
 
 
 class BrokerLink:
-    def __init__(self, name: str, setting: BrokerSetting, open_: Open, most: int) -> None:
+    def __init__(self, name: str, setting: BrokerSetting, open_: Open) -> None:
         self.name, self.setting = name, setting
-        self._open, self._most = open_, most
+        self._open = open_
         self._publisher: Publisher | None = None
         self._opening: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
@@ -44,8 +43,6 @@ class BrokerLink:
         self.waiting = 0
 
     async def publish(self, message: Message, may_begin: Callable[[], bool]) -> Confirmed:
-        if self.waiting >= self._most:
-            raise BrokerAway(f"{self.waiting} messages wait for its confirmation")
         self.waiting += 1
         try:
             publisher = self._publisher

@@ -22,6 +22,7 @@ from onthedot.targets.queue.publisher import (
     BrokerAway,
     BrokerRefused,
     Confirmed,
+    NobodyTakesIt,
     OnLost,
     PublishFailed,
     tls_context,
@@ -142,18 +143,18 @@ class NatsPublisher:
             return
         subject, confirmed = waiting
         if answer.headers and answer.headers.get("Status") == NO_RESPONDERS:
-            confirmed.set_exception(PublishFailed(f"no stream of JetStream has the subject {subject!r}"))
+            confirmed.set_exception(NobodyTakesIt(f"no stream of JetStream has the subject {subject!r}"))
             return
         try:
             ack = _read_ack(answer.data)
         except msgspec.MsgspecError:
-            confirmed.set_exception(PublishFailed(f"somebody else than JetStream answered on the subject {subject!r}"))
+            confirmed.set_exception(NobodyTakesIt(f"somebody else than JetStream answered on the subject {subject!r}"))
             return
         if ack.error is not None:
-            failed = BrokerRefused if ack.error.err_code == TOO_LARGE else PublishFailed
+            failed = BrokerRefused if ack.error.err_code == TOO_LARGE else NobodyTakesIt
             confirmed.set_exception(failed(f"{ack.error.description} ({ack.error.err_code})"))
         elif not ack.stream:
-            confirmed.set_exception(PublishFailed(f"somebody else than JetStream answered on the subject {subject!r}"))
+            confirmed.set_exception(NobodyTakesIt(f"somebody else than JetStream answered on the subject {subject!r}"))
         else:
             confirmed.set_result(msgspec.to_builtins(ack))
 

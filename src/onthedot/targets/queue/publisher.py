@@ -10,7 +10,17 @@ from typing import Any, Protocol
 from onthedot.settings import BrokerAddress, BrokerSetting
 from onthedot.targets.queue.message import Message
 
-__all__ = ["BrokerAway", "BrokerRefused", "Confirmed", "OnLost", "Open", "PublishFailed", "Publisher", "tls_context"]
+__all__ = [
+    "BrokerAway",
+    "BrokerRefused",
+    "Confirmed",
+    "NobodyTakesIt",
+    "OnLost",
+    "Open",
+    "PublishFailed",
+    "Publisher",
+    "tls_context",
+]
 
 Confirmed = dict[str, Any]
 """What the broker answered: partition and offset, stream and sequence, or an id."""
@@ -24,6 +34,10 @@ class PublishFailed(Exception):
 
 class BrokerAway(PublishFailed):
     """There is no connection, and nothing was sent."""
+
+
+class NobodyTakesIt(PublishFailed):
+    """The broker is there, but has no stream or queue for it, or none with room. That may change."""
 
 
 class BrokerRefused(PublishFailed):

@@ -27,6 +27,7 @@ from onthedot.targets.queue.message import Message
 from onthedot.targets.queue.publisher import (
     BrokerAway,
     Confirmed,
+    NobodyTakesIt,
     OnLost,
     PublishFailed,
     tls_context,
@@ -79,7 +80,7 @@ class RabbitPublisher:
                 wait=False,  # for the confirmation, but not for the socket as well: that is one message at a time
             )
         except PublishError:
-            raise PublishFailed(f"no queue takes {message.topic!r}: the message was returned") from None
+            raise NobodyTakesIt(f"no queue takes {message.topic!r}: the message was returned") from None
         except DeliveryError:
             raise PublishFailed("the broker refused to store the message (basic.nack)") from None
         except (ChannelAccessRefused, ChannelPreconditionFailed) as error:

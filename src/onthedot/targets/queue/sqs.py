@@ -18,7 +18,7 @@ from botocore.session import Session
 from onthedot.settings import BrokerAddress, BrokerSetting
 from onthedot.targets.queue.batches import Batches
 from onthedot.targets.queue.message import Message, kombu_envelope
-from onthedot.targets.queue.publisher import BrokerRefused, Confirmed, OnLost, PublishFailed
+from onthedot.targets.queue.publisher import BrokerRefused, Confirmed, NobodyTakesIt, OnLost, PublishFailed
 
 __all__ = ["connect"]
 
@@ -96,7 +96,7 @@ class SqsPublisher:
         except ClientError as error:
             if "QueueDoesNotExist" in _code(error) or "NonExistentQueue" in _code(error):
                 self._urls.pop(topic, None)
-                raise PublishFailed(f"there is no queue {topic!r}") from None
+                raise NobodyTakesIt(f"there is no queue {topic!r}") from None
             final = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") in (400, 413)
             raise (BrokerRefused if final and not _throttled(error) else PublishFailed)(str(error)) from None
         except (BotoCoreError, HTTPClientError, NoCredentialsError, OSError) as error:
