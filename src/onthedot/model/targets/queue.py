@@ -15,7 +15,7 @@ from onthedot.model.targets.spec import Flag, TargetSpec, TargetSummary
 
 __all__ = ["QueueTarget"]
 
-MAX_MESSAGE_HEADERS, MAX_VALUE = 50, 4096
+MAX_MESSAGE_HEADERS, MAX_VALUE, MAX_ALL_VALUES = 50, 4096, 32_768
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _OURS = re.compile(r"x-onthedot-.*|nats-.*|ce-(id|specversion|time|datacontenttype)", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"ce-[a-z0-9]{1,20}")
@@ -59,6 +59,9 @@ class QueueTarget(TargetSpec, frozen=True, kw_only=True, tag="queue"):
         if len(self.headers) > MAX_MESSAGE_HEADERS:
             accepted = f"at most {MAX_MESSAGE_HEADERS}"
             yield FieldProblem(path="target.headers", message="too many headers", accepted=accepted)
+        elif sum(map(len, self.headers.values())) > MAX_ALL_VALUES:
+            accepted = f"at most {MAX_ALL_VALUES} characters in all values"
+            yield FieldProblem(path="target.headers", message="too large", accepted=accepted)
         for name, value in self.headers.items():
             yield from self._header(name, value)
         yield from self._format()

@@ -21,6 +21,7 @@ class BrokerClient(msgspec.Struct, frozen=True, kw_only=True):
     library: str  # what it imports
     topic: str  # a regular expression
     accepted: str
+    longest: int = 1000  # of a topic, in bytes
     celery: bool = False
     most_headers: int | None = None
 
@@ -36,7 +37,7 @@ class BrokerClient(msgspec.Struct, frozen=True, kw_only=True):
         return cast("Open", import_module(f"onthedot.targets.queue.{self.extra}").connect)
 
     def takes(self, target: QueueTarget) -> bool:
-        return re.fullmatch(self.topic, target.topic) is not None
+        return len(target.topic.encode()) <= self.longest and re.fullmatch(self.topic, target.topic) is not None
 
 
 CLIENTS = {
@@ -61,7 +62,8 @@ CLIENTS = {
             title="RabbitMQ",
             extra="rabbitmq",
             library="aiormq",
-            topic=r"(?!amq\.)[^\x00-\x1f\x7f]{1,255}",
+            topic=r"(?!amq\.)[^\x00-\x1f\x7f]+",
+            longest=255,
             accepted="the name of a queue, or a routing key if the broker's url has an exchange; up to 255 bytes",
             celery=True,
         ),

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.errors import Error, MaxPayloadError, NoServersError
+from nats.errors import Error, NoServersError
 
 from onthedot.settings import BrokerAddress, BrokerSetting
 from onthedot.targets.queue.message import Message
@@ -126,11 +126,13 @@ class NatsPublisher:
         try:
             if not self._client.is_connected:
                 raise BrokerAway(self.why or "not connected")
+            # The server would close the connection, and fail all that waits on it; the library forgets the headers.
+            size = len(message.body) + len("NATS/1.0\r\n\r\n") + sum(map(_header_size, headers.items()))
+            if size > self._client.max_payload:
+                most = self._client.max_payload
+                raise BrokerRefused(f"the message has {size:,} bytes with its headers, the server takes {most:,}")
             try:
                 await self._client.publish(message.topic, message.body, reply=self._inbox + token, headers=headers)
-            except MaxPayloadError:
-                most = self._client.max_payload
-                raise BrokerRefused(f"the message has {len(message.body):,} bytes, the server takes {most:,}") from None
             except Error as error:
                 raise PublishFailed(_words(error)) from None
             return await confirmed
@@ -179,6 +181,11 @@ class NatsPublisher:
     async def close(self) -> None:
         self._closing = True
         await self._client.close()
+
+
+def _header_size(header: tuple[str, str]) -> int:
+    name, value = header
+    return len(name) + len(value.encode()) + len(": \r\n")
 
 
 def _words(error: Exception) -> str:

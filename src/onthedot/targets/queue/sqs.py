@@ -97,6 +97,8 @@ class SqsPublisher:
             if "QueueDoesNotExist" in _code(error) or "NonExistentQueue" in _code(error):
                 self._urls.pop(topic, None)
                 raise NobodyTakesIt(f"there is no queue {topic!r}") from None
+            if len(messages) > 1 and not _throttled(error):  # one that is wrong must not take the others with it
+                return [await self._send_alone(message) for message in messages]
             final = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") in (400, 413)
             raise (BrokerRefused if final and not _throttled(error) else PublishFailed)(str(error)) from None
         except (BotoCoreError, HTTPClientError, NoCredentialsError, OSError) as error:
