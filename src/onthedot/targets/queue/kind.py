@@ -14,7 +14,7 @@ from typing import Self
 from onthedot.errors import Invalid, NotAvailable
 from onthedot.model.run import Outcome
 from onthedot.model.targets import QueueTarget
-from onthedot.settings import BrokerSetting, Settings
+from onthedot.settings import BrokerSetting
 from onthedot.targets.contract import NOT_BEGUN, Call, Ended, Profile, TargetDiagnosis
 from onthedot.targets.coroutine import CoroutineKind
 from onthedot.targets.queue.clients import CLIENTS, BrokerClient
@@ -22,7 +22,7 @@ from onthedot.targets.queue.link import CLOSE_WITHIN, CONNECT_WITHIN, BrokerLink
 from onthedot.targets.queue.message import compose
 from onthedot.targets.queue.publisher import NobodyTakesIt, PublishFailed
 from onthedot.targets.registry import names
-from onthedot.targets.setup import FileGrants, KindSetup
+from onthedot.targets.setup import KindSetup
 
 __all__ = ["Queues"]
 
@@ -40,9 +40,6 @@ class Queues(CoroutineKind):
     @classmethod
     def of(cls, setup: KindSetup) -> Queues:
         return cls(setup.settings.brokers)
-
-    def register(self, settings: Settings, granted: Mapping[int, FileGrants]) -> None:
-        """Brokers are the settings' alone, which do not change while a node runs."""
 
     def capabilities(self) -> list[str]:
         return [f"queue:{name}" for name, setting in self._brokers.items() if _client(setting).installed]
