@@ -384,7 +384,7 @@ def _kept(result: Any) -> Answer:
     except (TypeError, ValueError, RecursionError):
         return OK | NOTE, "", _not_json(result).encode("utf-8", "replace")
     if len(raw) > RESULT_LIMIT:
-        return OK | NOTE, "", b"not kept: %d bytes, and at most %d are" % (len(raw), RESULT_LIMIT)
+        return OK | NOTE, "", b"not kept: %d bytes exceed the limit of %d" % (len(raw), RESULT_LIMIT)
     return (OK | NOTE, "", b"not kept: it contains a NUL character") if b"\\u0000" in raw else (OK | RESULT, "", raw)
 
 
