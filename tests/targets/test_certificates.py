@@ -162,7 +162,7 @@ async def test_one_that_can_t_be_read_is_not_offered_until_it_can(
         target = WebhookTarget(url=url, certificate="a")
         assert made.capabilities() == ["webhook"]
         refused = await send(made, make_call(target))
-        assert (refused.kind, refused.error) == ("refused", "this node has no certificate 'a'")
+        assert (refused.kind, refused.error) == ("refused", "certificate 'a' not found on this node")
         key.write_text(written)
         await until(lambda: made.capabilities() == ["webhook", "webhook:a"])
         assert (await send(made, make_call(target))).ok
@@ -178,11 +178,11 @@ async def test_what_the_operator_does_not_allow_never_leaves(receiver: Strict, s
         webhooks(a=setting("ann", hosts=("hooks.example",)), b=setting("bob")) as made,
     ):
         refused = await send(made, make_call(WebhookTarget(url=url, certificate="a")))
-        assert refused.error == "the certificate 'a' may not be used here: it is for hooks.example"
+        assert refused.error == "certificate 'a' is not allowed: it is restricted to hooks.example"
         call = make_call(WebhookTarget(url=url, certificate="b"))
         call.tenant = 2
         assert (await send(made, call)).error == (
-            "the certificate 'b' may not be used here: it is for jobs of the default tenant"
+            "certificate 'b' is not allowed: it is restricted to jobs of the default tenant"
         )
     assert receiver.shown == []
 
@@ -240,7 +240,7 @@ def test_what_is_wrong_with_the_files(setting: Any, authority: Authority, tmp_pa
     (tmp_path / "empty.pem").write_text("nothing")
     wrong = {
         "expired on 2020-01-02 00:00 UTC": CertificateSetting(cert=str(CERTIFICATES / "expired.pem")),
-        "the key is not that of the certificate": CertificateSetting(cert=good.cert, key=setting("bob").key),
+        "the key does not match the certificate": CertificateSetting(cert=good.cert, key=setting("bob").key),
         "No such file or directory": CertificateSetting(cert=good.cert, key=str(tmp_path / "nowhere.key")),
         "the key is encrypted": CertificateSetting(cert=good.cert, key=str(locked)),
         "not valid PEM": CertificateSetting(cert=str(tmp_path / "empty.pem"), key=good.key),

@@ -327,7 +327,7 @@ async def test_a_run_whose_params_lack_what_its_body_names_fails_for_good_and_se
 ):
     target = WebhookTarget(url=echo.url, body={"a": {"$": "params.user.id"}})
     outcome = await send(webhooks, make_call(target, params={"user": {}}))
-    assert outcome == Outcome(kind="error", error="the body can't be filled in: params have no 'user.id'")
+    assert outcome == Outcome(kind="error", error="the body can't be filled in: no parameter 'user.id' in params")
     assert echo.received == []
 
 

@@ -75,11 +75,11 @@ def _problem(path: str, found: dict[str, Any], params: Mapping[str, Any], callba
     name = found["$"]
     accepted = f"{ACCEPTED_NAMES}, {CALLBACK}" if callback else ACCEPTED_NAMES
     if len(found) > 1:
-        message = '"$" has to be the only key of its object'
+        message = '"$" must be the only key of its object'
         given = ", ".join(sorted(found))[:200]
         return FieldProblem(path=path, message=message, given=given, accepted='{"$": "run_id"}')
     if name == CALLBACK and not callback:
-        message = 'there is no callback: the job\'s policy does not say "completion": "callback"'
+        message = 'not available: the policy of the job does not set "completion": "callback"'
         return FieldProblem(path=f"{path}.$", message=message, given=name, accepted=accepted)
     if not isinstance(name, str) or (name not in (*NAMES, CALLBACK) and not name.startswith(_PARAMS)):
         given = name[:200] if isinstance(name, str) else encode_body(name).decode(errors="replace")[:200]
@@ -89,7 +89,7 @@ def _problem(path: str, found: dict[str, Any], params: Mapping[str, Any], callba
             _lookup(name, params)
         except MissingParam as missing:
             has = ", ".join(f"params.{key}" for key in list(params)[:20])
-            accepted = f"a parameter of the job (null will do if every run brings its own); it has {has or 'none'}"
+            accepted = f"a parameter of the job (null if every run sets its own); the job has {has or 'none'}"
             return FieldProblem(path=f"{path}.$", message=str(missing), given=name[:200], accepted=accepted)
     return None
 
@@ -98,6 +98,6 @@ def _lookup(name: str, params: Mapping[str, Any]) -> Any:
     value: Any = params
     for part in name.removeprefix(_PARAMS).split("."):
         if not isinstance(value, Mapping) or part not in value:
-            raise MissingParam(f"params have no {name.removeprefix(_PARAMS)[:200]!r}")
+            raise MissingParam(f"no parameter {name.removeprefix(_PARAMS)[:200]!r} in params")
         value = value[part]
     return value

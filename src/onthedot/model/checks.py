@@ -69,9 +69,9 @@ def _beside_a_plan(retry: Retry) -> Iterator[FieldProblem]:
         if (given := getattr(retry, name)) is not UNSET:
             yield FieldProblem(
                 path=f"policy.retry.{name}",
-                message=f"can't be combined with the plan {retry.plan!r}, which says when to try again",
+                message=f"can't be combined with the plan {retry.plan!r}, which sets the times of retries",
                 given=str(given),
-                accepted=f"plan, or {', '.join(BY_FORMULA)}; max_age and until go with either",
+                accepted=f"plan, or {', '.join(BY_FORMULA)}; max_age and until can be used with both",
             )
 
 

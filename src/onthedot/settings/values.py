@@ -232,7 +232,7 @@ def _commands(value: Any) -> dict[str, CommandSetting]:
 def _certificates(value: Any) -> dict[str, CertificateSetting]:
     accepted = (
         'tables [certificates.NAME] with cert = "FILE", key = "FILE", ca = "FILE" and hosts = ["hooks.example.com", '
-        '"*.example.com"], cert or ca at least, or the same as JSON: {"NAME": {…}}'
+        '"*.example.com"] (at least cert or ca), or the same as JSON: {"NAME": {…}}'
     )
     try:
         text = value if isinstance(value, str) else msgspec.json.encode(value)
@@ -245,10 +245,10 @@ def _certificates(value: Any) -> dict[str, CertificateSetting]:
         if not setting.cert and not setting.ca:
             raise WrongValue(f"{accepted}; certificates.{name} has neither cert nor ca")
         if setting.key and not setting.cert:
-            raise WrongValue(f"{accepted}; certificates.{name} has a key and no cert")
+            raise WrongValue(f"{accepted}; certificates.{name} has a key but no cert")
         for host in setting.hosts:
             if host != "*" and not _is_host(host) and not _is_host_port(host) and not _is_address(host):
-                raise WrongValue(f"{accepted}; certificates.{name}: {host!r} is not a host")
+                raise WrongValue(f"{accepted}; certificates.{name}: {host!r} is not a valid host")
     return found
 
 

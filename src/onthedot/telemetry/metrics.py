@@ -50,7 +50,7 @@ class Metrics:
         self.quarantined = Counter(
             "onthedot_jobs_quarantined", "Jobs whose schedule could not be computed", registry=registry
         )
-        self.parked = Counter("onthedot_jobs_parked", "Jobs paused because their receiver said so", registry=registry)
+        self.parked = Counter("onthedot_jobs_parked", "Jobs paused at the request of their receiver", registry=registry)
         self.silent = Counter("onthedot_jobs_silent", "Active jobs without a next run; must stay 0", registry=registry)
         self.clock_set = Counter(
             "onthedot_clock_set", "Changes of the database clock by more than a second", ["way"], registry=registry

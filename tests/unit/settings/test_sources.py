@@ -212,9 +212,9 @@ def test_certificates_are_the_same_from_file_and_environment(write):
     ("table", "why"),
     [
         ('{"a": {"key": "a.key"}}', "has neither cert nor ca"),
-        ('{"a": {"ca": "x", "key": "a.key"}}', "has a key and no cert"),
+        ('{"a": {"ca": "x", "key": "a.key"}}', "has a key but no cert"),
         ('{"a": {"cert": "x", "host": "y"}}', "host"),
-        ('{"a": {"cert": "x", "hosts": ["https://y/"]}}', "is not a host"),
+        ('{"a": {"cert": "x", "hosts": ["https://y/"]}}', "is not a valid host"),
         ('{"a b": {"cert": "x"}}', "not a valid name"),
         ("[]", "Expected `object`"),
         ("nonsense", "certificates.NAME"),

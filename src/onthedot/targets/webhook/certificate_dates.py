@@ -15,7 +15,7 @@ def valid_until(pem: str) -> datetime:
     """Of the first certificate in this text. ValueError: there is none that can be read."""
     start, end = pem.find(_BEGIN), pem.find(_END)
     if start < 0 or end < start:
-        raise ValueError("no certificate in it")
+        raise ValueError("contains no certificate")
     try:
         return _not_after(ssl.PEM_cert_to_DER_cert(pem[start : end + len(_END)]))
     except (ValueError, IndexError) as error:
@@ -35,7 +35,7 @@ def _not_after(der: bytes) -> datetime:
     if tag == _UTC_TIME:  # two digits of the year: up to 49 is this century
         text = (b"20" if text[:2] < b"50" else b"19") + text
     elif tag != _GENERALIZED_TIME:
-        raise ValueError("no end of its validity")
+        raise ValueError("no expiry date")
     return datetime.strptime(text.decode("ascii"), "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
 
 
@@ -46,5 +46,5 @@ def _element(der: bytes) -> tuple[int, bytes, bytes]:
         at += length & 0x7F
         length = int.from_bytes(der[2:at])
     if len(der) < at + length:
-        raise ValueError("it is cut off")
+        raise ValueError("it is truncated")
     return tag, der[at : at + length], der[at + length :]

@@ -34,14 +34,14 @@ def names_for(settings: Mapping[str, CertificateSetting], tenant: int) -> list[s
 def refusal(setting: CertificateSetting, host: str, port: int, tenant: int) -> str | None:
     """Why this receiver may not be shown it; None: it may."""
     if not setting.hosts:
-        return None if tenant == OWN_TENANT else "it is for jobs of the default tenant"
+        return None if tenant == OWN_TENANT else "it is restricted to jobs of the default tenant"
     name = host.lower().rstrip(".")
     labels = name.split(".")
     spellings = {"*", name, f"[{name}]", *("*." + ".".join(labels[start:]) for start in range(1, len(labels)))}
     listed = {entry.lower().rstrip(".") for entry in setting.hosts}
     if spellings & listed or any(f"{spelling}:{port}" in listed for spelling in spellings):
         return None
-    return f"it is for {', '.join(setting.hosts)}"
+    return f"it is restricted to {', '.join(setting.hosts)}"
 
 
 def load(setting: CertificateSetting) -> ssl.SSLContext:
@@ -64,7 +64,7 @@ def _load_own(context: ssl.SSLContext, cert: str, key: str | None) -> None:
         context.load_cert_chain(cert, key, password=_no_password)
     except ssl.SSLError as error:
         if "KEY_VALUES_MISMATCH" in str(error):
-            raise CertificateError(f"{key or cert}: the key is not that of the certificate in {cert}") from None
+            raise CertificateError(f"{key or cert}: the key does not match the certificate in {cert}") from None
         raise CertificateError(f"{cert}, {key}: {_why(error)}" if key else f"{cert}: {_why(error)}") from None
     except (OSError, ValueError) as error:
         raise CertificateError(f"{key or cert}: {_why(error)}") from None

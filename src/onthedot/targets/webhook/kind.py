@@ -100,12 +100,12 @@ class Webhooks(Kind):
     def _check_certificate(self, target: WebhookTarget, name: str, tenant: int) -> None:
         known = names_for(self._certificates, tenant)
         if name not in known:
-            accepted = ", ".join(known) or "none: the operator has defined none"
+            accepted = ", ".join(known) or "none (no certificates are configured)"
             raise Invalid.one("target.certificate", "unknown certificate", given=name, accepted=accepted)
         why = self._not_for(target, name, tenant)
         if why is not None:
             accepted = "a certificate for the host of this URL"
-            raise Invalid.one("target.certificate", f"may not be used here: {why}", given=name, accepted=accepted)
+            raise Invalid.one("target.certificate", f"is not allowed: {why}", given=name, accepted=accepted)
 
     def _not_for(self, target: WebhookTarget, name: str, tenant: int) -> str | None:
         _, host, port = place_of(split_url(target.url)[0]).origin
@@ -183,12 +183,12 @@ class Webhooks(Kind):
         name = target.certificate
         pool = None if self._certified is None else self._certified.get(name)
         if pool is None:
-            return self._pool, f"this node has no certificate {name!r}"
+            return self._pool, f"certificate {name!r} not found on this node"
         try:
             why = self._not_for(target, name, tenant)
         except ValueError as error:
             return self._pool, f"the URL {error}"
-        return pool, None if why is None else f"the certificate {name!r} may not be used here: {why}"
+        return pool, None if why is None else f"certificate {name!r} is not allowed: {why}"
 
     def _judged_place(self, named: str) -> tuple[Destination, str | None]:
         """With why the rule refuses the address that it spells out."""
