@@ -46,7 +46,7 @@ async def test_nobody_is_silent_for_that_hour(database, cluster, receiver):
 
     async def put_right() -> bool:
         notes = [(await ask(node, "GET", "/readyz"))[1].get("clock") for node in nodes]
-        return any("set back" in note for note in notes if note)
+        return any("repaired" in note for note in notes if note)
 
     await until(put_right, "one of them finds out", within=20)
     there = receiver.count

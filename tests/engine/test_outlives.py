@@ -10,6 +10,7 @@ import pytest
 from onthedot.clock import FakeClock
 from onthedot.engine.messages import Detach
 from onthedot.model.duration import Duration
+from onthedot.model.policy import Retry
 from onthedot.model.run import RunView
 from onthedot.model.work import Work
 from onthedot.store import Store, open_store
@@ -151,7 +152,7 @@ async def test_what_was_cancelled_before_it_was_there_is_not_created(stage):
 
 async def test_a_time_out_counts_from_the_true_start(stage, fake_clock):
     member = await stage.reach()
-    job_id = await stage.begin(timeout=Duration(20_000), retry={"attempts": 1})
+    job_id = await stage.begin(timeout=Duration(20_000), retry=Retry(attempts=1))
     began = stage.world.only.began
     await fake_clock.advance(4)
     await stage.let_go(member)
@@ -164,7 +165,7 @@ async def test_a_time_out_counts_from_the_true_start(stage, fake_clock):
 
 async def test_a_time_out_that_passed_while_nobody_had_it_is_carried_out_at_once(stage, fake_clock):
     member = await stage.reach()
-    job_id = await stage.begin(timeout=Duration(5000), retry={"attempts": 1})
+    job_id = await stage.begin(timeout=Duration(5000), retry=Retry(attempts=1))
     await stage.let_go(member)
     await fake_clock.advance(10)
     assert stage.world.only.killed_at is None
@@ -175,7 +176,7 @@ async def test_a_time_out_that_passed_while_nobody_had_it_is_carried_out_at_once
 
 async def test_the_next_try_is_another_piece_of_work(stage, fake_clock):
     await stage.reach()
-    job_id = await stage.begin(timeout=Duration(2000), retry={"attempts": 2, "backoff": Duration(1000)})
+    job_id = await stage.begin(timeout=Duration(2000), retry=Retry(attempts=2, backoff=Duration(1000)))
     await stage.until(lambda: len(stage.world.created) == 2)
     first, second = stage.world.created
     assert (first[-2:], second[-2:]) == ("-1", "-2")
