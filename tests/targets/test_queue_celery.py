@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import sys
@@ -10,9 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from celery import Celery
 
+from onthedot.model.targets import QueueTarget
+from onthedot.targets.queue import sqs
+from onthedot.targets.queue.message import compose, kombu_envelope
 from tests.services.brokers import BrokerServer
 from tests.services.waiting import until
+from tests.targets.conftest import SLOT, MakeCall
 from tests.targets.sending import send
 from tests.targets.test_queue_brokers import Party, confirmed
 
@@ -73,3 +79,21 @@ async def test_a_worker_of_celery_runs_the_task(name: str, servers: Callable[[st
         await until(lambda: done.exists() and len(done.read_text().splitlines()) == 2, "both tasks were run")
     tasks = sorted(json.loads(line) for line in done.read_text().splitlines())
     assert tasks == [["7-1", [1, "two"], {}], ["7-2", [], {"full": True}]]
+
+
+def test_the_envelope_is_that_of_celery_itself(make_call: MakeCall):
+    """Also for SQS, where no worker is at hand: its body is the same, in base64."""
+    app = Celery(broker="memory://")
+    app.send_task("shop.report", args=[1], task_id=f"7-{SLOT}", queue="celery")
+    with app.connection() as connection:
+        theirs = connection.channel()._get("celery")
+    target = QueueTarget(broker="it", topic="celery", format="celery", task="shop.report", body=[1])
+    message = compose(make_call(target), target)
+    ours = json.loads(kombu_envelope(message))
+    assert set(ours) == set(theirs)
+    assert set(ours["properties"]) == set(theirs["properties"])
+    assert json.loads(base64.b64decode(ours["body"])) == json.loads(base64.b64decode(theirs["body"]))
+    own = ("origin", "ignore_result")
+    for name, value in (message.task or {}).items():
+        assert name in own or theirs["headers"][name] == value
+    assert json.loads(base64.b64decode(sqs.entry_of(message)["MessageBody"])) == ours

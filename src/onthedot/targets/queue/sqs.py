@@ -20,7 +20,7 @@ from onthedot.targets.queue.batches import Batches
 from onthedot.targets.queue.message import Message, kombu_envelope
 from onthedot.targets.queue.publisher import BrokerRefused, Confirmed, NobodyTakesIt, OnLost, PublishFailed
 
-__all__ = ["connect"]
+__all__ = ["connect", "entry_of"]
 
 PER_REQUEST, REQUESTS = 10, 8
 LARGEST = 1 << 20
@@ -84,7 +84,7 @@ class SqsPublisher:
 
     async def _send(self, messages: list[Message]) -> list[Confirmed | PublishFailed]:
         topic = messages[0].topic
-        entries = [{"Id": str(number), **_entry(message)} for number, message in enumerate(messages)]
+        entries = [{"Id": str(number), **entry_of(message)} for number, message in enumerate(messages)]
         size = sum(map(_size, entries))
         if size > LARGEST and len(messages) > 1:
             return [await self._send_alone(message) for message in messages]
@@ -125,7 +125,7 @@ class SqsPublisher:
         await self._opened.aclose()
 
 
-def _entry(message: Message) -> dict[str, Any]:
+def entry_of(message: Message) -> dict[str, Any]:
     entry: dict[str, Any] = {"MessageBody": message.body.decode()}
     if message.task is not None:
         entry["MessageBody"] = base64.b64encode(kombu_envelope(message)).decode()
