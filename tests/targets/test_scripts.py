@@ -315,6 +315,23 @@ def test_an_api_node_asks_for_no_sandbox_of_its_own():
     scripts.check(python("print(1)"))
 
 
+@pytest.mark.parametrize("sandbox", SANDBOXES)
+async def test_with_network_it_reaches_what_the_node_reaches(make_call: MakeCall, sandbox: str):
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"7")
+        writer.close()
+
+    async with await asyncio.start_server(greet, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        code = f"import socket; print(socket.create_connection(('127.0.0.1', {port})).recv(9).decode())"
+        allowed = await send(scripts_in(sandbox, ScriptSetting(network=True)), make_call(python(code, network=True)))
+        assert allowed.detail.get("result") == 7, allowed
+        without = await send(scripts_in(sandbox, ScriptSetting(network=True)), make_call(python(code)))
+        assert without.error == "exit code 1"
+        forbidden = await send(scripts_in(sandbox), make_call(python(code, network=True)))
+        assert forbidden.kind == "refused"
+
+
 def test_network_is_a_capability_of_its_own():
     setting = ScriptSetting(network=True)
     assert scripts_in("cgroup", setting).capabilities() == ["script:python", "script:python:network"]
