@@ -156,7 +156,7 @@ async def test_a_wrong_password_is_told_by_run_and_doctor(cluster: Cluster, sqli
     assert "authorization violation" in run["error"].lower()
     doctor = NodeProcess("doctor", "--server", node.url, directory=node.directory, port=0, env=env)
     assert await doctor.exited() == 1
-    assert "are url and login of [brokers.orders] correct?" in doctor.output()
+    assert "that the url and the login of [brokers.orders] are correct" in doctor.output()
 
 
 async def test_a_consumer_can_tell_later_how_it_ended(node: NodeProcess, broker: BrokerServer):

@@ -189,7 +189,7 @@ async def test_one_that_is_not_registered(callables: InProcessFunctions, make_ca
 
 async def test_a_result_that_is_no_json(callables: InProcessFunctions, make_call: MakeCall):
     callables.add("it", lambda: object)
-    note = "not kept: a value of the type type is not JSON (<class 'object'>)"
+    note = "not kept: a value of type type is not JSON (<class 'object'>)"
     assert (await send(callables, make_call(IT))).detail == {"result_note": note}
 
 

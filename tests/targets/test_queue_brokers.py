@@ -182,7 +182,7 @@ async def test_a_frozen_broker_keeps_what_it_has_and_fails_the_rest(party: Party
             assert ended[0].outcome is None
             failed = await send(kind, party.call(3))
             assert (failed.kind, failed.retryable) == ("error", True)
-            assert "did not answer within" in (failed.error or "")
+            assert "did not respond within" in (failed.error or "")
 
         async def found_again() -> bool:
             return (await send(kind, party.call(4))).ok
@@ -267,7 +267,7 @@ async def test_a_subject_without_a_stream_is_a_failed_try(on_nats: Party):
     async with on_nats.kind() as kind:
         failed = await send(kind, on_nats.call())
     assert (failed.kind, failed.retryable) == ("error", True)
-    assert failed.error == f"broker it: no stream of JetStream has the subject {on_nats.topic!r}"
+    assert failed.error == f"broker it: no JetStream stream has the subject {on_nats.topic!r}"
 
 
 async def test_a_queue_that_does_not_exist_is_a_failed_try(servers: Callable[[str], BrokerServer]):
@@ -275,7 +275,7 @@ async def test_a_queue_that_does_not_exist_is_a_failed_try(servers: Callable[[st
     async with party.kind() as kind:
         failed = await send(kind, party.call())
         assert (failed.kind, failed.retryable) == ("error", True)
-        assert failed.error == f"broker it: no queue takes {party.topic!r}: the message was returned"
+        assert failed.error == f"broker it: no queue is bound to {party.topic!r}: the message was returned"
         await party.prepare()
         confirmed(await send(kind, party.call()))
 
@@ -327,7 +327,7 @@ async def test_tls_is_checked_against_the_authority_and_the_name(on_nats: Party)
             async with party.kind(url, ca=ca) as kind:
                 failed = await send(kind, party.call())
             assert failed.retryable
-            assert (said or "no stream of JetStream") in (failed.error or "")
+            assert (said or "no JetStream stream") in (failed.error or "")
     async with on_nats.kind(on_nats.server.url.replace("nats://", "nats+tls://")) as kind:
         failed = await send(kind, on_nats.call())
     assert failed.retryable

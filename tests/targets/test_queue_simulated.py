@@ -63,7 +63,7 @@ async def test_a_frozen_kafka_fails_what_waits_and_is_found_again(kafka: BrokerS
         with party.frozen():
             failed = await send(kind, party.call(1))
             assert (failed.kind, failed.retryable) == ("error", True)
-            assert "did not answer" in (failed.error or "")
+            assert "did not respond" in (failed.error or "")
         monkeypatch.setattr(link, "CONNECT_WITHIN", 5.0)
 
         async def found_again() -> bool:
@@ -117,7 +117,7 @@ async def test_a_queue_that_does_not_exist_is_a_failed_try_until_it_does(sqs: Br
     async with party.kind() as kind:
         failed = await send(kind, party.call())
         assert (failed.kind, failed.retryable) == ("error", True)
-        assert failed.error == f"broker it: there is no queue {party.topic!r}"
+        assert failed.error == f"broker it: queue {party.topic!r} not found"
         await FromSqs().prepare(sqs, party.topic)
         confirmed(await send(kind, party.call()))
 

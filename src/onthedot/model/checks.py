@@ -25,7 +25,7 @@ def check_spec(spec: JobSpec) -> None:
         problems.append(
             FieldProblem(
                 path="policy.completion",
-                message=f"a {spec.target.type} gives its result when it ends, not by a callback",
+                message=f"a {spec.target.type} target reports its result when it ends, not by a callback",
                 given="callback",
                 accepted="answer",
             )

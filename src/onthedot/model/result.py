@@ -32,7 +32,7 @@ def not_json(value: Any) -> str:
     except Exception as error:
         shown = f"its repr() failed: {type(error).__name__}"
     shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
-    return f"not kept: a value of the type {type(value).__name__} is not JSON ({shown})"
+    return f"not kept: a value of type {type(value).__name__} is not JSON ({shown})"
 
 
 def settled(outcome: Outcome, *, keep: bool) -> Outcome:
@@ -45,7 +45,7 @@ def settled(outcome: Outcome, *, keep: bool) -> Outcome:
     except _UNENCODABLE:
         return _with(outcome, result_note=not_json(result))
     if len(raw) > RESULT_LIMIT:
-        return _with(outcome, result_note=f"not kept: {len(raw)} bytes, and at most {RESULT_LIMIT} are")
+        return _with(outcome, result_note=f"not kept: {len(raw)} bytes exceed the limit of {RESULT_LIMIT}")
     if len(raw) > SMALL_RESULT and not keep:
         note = f'not kept: {len(raw)} bytes; more than {SMALL_RESULT} are kept only with "keep_result": true in the job'
         return _with(outcome, result_note=note)

@@ -62,4 +62,4 @@ def not_completed(policy: Policy, *, accepted: bool) -> Outcome:
     if accepted:
         error = f"accepted, but not completed within {policy.completion_timeout}"
         return Outcome(kind="timeout", retryable=True, error=error)
-    return Outcome(kind="unknown", error="its node was lost after it was sent, and no callback came")
+    return Outcome(kind="unknown", error="the node was lost after the run was sent, and no callback was received")

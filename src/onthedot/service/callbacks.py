@@ -28,7 +28,7 @@ class CallbackVerbs(ServiceBase):
         done = await self.store.complete(run_id, try_number, _outcome(told))
         if done.standing is Standing.OVER:
             emit("callback.refused", tenant=done.tenant, job_id=done.run.job_id, run_id=run_id, try_number=try_number)
-            raise Conflict(f"try {try_number} of the run {run_id} ended before: the run is {done.run.status}")
+            raise Conflict(f"try {try_number} of run {run_id} has already ended; the run is {done.run.status}")
         if done.written is not None:
             _tell(done)
             if done.laned or isinstance(done.written.decision, RetryLater):
@@ -53,7 +53,7 @@ class CallbackVerbs(ServiceBase):
 def _outcome(told: Completion) -> Outcome:
     if told.status == "done" and (told.retryable is not None or told.error is not None):
         name = "retryable" if told.retryable is not None else "error"
-        raise Invalid.one(name, "is for a failed run only", accepted='with "status": "failed"')
+        raise Invalid.one(name, "is allowed only for a failed run", accepted='with "status": "failed"')
     detail = {}
     if told.result is not None:
         size = len(encode_json(told.result))

@@ -118,7 +118,7 @@ class BrokerSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 def _read_url(url: str) -> BrokerAddress:
     scheme = _SCHEMES.get(url.partition("://")[0])
     if scheme is None:
-        raise WrongBroker(f"its url begins with none of {', '.join(f'{name}://' for name in _SCHEMES)}")
+        raise WrongBroker(f"its url must begin with one of {', '.join(f'{name}://' for name in _SCHEMES)}")
     try:
         parts = urlsplit(url)
         login, at, places = parts.netloc.rpartition("@")
@@ -130,9 +130,9 @@ def _read_url(url: str) -> BrokerAddress:
     except ValueError:
         raise WrongBroker("its url can't be read; special characters of a password must be percent-encoded") from None
     if len(hosts) > 1 and not scheme.several:
-        raise WrongBroker("its url may have one host only")
+        raise WrongBroker("its url must have exactly one host")
     if scheme.client == "redis" and re.fullmatch(r"/?\d{0,4}", parts.path) is None:
-        raise WrongBroker("its url must end with the number of a database, or with nothing")
+        raise WrongBroker("its url must end with a database number or nothing")
     for name, value in pairs:
         if name in _OPTIONS and re.fullmatch(_OPTIONS[name], value) is None:
             raise WrongBroker(f"the option {name} of its url is not valid")
@@ -181,9 +181,9 @@ def _read_broker(name: str, table: Mapping[str, Any]) -> BrokerSetting:
     except (msgspec.ValidationError, SettingsError, WrongBroker) as error:
         raise WrongBroker(f"brokers.{name}: {error}") from None
     if setting.password_file is not None and setting.password_env is not None:
-        raise WrongBroker(f"brokers.{name}: has both password_file and password_env")
+        raise WrongBroker(f"brokers.{name}: set either password_file or password_env, not both")
     if (setting.cert is None) != (setting.key is None):
-        raise WrongBroker(f"brokers.{name}: cert and key belong together")
+        raise WrongBroker(f"brokers.{name}: cert and key must be set together")
     if not address.tls and (setting.ca or setting.cert):
-        raise WrongBroker(f"brokers.{name}: has ca or cert, but its url does not use TLS")
+        raise WrongBroker(f"brokers.{name}: ca and cert require a url that uses TLS")
     return setting

@@ -44,13 +44,13 @@ def test_a_large_one_is_kept_if_the_job_says_so(size):
 def test_one_that_is_too_large_is_not(keep):
     shown, result = stored(of(RESULT_LIMIT + 1), keep=keep)
     assert result is None
-    assert shown["result_note"] == "not kept: 65537 bytes, and at most 65536 are"
+    assert shown["result_note"] == "not kept: 65537 bytes exceed the limit of 65536"
 
 
 def test_what_is_no_json_is_a_note():
     shown, result = stored(object, keep=True)
     assert result is None
-    assert shown["result_note"] == "not kept: a value of the type type is not JSON (<class 'object'>)"
+    assert shown["result_note"] == "not kept: a value of type type is not JSON (<class 'object'>)"
 
 
 def test_none_is_none():

@@ -92,7 +92,7 @@ class Callbacks(Topic):
             return False
 
         if not await self.driver.transact_slow(body):
-            raise Conflict(f"try {try_number} of the run {run_id} is over")
+            raise Conflict(f"try {try_number} of run {run_id} has ended")
 
 
 async def _locked(tx: Transaction, run_id: str) -> _Row | None:
@@ -113,7 +113,7 @@ async def _ended(tx: Transaction, run_id: str, try_number: int) -> Completed:
 
 async def _note(tx: Transaction, tenant: int, run_id: str, try_number: int, now: int) -> None:
     """A callback that came too late is told in the run's log: a run that is over does not change."""
-    text = f"{format_instant(now)} a callback for try {try_number} was refused: that try had ended before\n"
+    text = f"{format_instant(now)} a callback for try {try_number} was refused: the try had already ended\n"
     await tx.execute("add_logs", Rows([AttemptLog(run_id, tenant, text, now)]))
 
 

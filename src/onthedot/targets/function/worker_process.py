@@ -394,7 +394,7 @@ def _not_json(result: Any) -> str:
     except Exception as error:
         shown = f"its repr() failed: {_one_line(error)}"
     shown = shown if len(shown) <= NOTE_LIMIT else shown[:NOTE_LIMIT] + "…"
-    return f"not kept: a value of the type {type(result).__name__} is not JSON ({shown})"
+    return f"not kept: a value of type {type(result).__name__} is not JSON ({shown})"
 
 
 def _one_line(error: BaseException) -> str:

@@ -37,7 +37,7 @@ class Batches:
         if self._senders:
             await asyncio.wait(self._senders)
         for _, answer in self._waiting:
-            _fail(answer, PublishFailed("the connection was closed before it was sent"))
+            _fail(answer, PublishFailed("the connection was closed before the message was sent"))
         self._waiting.clear()
 
     async def _send_all(self) -> None:

@@ -55,7 +55,7 @@ class Queues(CoroutineKind):
         setting = self._brokers.get(target.broker)
         if setting is None:
             known = names(list(self._brokers)) if self._brokers else "no broker is configured: [brokers.NAME] url"
-            raise Invalid.one("target.broker", "is not configured here", given=target.broker, accepted=known)
+            raise Invalid.one("target.broker", "is not configured on this node", given=target.broker, accepted=known)
         client = _client(setting)
         if not client.installed:
             problem = f"not available: the client for {client.title} is not installed"
@@ -75,7 +75,7 @@ class Queues(CoroutineKind):
         assert isinstance(target, QueueTarget)
         setting = self._brokers.get(target.broker)
         if setting is None or not _client(setting).installed:
-            return Outcome(kind="refused", error=f"the broker {target.broker!r} can't be used on this node")
+            return Outcome(kind="refused", error=f"the broker {target.broker!r} is not available on this node")
         link = self._link(target.broker, setting)
         try:
             confirmed = await link.publish(compose(call, target), call.may_begin)
@@ -110,7 +110,7 @@ class Queues(CoroutineKind):
             async with asyncio.timeout(CONNECT_WITHIN):
                 publisher = await client.open()(setting, setting.login(), _nobody)
         except TimeoutError:
-            why = f"no answer within {CONNECT_WITHIN:g} s"
+            why = f"no response within {CONNECT_WITHIN:g} s"
         except Exception as error:
             why = reason(error, setting)
         else:
@@ -119,7 +119,9 @@ class Queues(CoroutineKind):
                     await publisher.close()
             return TargetDiagnosis("broker", f"{found} is reachable, login accepted")
         return TargetDiagnosis(
-            "broker", f"{found}: {why}", f"is it running, and are url and login of [brokers.{name}] correct?"
+            "broker",
+            f"{found}: {why}",
+            f"check that it is running, and that the url and the login of [brokers.{name}] are correct",
         )
 
     async def __aenter__(self) -> Self:

@@ -61,7 +61,7 @@ class BrokerLink:
             confirmed = await publisher.publish(message)
         except asyncio.CancelledError:
             if time.monotonic() - (self._silent_since or time.monotonic()) >= STALLED:
-                self._lost(publisher, "it confirms nothing any more")
+                self._lost(publisher, "it no longer confirms messages")
             raise
         except BrokerAway as error:
             self._lost(publisher, str(error))
@@ -92,7 +92,7 @@ class BrokerLink:
                     self.setting, address, lambda why: self._lost(made[0] if made else None, why)
                 )
         except TimeoutError:
-            self._away(f"it did not answer within {CONNECT_WITHIN:g} s")
+            self._away(f"it did not respond within {CONNECT_WITHIN:g} s")
         except Exception as error:
             self._away(reason(error, self.setting))
         else:

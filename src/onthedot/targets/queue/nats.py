@@ -130,7 +130,7 @@ class NatsPublisher:
             size = len(message.body) + len("NATS/1.0\r\n\r\n") + sum(map(_header_size, headers.items()))
             if size > self._client.max_payload:
                 most = self._client.max_payload
-                raise BrokerRefused(f"the message has {size:,} bytes with its headers, the server takes {most:,}")
+                raise BrokerRefused(f"the message has {size:,} bytes with its headers; the server accepts at most {most:,}")
             try:
                 await self._client.publish(message.topic, message.body, reply=self._inbox + token, headers=headers)
             except Error as error:
@@ -145,18 +145,18 @@ class NatsPublisher:
             return
         subject, confirmed = waiting
         if answer.headers and answer.headers.get("Status") == NO_RESPONDERS:
-            confirmed.set_exception(NobodyTakesIt(f"no stream of JetStream has the subject {subject!r}"))
+            confirmed.set_exception(NobodyTakesIt(f"no JetStream stream has the subject {subject!r}"))
             return
         try:
             ack = _read_ack(answer.data)
         except msgspec.MsgspecError:
-            confirmed.set_exception(NobodyTakesIt(f"somebody else than JetStream answered on the subject {subject!r}"))
+            confirmed.set_exception(NobodyTakesIt(f"the response on subject {subject!r} did not come from JetStream"))
             return
         if ack.error is not None:
             failed = BrokerRefused if ack.error.err_code == TOO_LARGE else NobodyTakesIt
             confirmed.set_exception(failed(f"{ack.error.description} ({ack.error.err_code})"))
         elif not ack.stream:
-            confirmed.set_exception(NobodyTakesIt(f"somebody else than JetStream answered on the subject {subject!r}"))
+            confirmed.set_exception(NobodyTakesIt(f"the response on subject {subject!r} did not come from JetStream"))
         else:
             confirmed.set_result(msgspec.to_builtins(ack))
 
@@ -174,7 +174,7 @@ class NatsPublisher:
         why = self.why or _words(self._client.last_error) if self._client.last_error else "the connection was closed"
         for _, confirmed in self._waiting.values():
             if not confirmed.done():
-                confirmed.set_exception(PublishFailed(f"the connection was lost before it confirmed: {why}"))
+                confirmed.set_exception(PublishFailed(f"the connection was lost before confirmation: {why}"))
         if not self._closing:
             self._lost(why)
 

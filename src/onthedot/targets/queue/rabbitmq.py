@@ -80,16 +80,16 @@ class RabbitPublisher:
                 wait=False,  # for the confirmation, but not for the socket as well: that is one message at a time
             )
         except PublishError:
-            raise NobodyTakesIt(f"no queue takes {message.topic!r}: the message was returned") from None
+            raise NobodyTakesIt(f"no queue is bound to {message.topic!r}: the message was returned") from None
         except DeliveryError:
             raise PublishFailed("the broker refused to store the message (basic.nack)") from None
         except (ChannelAccessRefused, ChannelPreconditionFailed) as error:
             # The channel is gone with all that waited on it, and nobody knows which of them it was.
             raise PublishFailed(_words(error)) from None
         except (AMQPError, OSError, RuntimeError, asyncio.InvalidStateError) as error:
-            raise PublishFailed(f"the connection was lost before it confirmed: {_words(error)}") from None
+            raise PublishFailed(f"the connection was lost before confirmation: {_words(error)}") from None
         if not isinstance(answer, spec.Basic.Ack):
-            raise PublishFailed(f"the broker answered {type(answer).__name__}")
+            raise PublishFailed(f"unexpected response from the broker: {type(answer).__name__}")
         return {"exchange": self._exchange, "routing_key": message.topic, "message_id": message.id}
 
     def _ended(self, closing: asyncio.Future[Any]) -> None:

@@ -82,7 +82,7 @@ class RedisPublisher:
         except (failures.ConnectionError, failures.TimeoutError, OSError) as error:
             why = str(error) or type(error).__name__
             self._end(why)
-            raise PublishFailed(f"the connection was lost before it confirmed: {why}") from None
+            raise PublishFailed(f"the connection was lost before confirmation: {why}") from None
         return [self._read(message, answer) for message, answer in zip(messages, answers, strict=True)]
 
     def _read(self, message: Message, answer: Any) -> Confirmed | PublishFailed:

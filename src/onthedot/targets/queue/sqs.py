@@ -89,14 +89,14 @@ class SqsPublisher:
         if size > LARGEST and len(messages) > 1:
             return [await self._send_alone(message) for message in messages]
         if size > LARGEST:
-            raise BrokerRefused(f"the message has {size:,} bytes with its headers, SQS takes {LARGEST:,}")
+            raise BrokerRefused(f"the message has {size:,} bytes with its headers; SQS accepts at most {LARGEST:,}")
         try:
             url = await self._url(topic)
             answer = await self._client.send_message_batch(QueueUrl=url, Entries=entries)
         except ClientError as error:
             if "QueueDoesNotExist" in _code(error) or "NonExistentQueue" in _code(error):
                 self._urls.pop(topic, None)
-                raise NobodyTakesIt(f"there is no queue {topic!r}") from None
+                raise NobodyTakesIt(f"queue {topic!r} not found") from None
             if len(messages) > 1 and not _throttled(error):  # one that is wrong must not take the others with it
                 return [await self._send_alone(message) for message in messages]
             final = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") in (400, 413)
@@ -153,7 +153,7 @@ def _answers(topic: str, answer: dict[str, Any], count: int) -> list[Confirmed |
     for failed in answer.get("Failed", ()):
         kind = BrokerRefused if failed.get("SenderFault") else PublishFailed
         found[failed["Id"]] = kind(f"{failed.get('Code')}: {failed.get('Message')}")
-    missing = PublishFailed("SQS did not answer for this message")
+    missing = PublishFailed("SQS returned no result for this message")
     return [found.get(str(number), missing) for number in range(count)]
 
 
