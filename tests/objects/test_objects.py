@@ -77,9 +77,9 @@ async def test_many_at_once(objects: ObjectStore):
 @pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a//b", "", "a/../b", "A", "a\n", "a/.", "x" * 101])
 async def test_no_name_leaves_the_store(objects: ObjectStore, name: str):
     for verb in (objects.get, objects.exists, objects.delete):
-        with pytest.raises(ValueError, match="not the name of an object"):
+        with pytest.raises(ValueError, match="not a valid object name"):
             await verb(name)
-    with pytest.raises(ValueError, match="not the name of an object"):
+    with pytest.raises(ValueError, match="not a valid object name"):
         await objects.put(name, b"")
 
 

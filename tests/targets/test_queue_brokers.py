@@ -287,7 +287,7 @@ async def test_what_the_server_will_never_take_is_final(on_nats: Party):
         for size in (70_000, 65_500):  # the second one is too large by its headers alone
             failed = await send(kind, on_nats.call(1, on_nats.target(body="x" * size)))
             assert (failed.kind, failed.retryable) == ("error", False)
-            assert "bytes with its headers, the server takes 65,536" in (failed.error or "")
+            assert "bytes with its headers; the server accepts at most 65,536" in (failed.error or "")
         confirmed(await waiting)
         room = 65_536 - 400
         confirmed(await send(kind, on_nats.call(3, on_nats.target(body="x" * room))))

@@ -32,5 +32,5 @@ class ObjectStore(ABC):
 def checked(name: str) -> str:
     """A name is made by us, never by a user; a path must not come of it all the same."""
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is not the name of an object")
+        raise ValueError(f"{name!r} is not a valid object name")
     return name

@@ -76,9 +76,9 @@ def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise ObjectMissing(f"there is no object {path}") from None
+        raise ObjectMissing(f"object {path} not found") from None
     except OSError as error:
-        raise ObjectStoreUnavailable(f"the object store can't be used: {path}: {error.strerror}") from error
+        raise ObjectStoreUnavailable(f"the object store is unavailable: {path}: {error.strerror}") from error
 
 
 def _sync(folder: Path) -> None:

@@ -37,7 +37,7 @@ class S3Objects(ObjectStore):
         try:
             from obstore.store import S3Store
         except ImportError:
-            raise SettingsError(f"OBJECT_STORE is {place}, which needs: pip install 'onthedot[s3]'") from None
+            raise SettingsError(f"OBJECT_STORE is {place}, which requires: pip install 'onthedot[s3]'") from None
         parts = urlsplit(place)
         options = dict(parse_qsl(parts.query))
         if not parts.hostname or set(options) - set(_OPTIONS):
@@ -88,7 +88,7 @@ class S3Objects(ObjectStore):
         try:
             yield
         except FileNotFoundError:
-            raise ObjectMissing(f"there is no object {name} in {self._place}") from None
+            raise ObjectMissing(f"object {name} not found in {self._place}") from None
         except (BaseError, OSError) as error:
             first = str(error).partition("\n")[0][:300]
-            raise ObjectStoreUnavailable(f"the object store {self._place} can't be used: {first}") from error
+            raise ObjectStoreUnavailable(f"the object store {self._place} is unavailable: {first}") from error

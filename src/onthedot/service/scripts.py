@@ -48,7 +48,7 @@ class ScriptVerbs(ServiceBase):
     async def get_script(self, tenant: int, script: str) -> ScriptDetail:
         found = await self.store.find_script(tenant, script)
         if found is None:
-            raise NotFound(f"there is no script {script[:100]!r}")
+            raise NotFound(f"script {script[:100]!r} not found")
         content = await self.objects.get(object_name(tenant, script))
         jobs = await self.store.jobs_of_script(tenant, _TYPE, script)
         return ScriptDetail(**msgspec.structs.asdict(found), jobs=jobs, code=content.decode("utf-8", "replace"))
@@ -82,7 +82,7 @@ class ScriptVerbs(ServiceBase):
 def missing_script(script: str) -> FieldProblem:
     return FieldProblem(
         path="target.script",
-        message="there is no such script",
+        message="script not found",
         given=script,
-        accepted="the id of a script that was uploaded with POST /v1/scripts",
+        accepted="the ID of a script that was uploaded with POST /v1/scripts",
     )

@@ -83,7 +83,7 @@ async def delete_script(request: Request) -> HttpResponse:
 def _id(request: Request) -> str:
     given: str = request.path_params["script_id"]
     if not SCRIPT_ID.fullmatch(given):
-        raise NotFound(f"there is no script {given[:100]!r}")
+        raise NotFound(f"script {given[:100]!r} not found")
     return given
 
 

@@ -72,10 +72,10 @@ class ScriptTarget(TargetSpec, frozen=True, kw_only=True, tag="script"):
     def _code_problems(self) -> Iterator[FieldProblem]:
         if (self.code is None) == (self.script is None):
             both = "can't be combined with target.code" if self.code is not None else None
-            accepted = "exactly one of code (the script itself) and script (the id of an uploaded one)"
-            yield _problem("script", both or "missing: a script has code, or the id of an uploaded one", None, accepted)
+            accepted = "exactly one of code (the script itself) and script (the ID of an uploaded one)"
+            yield _problem("script", both or "required: code, or the ID of an uploaded script", None, accepted)
         elif self.script is not None and not SCRIPT_ID.fullmatch(self.script):
-            yield _problem("script", "not the id of a script", self.script, "sha256: and 64 hexadecimal digits")
+            yield _problem("script", "not a valid script ID", self.script, "sha256: and 64 hexadecimal digits")
         elif self.code is not None and not self.code.strip():
             yield _problem("code", "is empty", None, "the text of a script")
         elif self.code is not None and len(self.code.encode()) > LONGEST_INLINE:

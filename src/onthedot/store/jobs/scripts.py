@@ -59,9 +59,9 @@ class ScriptRows(Topic):
 
         async def body(tx: Transaction) -> None:
             if jobs := await _jobs(tx, tenant, target_type, script):
-                raise Conflict(f"the script is used by {', '.join(jobs)}: delete or change these jobs first")
+                raise Conflict(f"the script is used by {', '.join(jobs)}; delete or change these jobs first")
             if not await tx.execute("delete_script", tenant, script):
-                raise NotFound(f"there is no script {script}")
+                raise NotFound(f"script {script} not found")
 
         await self.as_asked(body)
 

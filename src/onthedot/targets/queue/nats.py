@@ -130,7 +130,9 @@ class NatsPublisher:
             size = len(message.body) + len("NATS/1.0\r\n\r\n") + sum(map(_header_size, headers.items()))
             if size > self._client.max_payload:
                 most = self._client.max_payload
-                raise BrokerRefused(f"the message has {size:,} bytes with its headers; the server accepts at most {most:,}")
+                raise BrokerRefused(
+                    f"the message has {size:,} bytes with its headers; the server accepts at most {most:,}"
+                )
             try:
                 await self._client.publish(message.topic, message.body, reply=self._inbox + token, headers=headers)
             except Error as error:

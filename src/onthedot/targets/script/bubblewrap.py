@@ -131,7 +131,7 @@ class _BubblewrapRun(SandboxRun):
         except ProcessLookupError:
             raise SandboxFailed(NOT_SET_UP) from None
         except PermissionError as error:
-            raise SandboxFailed(f"its limits could not be set: {error}") from error
+            raise SandboxFailed(f"the limits could not be set: {error}") from error
         os.write(self._go, b"x")
         self._close_go()
 

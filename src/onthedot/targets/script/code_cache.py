@@ -33,7 +33,7 @@ class CodeCache:
             return self._kept[name]
         content = await self._objects.get(name)
         if script_id(content) != target.script:
-            raise ObjectStoreUnavailable(f"the object {name} is damaged: its content does not have its hash")
+            raise ObjectStoreUnavailable(f"the object {name} is damaged: its content does not match its hash")
         self._keep(name, content)
         return content
 

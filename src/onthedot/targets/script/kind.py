@@ -117,11 +117,13 @@ class Scripts(CoroutineKind):
     def check(self, target: ScriptTarget, tenant: int = 1) -> None:
         if target.interpreter not in self._interpreters:
             accepted = names(list(self._interpreters))
-            problem = "is not offered by the operator"
+            problem = "is not enabled by the operator"
             raise Invalid.one("target.interpreter", problem, given=target.interpreter, accepted=accepted)
         if target.network and not self._setting.network:
             accepted = "false, unless the operator sets network = true in [scripts]"
-            raise Invalid.one("target.network", "scripts have no network access here", given=True, accepted=accepted)
+            raise Invalid.one(
+                "target.network", "scripts have no network access on this node", given=True, accepted=accepted
+            )
         if target.memory_bytes > self._setting.memory:
             accepted = f"at most {format_size(self._setting.memory)}, the limit that the operator set in [scripts]"
             raise Invalid.one("target.memory", "too large", given=target.memory, accepted=accepted)
@@ -154,7 +156,7 @@ class Scripts(CoroutineKind):
             code = await self._codes.code_of(call.tenant, target)
         except ObjectMissing:
             why = "on several machines, all nodes need the same OBJECT_STORE"
-            error = f"the script {target.script} is not in the object store of this node; {why}"
+            error = f"script {target.script} is not in the object store of this node; {why}"
             return Outcome(kind="error", retryable=True, error=error)
         except ObjectStoreUnavailable as unavailable:
             return Outcome(kind="error", retryable=True, error=str(unavailable))

@@ -101,7 +101,9 @@ async def find_sandbox() -> Sandbox | NoSandbox:
                 tried.append(f"bubblewrap: {why}")
     version = abi()
     if version < LEAST_ABI:
-        return NoSandbox("; ".join([*tried, f"Landlock: ABI {version} of the kernel, {LEAST_ABI} is needed"]))
+        return NoSandbox(
+            "; ".join([*tried, f"Landlock: the kernel has ABI {version}; {LEAST_ABI} or later is required"])
+        )
     sandbox = LandlockSandbox(version)
     if (why := await trial(sandbox, _TRIAL)) is None:
         return sandbox
