@@ -5,7 +5,7 @@ from __future__ import annotations
 from onthedot.settings.brokers import BrokerAddress, BrokerSetting, WrongBroker
 from onthedot.settings.sources import load_settings
 from onthedot.settings.structs import EXTENSIONS, CertificateSetting, CommandSetting, ScriptSetting, Settings, address
-from onthedot.settings.values import read_commands
+from onthedot.settings.tables import read_commands
 
 __all__ = [
     "EXTENSIONS",

@@ -15,7 +15,8 @@ from typing import Any
 
 from onthedot.errors import SettingsError
 from onthedot.settings.structs import Settings
-from onthedot.settings.values import NOT_YET, PARSERS, NotYet, WrongValue, quoted
+from onthedot.settings.values import NOT_YET, PARSERS, NotYet
+from onthedot.settings.wrong_value import WrongValue, quoted
 
 __all__ = ["load_settings"]
 

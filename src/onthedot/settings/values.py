@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from onthedot.errors import SettingsError
 from onthedot.model.duration import ACCEPTED_DURATIONS, DAY, HOUR, MINUTE, SECOND, Duration
-from onthedot.model.size import read_size
-from onthedot.settings.brokers import BROKER_ACCEPTED, BrokerSetting, WrongBroker, read_brokers
-from onthedot.settings.structs import EXTENSIONS, ROLES, CertificateSetting, CommandSetting, ScriptSetting
+from onthedot.settings.host_names import is_host, is_host_port
+from onthedot.settings.structs import EXTENSIONS, ROLES
+from onthedot.settings.tables import parse_brokers, parse_certificates, parse_commands, parse_scripts, parse_targets
+from onthedot.settings.wrong_value import WrongValue
 
-__all__ = ["NOT_YET", "PARSERS", "NotYet", "WrongValue", "quoted", "read_commands"]
+__all__ = ["NOT_YET", "PARSERS", "NotYet"]
 
 NOT_YET = ("ALERTS",)
 AUTHS = ("auto", "keys")
@@ -25,17 +25,8 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 GRANULARITIES = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
 
 
-class WrongValue(Exception):
-    """The value is not valid; the message says what is accepted."""
-
-
 class NotYet(Exception):
     """The setting is known but not available in this version."""
-
-
-def quoted(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:80] + "…"
 
 
 Parser = Callable[[Any], Any]
@@ -141,9 +132,6 @@ def _store(value: Any) -> str:
     return value
 
 
-_HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?", re.ASCII)
-
-
 def _egress(value: Any) -> tuple[str, ...]:
     accepted = (
         "networks (10.0.0.0/8), addresses (192.168.1.7, ::1) and host names (hooks.internal, *.corp.example), "
@@ -154,25 +142,9 @@ def _egress(value: Any) -> tuple[str, ...]:
         try:
             ipaddress.ip_network(word.strip("[]"), strict=False)
         except ValueError:
-            if not _is_host_port(word) and not _is_host(word):
+            if not is_host_port(word) and not is_host(word):
                 raise WrongValue(accepted) from None
     return words
-
-
-def _is_host_port(word: str) -> bool:
-    """ "127.0.0.1:8000", "[::1]:8000", "hooks.internal:8000"."""
-    host, _, port = word.rpartition(":")
-    if not port.isdecimal() or not 0 < int(port) < 65536:
-        return False
-    try:
-        ipaddress.ip_address(host.strip("[]"))
-    except ValueError:
-        return _is_host(host)
-    return True
-
-
-def _is_host(word: str) -> bool:
-    return _HOST.fullmatch(word) is not None and not word.rstrip(".").rpartition(".")[2].isdecimal()
 
 
 def _public_url(value: Any) -> str:
@@ -199,84 +171,6 @@ def _functions(value: Any) -> tuple[str, ...]:
     return words
 
 
-def read_commands(value: Any) -> dict[str, CommandSetting]:
-    """Read the `[commands.NAME]` tables of the settings file, or of a jobs file given on the command line."""
-    try:
-        return dict(_commands(value))
-    except WrongValue as wrong:
-        raise SettingsError(f"commands: {quoted(value)} is not valid. Accepted: {wrong}") from None
-
-
-def _commands(value: Any) -> dict[str, CommandSetting]:
-    accepted = 'tables [commands.NAME] with argv = ["program", "argument", …], and optionally env = {…} and cwd = "…"'
-    if not isinstance(value, Mapping):
-        raise WrongValue(accepted)
-    commands = {}
-    for name, table in value.items():
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", str(name)):
-            raise WrongValue(f"{accepted}; {name!r} is not a valid name")
-        if isinstance(table, CommandSetting):
-            commands[name] = table
-            continue
-        fits = isinstance(table, Mapping) and not set(table) - {"argv", "env", "cwd", "inherit_env"}
-        try:
-            command = msgspec.convert(dict(table) if fits else None, CommandSetting)
-        except msgspec.ValidationError as error:
-            raise WrongValue(f"{accepted}; commands.{name}: {error}") from None
-        if not command.argv or not command.argv[0]:
-            raise WrongValue(f"{accepted}; commands.{name}.argv is missing the program")
-        commands[name] = command
-    return commands
-
-
-def _certificates(value: Any) -> dict[str, CertificateSetting]:
-    accepted = (
-        'tables [certificates.NAME] with cert = "FILE", key = "FILE", ca = "FILE" and hosts = ["hooks.example.com", '
-        '"*.example.com"] (at least cert or ca), or the same as JSON: {"NAME": {…}}'
-    )
-    try:
-        text = value if isinstance(value, str) else msgspec.json.encode(value)
-        found = msgspec.json.decode(text, type=dict[str, CertificateSetting])
-    except (msgspec.MsgspecError, TypeError, ValueError) as error:
-        raise WrongValue(f"{accepted}; {error}") from None
-    for name, setting in found.items():
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", name):
-            raise WrongValue(f"{accepted}; {name!r} is not a valid name")
-        if not setting.cert and not setting.ca:
-            raise WrongValue(f"{accepted}; certificates.{name} has neither cert nor ca")
-        if setting.key and not setting.cert:
-            raise WrongValue(f"{accepted}; certificates.{name} has a key but no cert")
-        for host in setting.hosts:
-            if host != "*" and not _is_host(host) and not _is_host_port(host) and not _is_address(host):
-                raise WrongValue(f"{accepted}; certificates.{name}: {host!r} is not a valid host")
-    return found
-
-
-def _is_address(word: str) -> bool:
-    try:
-        ipaddress.ip_address(word.strip("[]"))
-    except ValueError:
-        return False
-    return True
-
-
-def _targets(value: Any) -> dict[str, dict[str, Any]]:
-    accepted = 'tables [targets.NAME] with the settings of the plug-in NAME, or the same as JSON: {"NAME": {…}}'
-    try:
-        # As JSON in any case: a plug-in gets the same values from file and environment, and in every worker process.
-        text = value if isinstance(value, str) else msgspec.json.encode(value)
-        return msgspec.json.decode(text, type=dict[str, dict[str, Any]])
-    except (msgspec.MsgspecError, TypeError, ValueError):
-        raise WrongValue(accepted) from None
-
-
-def _brokers(value: Any) -> dict[str, BrokerSetting]:
-    try:
-        return read_brokers(value)
-    except WrongBroker as wrong:
-        raise WrongValue(f"{BROKER_ACCEPTED}; {wrong}") from None
-
-
 def _object_store(value: Any) -> str:
     accepted = "a directory, or s3://BUCKET/PREFIX, optionally with ?endpoint=URL&region=NAME"
     if not isinstance(value, (str, Path)) or not re.fullmatch(
@@ -284,32 +178,6 @@ def _object_store(value: Any) -> str:
     ):
         raise WrongValue(accepted)
     return str(value)
-
-
-def _scripts(value: Any) -> ScriptSetting:
-    accepted = (
-        'a table [scripts] with interpreters = {python = "/usr/bin/python3", …} (a program, or a list with its '
-        'arguments), memory = "1G" and network = false, or the same as JSON'
-    )
-    if isinstance(value, ScriptSetting):
-        return value
-    try:
-        table = msgspec.json.decode(value) if isinstance(value, str) else value
-        table = dict(table)
-        programs = {name: _program(given) for name, given in dict(table.pop("interpreters", {})).items()}
-        memory, network = read_size(table.pop("memory", "1G")), table.pop("network", False)
-    except (msgspec.MsgspecError, TypeError, ValueError, AttributeError) as error:
-        raise WrongValue(f"{accepted}; {error}") from None
-    if table or not isinstance(network, bool):
-        raise WrongValue(f"{accepted}; {', '.join(table) or 'network'} is not valid")
-    return ScriptSetting(interpreters=programs, memory=memory, network=network)
-
-
-def _program(given: Any) -> tuple[str, ...]:
-    argv = (given,) if isinstance(given, str) else tuple(given)
-    if not argv or not all(isinstance(word, str) and word for word in argv) or not argv[0].startswith("/"):
-        raise ValueError(f"{quoted(given)} is not an absolute path, or a list that begins with one")
-    return argv
 
 
 def _not_yet(value: Any) -> None:
@@ -343,11 +211,11 @@ PARSERS: dict[str, Parser] = {
     "EGRESS_ALLOW": _egress,
     "PUBLIC_URL": _public_url,
     "FUNCTIONS": _functions,
-    "COMMANDS": _commands,
-    "BROKERS": _brokers,
-    "CERTIFICATES": _certificates,
+    "COMMANDS": parse_commands,
+    "BROKERS": parse_brokers,
+    "CERTIFICATES": parse_certificates,
     "OBJECT_STORE": _object_store,
-    "SCRIPTS": _scripts,
-    "TARGETS": _targets,
+    "SCRIPTS": parse_scripts,
+    "TARGETS": parse_targets,
     **dict.fromkeys(NOT_YET, _not_yet),
 }
