@@ -25,7 +25,7 @@ from onthedot.model.decoding import convert
 from onthedot.model.job import JobSpec
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.targets import FunctionTarget
-from onthedot.store import Beat, Claim, Finished, FinishReport, PolledOrders, Want
+from onthedot.store import Beat, Claim, Finished, FinishReport, PolledOrders, WaitingSeen, Want
 from onthedot.targets import Call, InProcessFunctions, Kind, Targets, build_targets
 from onthedot.targets.contract import Cause, Done, Ended, Handle, Profile, Stop
 from onthedot.telemetry import telemetry
@@ -96,6 +96,9 @@ class _Memory:
     async def give_back(self, node: str, fences: Sequence[tuple[str, int]]) -> None:
         self.returned += len(fences)
         self._due.extend(self._held.pop(run_id) for run_id, _ in fences)
+
+    async def waited_for(self, ranges: Any, most: int) -> WaitingSeen:
+        return WaitingSeen(requires=[], expired=False)
 
     def listen(self, callback: Any) -> Any:
         return lambda: None

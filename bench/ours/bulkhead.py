@@ -44,7 +44,8 @@ class Watched(Webhooks):
         return super().start(call, at, done)
 
 
-async def bulkhead(store: str, hanging: int, rate: int, seconds: int, echo: str) -> dict[str, Any]:
+async def bulkhead(store: str, hanging: int, rate: int, seconds: int, echo: str, lead: float = 1.0) -> dict[str, Any]:
+    """`lead`: so many times more time to store the jobs."""
     kind = Watched(echo)
     targets = Targets([kind])
     n = rate * seconds
@@ -52,7 +53,7 @@ async def bulkhead(store: str, hanging: int, rate: int, seconds: int, echo: str)
 
         async def phase(*, hangs: bool) -> list[float]:
             kind.late_ms.clear()
-            base = int(time.time() + LEAD + 1) * 1000
+            base = int(time.time() + lead * LEAD + 1) * 1000
             dues = [base + i * 1000 // rate for i in range(n)]
             hook = {"type": "webhook", "url": echo, "body": {"a": 1}}
             await create(service, (spec({"at": _instant(due)}, hook) for due in dues))
@@ -63,7 +64,7 @@ async def bulkhead(store: str, hanging: int, rate: int, seconds: int, echo: str)
                 await create(service, (spec({"at": _instant(due)}, there, policy=policy) for due in slow))
             await analyze(store)
             in_time(base / 1000, 1.0)
-            async with asyncio.timeout(LEAD + seconds + 60):
+            async with asyncio.timeout(lead * LEAD + seconds + 60):
                 while len(kind.late_ms) < n:
                     await asyncio.sleep(0.05)
             return list(kind.late_ms)

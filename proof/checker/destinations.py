@@ -118,10 +118,9 @@ def _probed(story: Story, node: str, host: str, turns: list[Turn]) -> Iterator[V
         failed = sorted(_ended(story, one) for one in before if _failed(one) and _sent(one) > well)
         if len(failed) < FAILURES or any(not _failed(one) for one in before if _sent(one) > well):
             continue
-        counted = [
-            _ended(story, one) for one in before if _failed(one) and one.recorded and one.recorded.at > well - BEFORE
-        ]
-        opened = sorted(counted)[FAILURES - 1]  # or later: those from before the last that went well may count, too
+        counted = [_ended(story, one) for one in turns[:place] if not _went_well(one)]
+        counted = [ended for ended in counted if ended > well - BEFORE]
+        opened = sorted(counted)[FAILURES - 1]  # at the earliest: what was not recorded may have failed, too
         probes = [_sent(one) for one in turns[:place] if opened < _sent(one)]
         gap = _sent(turn) - max([opened, *probes])
         late = _sent(turn) - BEFORE <= opened  # it was started before
@@ -140,7 +139,7 @@ def _answered_well(turn: Turn, begin: int, end: int) -> bool:
 
 
 def _went_well(turn: Turn) -> bool:
-    return turn.recorded is not None and turn.recorded.outcome == "ok"
+    return turn.recorded is not None and turn.recorded.outcome in ("ok", "accepted")
 
 
 def _failed(turn: Turn) -> bool:

@@ -64,10 +64,12 @@ class Town(Bench):
         return [self.run(f"{number}-1", target=target, **more) for number in numbers]
 
     async def patience_ends(self) -> None:
-        await self.clock.advance(NO_SLOT_MS / 1000)
-        self.beat()
-        self.dispatcher.tick()
-        await self.clock.settle()
+        """Long enough to see that a destination does not get through those that wait for it."""
+        for _ in range(5):
+            await self.clock.advance(NO_SLOT_MS / 1000)
+            self.beat()
+            self.dispatcher.tick()
+            await self.clock.settle()
 
     def away(self) -> list[str]:
         """Who was sent to wait in the store, and where."""
@@ -123,6 +125,23 @@ async def test_after_a_moment_it_waits_in_the_store(town: Town):
     await town.patience_ends()
     assert town.away() == ["5-1 " + A, "6-1 " + A]
     assert (town.slots.held, len(town.dispatcher.running)) == (0, 5)
+
+
+async def test_they_wait_here_for_a_destination_that_gets_through_them(town: Town):
+    """Otherwise half of each claim of a drain to one receiver would go back to the store and come again."""
+    numbers = iter(range(100))
+    runs = [next(numbers) for _ in range(11)]
+    town.take(*town.to("a", *runs))
+    for _ in range(20):
+        for _ in range(2):
+            busy = [started.call.run_id for started in town.hosts.calls if started._done is not None]
+            town.hosts.end(busy[0])
+            town.take(*town.to("a", next(numbers)))
+        await town.clock.advance(NO_SLOT_MS / 1000)
+        town.beat()
+        town.dispatcher.tick()
+    assert town.away() == []
+    assert town.slots.held == 6
 
 
 async def test_it_says_which_version_of_its_job_and_until_when_it_may_wait(town: Town, fake_clock: FakeClock):

@@ -45,6 +45,7 @@ __all__ = [
     "OUTSIDE_WAIT",
     "PAUSE_WHEN_SHORT",
     "PEER_GAP",
+    "PLACE_SOON_MS",
     "RECONCILE_EVERY",
     "RECOVER_EVERY",
     "SLOT_SOON",
@@ -86,6 +87,9 @@ RECONCILE_EVERY = 5.0
 
 NO_SLOT_MS = 100
 """A held run that finds no slot for so long after its instant is given back: another node may have one."""
+PLACE_SOON_MS = 10 * NO_SLOT_MS
+"""… or no room at its destination, if that gets through all who wait for it within this time, as it went of late: only
+in a second look they go back."""
 SLOT_SOON = NO_SLOT_MS / 2000
 """What the slots get through in this time may be claimed beyond them. Half of the time that a held run waits for a slot
 before it is given back, so that runs twice as slow as expected still find one."""

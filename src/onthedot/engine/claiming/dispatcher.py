@@ -33,7 +33,7 @@ from onthedot.engine.running.destinations import Admission, CallPlace, Destinati
 from onthedot.engine.running.monitor import NODE_STOPPED, Monitor
 from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.slot_pool import SlotPool
-from onthedot.engine.tuning import EARLY_BY_MS, EARLY_FROM_MS, NO_SLOT_MS, STARTS_PER_TURN
+from onthedot.engine.tuning import EARLY_BY_MS, EARLY_FROM_MS, NO_SLOT_MS, PLACE_SOON_MS, STARTS_PER_TURN
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.plan import in_backlog, laned, recorded_first, stopped_by
 from onthedot.store import Adopted, Claim, Order
@@ -67,6 +67,7 @@ class Dispatcher:
         self._gate = gate
         self._context = context
         self._destinations = destinations
+        self._limited = destinations.pools
         self._slot_waiters = SlotWaiters()  # in the heap too, until their patience ends
         self._start_queue = StartQueue(context.crashed)
         self._on_end = self._ended  # made once, not for each Monitor
@@ -110,7 +111,12 @@ class Dispatcher:
             return
         if self._slot_waiters:
             for key in list(self._slot_waiters):
-                self._start_waiting(self._slots.of(pool_of(key)), key)
+                pool = self._slots.of(pool_of(key))
+                place = None if key == pool.name else self._place_of(self._slot_waiters.peek(key), pool)
+                if place is None:
+                    self._start_waiting(pool)
+                else:
+                    self._start_waiting_at(place, pool)
         now_us = self._context.time.now_us()
         leaves_us = now_us + (EARLY_FROM_MS - EARLY_BY_MS) * 1000
         ready: list[Monitor] = []
@@ -119,7 +125,7 @@ class Dispatcher:
             if run is None:
                 break
             pool = self._pool(run)
-            if self._slot_waiters and self._ran_out_of_patience(run, pool):
+            if self._slot_waiters and self._ran_out_of_patience(run, pool, now_us // 1000):
                 continue
             if run.due_at * 1000 > now_us and not pool.at_leisure:
                 self.due_heap.push(run, run.due_at)
@@ -127,16 +133,20 @@ class Dispatcher:
                 self._start(run, pool, now_us // 1000, ready)
         self._start_queue.begin(ready)
 
-    def _ran_out_of_patience(self, run: ClaimedRun, pool: SlotPool) -> bool:
-        """It waited here for a slot, or for room at its destination: it goes back."""
+    def _ran_out_of_patience(self, run: ClaimedRun, pool: SlotPool, now: int) -> bool:
+        """It waited here for a slot, or for room at its destination: it goes back, unless that will have room soon."""
         if self._slot_waiters.drop(pool.name, run.id):
             pool.stuck()
             self._return(run, pool)
             return True
         place = self._place_of(run, pool)
-        if place is None or not self._slot_waiters.drop(place.requires, run.id):
+        if place is None or run.id not in (waiting := self._slot_waiters.get(place.requires, {})):
             return False
-        self._turn_away(run, pool, place)
+        if place.breaker.since is None and self._destinations.keeps_up(place, len(waiting)):
+            self.due_heap.push(run, now + NO_SLOT_MS)
+        else:
+            self._slot_waiters.drop(place.requires, run.id)
+            self._turn_away(run, pool, place)
         return True
 
     def _start(self, run: ClaimedRun, pool: SlotPool, now: int, ready: list[Monitor], *, waited: bool = False) -> None:
@@ -146,40 +156,54 @@ class Dispatcher:
             pool.let_go(run.id)
             self._context.recorder.put_over(self._context.finished(run, outcome, None, now))
             return
-        place = self._place_of(run, pool)
-        admission = Admission.GO if place is None else self._destinations.admits(place, pool, waited=waited)
-        if place is not None and (admission is Admission.SHUT or (admission is Admission.FULL and waited)):
-            self._turn_away(run, pool, place)
-        elif place is not None and admission is Admission.FULL:
-            self._wait_here(run, place.requires, now)
+        place = self._place_of(run, pool) if pool.name in self._limited else None
+        if place is not None and (why := self._destinations.admits(place, pool, waited=waited)) is not Admission.GO:
+            if why is Admission.SHUT or waited:
+                self._turn_away(run, pool, place)
+            else:
+                self._wait_here(run, pool, now, place)
         elif pool.start():
             self._launch(run, pool, place, ready)
         else:
-            self._wait_here(run, pool.name, now)
+            self._wait_here(run, pool, now)
 
-    def _wait_here(self, run: ClaimedRun, key: str, now: int) -> None:
-        self._slot_waiters.add(key, run)
-        self.due_heap.push(run, now + NO_SLOT_MS)
+    def _wait_here(self, run: ClaimedRun, pool: SlotPool, now: int, place: CallPlace | None = None) -> None:
+        """For a slot, or for room at `place`."""
+        self._slot_waiters.add(pool.name if place is None else place.requires, run)
+        patience = NO_SLOT_MS
+        if place is not None and self._destinations.keeps_up(place, len(self._slot_waiters[place.requires]), sure=True):
+            patience = PLACE_SOON_MS
+        self.due_heap.push(run, now + patience)
 
-    def _start_waiting(self, pool: SlotPool, key: str) -> None:
-        """In the order in which they came due, as many as there are slots; `key` says which they wait for."""
+    def _start_waiting(self, pool: SlotPool) -> None:
+        """Who waits for a slot, in the order in which they came due, as many as there are. If its destination has no
+        room, it waits for that."""
         ready: list[Monitor] = []
-        while key in self._slot_waiters:
-            run = self._slot_waiters.peek(key)
-            place = self._place_of(run, pool)
-            admission = Admission.GO if place is None else self._destinations.admits(place, pool)
-            if place is not None and admission is Admission.SHUT:
-                self._forget(run)
-                self._turn_away(run, pool, place)
-            elif place is not None and admission is Admission.FULL:
-                if key == place.requires:
-                    break
-                self._slot_waiters.add(place.requires, self._slot_waiters.first(key))
-            elif pool.start():
-                self._forget(run)
+        while pool.name in self._slot_waiters and pool.start():
+            run = self._slot_waiters.first(pool.name)
+            place = self._place_of(run, pool) if pool.name in self._limited else None
+            if place is None or self._destinations.admits(place, pool, taken=1) is Admission.GO:
+                self.due_heap.remove(run.id)
                 self._launch(run, pool, place, ready)
             else:
+                pool.put_back()
+                self._slot_waiters.add(place.requires, run)
+        self._start_queue.begin(ready)
+
+    def _start_waiting_at(self, place: CallPlace, pool: SlotPool) -> None:
+        """Who waits for this destination; if its breaker has opened meanwhile, they go back."""
+        ready: list[Monitor] = []
+        key = place.requires
+        while key in self._slot_waiters:
+            admission = self._destinations.admits(place, pool)
+            if admission is Admission.FULL or (admission is Admission.GO and not pool.start()):
                 break
+            run = self._slot_waiters.first(key)
+            self.due_heap.remove(run.id)
+            if admission is Admission.GO:
+                self._launch(run, pool, place, ready)
+            else:
+                self._turn_away(run, pool, place)
         self._start_queue.begin(ready)
 
     def _turn_away(self, run: ClaimedRun, pool: SlotPool, place: CallPlace) -> None:
@@ -190,7 +214,7 @@ class Dispatcher:
 
     def _place_of(self, run: ClaimedRun, pool: SlotPool) -> CallPlace | None:
         """Of what others have begun nothing is asked: it is called already."""
-        return self._destinations.of(run) if pool.name in self._destinations.pools and run.work is None else None
+        return self._destinations.of(run) if pool.name in self._limited and run.work is None else None
 
     def _launch(self, run: ClaimedRun, pool: SlotPool, place: CallPlace | None, ready: list[Monitor]) -> None:
         monitor = Monitor(run, pool, self._context, self._on_end)
@@ -223,8 +247,8 @@ class Dispatcher:
             self.quiet.set()
         if self._slot_waiters and self._context.time.known and self._context.lease.may_start():
             if place is not None:
-                self._start_waiting(pool, place.requires)
-            self._start_waiting(pool, pool.name)
+                self._start_waiting_at(place, pool)
+            self._start_waiting(pool)
 
     # claiming
 

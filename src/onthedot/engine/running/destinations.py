@@ -25,6 +25,10 @@ from onthedot.telemetry import emit
 __all__ = ["Admission", "CallPlace", "Destinations"]
 
 
+RATE_OVER = 0.25
+"""Seconds over which it is counted how many calls of a destination end."""
+
+
 class Admission(Enum):
     GO = "go"
     FULL = "full"
@@ -36,7 +40,17 @@ class Admission(Enum):
 class CallPlace:
     """One destination of one tenant, as this node knows it."""
 
-    __slots__ = ("breaker", "open_calls", "requires", "tenant", "waited_for")
+    __slots__ = (
+        "_ended_before",
+        "_measured_at",
+        "_rate",
+        "breaker",
+        "ended",
+        "open_calls",
+        "requires",
+        "tenant",
+        "waited_for",
+    )
 
     def __init__(self, requires: str, tenant: int) -> None:
         self.requires = requires  # what a run requires that waits for it
@@ -44,6 +58,18 @@ class CallPlace:
         self.breaker = Breaker()
         self.open_calls = 0
         self.waited_for = False  # runs wait for it in the store, as far as is known
+        self.ended = 0  # calls, in all
+        self._ended_before = 0
+        self._measured_at = float("-inf")
+        self._rate: float | None = None
+
+    def per_second(self, now: float) -> float | None:
+        """How many calls ended of late; None: not known yet. For who asks again and again."""
+        passed = now - self._measured_at
+        if passed >= RATE_OVER:
+            self._rate = (self.ended - self._ended_before) / passed if passed < 8 * RATE_OVER else None
+            self._measured_at, self._ended_before = now, self.ended
+        return self._rate
 
     @property
     def matters(self) -> bool:
@@ -73,20 +99,26 @@ class Destinations:
         requires = waits_for(target.capability(), name, run.tenant)
         return self._places.get(requires) or self._known(requires, run.tenant)
 
-    def admits(self, place: CallPlace, pool: SlotPool, *, waited: bool = False) -> Admission:
+    def admits(self, place: CallPlace, pool: SlotPool, *, waited: bool = False, taken: int = 0) -> Admission:
         """Whether a call may go there now. `waited`: it has waited for this; while others do, what comes new leaves a
-        part of the room to them, or would always find it first."""
+        part of the room to them, or would always find it first. `taken`: slots that it has already."""
         if place.breaker.since is not None and not place.breaker.admits(self._clock.monotonic()):
             return Admission.SHUT
         kept = max(1, self.limit(pool) // DESTINATION_KEPT) if place.waited_for and not waited else 0
-        return Admission.GO if self._room(place, pool) > kept else Admission.FULL
+        return Admission.GO if self._room(place, pool, taken) > kept else Admission.FULL
 
     def limit(self, pool: SlotPool) -> int:
         return self._limit or max(1, pool.capacity // 4)
 
-    def _room(self, place: CallPlace, pool: SlotPool) -> int:
+    def _room(self, place: CallPlace, pool: SlotPool, taken: int = 0) -> int:
         """How many more calls there may be: up to its limit, or as many as leave half of the slots free."""
-        return max(self.limit(pool) - place.open_calls, pool.capacity // 2 + 1 - pool.running)
+        return max(self.limit(pool) - place.open_calls, pool.capacity // 2 + 1 - (pool.running - taken))
+
+    def keeps_up(self, place: CallPlace, waiting: int, *, sure: bool = False) -> bool:
+        """Whether it gets through so many within a second, as it went of late, or if that is not known. Then they wait
+        here: a receiver that is only busy would else cost the store half of each claim twice."""
+        rate = place.per_second(self._clock.monotonic())
+        return not sure if rate is None else waiting <= rate
 
     def begin(self, place: CallPlace) -> int:
         """A call takes its slot. Its number if it is the probe of an open breaker, else 0."""
@@ -96,6 +128,7 @@ class Destinations:
     def end(self, place: CallPlace, run: ClaimedRun, outcome: Outcome | None, began: float, *, probe: int) -> None:
         """It is over; no outcome: it never began, or goes on elsewhere."""
         place.open_calls -= 1
+        place.ended += 1
         breaker = place.breaker
         if outcome is not None and outcome.kind == "ok" and not breaker.failures and not place.waited_for:
             return  # nearly always
