@@ -28,6 +28,8 @@ from tests.services.waiting import until
 from tests.targets.receivers import CERTIFICATES, certified
 from tests.targets.sending import send
 
+# The first test of RabbitMQ may have to install it.
+pytestmark = pytest.mark.timeout(300)
 _numbers = itertools.count(1)
 
 

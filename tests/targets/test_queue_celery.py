@@ -22,6 +22,7 @@ from tests.targets.conftest import SLOT, MakeCall
 from tests.targets.sending import send
 from tests.targets.test_queue_brokers import Party, confirmed
 
+pytestmark = pytest.mark.timeout(300)
 APP = """
 import json
 from celery import Celery

@@ -16,6 +16,8 @@ from tests.services.waiting import until
 from tests.targets.sending import send
 from tests.targets.test_queue_brokers import Party, confirmed
 
+pytestmark = pytest.mark.timeout(180)
+
 
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[BrokerServer]:
