@@ -136,6 +136,21 @@ async def test_upload_and_delete_that_meet_leave_no_row_without_its_object(api, 
         assert (await api.get(f"/v1/scripts/{ID}")).status_code == (200 if listed else 404)
 
 
+async def test_an_upload_during_a_delete_keeps_its_object(api, app, monkeypatch):
+    """The row is gone, the same script comes again, and only then its object is removed."""
+    await api.post("/v1/scripts", json=UPLOAD)
+    objects = app.context.service.objects
+    delete = objects.delete
+
+    async def late(name: str) -> None:
+        assert (await api.post("/v1/scripts", json=UPLOAD)).status_code == 201
+        await delete(name)
+
+    monkeypatch.setattr(objects, "delete", late)
+    assert (await api.delete(f"/v1/scripts/{ID}")).status_code == 204
+    assert (await api.get(f"/v1/scripts/{ID}")).json()["code"] == CODE
+
+
 async def test_an_object_store_that_is_away_is_503(api, app, monkeypatch):
     async def away(name: str, content: bytes) -> None:
         raise ObjectStoreUnavailable("the object store can't be used: it is away")

@@ -47,7 +47,7 @@ async def test_the_quick_start(node, tmp_path):
 
     async def done() -> bool:
         _, found = await ask(node, "GET", f"/v1/runs/{run_id}")
-        return found.get("status") == "DONE"
+        return bool(found.get("status") == "DONE")
 
     await until(done, "the run is done")
     rest = after.partition("\n")[2].replace(SHOWN, run_id)

@@ -78,7 +78,15 @@ ATTACKS = (
     Attack("a file in the root", "open('/onthedot-attack', 'x'); return 'made'", plain=False),
     Attack("a file in /dev", "open('/dev/onthedot-attack', 'x'); return 'made'", plain=False),
     Attack(
-        "its own code, from within", "os.write(os.open(__file__, os.O_WRONLY | os.O_APPEND), b'#'); return 'changed'"
+        "its own code, from within",
+        """
+        try:
+            os.chmod(__file__, 0o600)
+        except OSError:
+            pass
+        os.write(os.open(__file__, os.O_WRONLY | os.O_APPEND), b'#')
+        return 'changed'
+        """,
     ),
     Attack("its own code, replaced", "os.rename(__file__, __file__ + '2'); return 'moved'"),
     Attack("shared memory of the host", "return read('/dev/shm/' + prey['shared'])"),

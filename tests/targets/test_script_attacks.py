@@ -269,7 +269,7 @@ async def test_a_daemon_does_not_outlive_its_run(sandbox: str, make_call: MakeCa
     code = (
         "import os, sys, time\n"
         "if not os.fork():\n    os.setsid()\n    if not os.fork():\n"
-        f"        os.execv('/bin/sh', ['sh', '-c', 'trap \"\" TERM HUP; : {mark}; while :; do sleep 1; done'])\n"
+        f"        os.execv('/bin/sh', ['sh', '-c', 'trap \"\" TERM HUP; : {mark}; sleep 30'])\n"
         "    os._exit(0)\ntime.sleep(0.2)\nprint('left')"
     )
     outcome = await run(sandbox, make_call, code)

@@ -11,6 +11,7 @@ destinations             what waits for a destination, limits and breakers
 open_runs outlives       work that goes on without a node: in the store, in the engine
 queue                    messages to brokers
 callbacks                results that come later
+scripts                  holes in the sandbox of scripts
 postgres                 locks and fences that only PostgreSQL has
 """
 
@@ -32,6 +33,7 @@ from proof.planted.bugs import (
     promises,
     queue,
     records,
+    scripts,
     times,
     verbs_sql,
 )
@@ -56,5 +58,6 @@ BUGS: tuple[Bug, ...] = (
     *callbacks.BUGS,
     *promises.BUGS,
     *queue.BUGS,
+    *scripts.BUGS,
     *postgres.BUGS,
 )
