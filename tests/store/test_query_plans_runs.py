@@ -20,8 +20,8 @@ from onthedot.store.jobs.close_one_offs import EndedJob
 from onthedot.store.postgres.driver import NOW, SESSION
 from onthedot.store.queries import Queries
 from onthedot.store.runs.finish import Fence
-from onthedot.store.runs.finish_batch import AcceptedRun, EndedRun
 from onthedot.store.runs.finish_fast import DoneRun
+from onthedot.store.runs.finish_rows import AcceptedRun, EndedRun
 from onthedot.store.runs.look import Offered
 from onthedot.store.runs.open import BegunWork, OpenRun
 from onthedot.store.runs.orders import OwnedRun, PendingAgain

@@ -8,27 +8,28 @@ __all__ = ["BUGS"]
 
 _KILLS = ("kill", "kill_at")
 _BATCH = "onthedot.store.runs.finish_batch"
+_ROWS = "onthedot.store.runs.finish_rows"
 _CONTEXT = "onthedot.engine.running.run_context:RunContext"
 
 BUGS = (
     code(
         "recorded: failed as done",
         "dead letters stand in the ledger as done",
-        f"{_BATCH}:Item.status",
+        f"{_ROWS}:Item.status",
         'else "failed"',
         'else "done"',
     ),
     code(
         "recorded: tries forgotten",
         "the ledger says one try less",
-        f"{_BATCH}:_ended_run",
+        f"{_ROWS}:ended_run",
         "tries=decision.tries,",
         "tries=max(decision.tries - 1, 0),",
     ),
     code(
         "recorded: losses forgotten",
         "the ledger says that no node was lost",
-        f"{_BATCH}:_ended_run",
+        f"{_ROWS}:ended_run",
         "losses=decision.losses,",
         "losses=0,",
         tests=("tests/store/test_finish.py", "tests/store/test_nodes.py"),
@@ -37,21 +38,21 @@ BUGS = (
     code(
         "recorded: no reason",
         "the ledger does not say why",
-        f"{_BATCH}:_ended_run",
+        f"{_ROWS}:ended_run",
         "decision.reason if isinstance(decision, Done | Dead) else None",
         "None",
     ),
     code(
         "recorded: other outcome",
         "the ledger says error, whatever it was",
-        f"{_BATCH}:outcome_json",
+        f"{_ROWS}:outcome_json",
         "if not outcome.detail:",
         'if outcome.kind != "ok":\n        return \'{"kind":"error"}\'\n    if not outcome.detail:',
     ),
     code(
         "recorded: no error",
         "what the receiver said is dropped",
-        f"{_BATCH}:_ended_run",
+        f"{_ROWS}:ended_run",
         "error=storable(outcome.error),",
         "error=None,",
     ),
@@ -101,7 +102,7 @@ BUGS = (
     code(
         "recorded: attempts forgotten",
         "a run keeps its last attempt only",
-        f"{_BATCH}:Item.attempts_json",
+        f"{_ROWS}:Item.attempts_json",
         "[*self.attempts, self.attempt()]",
         "[self.attempt()]",
     ),

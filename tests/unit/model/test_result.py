@@ -9,7 +9,7 @@ import pytest
 
 from onthedot.model.result import RESULT_LIMIT, SMALL_RESULT, large_result, read_result, settled
 from onthedot.model.run import Outcome
-from onthedot.store.runs.finish_batch import outcome_json
+from onthedot.store.runs.finish_rows import outcome_json
 
 
 def stored(result: Any, *, keep: bool) -> tuple[dict[str, Any], Any]:

@@ -16,7 +16,8 @@ from onthedot.plan import Dead, Lost, on_lost, recorded_first
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.rows import decode_spec
 from onthedot.store.runs.finish import write_finishes
-from onthedot.store.runs.finish_batch import FinishBatch, Item
+from onthedot.store.runs.finish_batch import FinishBatch
+from onthedot.store.runs.finish_rows import Item
 from onthedot.store.runs.open import OpenRun, end_overdue, open_runs
 from onthedot.store.runs.row import decode_attempts
 from onthedot.store.topic import Topic

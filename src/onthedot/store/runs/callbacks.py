@@ -22,7 +22,8 @@ from onthedot.model.run import Outcome, RunView
 from onthedot.model.work import Work
 from onthedot.plan import Decision, Done, Standing, not_completed, on_complete, on_outcome, standing_of
 from onthedot.store.driver import Transaction
-from onthedot.store.runs.finish_batch import AttemptLog, EndOfTry, FinishBatch, Item
+from onthedot.store.runs.finish_batch import FinishBatch
+from onthedot.store.runs.finish_rows import AttemptLog, EndOfTry, Item
 from onthedot.store.runs.lists import no_run, read_run
 from onthedot.store.runs.open_rows import ended_item, run_of, work_of
 from onthedot.store.runs.orders import is_stop, why_stopped

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onthedot.store.runs.finish_batch import FinishBatch, FinishReport, Item
+from onthedot.store.runs.finish_batch import FinishBatch, FinishReport
 from onthedot.store.runs.finish_fast import Finished, item_of, record_done, went_well
+from onthedot.store.runs.finish_rows import Item
 from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
 

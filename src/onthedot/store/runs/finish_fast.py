@@ -17,7 +17,7 @@ from onthedot.plan import FIRINGS, Decision, Done, laned
 from onthedot.store.driver import Collision, Driver, Transaction
 from onthedot.store.jobs.close_one_offs import note_endings
 from onthedot.store.jobs.stats import stats_rows
-from onthedot.store.runs.finish_batch import EndOfTry, Item, outcome_json
+from onthedot.store.runs.finish_rows import EndOfTry, Item, outcome_json
 from onthedot.store.runs.terminate import firings_of_one_offs
 from onthedot.store.shapes import Rows, Shape
 

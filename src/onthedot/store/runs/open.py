@@ -23,7 +23,8 @@ from onthedot.model.work import Work
 from onthedot.plan import Decision, Done, on_outcome, overdue
 from onthedot.store.driver import Driver, Row, Transaction
 from onthedot.store.runs.callbacks import overdue_callback
-from onthedot.store.runs.finish_batch import FinishBatch, Item
+from onthedot.store.runs.finish_batch import FinishBatch
+from onthedot.store.runs.finish_rows import Item
 from onthedot.store.runs.open_rows import ended_item, run_of, spec_of, work_of
 from onthedot.store.runs.orders import Order, is_stop, order_of, why_stopped
 from onthedot.store.runs.retry_limits import with_retry_limits

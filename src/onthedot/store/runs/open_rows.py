@@ -14,7 +14,7 @@ from onthedot.model.work import Work
 from onthedot.plan import Decision
 from onthedot.store.driver import Row
 from onthedot.store.jobs.rows import decode_spec
-from onthedot.store.runs.finish_batch import EndOfTry, Item
+from onthedot.store.runs.finish_rows import EndOfTry, Item
 from onthedot.store.runs.retry_limits import limit_of
 from onthedot.store.runs.row import CALLBACK, decode_attempts
 
