@@ -15,7 +15,7 @@ from proof.oracle.slots import is_one_off
 
 __all__ = ["check_parking"]
 
-HEARD = ("ok", "error")
+HEARD = ("ok", "error", "accepted")
 """Outcomes of attempts whose answer came in time."""
 
 
