@@ -59,6 +59,9 @@ class _Memory:
     async def now(self) -> int:
         return self._now()
 
+    async def callback_secret(self, proposal: str) -> str:
+        return proposal
+
     async def register(self, info: Any) -> int:
         return self._now()
 

@@ -27,7 +27,7 @@ class Listener(Protocol):
     def lacks(self, what: str) -> None: ...
 
 
-def call_of(monitor: Listener, timeout: float | None, now_ms: Callable[[], int], callback: str | None = None) -> Call:
+def call_of(monitor: Listener, timeout: float | None, now_ms: Callable[[], int]) -> Call:
     run = monitor.run
     spec, adopted = run.spec, run.work is not None
     return Call(
@@ -42,7 +42,6 @@ def call_of(monitor: Listener, timeout: float | None, now_ms: Callable[[], int],
         key=spec.key,
         tenant=run.tenant,
         params=spec.params if run.params is None else {**spec.params, **run.params},
-        callback=callback,
         timeout=timeout,
         log=monitor.write,
         may_begin=monitor.may_begin,

@@ -113,12 +113,14 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             self._set_deadline(at + self.timeout, self._expired)
         self._kind = kind = context.targets.kind_of(run.spec.target)
         self._is_outside = kind.profile.survives_node
-        callback = None
-        if run.spec.policy.completion == "callback" and (callback := context.callbacks.url_of(run)) is None:
-            self._end(NO_CALLBACK)
-            return
+        call = call_of(self, self.timeout, context.now_ms)
+        if run.spec.policy.completion == "callback":
+            call.callback = context.callbacks.url_of(run)
+            if call.callback is None:
+                self._end(NO_CALLBACK)
+                return
         try:
-            self._handle = kind.start(call_of(self, self.timeout, context.now_ms, callback), at, self._done)
+            self._handle = kind.start(call, at, self._done)
         except Exception as error:
             self._end(failed_try(error))
 
