@@ -87,12 +87,14 @@ def _host(turn: Turn) -> str:
 
 
 def _ended(story: Story, turn: Turn) -> int:
-    """The earliest that it can have ended."""
+    """The earliest that it can have ended. Of what was never recorded nobody knows."""
     assert turn.send is not None
+    if turn.recorded is None:
+        return _sent(turn)
     job = story.jobs.get(turn.send.job)
     longest = 800.0 if job is None else story.timeout(job, turn.send)
     ended = _sent(turn) + min(turn.send.took, longest, 3000) - BEFORE
-    return int(ended) if turn.recorded is None else int(min(ended, turn.recorded.at))
+    return int(min(ended, turn.recorded.at - BEFORE))
 
 
 def _limited(story: Story, node: str, turns: list[Turn]) -> Iterator[Violation]:

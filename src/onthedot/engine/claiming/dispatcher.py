@@ -156,7 +156,7 @@ class Dispatcher:
             pool.let_go(run.id)
             self._context.recorder.put_over(self._context.finished(run, outcome, None, now))
             return
-        place = self._place_of(run, pool) if pool.name in self._limited else None
+        place = self._destinations.of(run) if pool.name in self._limited and run.work is None else None
         if place is not None and (why := self._destinations.admits(place, pool, waited=waited)) is not Admission.GO:
             if why is Admission.SHUT or waited:
                 self._turn_away(run, pool, place)

@@ -20,10 +20,14 @@ from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.plan.breaker import Breaker
 from onthedot.store import Claim
 from onthedot.targets import Targets
+from onthedot.targets.contract import Kind
 from onthedot.telemetry import emit
 
 __all__ = ["Admission", "CallPlace", "Destinations"]
 
+
+_Named = tuple[Kind, str, int]
+"""A kind of target, the name of the destination, the tenant."""
 
 RATE_OVER = 0.25
 """Seconds over which it is counted how many calls of a destination end."""
@@ -46,6 +50,7 @@ class CallPlace:
         "_rate",
         "breaker",
         "ended",
+        "named",
         "open_calls",
         "requires",
         "tenant",
@@ -58,6 +63,7 @@ class CallPlace:
         self.breaker = Breaker()
         self.open_calls = 0
         self.waited_for = False  # runs wait for it in the store, as far as is known
+        self.named: _Named | None = None  # by which it is found for a call
         self.ended = 0  # calls, in all
         self._ended_before = 0
         self._measured_at = float("-inf")
@@ -86,6 +92,7 @@ class Destinations:
         self._look_times = look_times
         self._limit = limit
         self._places: dict[str, CallPlace] = {}  # in the order in which they were last looked at for being forgotten
+        self._found: dict[_Named, CallPlace] = {}  # of `_places` those that were called, by what is at hand
         self._waited_for: dict[str, CallPlace] = {}  # in the order in which they are asked for
 
     # starting and ending calls
@@ -93,17 +100,20 @@ class Destinations:
     def of(self, run: ClaimedRun) -> CallPlace | None:
         """Who would be called by it; None: nobody in particular."""
         target = run.spec.target
-        name = self._targets.kind_of(target).destination(target)
+        kind = self._targets.kind_of(target)
+        name = kind.destination(target)
         if name is None:
             return None
-        requires = waits_for(target.capability(), name, run.tenant)
-        return self._places.get(requires) or self._known(requires, run.tenant)
+        return self._found.get((kind, name, run.tenant)) or self._find(run, (kind, name, run.tenant))
 
     def admits(self, place: CallPlace, pool: SlotPool, *, waited: bool = False, taken: int = 0) -> Admission:
         """Whether a call may go there now. `waited`: it has waited for this; while others do, what comes new leaves a
         part of the room to them, or would always find it first. `taken`: slots that it has already."""
-        if place.breaker.since is not None and not place.breaker.admits(self._clock.monotonic()):
-            return Admission.SHUT
+        if place.breaker.since is not None:
+            if not place.breaker.admits(self._clock.monotonic()):
+                return Admission.SHUT
+        elif pool.at_leisure and not place.waited_for:
+            return Admission.GO
         kept = max(1, self.limit(pool) // DESTINATION_KEPT) if place.waited_for and not waited else 0
         return Admission.GO if self._room(place, pool, taken) > kept else Admission.FULL
 
@@ -223,6 +233,12 @@ class Destinations:
 
     # memory
 
+    def _find(self, run: ClaimedRun, named: _Named) -> CallPlace:
+        requires = waits_for(run.spec.target.capability(), named[1], run.tenant)
+        place = self._places.get(requires) or self._known(requires, run.tenant)
+        self._found[named], place.named = place, named
+        return place
+
     def _known(self, requires: str, tenant: int) -> CallPlace:
         """Anybody can name any number of destinations: those of which nothing need be known are forgotten, and of the
         others those that were met first."""
@@ -246,3 +262,5 @@ class Destinations:
                 self._places[requires] = place
             else:
                 self._waited_for.pop(requires, None)
+                if place.named is not None:
+                    del self._found[place.named]
