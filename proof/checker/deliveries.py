@@ -55,14 +55,14 @@ def _ledger_against_receiver(story: Story, job: JobStory, entry: Entry) -> Itera
     tokens = {send.token for send in sends}
     if (
         entry.status == "done"
-        and not job.calls_back
+        and not job.later
         and not any(send.token == entry.token and send.answer == "ok" for send in sends)
     ):
         yield Violation(kind="unsent", text=f"{entry.id} is done by token {entry.token}; received: {sorted(tokens)}")
     if entry.status == "skipped" and sends:
         yield Violation(kind="ledger", text=f"{entry.id} is skipped ({entry.reason}) and was sent {len(sends)} times")
     if (
-        entry.tries > len(tokens) + (entry.reason == "unknown") and not job.calls_back
+        entry.tries > len(tokens) + (entry.reason == "unknown") and not job.later
     ):  # unknown: begun, and perhaps never sent
         yield Violation(kind="tries", text=f"{entry.id} counts {entry.tries} tries; received: {sorted(tokens)}")
     if tokens and max(tokens) > entry.token:
@@ -74,7 +74,7 @@ def _ledger_against_receiver(story: Story, job: JobStory, entry: Entry) -> Itera
 
 def _unknown(story: Story, job: JobStory, entry: Entry) -> Iterator[Violation]:
     """Nobody may say "unknown" of a run unless it is at most once and its node was lost, or stopped, in the middle."""
-    if entry.reason != "unknown":
+    if entry.reason != "unknown" or job.outlives:
         return
     owner = story.owners.get((entry.id, entry.token))
     gone = owner is not None and (

@@ -22,6 +22,7 @@ __all__ = [
     "Event",
     "Fault",
     "History",
+    "Killed",
     "Lost",
     "Made",
     "Received",
@@ -97,7 +98,7 @@ class Received(_Event, frozen=True, kw_only=True, tag="received"):
     says: str | None = None
     retry_after: int | None = None
     parks: bool = False
-    of: int | None = None  # the try, if it will be told by a callback how it ended
+    of: int | None = None  # the try, if it will be told by a callback how it ended, or goes on without its node
 
 
 class CalledBack(_Event, frozen=True, kw_only=True, tag="called_back"):
@@ -125,6 +126,14 @@ class Completed(_Event, frozen=True, kw_only=True, tag="completed"):
     standing: Literal["current", "earlier", "repeat", "over"]
     wrote: bool
     mark: int = 0
+
+
+class Killed(_Event, frozen=True, kw_only=True, tag="killed"):
+    """Work outside was ended before its time. why: cancelled, timeout, removed."""
+
+    run: str
+    of: int
+    why: str
 
 
 class Fault(_Event, frozen=True, kw_only=True, tag="fault"):
@@ -230,6 +239,7 @@ Event = (
     | Received
     | CalledBack
     | Completed
+    | Killed
     | Fault
     | Stepped
     | Claimed

@@ -40,7 +40,7 @@ def _stuck(story: Story, live: Live) -> str | None:
     now = story.ledger.now
     job = story.jobs.get(live.job)
     if live.open is not None:
-        overdue = live.open_until is not None and live.open_until < now - STUCK
+        overdue = live.open == "callback" and live.open_until is not None and live.open_until < now - STUCK
         return "its time to be completed was up long ago" if overdue else None
     if live.state == "running":
         return "still running" if live.due_at < now - STUCK and _claimed_long_ago(story, live) else None
@@ -110,6 +110,8 @@ def _late(story: Story, job: JobStory) -> Iterator[Violation]:
 def _allowed(story: Story, job: JobStory, send: Received) -> int:
     """At most once, and what may expire, asks the database first; what is held for a moment may be claimed late."""
     rules = story.rules_of(job, send)
+    if job.outlives:
+        return ASKED_FIRST
     asks = job.at_most_once if rules is None else rules.at_most_once or rules.expires_in is not None
     return ASKED_FIRST if asks or story.ledger.lookahead < SHORT else ON_TIME
 

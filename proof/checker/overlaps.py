@@ -39,7 +39,7 @@ def check_overlaps(story: Story) -> Iterator[Violation]:
         if len(policies) > 1:
             story.excuse("its overlap policy was changed")
             continue
-        if not policies or job.calls_back:
+        if not policies or job.later:
             continue
         yield from _Lane(story, job, policies.pop()).check()
 

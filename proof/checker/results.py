@@ -57,7 +57,7 @@ def check_results(story: Story) -> Iterator[Violation]:
     if not story.ledger.whole:
         return
     for job in story.jobs.values():
-        for row in job.rows if not job.calls_back else ():
+        for row in job.rows if not job.later else ():
             if not isinstance(row, Entry) or row.until is None:
                 yield from _Row(story, job, row).check()
     yield from _spread(story)
@@ -333,7 +333,7 @@ def _spread(story: Story) -> Iterator[Violation]:
     """What failed together must not come back together: the waits are spread."""
     ratios: list[float] = []
     for job in story.jobs.values():
-        for entry in job.entries if not job.calls_back else ():
+        for entry in job.entries if not job.later else ():
             turns = story.lives.turns.get(entry.id, {})
             for tries, (one, other) in enumerate(pairwise(told(entry)), 1):
                 turn, again = turns.get(one.attempt), turns.get(other.attempt)

@@ -102,6 +102,17 @@ class JobStory:
         """Its runs are completed by callbacks, and judged by `callbacks`. No edit changes that."""
         return bool(self.policy.get("completion") == "callback")
 
+    @property
+    def outlives(self) -> bool:
+        """Its work goes on without its node, and is judged by `outlives`."""
+        target = self.made.spec.get("target", {})
+        return bool(target.get("type") == "command" and target.get("command") == "outside")
+
+    @property
+    def later(self) -> bool:
+        """What the receiver answers is not how its runs end."""
+        return self.calls_back or self.outlives
+
     def change(self, change: Changed, highest: int) -> None:
         self.changes.append(change)
         if change.verb != "edit" or change.spec is None or change.changed_at is None:

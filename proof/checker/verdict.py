@@ -14,6 +14,7 @@ from proof.checker.fences import check_fences
 from proof.checker.ledger import Ledger
 from proof.checker.liveness import check_liveness
 from proof.checker.orders import check_orders
+from proof.checker.outlives import check_outlives
 from proof.checker.overlaps import check_overlaps
 from proof.checker.parking import check_parking
 from proof.checker.policies import check_policies
@@ -41,6 +42,7 @@ CHECKS = (
     check_destinations,
     check_answers,
     check_callbacks,
+    check_outlives,
 )
 
 

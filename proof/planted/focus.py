@@ -13,7 +13,9 @@ import msgspec
 from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
 from onthedot.model.policy import Retry
+from onthedot.model.targets import CommandTarget
 from proof.sim import run, workload
+from proof.sim.outside import COMMAND
 from proof.sim.workload import Workload
 
 __all__ = ["Focus", "focused"]
@@ -31,6 +33,7 @@ class Focus(msgspec.Struct, frozen=True, kw_only=True):
     retry: dict[str, Any] = {}
     schedule: dict[str, Any] = {}  # of recurring jobs
     mood: str | None = None
+    outside: bool = False  # their work goes on without its node
     paused: bool | None = None
     verbs: tuple[str, ...] = ()
 
@@ -65,6 +68,8 @@ def _changed(focus: Focus, spec: JobSpec, recurring: bool) -> JobSpec:
     replace = msgspec.structs.replace
     retry = _retry(focus, spec.policy.retry, recurring)
     spec = replace(spec, policy=replace(spec.policy, retry=retry, **_timed(focus.policy)))
+    if focus.outside:
+        spec = replace(spec, target=CommandTarget(command=COMMAND))
     if focus.mood is not None:
         spec = replace(spec, params={**spec.params, "mood": focus.mood})
     if recurring and focus.schedule:

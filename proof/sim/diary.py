@@ -78,6 +78,11 @@ class Diary:
         match method:
             case "claim_each":
                 self._claimed(process, answer, arguments[0])
+            case "adopt":
+                self._adopted(process, answer, arguments[0])
+            case "begin_work":
+                self._begun(arguments[0], [(each.run_id, each.token) for each in arguments[1]], answer)
+                self.point("begun", process)
             case "beat":
                 if answer.alive:
                     self._beats[arguments[0]] = self._loop.now
@@ -148,6 +153,13 @@ class Diary:
 
         assert self.driver is not None
         return at_once(self.driver.read(body))
+
+    def _adopted(self, process: str, adopted: Sequence[Any], node: str) -> None:
+        for each in adopted:
+            run, db = each.run, self._time.now_ms()
+            self._history.append(Claimed(at=self._now, db=db, node=node, run=run.id, token=run.token))
+        if adopted:
+            self.point("claimed", process)
 
     def _begun(self, node: str, fences: Sequence[tuple[str, int]], allowed: set[str]) -> None:
         for run, token in fences:

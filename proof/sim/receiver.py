@@ -24,6 +24,7 @@ from onthedot.targets.coroutine import CoroutineKind
 from proof.checker.events import History, Received
 from proof.sim.clocks import DatabaseTime
 from proof.sim.loop import Place, VirtualLoop
+from proof.sim.outside import Outside, OutsideKind
 
 __all__ = ["HOSTS", "Manner", "Receiver", "Sender", "host_of"]
 
@@ -59,6 +60,7 @@ class Receiver:
         self.history = history
         self.rng = rng
         self.up = True
+        self.outside = Outside(loop, time, history)
         self.ill: dict[str, str] = {}  # hosts that hang or fail
         self.steady = False  # only those do: no job makes its host look ill
         self.reached: Callable[[str], None] = lambda process: None
@@ -173,6 +175,7 @@ class Sender:
             [
                 self._kind(WebhookTarget, "webhook", Profile(has_destinations=hosts)),
                 self._kind(FunctionTarget, "function:work", Profile(capacity=processes)),
+                OutsideKind(receiver.outside, clock, lambda: self.node()),
             ]
         )
 

@@ -11,7 +11,8 @@ from onthedot.model.instant import format_instant
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.policy import Overlap, Policy, Retry
 from onthedot.model.schedule import Schedule
-from onthedot.model.targets import FunctionTarget, Target, WebhookTarget
+from onthedot.model.targets import CommandTarget, FunctionTarget, Target, WebhookTarget
+from proof.sim.outside import COMMAND
 
 __all__ = ["a_one_off", "a_recurring", "a_target", "another_policy", "another_schedule"]
 
@@ -38,8 +39,11 @@ def a_one_off(rng: random.Random, now: int) -> JobSpec:
 
 
 def _called_back(spec: JobSpec) -> JobSpec:
-    """One receiver in nine tells later, by a callback. Nothing is drawn for it: the other jobs stay what they were."""
+    """One receiver in nine tells later, by a callback, and the work of one goes on without its node. Nothing is drawn
+    for it: the other jobs stay what they were."""
     target = spec.target
+    if isinstance(target, WebhookTarget) and target.url.endswith("/8"):
+        return msgspec.structs.replace(spec, target=CommandTarget(command=COMMAND))
     if not isinstance(target, WebhookTarget) or not target.url.endswith("/9"):
         return spec
     within = 2000 * (1 + len(str(spec.params.get("mood"))) % 3)

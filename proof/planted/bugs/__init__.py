@@ -12,12 +12,14 @@ open_runs outlives       work that goes on without a node: in the store, in the 
 queue                    messages to brokers
 callbacks                results that come later
 scripts                  holes in the sandbox of scripts
+adoption                 work that goes on without a node, in the simulation
 postgres                 locks and fences that only PostgreSQL has
 """
 
 from __future__ import annotations
 
 from proof.planted.bugs import (
+    adoption,
     callbacks,
     claim,
     claim_sql,
@@ -56,6 +58,7 @@ BUGS: tuple[Bug, ...] = (
     *open_runs.BUGS,
     *outlives.BUGS,
     *callbacks.BUGS,
+    *adoption.BUGS,
     *promises.BUGS,
     *queue.BUGS,
     *scripts.BUGS,
