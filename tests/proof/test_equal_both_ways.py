@@ -16,8 +16,8 @@ from proof.checker.verdict import check
 from proof.sim.run import play
 from tests.proof.retold import Retold
 
-REPLACING = 8
-"""A seed whose jobs replace and queue."""
+REPLACING = 16
+"""A seed whose jobs replace, queue and are tried again."""
 
 JITTERED = 9
 
@@ -105,7 +105,8 @@ class TestRetries:
                 tale.rewrite(tale.claim_of(entry, other.attempt), db=round(one.finished_at + wait))
         assert "backoff" in tale.kinds()
 
-    def test_given_up_with_tries_left(self, tale):
+    def test_given_up_with_tries_left(self):
+        tale = Retold(REPLACING)
         entry = tale.entry(lambda one: one.reason == "attempts" and tried_again(one) and tale.only_version(one))
         left = tale.change(entry, attempts=entry.attempts[:1], tries=1)
         assert "policy" in left.kinds()
@@ -262,7 +263,8 @@ class TestOrders:
     def test_claimed_after_the_pause(self, tale):
         assert "after_pause" in self.verb(tale, "pause", tale.entry(done), view={"state": "paused"}).kinds()
 
-    def test_cancelled_and_yet_it_ran_on(self, tale):
+    def test_cancelled_and_yet_it_ran_on(self):
+        tale = Retold(REPLACING)
         entry = max(tale.ledger.entries, key=lambda one: (done(one), one.duration_ms or 0))
         turn = tale.story.lives.turns[entry.id][1]
         assert turn.recorded is not None

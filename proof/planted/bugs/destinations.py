@@ -73,7 +73,7 @@ BUGS = (
         "breaker ignored",
         "a host that is down is called all the same",
         f"{_PLACES}.admits",
-        "if place.breaker.since is not None and not place.breaker.admits(self._clock.monotonic()):",
+        "if not place.breaker.admits(self._clock.monotonic()):",
         "if False:",
         shows=("breaker",),
     ),
