@@ -140,8 +140,8 @@ async def test_a_frozen_node_does_not_kill_what_another_has_adopted(stage, outsi
     frozen.signal(signal.SIGSTOP)
     await stage.executor()
     await stage.held_by_attempt(run_id, 2)
+    before = set(await alive(stage.api))  # of those that are there while it is frozen
     frozen.signal(signal.SIGCONT)
-    before = set(await alive(stage.api))
 
     async def back() -> bool:
         return bool(set(await alive(stage.api)) - before)
