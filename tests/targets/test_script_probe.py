@@ -36,7 +36,9 @@ async def test_without_either_there_is_none_and_it_is_said_why(monkeypatch: pyte
     without_bubblewrap(monkeypatch)
     monkeypatch.setattr(probe, "abi", lambda: 3)
     found = await find_sandbox()
-    assert found == NoSandbox("bubblewrap is not installed; Landlock: the kernel has ABI 3; 4 or later is required", REMEDY)
+    assert found == NoSandbox(
+        "bubblewrap is not installed; Landlock: the kernel has ABI 3; 4 or later is required", REMEDY
+    )
 
 
 async def test_a_bubblewrap_that_fails_is_quoted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
