@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import asyncpg
-import pytest
 
 from tests.cluster.nodes import alive, lateness, post, runs_heard
 from tests.services.waiting import until
@@ -38,7 +37,6 @@ async def test_a_node_holds_no_more_than_it_was_told(postgres_url, cluster, rece
     assert min(lateness(receiver)) >= 0
 
 
-@pytest.mark.alone  # two nodes with one slot each have to claim in turn: starved, one of them takes both
 async def test_what_one_can_not_run_another_does(postgres_url, cluster, receiver):
     """Two nodes with one slot each, a receiver that takes its time: neither claims what it could only keep waiting."""
     receiver.delay = 1.0

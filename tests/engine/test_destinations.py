@@ -127,6 +127,16 @@ async def test_after_a_moment_it_waits_in_the_store(town: Town):
     assert (town.slots.held, len(town.dispatcher.running)) == (0, 5)
 
 
+async def test_of_two_slots_one_destination_has_both_and_the_rest_goes_back_to_all_nodes(fake_clock: FakeClock):
+    """No limit is less than the pool: who finds no slot here is not looked for as who waits for a destination."""
+    town = Town(fake_clock, concurrency=2)
+    town.take(*town.to("a", *range(3)))
+    assert town.hosts.names == ["0-1", "1-1"]
+    await town.patience_ends()
+    assert [(item.run_id, item.token) for item in town.written if isinstance(item, Return)] == [("2-1", 1)]
+    assert town.away() == []
+
+
 async def test_they_wait_here_for_a_destination_that_gets_through_them(town: Town):
     """Otherwise half of each claim of a drain to one receiver would go back to the store and come again."""
     numbers = iter(range(100))

@@ -260,6 +260,7 @@ async def test_returns_are_given_back_not_finished(bench):
     await bench.recorder.step()
     assert bench.store.asked_for("give_back") == [[("3-1", 2), ("4-1", 1)]]
     assert bench.store.asked_for("finish") == []
+    assert bench.store.asked_for("notify") == ["due"], "who has a slot looks at once"
     assert len(bench.owned) == 0
 
 

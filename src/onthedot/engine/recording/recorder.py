@@ -138,6 +138,7 @@ class Recorder:
                 for run_id, token in self._returned:
                     self._owned.release(run_id, token)
                 self._returned = []
+                await self._store.notify("due")  # another node may have the slot that it did not find here
             if self._turned_away:
                 await self._store.wait_for_destinations(self._node_id, self._turned_away)
                 for run in self._turned_away:

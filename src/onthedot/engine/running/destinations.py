@@ -112,7 +112,7 @@ class Destinations:
         if place.breaker.since is not None:
             if not place.breaker.admits(self._clock.monotonic()):
                 return Admission.SHUT
-        elif pool.at_leisure and not place.waited_for:
+        elif (pool.at_leisure and not place.waited_for) or self._most(pool) >= pool.capacity:
             return Admission.GO
         kept = max(1, self.limit(pool) // DESTINATION_KEPT) if place.waited_for and not waited else 0
         return Admission.GO if self._room(place, pool, taken) > kept else Admission.FULL
@@ -123,6 +123,12 @@ class Destinations:
     def _room(self, place: CallPlace, pool: SlotPool, taken: int = 0) -> int:
         """How many more calls there may be: up to its limit, or as many as leave half of the slots free."""
         return max(self.limit(pool) - place.open_calls, pool.capacity // 2 + 1 - (pool.running - taken))
+
+    def _most(self, pool: SlotPool) -> int:
+        """How many calls one may ever have open. If that is the whole pool, only its slots are waited for: what waits
+        for a slot goes back after NO_SLOT_MS to whoever has one, what waits for a destination is looked for less
+        often."""
+        return max(self.limit(pool), pool.capacity // 2 + 1)
 
     def keeps_up(self, place: CallPlace, waiting: int, *, sure: bool = False) -> bool:
         """Whether it gets through so many within a second, as it went of late, or if that is not known. Then they wait
