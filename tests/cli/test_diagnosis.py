@@ -126,6 +126,12 @@ async def test_what_no_node_offers_is_wrong_and_says_how_to_offer_it(offer, advi
     assert advice in (found["unoffered"].advice or "")
 
 
+async def test_work_that_nobody_reaches():
+    found = await cluster(node("a"), unreached={"container@abc": 2})
+    assert found["unreached"].state == "wrong"
+    assert found["unreached"].found == "2 runs go on at container@abc, which no live node reaches"
+
+
 @pytest.mark.parametrize(
     ("apart", "state", "word"), [(0, "ok", ""), (5_000, "warning", "ahead"), (-5_000, "warning", "behind")]
 )

@@ -15,6 +15,7 @@ import psutil
 
 from tests.services import orphan_reaper
 from tests.services.brokers import BROKER_PREFIXES
+from tests.services.container_engine import ENGINE_PREFIX
 from tests.services.postgres import PORTS, SERVER_PREFIX, PostgresServer
 from tests.services.waiting import looks, until
 
@@ -29,6 +30,7 @@ KEPT = (
     orphan_reaper.NAME,
     SERVER_PREFIX,
     *BROKER_PREFIXES,
+    ENGINE_PREFIX,
 )
 
 

@@ -83,6 +83,18 @@ async def the_run(hands: Hands, run: ClaimedRun) -> Row:
     return row
 
 
+class TestReach:
+    async def test_work_that_no_live_node_reaches_is_counted(self, first: Hands, times: Times):
+        run = await detached(first, times)
+        assert (await first.store.backlog()).unreached == {HERE: 1}
+        await first.store.register(node_info("n3", offers=[HERE]))
+        assert (await first.store.backlog()).unreached == {}
+        await first.store.declare_lost("n3", 0)
+        assert (await first.store.backlog()).unreached == {HERE: 1}
+        (found,) = await adopt(first)
+        assert (found.run.id, (await first.store.backlog()).unreached) == (run.id, {}), "somebody has it"
+
+
 class TestBegin:
     async def test_work_is_recorded_before_it_is_started(self, first: Hands, times: Times):
         run = await begun(first, times)

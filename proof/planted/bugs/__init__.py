@@ -12,6 +12,7 @@ open_runs outlives       work that goes on without a node: in the store, in the 
 queue                    messages to brokers
 callbacks                results that come later
 scripts                  holes in the sandbox of scripts
+containers               containers that are run twice, found by nobody, or not allowed
 adoption                 work that goes on without a node, in the simulation
 postgres                 locks and fences that only PostgreSQL has
 """
@@ -23,6 +24,7 @@ from proof.planted.bugs import (
     callbacks,
     claim,
     claim_sql,
+    containers,
     cursor,
     destinations,
     engine,
@@ -58,6 +60,7 @@ BUGS: tuple[Bug, ...] = (
     *open_runs.BUGS,
     *outlives.BUGS,
     *callbacks.BUGS,
+    *containers.BUGS,
     *adoption.BUGS,
     *promises.BUGS,
     *queue.BUGS,

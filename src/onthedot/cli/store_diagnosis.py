@@ -158,6 +158,9 @@ async def _cluster(store: Store) -> AsyncIterator[Finding]:
         yield finding
     for offer, count in sorted(backlog.unoffered.items()):
         yield wrong("unoffered", f"{count} due runs need {offer}, which no live node provides", _how_to_offer(offer))
+    for place, count in sorted(backlog.unreached.items()):
+        advice = "start a node that reaches it, or wait for their timeout"
+        yield wrong("unreached", f"{count} runs go on at {place}, which no live node reaches", advice)
 
 
 async def _destinations(store: Store, waiting: int) -> AsyncIterator[Finding]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 import typer
 from typer.core import TyperCommand
 
-from onthedot.cli.values import header_value, parsed_value
+from onthedot.cli.values import header_value, pair_value, parsed_value
 
 if TYPE_CHECKING:
     from onthedot.model.targets import Flag, TargetSpec
@@ -55,9 +55,9 @@ def target_of(ctx: typer.Context) -> dict[str, Any]:
         raise typer.BadParameter(f"{' and '.join(chosen)} can't be combined: a job has one target")
     for spec in chosen.values():
         texts = {flag.field: given[_tag(spec), flag.field][1] for flag in spec.flags}
-        files = {flag.field for flag in spec.flags if flag.file}
+        flags = {flag.field: flag for flag in spec.flags}
         fields = {
-            name: _text_of(text) if name in files else _read(_type(spec, name), text)
+            name: _text_of(text) if flags[name].file else _read(_type(spec, name), text, flags[name].divider)
             for name, text in texts.items()
             if text not in (None, [], ())
         }
@@ -124,12 +124,12 @@ def _text_of(file: str) -> str:
         raise typer.BadParameter(f"{file} can't be read: {error}") from None
 
 
-def _read(kind: Any, text: Any) -> Any:
+def _read(kind: Any, text: Any, divider: str) -> Any:
     """A text as the type of its field wants it."""
     if get_origin(kind) is list:
         return list(text)
     if isinstance(text, (list, tuple)):
-        return dict(header_value(item) for item in text)
+        return dict(header_value(item) if divider == ":" else pair_value(item, divider) for item in text)
     if get_origin(kind) is Literal:
         return next((choice for choice in get_args(kind) if str(choice).lower() == text.lower()), text)
     return text if kind is str else parsed_value(text)

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-__all__ = ["header_value", "object_value", "parsed_value"]
+__all__ = ["header_value", "object_value", "pair_value", "parsed_value"]
 
 
 def header_value(text: str) -> tuple[str, str]:
@@ -14,6 +14,13 @@ def header_value(text: str) -> tuple[str, str]:
     if not colon or not name.strip():
         raise typer.BadParameter(f"{text!r} is not a valid header. Accepted: 'Name: value'", param_hint="--header")
     return name.strip(), value.strip()
+
+
+def pair_value(text: str, divider: str) -> tuple[str, str]:
+    name, found, value = text.partition(divider)
+    if not found or not name:
+        raise typer.BadParameter(f"{text!r} is not valid. Accepted: NAME{divider}value")
+    return name, value
 
 
 def object_value(flag: str, text: str) -> dict[str, Any]:

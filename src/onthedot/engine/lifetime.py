@@ -19,6 +19,7 @@ from onthedot.engine.tuning import DESTINATIONS_TOLD
 from onthedot.engine.waiting import at_most, first_of
 from onthedot.engine.wiring import Actor, Wiring
 from onthedot.errors import StoreUnavailable
+from onthedot.model.callback import installation_id
 from onthedot.model.node import NodeInfo, NodeLoad
 from onthedot.model.run import Outcome
 from onthedot.store import Beat
@@ -136,7 +137,8 @@ class Incarnation:
         """False: no answer. The row may be there all the same, so the next try is another incarnation."""
         try:
             proposal = f"{self._rng.getrandbits(256):064x}"
-            self.wiring.callbacks.secret = await self._store.callback_secret(proposal)
+            self.wiring.callbacks.secret = secret = await self._store.callback_secret(proposal)
+            self._targets.belong_to(installation_id(secret))
             sent = self._clock.monotonic()
             now = await self._store.register(self.info)
             self.wiring.time.observe(now, sent, self._clock.monotonic())

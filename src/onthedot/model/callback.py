@@ -16,7 +16,7 @@ import msgspec
 
 from onthedot.model.struct import Strict
 
-__all__ = ["Completion", "Progress", "callback_token", "callback_url", "run_and_token", "try_named"]
+__all__ = ["Completion", "Progress", "callback_token", "callback_url", "installation_id", "run_and_token", "try_named"]
 
 _MAC = 24  # bytes
 _URL = re.compile(r"/v1/runs/([0-9a-z-]+)/complete\?token=([0-9A-Za-z._-]+)\Z", re.ASCII)
@@ -38,6 +38,11 @@ class Progress(Strict, frozen=True, kw_only=True):
 
     percent: Annotated[float, msgspec.Meta(ge=0, le=100)] | None = None
     message: Annotated[str, msgspec.Meta(max_length=500)] | None = None
+
+
+def installation_id(secret: str) -> str:
+    """The name of the installation that has this secret: the same on all its nodes, and it tells nothing of it."""
+    return hmac.digest(secret.encode(), b"installation", hashlib.sha256)[:8].hex()
 
 
 def callback_token(secret: str, run_id: str, try_number: int) -> str:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from onthedot.settings.brokers import BrokerAddress, BrokerSetting, WrongBroker
 from onthedot.settings.sources import load_settings
-from onthedot.settings.structs import EXTENSIONS, CertificateSetting, CommandSetting, ScriptSetting, Settings, address
+from onthedot.settings.structs import (
+    EXTENSIONS,
+    CertificateSetting,
+    CommandSetting,
+    ContainerSetting,
+    ScriptSetting,
+    Settings,
+    address,
+)
 from onthedot.settings.tables import read_commands
 
 __all__ = [
@@ -13,6 +21,7 @@ __all__ = [
     "BrokerSetting",
     "CertificateSetting",
     "CommandSetting",
+    "ContainerSetting",
     "ScriptSetting",
     "Settings",
     "WrongBroker",

@@ -9,10 +9,19 @@ from typing import Any
 
 import msgspec
 
-from onthedot.model.duration import DAY, SECOND, Duration
+from onthedot.model.duration import DAY, MINUTE, SECOND, Duration
 from onthedot.settings.brokers import BrokerSetting
 
-__all__ = ["EXTENSIONS", "ROLES", "CertificateSetting", "CommandSetting", "ScriptSetting", "Settings", "address"]
+__all__ = [
+    "EXTENSIONS",
+    "ROLES",
+    "CertificateSetting",
+    "CommandSetting",
+    "ContainerSetting",
+    "ScriptSetting",
+    "Settings",
+    "address",
+]
 
 ROLES = ("api", "executor")
 EXTENSIONS = ("json", "yaml", "yml", "toml")
@@ -52,6 +61,19 @@ class ScriptSetting(msgspec.Struct, frozen=True, kw_only=True):
     network: bool = False  # whether a job may ask for it
 
 
+class ContainerSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """Which images jobs may run, and what containers may use. Without an image there are no containers."""
+
+    images: tuple[str, ...] = ()  # patterns: see `model.image`
+    socket: str = "unix:///var/run/docker.sock"  # of the engine; or tcp://HOST:PORT
+    memory: int = 1 << 30  # bytes: the most that a job may ask for, and what one gets that does not
+    cpus: float = 1.0  # the same
+    network: str | None = None  # the engine's network for containers whose job asks for one; None: it may not
+    concurrency: int | None = None  # None: as many as FUNCTION_PROCESSES
+    keep: Duration = Duration(10 * MINUTE)  # how long a container stays after its end
+    place: str | None = None  # the name of the engine, where it can't say who it is
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings of a node. Durations are `Duration` (ms); `given` has the names that were set explicitly."""
 
@@ -85,6 +107,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     certificates: dict[str, CertificateSetting] = msgspec.field(default_factory=dict)
     object_store: str = "objects"
     scripts: ScriptSetting = ScriptSetting()
+    containers: ContainerSetting = ContainerSetting()
     targets: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)  # of plug-ins, by name; each reads its own
     given: frozenset[str] = frozenset()
 

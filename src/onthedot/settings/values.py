@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from onthedot.model.duration import ACCEPTED_DURATIONS, DAY, HOUR, MINUTE, SECOND, Duration
+from onthedot.settings.containers import parse_containers
 from onthedot.settings.host_names import is_host, is_host_port
 from onthedot.settings.structs import EXTENSIONS, ROLES
 from onthedot.settings.tables import parse_brokers, parse_certificates, parse_commands, parse_scripts, parse_targets
@@ -216,6 +217,7 @@ PARSERS: dict[str, Parser] = {
     "CERTIFICATES": parse_certificates,
     "OBJECT_STORE": _object_store,
     "SCRIPTS": parse_scripts,
+    "CONTAINERS": parse_containers,
     "TARGETS": parse_targets,
     **dict.fromkeys(NOT_YET, _not_yet),
 }

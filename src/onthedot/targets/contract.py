@@ -236,6 +236,10 @@ class Kind(ABC):
     def trust(self, *, is_open: bool, own_ports: frozenset[OwnPort]) -> None:  # noqa: B027 - not every kind connects
         """Whether the installation is open, and which ports are its own."""
 
+    def belong_to(self, installation: str) -> None:  # noqa: B027 - only what survives must be known by it
+        """The id of the installation, the same on all its nodes: told before anything is started. What others have
+        started in the same place is not ours to adopt or to remove."""
+
     async def __aenter__(self) -> Self:
         return self
 

@@ -138,6 +138,10 @@ class Targets:
         for kind in self._kinds.values():
             kind.trust(is_open=is_open, own_ports=own_ports)
 
+    def belong_to(self, installation: str) -> None:
+        for kind in self._kinds.values():
+            kind.belong_to(installation)
+
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opening:
             for kind in [*self._kinds.values()]:

@@ -27,6 +27,7 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | log.unwritten | path, error |
 | lookup.abandoned | tenant, host: the DNS lookup timed out |
 | broker.connected, broker.unavailable, broker.back | broker, (error): a message broker that jobs publish to |
+| containers.engine, containers.unavailable | address, engine or error: the container engine of this node |
 | login.done, login.refused, logout | address, (key_id or the first characters of the key) |
 | key.created, key.revoked | key_id, by_key (None: open server), address, (name, scope, of) |
 | node.short | kind, what, capacity: out of a resource; takes fewer runs for a while |

@@ -43,6 +43,8 @@ _LEVELS = {
     "broker.connected": "info",
     "broker.unavailable": "error",
     "broker.back": "info",
+    "containers.engine": "info",
+    "containers.unavailable": "error",
     "note.failed": "error",
     "login.done": "info",
     "login.refused": "warning",

@@ -112,6 +112,9 @@ class Metrics:
         self.oldest = Gauge("onthedot_oldest_due_seconds", "Waiting time of the oldest due run", registry=registry)
         self.running = Gauge("onthedot_runs_running", "Runs claimed but not finished, on all nodes", registry=registry)
         self.unoffered = Gauge("onthedot_runs_unoffered", "Due runs that no live node can execute", registry=registry)
+        self.unreached = Gauge(
+            "onthedot_runs_unreached", "Runs whose work goes on where no live node reaches it", registry=registry
+        )
         self.waiting = Gauge(
             "onthedot_destination_runs_waiting", "Due runs that wait for their destination", registry=registry
         )

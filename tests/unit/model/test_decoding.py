@@ -136,7 +136,7 @@ def test_what_is_missing_is_named() -> None:
     assert problems({"hours": 1}, TimerSpec)["url"].message == "required field is missing"
 
 
-@pytest.mark.parametrize("kind", ["container", "kubernetes", "lambda", "workflow"])
+@pytest.mark.parametrize("kind", ["kubernetes", "lambda", "workflow"])
 def test_kinds_that_are_not_built_say_so(kind: str) -> None:
     with pytest.raises(NotAvailable) as caught:
         convert({**GOOD, "target": {"type": kind}}, JobSpec)

@@ -42,6 +42,7 @@ async def _look(context: Context) -> None:
     gauges.running.set(backlog.running)
     gauges.oldest.set((backlog.oldest_ms or 0) / 1000)
     gauges.unoffered.set(sum(backlog.unoffered.values()))
+    gauges.unreached.set(sum(backlog.unreached.values()))
     gauges.waiting.set(backlog.waiting)
     breakers = await context.service.open_breakers()
     for breaker in ("open", "half_open"):

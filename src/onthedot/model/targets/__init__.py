@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from onthedot.model.targets.command import CommandTarget
+from onthedot.model.targets.container import ContainerTarget
 from onthedot.model.targets.function import FunctionTarget
 from onthedot.model.targets.opaque import OpaqueTarget
 from onthedot.model.targets.queue import QueueTarget
@@ -15,6 +16,7 @@ from onthedot.model.targets.webhook import WebhookTarget
 
 __all__ = [
     "CommandTarget",
+    "ContainerTarget",
     "Flag",
     "FunctionTarget",
     "Known",

@@ -46,8 +46,9 @@ BUILT_IN = {
     "command": BuiltIn("command:CommandTarget", "command.kind:Commands"),
     "queue": BuiltIn("queue:QueueTarget", "queue.kind:Queues"),
     "script": BuiltIn("script:ScriptTarget", "script.kind:Scripts"),
+    "container": BuiltIn("container:ContainerTarget", "container.kind:Containers"),
 }
-PLANNED = ("container", "kubernetes", "lambda", "workflow")
+PLANNED = ("kubernetes", "lambda", "workflow")
 """Further kinds of the contract: where one is neither built in nor installed, it is "not available", not unknown."""
 
 

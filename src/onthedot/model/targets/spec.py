@@ -33,6 +33,7 @@ class Flag(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()  # the field's own name, if none is given
     chooses: bool = False  # it chooses the kind as the kind's first flag does
     file: bool = False  # what is given is the name of a file, whose text fills the field
+    divider: str = ":"  # of a field that maps names to text: what stands between the two
 
 
 class Target:

@@ -26,13 +26,14 @@ _OFFERS = msgspec.json.Decoder(list[str])
 
 class BacklogCount(msgspec.Struct, frozen=True, kw_only=True):
     """What is due and not claimed. Counts of a kind end at 10,000. `unoffered`: due runs that no live node can run.
-    `waiting`: those that wait for a destination."""
+    `waiting`: those that wait for a destination. `unreached`: runs whose work goes on where no live node reaches it."""
 
     due: int
     running: int
     oldest_ms: int | None
     unoffered: dict[str, int]
     waiting: int = 0
+    unreached: dict[str, int] = {}
 
 
 class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,6 +130,7 @@ class Maintenance(Topic):
                     oldest.append(row["oldest"])
             waiting = {kind: count for kind, count in due.items() if kind.endswith("@")}
             offered = {offer for row in await tx.rows("offers") for offer in _OFFERS.decode(row["offers"])}
+            places = {row["requires"]: row["n"] for row in await tx.rows("open_places")}
             running = await tx.row("count_running")
             assert running is not None
             return BacklogCount(
@@ -137,6 +139,7 @@ class Maintenance(Topic):
                 oldest_ms=now - min(oldest) if oldest else None,
                 unoffered=_unoffered(due, offered),
                 waiting=sum(waiting.values()),
+                unreached={place: count for place, count in places.items() if place not in offered},
             )
 
         return await self.driver.read(body)

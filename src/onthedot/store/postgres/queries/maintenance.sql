@@ -86,6 +86,10 @@ CROSS JOIN LATERAL (
 WHERE k.last <> k.requires
 GROUP BY k.requires;
 
+-- name: open_places
+-- Where work goes on that no node has, and how much of it.
+SELECT requires, count(*) AS n FROM runs WHERE open = 'adopt' GROUP BY requires;
+
 -- name: where.free_runs
 {part free}
 

@@ -82,6 +82,10 @@ counted (requires, found) AS (
 )
 SELECT requires, found ->> 0 AS due, found ->> 1 AS oldest FROM counted WHERE found ->> 0 > 0;
 
+-- name: open_places
+-- Where work goes on that no node has, and how much of it.
+SELECT requires, count(*) AS n FROM runs WHERE open = 'adopt' GROUP BY requires;
+
 -- name: where.free_runs
 {part free}
 

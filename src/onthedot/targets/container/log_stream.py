@@ -1,0 +1,126 @@
+"""What a container prints, followed as it comes.
+
+Streams are cut: by a restart of the engine, after hours, when a log is rotated. So each line is asked for with its
+time; the next stream begins at the last one seen, and what was there already is dropped. How the run ends never depends
+on this: nobody waits for the end of a stream to learn that a container has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
+
+from onthedot.targets.container.engine import ContainerEngine, EngineRefused
+from onthedot.targets.container.http_client import EngineAway, EngineResponse
+from onthedot.targets.process.last_line import LastLine
+from onthedot.targets.process.output import OUTPUT_LIMIT
+
+__all__ = ["ContainerLog", "frames", "last_line", "stamped"]
+
+TAIL = 10
+"""Entries at the end of the output in which the result is looked for. Docker cuts lines into entries of 16 KB, and a
+result has 64 KB at most."""
+AGAIN_AFTER = 0.5
+RESUMES_AFTER_END = 3
+_HEAD = 8
+_LARGEST_FRAME = 32 << 20
+
+Instant = tuple[int, int]  # seconds since the epoch, nanoseconds
+
+
+class ContainerLog:
+    """`run()` is a task of its own. `over` is set by who knows that the container has ended."""
+
+    def __init__(self, engine: ContainerEngine, name: str, log: Callable[[str], None]) -> None:
+        self.over = asyncio.Event()
+        self._engine, self._name, self._log = engine, name, log
+        self._decoders = {stream: codecs.getincrementaldecoder("utf-8")("replace") for stream in (1, 2)}
+        self._last: Instant | None = None
+        self._at_last: set[tuple[int, bytes]] = set()
+        self._left = OUTPUT_LIMIT
+
+    async def run(self) -> None:
+        resumes = 0
+        while self._left > 0 and resumes < RESUMES_AFTER_END:
+            whole = await self._follow()
+            try:
+                async with asyncio.timeout(AGAIN_AFTER):
+                    await self.over.wait()
+            except TimeoutError:
+                continue
+            if whole:
+                return
+            resumes += 1
+
+    async def _follow(self) -> bool:
+        """Whether the engine has ended the stream, and has not just gone away."""
+        options = {"follow": "1", "stdout": "1", "stderr": "1", "timestamps": "1"}
+        if self._last is not None:
+            options["since"] = "{}.{:09}".format(*self._last)
+        resumed = self._last
+        try:
+            async with self._engine.logs(self._name, **options) as response:
+                async for stream, line in frames(response):
+                    self._take(stream, line, resumed)
+                    if self._left <= 0:
+                        self._log("\n… output truncated: it exceeds the size limit\n")
+                        return True
+        except (EngineAway, EngineRefused):
+            return False
+        return True
+
+    def _take(self, stream: int, line: bytes, resumed: Instant | None) -> None:
+        at, text = stamped(line)
+        if at is not None:
+            if resumed is not None and (at < resumed or (at == resumed and (stream, text) in self._at_last)):
+                return
+            if at != self._last:
+                self._last, self._at_last = at, set()
+            self._at_last.add((stream, text))
+        shown = self._decoders[stream].decode(text[: self._left])
+        self._left -= len(text)
+        if shown:
+            self._log(shown)
+
+
+async def last_line(engine: ContainerEngine, name: str) -> LastLine:
+    """The last line on the standard output of a container that has ended. Asked for by itself: the stream may be cut,
+    and is not read to the end of a long output."""
+    line = LastLine(lambda text: None)
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    async with engine.logs(name, stdout="1", tail=str(TAIL)) as response:
+        async for _, text in frames(response):
+            line.write(decoder.decode(text))
+    return line
+
+
+async def frames(response: EngineResponse) -> AsyncIterator[tuple[int, bytes]]:
+    """The entries of a log: 1 for the standard output or 2 for the standard error, and what was printed."""
+    kept = bytearray()
+    async for portion in response.portions():
+        kept += portion
+        while len(kept) >= _HEAD:
+            size = int.from_bytes(kept[4:_HEAD])
+            if size > _LARGEST_FRAME or kept[0] > 2:
+                raise EngineAway("what the engine sent is no log")
+            if len(kept) < _HEAD + size:
+                break
+            stream, entry = kept[0], bytes(kept[_HEAD : _HEAD + size])
+            del kept[: _HEAD + size]
+            yield 2 if stream == 2 else 1, entry
+
+
+def stamped(entry: bytes) -> tuple[Instant | None, bytes]:
+    """The time that stands before it, which may be any offset from UTC, and the rest."""
+    stamp, space, text = entry.partition(b" ")
+    if not space or len(stamp) > 40:
+        return None, entry
+    try:
+        said = stamp.decode("ascii")
+        seconds = int(datetime.fromisoformat(said).timestamp() // 1)
+        fraction = said[20:].rstrip("Z").partition("+")[0].partition("-")[0] if said[19:20] == "." else ""
+        return (seconds, int(fraction[:9].ljust(9, "0"))), text
+    except ValueError:
+        return None, entry

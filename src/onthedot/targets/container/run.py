@@ -1,0 +1,226 @@
+"""One try of a run: its container is found or created, started, followed, and stopped if that is wanted."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from onthedot.clock import Clock
+from onthedot.model.run import Outcome
+from onthedot.model.targets import ContainerTarget
+from onthedot.settings import ContainerSetting
+from onthedot.targets.container.creation import container_name, creation, is_ours
+from onthedot.targets.container.engine import (
+    ContainerEngine,
+    EngineRefused,
+    FoundContainer,
+    ImageMissing,
+    NameTaken,
+)
+from onthedot.targets.container.following import STOP_WITHIN, Following
+from onthedot.targets.container.http_client import EngineAway
+from onthedot.targets.container.link import EngineLink
+from onthedot.targets.container.log_stream import last_line
+from onthedot.targets.container.verdict import outcome_of
+from onthedot.targets.contract import NOT_BEGUN, Call, Ended
+from onthedot.targets.process.last_line import LastLine
+
+__all__ = ["ContainerRun"]
+
+PULL_WITHIN = 15 * 60.0
+RESULT_WITHIN = 60.0
+_KILLS = ("cancelled", "timeout")
+
+
+class NotStarted(Exception):
+    """It can't be started; the outcome says why."""
+
+    def __init__(self, outcome: Outcome | Ended) -> None:
+        self.outcome = outcome
+
+
+class ContainerRun:
+    def __init__(
+        self,
+        call: Call,
+        target: ContainerTarget,
+        setting: ContainerSetting,
+        engine: ContainerEngine,
+        link: EngineLink,
+        installation: str,
+        *,
+        clock: Clock,
+    ) -> None:
+        self._call, self._target, self._setting = call, target, setting
+        self._engine, self._link, self._installation, self._clock = engine, link, installation, clock
+        self._name, self._place = container_name(call), link.place
+        self._following = Following(engine, link, self._name, call.log)
+        self._stage = "looking for its container"
+        self._began: float | None = None
+
+    async def carry_out(self) -> Outcome | Ended:
+        try:
+            try:
+                found = await self._found_or_started()
+            except asyncio.CancelledError:
+                if self._call.stopped in _KILLS:
+                    await self._following.stop()
+                raise
+            return await self._follow(found)
+        except NotStarted as why:
+            return why.outcome
+        except EngineRefused as refused:
+            return Outcome(kind="error", retryable=True, error=f"the container engine failed: {refused}")
+        except EngineAway as away:  # nothing was started: what was is followed until the engine is back
+            self._link.lost(away)
+            return NOT_BEGUN
+        except asyncio.CancelledError:
+            if self._call.stopped == "timeout" and self._began is None and not self._call.adopted:
+                error = f"not started within {self._call.timeout:g} s: {self._stage}"
+                return Outcome(kind="timeout", retryable=True, error=error)
+            raise
+
+    # the start
+
+    async def _found_or_started(self) -> FoundContainer | None:
+        """What another node has started, or None for what was started now."""
+        call = self._call
+        if call.try_number > 1 and not call.adopted:
+            await self._engine.kill(f"{call.run_id}-{call.try_number - 1}")
+        found = await self._engine.inspect(self._name)
+        if found is None:
+            if call.adopted and not await self._link.is_at(self._place):
+                raise NotStarted(NOT_BEGUN)
+            if not call.may_create:
+                error = "its container is gone, and nobody knows whether it ran"
+                raise NotStarted(Outcome(kind="unknown", error=error))
+            if call.stopped is None and not call.may_begin():
+                raise NotStarted(NOT_BEGUN)
+            await self._create()
+        elif not is_ours(found, call, self._installation):
+            raise NotStarted(_foreign(self._name))
+        elif not found.is_new:
+            return found
+        await self._start()
+        return None
+
+    async def _create(self) -> None:
+        target = self._target
+        image = str(target.image_name)
+        about = self._link.about
+        body = creation(
+            self._call, target, self._setting, self._installation, init=about is not None and about.has_init
+        )
+        self._stage = "creating its container"
+        if target.pull == "always":
+            await self._pull(image)
+        try:
+            try:
+                await self._engine.create(self._name, body)
+            except ImageMissing:
+                if target.pull == "never":
+                    error = f'image {image} is not on the container engine, and target.pull is "never"'
+                    raise NotStarted(Outcome(kind="error", error=error)) from None
+                await self._pull(image)
+                await self._engine.create(self._name, body)
+        except NameTaken:  # by us, if an answer was lost or another node had it before
+            found = await self._engine.inspect(self._name)
+            if found is None or not is_ours(found, self._call, self._installation):
+                raise NotStarted(_foreign(self._name)) from None
+        except EngineRefused as refused:
+            retryable = refused.status >= 500
+            error = f"not started: the container engine refused it: {refused}"
+            raise NotStarted(Outcome(kind="error", retryable=retryable, error=error)) from None
+
+    async def _pull(self, image: str) -> None:
+        self._stage = f"pulling image {image}"
+        self._call.log(f"pulling image {image}\n")
+        try:
+            async with asyncio.timeout(PULL_WITHIN):
+                await self._engine.pull(image)
+        except TimeoutError:
+            error = f"not started: pulling image {image} took longer than {PULL_WITHIN / 60:g} minutes"
+            raise NotStarted(Outcome(kind="error", retryable=True, error=error)) from None
+        except EngineRefused as refused:
+            error = f"not started: image {image} can't be pulled: {refused}"
+            raise NotStarted(Outcome(kind="error", retryable=True, error=error)) from None
+
+    async def _start(self) -> None:
+        """From here on it may run: an answer that is lost does not say that it does not. A container that has ended
+        would run again if it was started again, so whether it is still ours is asked right before."""
+        if self._call.stopped is None and not self._call.may_begin():
+            raise NotStarted(NOT_BEGUN)
+        self._stage = "starting its container"
+        self._begin(self._clock.monotonic())
+        starting = asyncio.ensure_future(self._engine.start(self._name))
+        try:
+            await asyncio.shield(starting)
+        except EngineRefused as refused:
+            error = f"not started: {refused}"
+            retryable = refused.status >= 500 and "executable file not found" not in error
+            raise NotStarted(Outcome(kind="error", retryable=retryable, error=error)) from None
+        except EngineAway as away:
+            self._link.lost(away)
+            self._following.cut = True
+        finally:
+            if not starting.done():  # what is stopped now must not be started after that
+                if self._call.stopped in _KILLS:
+                    await asyncio.wait({starting}, timeout=STOP_WITHIN / 2)
+                starting.cancel()
+                with suppress(BaseException):
+                    await starting
+
+    # the rest
+
+    async def _follow(self, found: FoundContainer | None) -> Outcome | Ended:
+        """`found`: what another node has started, with its age."""
+        if found is not None:
+            self._begin(self._clock.monotonic() - found.started_ago)
+        async with self._following.logged():
+            try:
+                over = await self._until_over()
+            except asyncio.CancelledError:
+                if self._call.stopped in _KILLS:
+                    await self._following.stop()
+                raise
+        if over is None:
+            error = "its container was removed by somebody else before its result was read"
+            return Outcome(kind="error", retryable=True, error=error)
+        memory = self._target.memory_bytes or self._setting.memory
+        printed = await self._printed() if over.state.exit_code == 0 else None
+        outcome = outcome_of(over.state, memory, printed, cut=self._following.cut)
+        return Ended(outcome, self._began, self._clock.monotonic() - over.ended_ago)
+
+    async def _until_over(self) -> FoundContainer | None:
+        """A start whose answer was lost may never have arrived."""
+        while True:
+            over = await self._following.until_over()
+            if over is None or not over.is_new:
+                return over
+            await self._start()
+
+    async def _printed(self) -> LastLine | None:
+        """None: the engine can't tell what it printed, which is no reason to run it again."""
+        try:
+            async with asyncio.timeout(RESULT_WITHIN):
+                while True:
+                    try:
+                        return await last_line(self._engine, self._name)
+                    except EngineAway as away:
+                        self._link.lost(away)
+                        await asyncio.sleep(1.0)
+        except (TimeoutError, EngineRefused):
+            return None
+
+    def _begin(self, at: float) -> None:
+        if self._began is None:
+            self._began = at
+            self._call.begun(at)
+
+
+def _foreign(name: str) -> Outcome:
+    error = (
+        f"the container engine has a container {name} that is not of this installation: two installations may use one "
+        "engine only with different databases of jobs; remove it, or use another engine"
+    )
+    return Outcome(kind="error", error=error)

@@ -1,0 +1,44 @@
+"""How a container ended, in words."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from onthedot.model.run import Outcome
+from onthedot.model.size import format_size
+from onthedot.targets.container.engine import ContainerState
+from onthedot.targets.process.last_line import LastLine
+
+__all__ = ["outcome_of"]
+
+_BY_SIGNAL = 128
+
+
+def outcome_of(state: ContainerState, memory: int, printed: LastLine | None, *, cut: bool) -> Outcome:
+    """`memory`: its limit. `cut`: the engine was away while it ran."""
+    code = state.exit_code
+    detail: dict[str, Any] = {"exit_code": code}
+    if code == 0:
+        result = None if printed is None else printed.result()
+        return Outcome(kind="ok", detail=detail if result is None else {**detail, "result": result})
+    if state.oom_killed:
+        detail["out_of_memory"] = True
+        error = f"out of memory (limit {format_size(memory)})"
+    else:
+        error = _how(code, memory)
+    if state.error:
+        error += f": {state.error[:300]}"
+    if cut:
+        error += "; the container engine was restarted or not reachable while it ran"
+    return Outcome(kind="error", retryable=True, error=error, detail=detail)
+
+
+def _how(code: int, memory: int) -> str:
+    number = code - _BY_SIGNAL
+    if number not in set(signal.Signals):
+        return f"exit code {code}"
+    name = signal.Signals(number).name
+    if number == signal.SIGKILL:  # not every engine says why
+        return f"exit code {code} ({name}; perhaps out of memory, limit {format_size(memory)})"
+    return f"exit code {code} ({name})"

@@ -1,0 +1,220 @@
+"""What a real container engine can't be made to show: lost answers, cut streams, other engines' words."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onthedot.model.run import Outcome
+from onthedot.model.targets import ContainerTarget
+from onthedot.settings import ContainerSetting
+from onthedot.targets import Call
+from onthedot.targets.container.engine import ContainerEngine, EngineRefused
+from onthedot.targets.container.http_client import EngineAway
+from onthedot.targets.container.kind import Containers
+from onthedot.targets.container.log_stream import ContainerLog, stamped
+from onthedot.targets.contract import Ended
+from tests.services.waiting import until
+from tests.targets.engine_peer import CUT, EnginePeer, answer, entry, running_peer
+
+
+@pytest.fixture
+async def peer(tmp_path: Path) -> AsyncIterator[EnginePeer]:
+    async with running_peer(tmp_path) as peer:
+        yield peer
+
+
+@pytest.fixture
+async def kind(peer: EnginePeer) -> AsyncIterator[Containers]:
+    kind = Containers(ContainerSetting(socket=peer.url, images=("*",)), capacity=2)
+    kind.belong_to("ours")
+    async with kind:
+        yield kind
+
+
+async def end(kind: Containers, **fields: Any) -> Ended:
+    target = ContainerTarget(image="app", **fields)
+    call = Call(run_id="7-1", job_id=7, slot=1, attempt=1, target=target)
+    ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+    kind.start(call, time.monotonic(), ended.set_result)
+    return await asyncio.wait_for(ended, 20)
+
+
+async def outcome_of(kind: Containers, **fields: Any) -> Outcome:
+    outcome = (await end(kind, **fields)).outcome
+    assert outcome is not None
+    return outcome
+
+
+async def test_a_lost_answer_to_create_makes_no_second_container(peer, kind):
+    peer.says["POST /containers/create"] = [lambda: CUT]
+    assert await end(kind) == Ended(None, None), "nothing was started"
+    assert (peer.container is not None, peer.count("/start")) == (True, 0)
+    await until(kind.capabilities, "the engine answers again")
+    assert (await outcome_of(kind)).kind == "ok"
+    assert (peer.container["starts"], peer.count("POST /containers/create?name=7-1-1")) == (1, 1)
+
+
+async def test_a_name_that_was_taken_in_between_is_ours(peer, kind):
+    """Between our look and our create somebody else who has this try was faster."""
+    peer.says["GET /containers/7-1-1/json"] = [lambda: answer(404, {"message": "No such container"})]
+    peer.container = {"Config": {"Labels": labels()}, "State": {"Status": "created"}}
+    assert (await outcome_of(kind)).kind == "ok"
+    assert peer.container["starts"] == 1
+
+
+def labels(**others: str) -> dict[str, str]:
+    return {"onthedot.installation": "ours", "onthedot.run": "7-1", "onthedot.try": "1"} | others
+
+
+async def test_podman_says_that_with_another_status(peer, kind):
+    peer.says["POST /containers/create"] = [lambda: answer(500, {"message": 'the name "7-1-1" is already in use'})]
+    assert (await outcome_of(kind)).kind == "ok"
+    assert peer.container["starts"] == 1
+
+
+async def test_a_name_that_somebody_else_took_is_a_failure(peer, kind):
+    peer.container = {"Config": {"Labels": {}}, "State": {"Status": "running"}}
+    outcome = await outcome_of(kind)
+    assert (outcome.kind, outcome.retryable) == ("error", False)
+    assert "not of this installation" in str(outcome.error)
+    assert peer.count("/start") + peer.count("/stop") + peer.count("DELETE") == 0
+
+
+async def test_a_lost_answer_to_start_is_followed_and_not_started_again(peer, kind):
+    peer.says["POST /containers/7-1-1/start"] = [lambda: CUT]
+    assert (await outcome_of(kind)).kind == "ok"
+    assert (peer.container["starts"], peer.count("/start")) == (1, 1)
+
+
+async def test_a_start_that_never_arrived_is_made_again(peer, kind):
+    def forgets() -> bytes:
+        peer.container |= {"starts": 0, "State": {"Status": "created"}}
+        return CUT
+
+    peer.says["POST /containers/7-1-1/start"] = [forgets]
+    assert (await outcome_of(kind)).kind == "ok"
+    assert (peer.container["starts"], peer.count("/start")) == (1, 2)
+
+
+async def test_what_is_gone_while_another_engine_answers_is_not_gone(peer, kind):
+    """The socket was given to another engine for a moment: only who had the container can say that it is gone."""
+    peer.says["POST /containers/7-1-1/start"] = [lambda: answer(204)]
+    looks = iter(range(100))
+
+    def elsewhere() -> bytes:
+        peer.info["ID"] = "OTHER" if next(looks) < 1 else "AB:CD"
+        return answer(404, {"message": "No such container"})
+
+    peer.says["GET /containers/7-1-1/json"] = [lambda: answer(404, {"message": "none"}), elsewhere, elsewhere]
+    outcome = await outcome_of(kind)
+    assert "removed by somebody else" in str(outcome.error)
+    assert peer.count("GET /info") >= 3
+
+
+async def test_an_image_is_pulled_and_what_the_engine_says_in_the_end_counts(peer, kind):
+    missing = {"message": "No such image: docker.io/library/app:latest"}
+    progress = b'{"status":"Pulling"}\r\n{"errorDetail":{},"error":"manifest unknown"}\r\n'
+    peer.says["POST /containers/create"] = [lambda: _without(peer, answer(404, missing))]
+    peer.says["POST /images/create?fromImage=docker.io%2Flibrary%2Fapp%3Alatest"] = [lambda: answer(200, progress)]
+    outcome = await outcome_of(kind)
+    assert outcome.error == "not started: image docker.io/library/app:latest can't be pulled: manifest unknown"
+    peer.says["POST /containers/create"] = [lambda: _without(peer, answer(404, missing))]
+    peer.says["POST /images/create"] = [lambda: answer(200, b'{"status":"Downloaded"}\r\n')]
+    assert (await outcome_of(kind)).kind == "ok"
+    before = peer.count("POST /images/create")
+    peer.container = None
+    peer.says["POST /images/create"] = [lambda: answer(200, b'{"status":"Image is up to date"}\r\n')]
+    assert (await outcome_of(kind, pull="always")).kind == "ok"
+    assert peer.count("POST /images/create") == before + 1
+
+
+def _without(peer: EnginePeer, said: bytes) -> bytes:
+    peer.container = None
+    return said
+
+
+async def test_podman_has_a_place_that_stays_the_same(peer):
+    peer.version["Components"] = [{"Name": "Podman Engine"}]
+    first = await ContainerEngine(peer.url).about()
+    peer.info["ID"] = "another one with each look"
+    second = await ContainerEngine(peer.url).about()
+    assert (first.title, first.place) == ("Podman 9.9", second.place)
+    peer.info["Name"] = "elsewhere"
+    assert (await ContainerEngine(peer.url).about()).place != first.place
+
+
+async def test_an_engine_that_can_not_limit_memory_runs_nothing(peer, kind):
+    peer.info["MemoryLimit"] = False
+    limitless = Containers(ContainerSetting(socket=peer.url, images=("*",)))
+    async with limitless:
+        assert limitless.capabilities() == []
+    (said,) = await limitless.diagnose()
+    assert "can't limit memory" in said.found
+    assert said.advice is not None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        CUT,
+        b"SSH-2.0-OpenSSH\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+        b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 300 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n[1,2]",
+    ],
+)
+async def test_what_is_no_answer_of_an_engine_is_none(peer, said):
+    peer.container = {}
+    peer.says["GET /containers/x/json"] = [lambda: said]
+    with pytest.raises(EngineAway):
+        await ContainerEngine(peer.url).inspect("x")
+
+
+async def test_a_refusal_says_what_the_engine_says(peer):
+    peer.container = {}
+    peer.says["POST /containers/x/start"] = [lambda: answer(400, {"message": "bad"}), lambda: answer(500, b"plain")]
+    for said in ("bad", "plain"):
+        with pytest.raises(EngineRefused, match=said):
+            await ContainerEngine(peer.url).start("x")
+
+
+async def test_a_log_that_is_cut_goes_on_where_it_was(peer):
+    at = "2026-11-17T21:00:0{}.00000000{}Z {}\n"
+    first = entry(1, at.format(1, 1, "a")) + entry(2, at.format(2, 0, "b")) + entry(1, at.format(2, 0, "c"))
+    again = entry(2, at.format(2, 0, "b")) + entry(1, at.format(2, 0, "c")) + entry(1, at.format(2, 0, "d"))
+    cut = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(first), first)
+    peer.container = {}
+    peer.says["GET /containers/x/logs"] = [lambda: cut]
+    peer.logs = again + entry(1, at.format(3, 0, "e"))
+    shown: list[str] = []
+    log = ContainerLog(ContainerEngine(peer.url), "x", shown.append)
+    reading = asyncio.create_task(log.run())
+    await until(lambda: "e\n" in shown, "the rest is there")
+    log.over.set()
+    await asyncio.wait_for(reading, 10)
+    assert "".join(shown) == "a\nb\nc\nd\ne\n"
+    assert any("since=1794949202.000000000" in request for request in peer.asked)
+
+
+@pytest.mark.parametrize(
+    ("given", "at", "text"),
+    [
+        (b"2026-11-17T21:00:00.123456789Z a b\n", (1794949200, 123456789), b"a b\n"),
+        (b"2026-11-17T22:00:00.5+01:00 x", (1794949200, 500000000), b"x"),
+        (b"2026-11-17T20:00:00-01:00 x", (1794949200, 0), b"x"),
+        (b"no time\n", None, b"no time\n"),
+        (b"alone\n", None, b"alone\n"),
+    ],
+)
+def test_the_time_before_a_line(given, at, text):
+    assert stamped(given) == (at, text)

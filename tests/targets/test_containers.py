@@ -1,0 +1,364 @@
+"""Containers of a real engine: what they get, how they end, who finds them again, and what happens without it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from onthedot.model.duration import Duration
+from onthedot.model.run import Outcome
+from onthedot.model.targets import ContainerTarget
+from onthedot.settings import ContainerSetting
+from onthedot.targets import Call
+from onthedot.targets.container.kind import Containers
+from onthedot.targets.contract import Cause, Ended, Handle, Stop
+from onthedot.telemetry import Event, subscribe
+from tests.services.container_engine import IMAGE, EngineServer, running_engine
+from tests.services.debian import ProgramMissing
+from tests.services.image_registry import running_registry
+from tests.services.missing import missing
+from tests.services.waiting import until
+
+# The first test may have to install the engine.
+pytestmark = pytest.mark.timeout(300)
+_numbers = itertools.count(1)
+OURS = "0123456789abcdef"
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[EngineServer]:
+    try:
+        with running_engine() as server:
+            yield server
+    except ProgramMissing as why:
+        missing(why)
+
+
+class Watched:
+    """One call and all that was told of it."""
+
+    def __init__(self, kind: Containers, *command: str, run: str | None = None, **fields: Any) -> None:
+        self.log: list[str] = []
+        self.begun: list[float] = []
+        self.ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+        target = {name: fields.pop(name) for name in ContainerTarget.__struct_fields__ if name in fields}
+        self.call = Call(
+            run_id=run or f"7-{next(_numbers)}",
+            job_id=7,
+            slot=1_763_234_567_890,
+            attempt=1,
+            target=ContainerTarget(**({"image": IMAGE, "command": list(command), "memory": "32M"} | target)),
+            log=self.log.append,
+            begun=self.begun.append,
+            **fields,
+        )
+        self.name = f"{self.call.run_id}-{self.call.try_number}"
+        self.handle: Handle = kind.start(self.call, time.monotonic(), self.ended.set_result)
+
+    async def outcome(self) -> Outcome:
+        outcome = (await asyncio.wait_for(asyncio.shield(self.ended), 60)).outcome
+        assert outcome is not None
+        return outcome
+
+    async def stopped(self, cause: Cause) -> Ended:
+        assert self.handle.stop(cause) is Stop.STOPPING
+        return await asyncio.wait_for(asyncio.shield(self.ended), 60)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.log)
+
+    async def says(self, words: str) -> None:
+        await until(lambda: words in self.text, f"it says {words!r}")
+
+
+@asynccontextmanager
+async def node(engine: EngineServer, installation: str = OURS, **setting: Any) -> AsyncIterator[Containers]:
+    given = {"socket": engine.url, "images": ("registry.test/team/*",), "keep": Duration(0)} | setting
+    kind = Containers(ContainerSetting(**given), capacity=4)
+    kind.belong_to(installation)
+    async with kind:
+        yield kind
+
+
+@pytest.fixture
+async def kind(engine: EngineServer) -> AsyncIterator[Containers]:
+    async with node(engine) as kind:
+        yield kind
+
+
+@pytest.fixture
+def events() -> Iterator[list[Event]]:
+    told: list[Event] = []
+    stop = subscribe(told.append)
+    yield told
+    stop()
+
+
+SHOW = """
+id; grep -E 'CapEff|NoNewPrivs' /proc/self/status; echo nets: $(ls /sys/class/net)
+echo "$ONTHEDOT_PARAMS $COLOUR" >&2
+echo "{\\"run\\": \\"$ONTHEDOT_RUN_ID\\", \\"params\\": $ONTHEDOT_PARAMS}"
+"""
+
+
+async def test_it_runs_without_privileges_and_its_last_line_is_the_result(engine, kind):
+    watched = Watched(kind, "sh", "-c", SHOW, env={"COLOUR": "red"}, params={"day": 1}, timeout=60)
+    outcome = await watched.outcome()
+    assert outcome.kind == "ok", outcome
+    assert outcome.detail == {"exit_code": 0, "result": {"run": watched.call.run_id, "params": {"day": 1}}}
+    assert "CapEff:\t0000000000000000" in watched.text
+    assert "NoNewPrivs:\t1" in watched.text
+    assert "nets: lo\n" in watched.text
+    assert '{"day":1} red\n' in watched.text
+    found = engine.inspect(watched.name)
+    host = found["HostConfig"]
+    assert (host["Memory"], host["MemorySwap"], host["NanoCpus"]) == (32 << 20, 32 << 20, 1_000_000_000)
+    assert (host["Privileged"], host["Binds"], host["CapDrop"], host["PidsLimit"]) == (False, None, ["ALL"], 512)
+    assert (host["NetworkMode"], host["RestartPolicy"]["Name"]) == ("none", "no")
+    labels = found["Config"]["Labels"]
+    assert labels["onthedot.installation"] == OURS
+    assert (labels["onthedot.run"], labels["onthedot.try"]) == (watched.call.run_id, "1")
+    assert (labels["onthedot.tenant"], labels["onthedot.seconds"]) == ("1", "70")
+    assert found["Mounts"] == []
+
+
+async def test_how_it_fails(kind):
+    failed, oom, absent = (
+        Watched(kind, "sh", "-c", "echo oh; exit 3"),
+        Watched(kind, "sh", "-c", "dd if=/dev/zero of=/dev/null bs=64M", memory="8M"),
+        Watched(kind, "no-such-program"),
+    )
+    outcome = await failed.outcome()
+    assert (outcome.kind, outcome.retryable, outcome.error) == ("error", True, "exit code 3")
+    assert failed.text == "oh\n"
+    outcome = await oom.outcome()
+    assert (outcome.error, outcome.detail["out_of_memory"]) == ("out of memory (limit 8 MB)", True)
+    outcome = await absent.outcome()
+    assert outcome.error is not None
+    assert "no-such-program" in outcome.error
+    assert (outcome.kind, outcome.retryable) == ("error", False)
+
+
+async def test_an_image_that_is_not_there(kind):
+    never = await Watched(kind, image="registry.test/team/missing:1", pull="never").outcome()
+    assert never.error == (
+        'image registry.test/team/missing:1 is not on the container engine, and target.pull is "never"'
+    )
+    assert not never.retryable
+    asked = Watched(kind, image="registry.test/team/missing:1")
+    pulled = await asked.outcome()
+    assert pulled.error is not None
+    assert pulled.error.startswith("not started: image registry.test/team/missing:1 can't be pulled: ")
+    assert pulled.retryable
+    assert asked.text == "pulling image registry.test/team/missing:1\n"
+
+
+async def test_an_image_is_pulled_and_its_own_command_is_run(engine):
+    with running_registry("team/app") as image:
+        async with node(engine, images=("127.0.0.1:*/team/*",)) as kind:
+            watched = Watched(kind, image=image)
+            outcome = await watched.outcome()
+            assert outcome.kind == "ok", outcome
+            assert watched.text == f"pulling image {image}\npulled\n"
+            again = Watched(kind, image=image)
+            await again.outcome()
+            assert again.text == "pulled\n"
+
+
+async def test_what_the_operator_does_not_allow_is_not_asked_for(engine, kind):
+    engine.ask("POST", f"/images/{IMAGE}/tag?repo=other.test/busybox&tag=1")
+    watched = Watched(kind, "true", image="other.test/busybox:1")
+    outcome = await watched.outcome()
+    assert outcome.kind == "refused"
+    assert "not allowed by the operator" in str(outcome.error)
+    assert watched.name not in engine.containers()
+
+
+@pytest.mark.parametrize("cause", ["cancelled", "timeout"])
+async def test_stopped_it_gets_a_signal_and_time_to_tidy_up(engine, kind, cause):
+    watched = Watched(kind, "sh", "-c", "trap 'echo tidy; exit 0' TERM; echo ready; while :; do sleep 0.05; done")
+    await watched.says("ready\n")
+    ended = await watched.stopped(cause)
+    assert (ended.outcome, ended.began) == (None, watched.begun[0])
+    assert watched.text == "ready\ntidy\n"
+    assert engine.inspect(watched.name)["State"]["Running"] is False
+
+
+async def test_a_second_stop_kills_what_ignores_the_first(engine, kind):
+    watched = Watched(kind, "sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done")
+    await watched.says("ready\n")
+    began = time.monotonic()
+    watched.handle.stop("cancelled")
+    await asyncio.sleep(0)
+    watched.handle.stop("cancelled")
+    await asyncio.wait_for(watched.ended, 30)
+    assert time.monotonic() - began < 8
+    assert engine.inspect(watched.name)["State"]["ExitCode"] == 137
+
+
+async def test_a_node_that_stops_lets_go_of_it_and_the_next_one_goes_on(engine, kind):
+    first = Watched(
+        kind, "sh", "-c", 'echo one; while ! [ -e /tmp/go ]; do sleep 0.05; done; echo two; echo {\\"n\\":1}'
+    )
+    await first.says("one\n")
+    assert await first.stopped("interrupted") == Ended(None, first.begun[0])
+    assert engine.inspect(first.name)["State"]["Running"] is True
+    async with node(engine) as other:
+        second = Watched(other, run=first.call.run_id, adopted=True)
+        await second.says("one\n")
+        assert second.begun[0] == pytest.approx(first.begun[0], abs=1.5), "as old as it is"
+        started = engine.inspect(first.name)["State"]["StartedAt"]
+        touch(engine, first.name, "/tmp/go")
+        outcome = await second.outcome()
+        assert (outcome.kind, outcome.detail["result"]) == ("ok", {"n": 1})
+        assert second.text == 'one\ntwo\n{"n":1}\n', "its log is whole"
+        assert engine.inspect(first.name)["State"]["StartedAt"] == started
+        third = Watched(other, run=first.call.run_id, adopted=True)
+        assert (await third.outcome()).detail["result"] == {"n": 1}, "what has ended is the result"
+        assert engine.inspect(first.name)["State"]["StartedAt"] == started, "and is no reason to run it again"
+
+
+def touch(engine: EngineServer, name: str, path: str) -> None:
+    made = engine.ask("POST", f"/containers/{name}/exec", json.dumps({"Cmd": ["dd", "of=" + path, "count=0"]}).encode())
+    engine.ask("POST", f"/exec/{made['Id']}/start", b'{"Detach": true}')
+
+
+async def test_two_who_have_the_same_try_run_one_container(engine, kind):
+    async with node(engine) as other:
+        both = [Watched(each, "sh", "-c", "echo once", run="7-77") for each in (kind, other)]
+        outcomes = [await each.outcome() for each in both]
+    assert [outcome.kind for outcome in outcomes] == ["ok", "ok"]
+    assert [each.text for each in both] == ["once\n", "once\n"]
+
+
+async def test_gone_it_is_unknown_where_it_may_run_once_only(kind):
+    outcome = await Watched(kind, "true", adopted=True, may_create=False).outcome()
+    assert (outcome.kind, outcome.error) == ("unknown", "its container is gone, and nobody knows whether it ran")
+
+
+async def test_who_may_not_begin_any_more_creates_and_starts_nothing(engine, kind):
+    watched = Watched(kind, "true", may_begin=iter([True, False, False]).__next__)
+    assert await asyncio.wait_for(watched.ended, 30) == Ended(None, None)
+    assert watched.name not in engine.containers()
+    watched = Watched(kind, "true", may_begin=iter([True, True, False]).__next__)
+    assert await asyncio.wait_for(watched.ended, 30) == Ended(None, None)
+    assert (engine.containers()[watched.name], watched.begun) == ("created", [])
+
+
+async def test_a_container_of_another_installation_is_not_ours(engine, kind):
+    async with node(engine, "ffffffffffffffff") as theirs:
+        other = Watched(theirs, "sleep", "60")
+        await until(lambda: other.begun, "it runs")
+        ours = await Watched(kind, "true", run=other.call.run_id).outcome()
+        assert "not of this installation" in str(ours.error)
+        assert not ours.retryable
+        assert other.name not in await kind.inventory()
+        await kind.remove(other.name)
+        assert engine.containers()[other.name] == "running"
+        await other.stopped("interrupted")
+        await theirs.remove(other.name)
+
+
+async def test_the_next_try_first_kills_what_is_left_of_the_one_before(engine, kind):
+    first = Watched(kind, "sleep", "60")
+    await until(lambda: engine.containers().get(first.name) == "running", "it runs")
+    await first.stopped("interrupted")
+    second = Watched(kind, "true", run=first.call.run_id, try_number=2)
+    assert (await second.outcome()).kind == "ok"
+    assert engine.containers()[first.name] == "exited"
+
+
+async def test_only_what_is_over_for_a_while_is_left_to_be_removed(engine):
+    async with (
+        node(engine, "aaaaaaaaaaaaaaaa") as kind,
+        node(engine, "aaaaaaaaaaaaaaaa", keep=Duration(600_000)) as keeps,
+    ):
+        ended, runs = Watched(kind, "true"), Watched(kind, "sleep", "60")
+        await ended.outcome()
+        await until(lambda: engine.containers().get(runs.name) == "running", "it runs")
+        assert ended.name in engine.containers(), "its result may not be recorded yet"
+        assert set(await kind.inventory()) == {ended.name, runs.name}
+        assert await keeps.inventory() == [runs.name], "who comes late must find the name taken"
+        await runs.stopped("interrupted")
+        for name in await kind.inventory():
+            await kind.remove(name)
+        assert {ended.name, runs.name}.isdisjoint(engine.containers())
+
+
+async def test_a_restart_of_the_engine_is_survived_and_followed(engine, kind, events):
+    script = "echo before; while ! [ -e /tmp/go ]; do sleep 0.05; done; echo after; echo 42"
+    watched = Watched(kind, "sh", "-c", script)
+    await watched.says("before\n")
+    offered = kind.capabilities()
+    await asyncio.to_thread(engine.stop, kill=True)
+    await until(lambda: kind.capabilities() == [], "it is seen that the engine is away")
+    waits = Watched(kind, "true")
+    assert await asyncio.wait_for(waits.ended, 30) == Ended(None, None), "not begun: it goes back"
+    await asyncio.to_thread(engine.start)
+    await until(lambda: kind.capabilities() == offered, "it is back, the same as before")
+    touch(engine, watched.name, "/tmp/go")
+    outcome = await watched.outcome()
+    assert (outcome.kind, outcome.detail) == ("ok", {"exit_code": 0, "result": 42})
+    assert watched.text == "before\nafter\n42\n", "nothing twice"
+    told = [event.name for event in events if event.name.startswith("containers.")]
+    assert told == ["containers.unavailable", "containers.engine"]
+
+
+async def test_an_engine_that_hangs_is_left_alone_by_a_timeout(engine, kind, monkeypatch):
+    watched = Watched(kind, "sleep", "60")
+    await until(lambda: engine.containers().get(watched.name) == "running", "it runs")
+    monkeypatch.setattr("onthedot.targets.container.following.STOP_WITHIN", 0.5)
+    engine.freeze()
+    try:
+        ended = await watched.stopped("timeout")
+    finally:
+        engine.thaw()
+    assert ended.outcome is None
+    await until(lambda: watched.name in engine.containers(), "the engine answers")
+    await kind.remove(watched.name)
+
+
+async def test_a_long_output_is_bounded_and_its_result_is_read_all_the_same(kind):
+    lines = 'head -c 9000000 /dev/zero | tr "\\0" x; echo; echo [7]'.replace("tr ", "/bin/busybox tr ")
+    watched = Watched(kind, "sh", "-c", lines)
+    outcome = await watched.outcome()
+    assert (outcome.kind, outcome.detail["result"]) == ("ok", [7])
+    assert 8 << 20 <= len(watched.text) < (8 << 20) + 100_000
+    assert watched.text.endswith("… output truncated: it exceeds the size limit\n")
+
+
+async def test_a_long_line_is_one_line(kind):
+    outcome = await Watched(kind, "sh", "-c", "echo [$(seq -s , 1 9000)]").outcome()
+    assert outcome.detail["result"] == list(range(1, 9001))
+
+
+@pytest.fixture
+def doctor(engine: EngineServer) -> Callable[..., Any]:
+    async def diagnose(**setting: Any) -> Any:
+        given = {"socket": engine.url, "images": ("registry.test/*",)} | setting
+        return await Containers(ContainerSetting(**given)).diagnose()
+
+    return diagnose
+
+
+async def test_what_the_doctor_says(engine, doctor, tmp_path):
+    (good,) = await doctor()
+    assert good.advice is None
+    assert good.found.startswith("Docker ")
+    assert "registry.test/*" in good.found
+    (absent,) = await doctor(socket=f"unix://{tmp_path}/none.sock")
+    assert "No such file" in absent.found
+    assert "start the engine" in absent.advice
+    other = await asyncio.start_unix_server(lambda reader, writer: writer.close(), tmp_path / "other.sock")
+    (wrong,) = await doctor(socket=f"unix://{tmp_path}/other.sock")
+    other.close()
+    assert "check that [containers] socket is the socket of Docker or Podman" in wrong.advice
+    assert await doctor(images=()) == ()

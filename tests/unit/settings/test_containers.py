@@ -1,0 +1,76 @@
+"""[containers]: what is read, what is wrong, and what an operator can't allow by mistake."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onthedot.errors import SettingsError
+from onthedot.model.duration import MINUTE, Duration
+from onthedot.settings import ContainerSetting, load_settings
+
+
+def loaded(table: Any, tmp_path: Path) -> ContainerSetting:
+    (tmp_path / "none.toml").write_text("")
+    environ = {"ONTHEDOT_CONTAINERS": json.dumps(table)}
+    return load_settings({}, environ=environ, file=tmp_path / "none.toml").containers
+
+
+def test_without_a_table_there_are_no_containers(tmp_path):
+    assert loaded({}, tmp_path) == ContainerSetting()
+    assert ContainerSetting().images == ()
+
+
+def test_what_is_read(tmp_path):
+    table = {
+        "images": ["alpine", "alpine", "registry.example/*"],
+        "socket": "/run/podman/podman.sock",
+        "memory": "2G",
+        "cpus": 0.5,
+        "network": True,
+        "concurrency": 3,
+        "keep": "1m",
+        "place": "here",
+    }
+    assert loaded(table, tmp_path) == ContainerSetting(
+        images=("alpine", "registry.example/*"),
+        socket="unix:///run/podman/podman.sock",
+        memory=2 << 30,
+        cpus=0.5,
+        network="bridge",
+        concurrency=3,
+        keep=Duration(MINUTE),
+        place="here",
+    )
+    assert loaded({"socket": "tcp://127.0.0.1:2375"}, tmp_path).socket == "tcp://127.0.0.1:2375"
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"images": "alpine"}, "images"),
+        ({"images": ["http://x/*"]}, "http://x/*"),
+        ({"socket": "docker.sock"}, "docker.sock"),
+        ({"socket": "tcp://host"}, "tcp://host"),
+        ({"socket": "tcp://host:99999"}, "neither"),
+        ({"memory": "lots"}, "lots"),
+        ({"memory": 7}, "memory"),
+        ({"cpus": 0}, "cpus"),
+        ({"network": "host"}, "host"),
+        ({"network": "none"}, "none"),
+        ({"network": "container:x"}, "container:x"),
+        ({"concurrency": 0}, "concurrency"),
+        ({"keep": "1 fortnight"}, "fortnight"),
+        ({"place": "a b"}, "place"),
+        ({"privileged": True}, "privileged"),
+        ([], "array"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, table, words):
+    with pytest.raises(SettingsError) as raised:
+        loaded(table, tmp_path)
+    assert words in str(raised.value)
+    assert "images = [" in str(raised.value)
