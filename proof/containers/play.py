@@ -40,9 +40,10 @@ class Played:
     lost: int  # runs without a container that ended well
     foreign: int  # containers of no run
     wrong: int  # runs whose result is not their own
+    silent: int  # … without a result, because the engine was down when the container printed it, and does not have it
     containers: int
     repeats: int  # containers of later tries
-    adopted: int  # runs that more than one node had
+    adopted: int  # runs that were claimed or adopted more often than they were tried
     restarts: int
     kills: int
     seconds: float
@@ -55,8 +56,8 @@ class Played:
         return (
             f"{self.wanted} runs, {self.done} done, engine restarted {self.restarts} times, nodes killed {self.kills}"
             f" times: {self.lost} lost, {self.containers} containers, {self.repeats} of them repeats with the same run"
-            f" id, {self.foreign} unknown, {self.wrong} wrong results, {self.adopted} runs taken over, in"
-            f" {self.seconds:.0f} s"
+            f" id, {self.foreign} unknown, {self.wrong} wrong results, {self.silent} without one,"
+            f" {self.adopted} runs claimed more than once, in {self.seconds:.0f} s"
         )
 
 
@@ -75,6 +76,8 @@ async def play(wanted: int, rate: float) -> Played:
         runs = await cluster.ended(wanted)
         results = {run_id: await asyncio.to_thread(cluster.run, run_id) for run_id in runs}
         listed = await asyncio.to_thread(engine.ask, "GET", "/containers/json?all=1")
+        odd = [run_id for run_id, run in results.items() if run.get("result") != run_id]
+        silent = [run_id for run_id in odd if await asyncio.to_thread(_printed_nothing, engine, run_id, listed)]
     of_runs = Counter(each["Labels"]["onthedot.run"] for each in listed)
     ended_well = {each["Labels"]["onthedot.run"] for each in listed if each["Status"].startswith("Exited (0)")}
     return Played(
@@ -82,7 +85,8 @@ async def play(wanted: int, rate: float) -> Played:
         done=sum(status == "DONE" for status in runs.values()),
         lost=len(set(runs) - ended_well),
         foreign=len(set(of_runs) - set(runs)),
-        wrong=sum(run.get("result") != run_id for run_id, run in results.items()),
+        wrong=len(odd) - len(silent),
+        silent=len(silent),
         containers=of_runs.total(),
         repeats=of_runs.total() - len(of_runs),
         adopted=sum(run["attempt"] > len(run["attempts"]) for run in results.values()),
@@ -90,6 +94,12 @@ async def play(wanted: int, rate: float) -> Played:
         kills=2,
         seconds=time.monotonic() - began,
     )
+
+
+def _printed_nothing(engine: EngineServer, run_id: str, listed: list[dict[str, Any]]) -> bool:
+    """As far as the engine knows: of what is printed while it is down it never hears."""
+    names = [each["Names"][0] for each in listed if each["Labels"]["onthedot.run"] == run_id]
+    return not any(engine.ask("GET", f"/containers{name}/logs?stdout=1") for name in names)
 
 
 class _Cluster:

@@ -104,7 +104,10 @@ class EngineServer:
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
+        """nsenter too, which stops with its child."""
+        assert self._entered is not None
         self._signal(signal.SIGCONT)
+        self._entered.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         with suppress(OSError, psutil.Error):
@@ -186,14 +189,15 @@ def busybox_layer() -> bytes:
     program = Path(debian_program("busybox", "busybox-static")).resolve()
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as tar:
+        for name, mode in (("bin", 0o755), ("tmp", 0o1777)):
+            folder = tarfile.TarInfo(name)
+            folder.type, folder.mode = tarfile.DIRTYPE, mode
+            tar.addfile(folder)
         tar.add(program, "bin/busybox")
         for applet in _APPLETS:
             link = tarfile.TarInfo(f"bin/{applet}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
             tar.addfile(link)
-        folder = tarfile.TarInfo("tmp")
-        folder.type, folder.mode = tarfile.DIRTYPE, 0o1777
-        tar.addfile(folder)
     return made.getvalue()
 
 

@@ -68,6 +68,14 @@ async def test_a_name_that_was_taken_in_between_is_ours(peer, kind):
     assert peer.container["starts"] == 1
 
 
+async def test_a_name_that_is_taken_before_its_container_is_shown(peer, kind):
+    missing = lambda: answer(404, {"message": "No such container"})  # noqa: E731
+    peer.says["GET /containers/7-1-1/json"] = [missing, missing, missing]
+    peer.container = {"Config": {"Labels": labels()}, "State": {"Status": "created"}}
+    assert (await outcome_of(kind)).kind == "ok"
+    assert peer.container["starts"] == 1
+
+
 def labels(**others: str) -> dict[str, str]:
     return {"onthedot.installation": "ours", "onthedot.run": "7-1", "onthedot.try": "1"} | others
 

@@ -106,7 +106,14 @@ def test_what_is_built_offers_what_was_registered():
     commands = {"backup": CommandSetting(argv=("true",))}
     targets = build_targets(Settings(functions=("reports", "tools:clean"), commands=commands, function_processes=3))
     assert targets.capabilities() == ["webhook", "function:reports", "function:tools", "command:backup"]
-    assert targets.capacities(50) == {"webhook": 50, "function": 3, "command": 3, "queue": 50, "script": 3}
+    assert targets.capacities(50) == {
+        "webhook": 50,
+        "function": 3,
+        "command": 3,
+        "queue": 50,
+        "script": 3,
+        "container": 3,
+    }
     assert targets.in_process == frozenset()
     for target in (WEBHOOK, FunctionTarget(function="reports:x"), CommandTarget(command="backup")):
         targets.check(target)

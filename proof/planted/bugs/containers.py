@@ -71,7 +71,7 @@ BUGS = (
         "a node that dies between the end of a container and its record leaves nothing to be found",
         f"{_RUN}._follow",
         "outcome = outcome_of(",
-        "await self._engine.remove(self._name)\n        outcome = outcome_of(",
+        "await self._engine.remove(self._name); outcome = outcome_of(",
         f"{_REAL}::test_only_what_is_over_for_a_while_is_left_to_be_removed",
     ),
     _bug(

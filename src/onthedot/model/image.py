@@ -74,7 +74,8 @@ class ImageRule(msgspec.Struct, frozen=True):
         if text == "*":
             return cls("*", "*", None, None)
         registry, path, tag, digest = _split(text)
-        example = [_WILD.sub("1", part).replace("]", "1") for part in (registry, path)]  # as good in a port as in a name
+        # A digit is as good in a port as in a name.
+        example = [_WILD.sub("1", part).replace("]", "1") for part in (registry, path)]
         if not _REGISTRY.fullmatch(example[0]) or not _PATH.fullmatch(example[1]) or tag == "" or digest == "":
             raise ValueError(f"{text[:300]!r} is not a pattern such as registry.example/* or python:3.*")
         return cls(registry, path, tag, digest)

@@ -123,7 +123,7 @@ class _Info(msgspec.Struct, rename="pascal"):
     init_commit: _Commit = _Commit()
 
 
-class _Problem(msgspec.Struct):
+class _ErrorBody(msgspec.Struct):
     message: str = ""
     error: str = ""
 
@@ -148,7 +148,7 @@ class ContainerEngine:
             place = sha256(f"{info.name} {info.docker_root_dir}".encode()).hexdigest()[:16]
         missing = [what for what, has in (("memory", info.memory_limit), ("pids", info.pids_limit)) if not has]
         lacks = f"it can't limit {' and '.join(missing)} of containers" if missing else None
-        has_init = bool(info.init_binary) and info.init_commit.id not in ("", "N/A")
+        has_init = bool(info.init_binary) and info.init_commit.id != "N/A"
         return EngineAbout(f"{'Podman' if podman else 'Docker'} {version.version}", place, has_init, lacks)
 
     async def inspect(self, name: str) -> FoundContainer | None:
@@ -262,7 +262,7 @@ async def _checked(response: EngineResponse) -> bytes:
 
 def _message(body: bytes) -> str:
     try:
-        said = msgspec.json.decode(body, type=_Problem)
+        said = msgspec.json.decode(body, type=_ErrorBody)
     except msgspec.MsgspecError:
         return body.decode("utf-8", "replace").strip()[:500]
     return (said.message or said.error).strip()[:500]

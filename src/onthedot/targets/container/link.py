@@ -23,7 +23,7 @@ class EngineLink:
         self._engine, self._named = engine, place
         self.about: EngineAbout | None = None  # None: it does not answer
         self.place = place or "unknown"
-        self._why: str | None = None
+        self._is_told = False
         self._lost = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -78,10 +78,10 @@ class EngineLink:
         if self.about is None:
             emit("containers.engine", address=self._engine.address, engine=about.title)
         self.place = self._named or about.place
-        self.about, self._why = about, None
+        self.about, self._is_told = about, False
         return True
 
     def _tell(self, why: str) -> None:
-        if why != self._why:  # told once, not with every look
-            self._why = why
+        if not self._is_told:  # once until it is back, not with every look
+            self._is_told = True
             emit("containers.unavailable", address=self._engine.address, error=why)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 
 from onthedot.clock import Clock
 from onthedot.model.run import Outcome
@@ -29,6 +28,7 @@ __all__ = ["ContainerRun"]
 
 PULL_WITHIN = 15 * 60.0
 RESULT_WITHIN = 60.0
+OWNER_WITHIN, OWNER_PAUSE = 10.0, 0.05
 _KILLS = ("cancelled", "timeout")
 
 
@@ -124,13 +124,23 @@ class ContainerRun:
                 await self._pull(image)
                 await self._engine.create(self._name, body)
         except NameTaken:  # by us, if an answer was lost or another node had it before
-            found = await self._engine.inspect(self._name)
-            if found is None or not is_ours(found, self._call, self._installation):
-                raise NotStarted(_foreign(self._name)) from None
+            await self._find_owner()
         except EngineRefused as refused:
             retryable = refused.status >= 500
             error = f"not started: the container engine refused it: {refused}"
             raise NotStarted(Outcome(kind="error", retryable=retryable, error=error)) from None
+
+    async def _find_owner(self) -> None:
+        """An engine takes a name before it shows the container that has it."""
+        for _ in range(round(OWNER_WITHIN / OWNER_PAUSE)):
+            found = await self._engine.inspect(self._name)
+            if found is not None:
+                if not is_ours(found, self._call, self._installation):
+                    raise NotStarted(_foreign(self._name))
+                return
+            await asyncio.sleep(OWNER_PAUSE)
+        error = f"not started: the container engine says that the name {self._name} is in use, and shows no container"
+        raise NotStarted(Outcome(kind="error", retryable=True, error=error))
 
     async def _pull(self, image: str) -> None:
         self._stage = f"pulling image {image}"
@@ -167,8 +177,7 @@ class ContainerRun:
                 if self._call.stopped in _KILLS:
                     await asyncio.wait({starting}, timeout=STOP_WITHIN / 2)
                 starting.cancel()
-                with suppress(BaseException):
-                    await starting
+                await asyncio.gather(starting, return_exceptions=True)
 
     # the rest
 

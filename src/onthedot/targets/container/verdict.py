@@ -13,6 +13,7 @@ from onthedot.targets.process.last_line import LastLine
 __all__ = ["outcome_of"]
 
 _BY_SIGNAL = 128
+_BY_SHELLS = {126: "command can't be executed", 127: "command not found"}  # and by the init of an engine
 
 
 def outcome_of(state: ContainerState, memory: int, printed: LastLine | None, *, cut: bool) -> Outcome:
@@ -35,6 +36,8 @@ def outcome_of(state: ContainerState, memory: int, printed: LastLine | None, *, 
 
 
 def _how(code: int, memory: int) -> str:
+    if code in _BY_SHELLS:
+        return f"exit code {code} ({_BY_SHELLS[code]})"
     number = code - _BY_SIGNAL
     if number not in set(signal.Signals):
         return f"exit code {code}"
