@@ -77,6 +77,7 @@ def _specs(raw: bytes, media: str) -> Iterator[JobSpec | OnTheDotError]:
         try:
             yield decode_large(item, JobSpec)
         except (Invalid, Unreadable, TooLarge) as error:
+            error.__traceback__ = error.__context__ = error.__cause__ = None  # freeing 5,000 took the loop for 30 ms
             yield error
 
 
