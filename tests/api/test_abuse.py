@@ -11,7 +11,7 @@ import pytest
 from tests.api.abuse import ABUSES, GET, MIB, Attack, victim
 from tests.targets.receivers import server as receiving
 
-SECONDS = 2.0
+SECONDS = 1.0
 
 
 @pytest.mark.alone

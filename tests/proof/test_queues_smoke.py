@@ -10,7 +10,6 @@ from tests.services.debian import ProgramMissing
 from tests.services.missing import missing
 
 
-@pytest.mark.alone
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("broker", RUNNING)
 async def test_no_message_is_lost_and_repeats_have_the_same_id(broker: str, capsys: pytest.CaptureFixture[str]) -> None:
