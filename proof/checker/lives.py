@@ -63,6 +63,10 @@ class Lives:
                     if (turn := self._turn(event)) is not None:
                         turn.recorded = event
 
+    def adopts(self, run: str, token: int) -> bool:
+        """Whether with this claim somebody goes on with what was begun under an earlier one."""
+        return any(turn.begun for earlier, turn in self.turns.get(run, {}).items() if earlier < token)
+
     def _turn(self, event: Received | Begun | Recorded) -> Turn | None:
         return self.turns[event.run].get(event.token) if event.run in self.turns else None
 

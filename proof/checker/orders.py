@@ -22,10 +22,13 @@ def check_orders(story: Story) -> Iterator[Violation]:
     if not story.ledger.whole:
         return
     for job in story.jobs.values():
-        if job.outlives:  # who adopts it carries out what was ordered
-            continue
         wrote = story.lives.wrote.get(job.id, [])
-        turns = [turn for row in job.rows for turn in story.lives.turns.get(row.id, {}).values()]
+        turns = [
+            turn
+            for row in job.rows
+            for turn in story.lives.turns.get(row.id, {}).values()
+            if not (job.outlives and story.lives.adopts(turn.run, turn.token))  # to carry out what was ordered
+        ]
         yield from _claimed_while_forbidden(turns, wrote)
         yield from _blamed(story, job)
         for place, event in wrote:
@@ -54,8 +57,11 @@ def _cancelled(story: Story, job: JobStory, place: int, event: Wrote) -> Iterato
     (run,) = event.runs
     turns = story.lives.turns.get(run, {})
     for turn in turns.values():
-        if turn.place > place:
+        if turn.place > place and not (job.outlives and story.lives.adopts(run, turn.token)):
             yield Violation(kind="after_cancel", text=f"{run} was claimed at {turn.claim.at}, after it was cancelled")
+    if job.outlives and len(turns) > 1:
+        story.excuse("whoever adopts a cancelled run has to stop it first")
+        return
     row = story.entries.get(run)
     if row is None:
         if run not in story.live:

@@ -16,8 +16,6 @@ PROMISED = 1000
 
 def check_verbs(story: Story) -> Iterator[Violation]:
     for job in story.jobs.values():
-        if job.outlives:  # what its node had recorded as begun is begun by who adopts it
-            continue
         for place, change in enumerate(job.changes):
             if change.verb not in ("pause", "delete") or (change.verb == "pause" and change.state == "ended"):
                 continue  # who pauses a job that has ended is told that it has: what was begun goes to its end
@@ -28,6 +26,9 @@ def check_verbs(story: Story) -> Iterator[Violation]:
 def _sent_between(story: Story, job: JobStory, verb: str, told: int, until: int) -> Iterator[Violation]:
     for send in job.sends:
         if not told < send.at < until or (verb == "pause" and "-m" in send.run):
+            continue
+        if job.outlives and story.lives.adopts(send.run, send.token):
+            story.excuse("what its node had recorded as begun is begun by who adopts it")
             continue
         calm = story.quiet(told - LEASE, send.at)
         late = send.at - told
