@@ -17,8 +17,11 @@ __all__ = ["NO_FAULT", "POSSIBLE", "SPARED", "Figures", "figures_of", "percentil
 
 AWAY = ("outage", "short_outage", "db_restart", "disk_full")
 SETTLE = 2000
+BREAKER = 12_000
+"""ms after the receiver was down: it is probed every ten seconds, and then catches up with what waited."""
 NO_FAULT = "no fault"
 ALL = "under faults, all"
+SHUT = "while the receiver was down, or just after"
 POSSIBLE = "under faults, database there and a node well"
 SPARED = "under faults, and not held by a struck node"
 STRIKES = (*KILLS, "kill_api", "freeze", "silence", "refuse")  # a node may be API and executor
@@ -122,9 +125,11 @@ def _takeovers(story: Story) -> list[int]:
 
 def _lateness(story: Story) -> dict[str, dict[str, int]]:
     """Of first sends of slots. Under faults: of those that could have been fired, because the database was there from
-    two seconds before they were due until they were sent, and a node was well; and of those no struck node held."""
-    spreads: dict[str, list[int]] = {NO_FAULT: [], ALL: [], POSSIBLE: [], SPARED: []}
+    two seconds before they were due until they were sent, a node was well, and no breaker was open; and of those no
+    struck node held."""
+    spreads: dict[str, list[int]] = {NO_FAULT: [], ALL: [], SHUT: [], POSSIBLE: [], SPARED: []}
     away = _Spans([fault for fault in story.faults if fault.what in AWAY], SETTLE)
+    shut = _Spans([fault for fault in story.faults if fault.what == "receiver_down"], BREAKER)
     first_owner: dict[str, str] = {}
     for claim in story.claims:
         first_owner.setdefault(claim.run, claim.node)
@@ -146,6 +151,9 @@ def _lateness(story: Story) -> dict[str, dict[str, int]]:
                 continue
             spreads[ALL].append(late)
             if away.touch(due, send.at) or not witnesses.of(due, due):
+                continue
+            if shut.touch(due, send.at):
+                spreads[SHUT].append(late)
                 continue
             spreads[POSSIBLE].append(late)
             if first_owner.get(send.run) not in struck:
