@@ -307,8 +307,16 @@ class TestOverdue:
         assert (await hands.store.get_run(1, run.id)).waiting == "callback", "a delete leaves it alone"
         await times.advance(WITHIN)
         await hands.store.reclaim()
-        assert (await hands.store.get_run(1, run.id)).status == "FAILED"
+        view = await hands.store.get_run(1, run.id)
+        assert (view.status, view.reason, view.tries) == ("CANCELLED", "the job was deleted", 1), "it had tries left"
+        assert view.attempts[0].error == "accepted, but not completed in time"
         assert (await hands.store.list_dead(1)).items == []
+
+    async def test_told_to_have_failed_after_its_job_is_gone(self, hands: Hands, times: Times):
+        run = await waiting(hands, times)
+        await hands.store.delete_job(1, run.job_id)
+        done = await hands.store.complete(run.id, 1, Outcome(kind="error", retryable=True, error="no"))
+        assert (done.run.status, done.run.reason) == ("CANCELLED", "the job was deleted")
 
 
 class TestAtMostOnce:

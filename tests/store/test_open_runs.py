@@ -328,7 +328,7 @@ class TestUsers:
         assert found.run.spec.target == run.spec.target
         assert (await second.finish(found.run, outcome=FAILED)).recorded == 1
         (row,) = await second.ledger()
-        assert row["status"] == "failed"
+        assert (row["status"], row["reason"], row["tries"]) == ("cancelled", "the job was deleted", 1)
         assert await second.live() == []
 
     async def test_it_is_shown_as_executing(self, first: Hands, times: Times):
@@ -440,7 +440,7 @@ class TestOverdue:
         await times.advance(HOUR + OVERDUE_MS)
         assert await second.store.reclaim() == 1
         (row,) = await second.ledger()
-        assert (row["status"], row["reason"]) == ("failed", "attempts")
+        assert (row["status"], row["reason"]) == ("cancelled", "the job was deleted")
         assert await second.live() == []
 
     async def test_what_an_adopter_has_is_its_own(self, first: Hands, second: Hands, times: Times):

@@ -57,9 +57,11 @@ def on_complete(
     return Dead(reason="not_retryable", tries=run.tries, losses=run.losses)
 
 
-def not_completed(policy: Policy, *, accepted: bool) -> Outcome:
-    """No callback came in time. `accepted`: it was certain that the receiver had taken it."""
+def not_completed(policy: Policy | None, *, accepted: bool) -> Outcome:
+    """No callback came in time. `accepted`: it was certain that the receiver had taken it. No policy: its job is gone,
+    and nobody knows any more how long that was."""
     if accepted:
-        error = f"accepted, but not completed within {policy.completion_timeout}"
+        within = "in time" if policy is None else f"within {policy.completion_timeout}"
+        error = f"accepted, but not completed {within}"
         return Outcome(kind="timeout", retryable=True, error=error)
     return Outcome(kind="unknown", error="the node was lost after the run was sent, and no callback was received")

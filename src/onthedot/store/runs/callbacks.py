@@ -17,6 +17,7 @@ import msgspec
 from onthedot.errors import Conflict
 from onthedot.model.decoding import encode_json
 from onthedot.model.instant import format_instant
+from onthedot.model.policy import Policy
 from onthedot.model.result import settled
 from onthedot.model.run import Outcome, RunView
 from onthedot.model.work import Work
@@ -139,14 +140,14 @@ def overdue_callback(row: _Row) -> Item:
     work = work_of(row)
     run = run_of(row, work)
     accepted = work is not None and work.accepted is not None
-    outcome, decision = _decide(row, run.spec.policy, accepted)
+    outcome, decision = _decide(row, None if row["spec"] is None else run.spec.policy, accepted)
     if decision is None:
         decision = on_outcome(run, outcome, row["now"], random.Random(f"{run.id} {run.token}"))
     end = EndOfTry(try_number=run.tries + 1, completion="timeout", sender=_sender(work, row))
     return ended_item(row, run, work, outcome, decision, end)
 
 
-def _decide(row: _Row, policy: Any, accepted: bool) -> tuple[Outcome, Decision | None]:
+def _decide(row: _Row, policy: Policy | None, accepted: bool) -> tuple[Outcome, Decision | None]:
     if is_stop(row["orders"]):
         return _stopped(row, why_stopped(row["orders"]))
     return not_completed(policy, accepted=accepted), None

@@ -29,8 +29,8 @@ def work_of(row: Row) -> Work | None:
 
 
 def spec_of(row: Row, work: Work | None, job: JobSpec | None) -> JobSpec:
-    """What was started, under the policy that its job has now; of a job that is gone nothing is tried again, and what
-    began as at most once stays that."""
+    """What was started, under the policy that its job has now; what began as at most once stays that. Of a job that is
+    gone nothing is tried again: what would be is not the last try of all, and ends as cancelled in its finish."""
     target = None if job is None else job.target
     if target is None or (work is not None and work.target):
         started = (work.target if work is not None else None) or _GONE
@@ -38,7 +38,7 @@ def spec_of(row: Row, work: Work | None, job: JobSpec | None) -> JobSpec:
         target = decode_spec(text, row["requires"], row["level"]).target
     if job is None:
         schedule = Schedule(at=format_instant(row["slot"]))
-        job = JobSpec(schedule=schedule, target=target, policy=Policy(retry=Retry(attempts=1)))
+        job = JobSpec(schedule=schedule, target=target, policy=Policy(retry=Retry(attempts=row["tries"] + 2)))
     policy = msgspec.structs.replace(job.policy, delivery="at_most_once") if row["at_most_once"] else job.policy
     return msgspec.structs.replace(job, target=target, policy=policy)
 
