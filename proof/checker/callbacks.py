@@ -142,6 +142,9 @@ class _Run:
             return True
         if not isinstance(self.row, Entry):
             return False
+        recorded = turn.recorded if (turn := self.turns.get(self.row.token)) is not None else None
+        if recorded is not None and recorded.outcome != "accepted":
+            return recorded.at <= event.at + 1
         ended = self.story.written(self.row)
         if ended is None:
             return self.story.excuse("the database's clock was set: when a run ended is not known")

@@ -116,7 +116,9 @@ def _probed(story: Story, node: str, host: str, turns: list[Turn]) -> Iterator[V
     for place, turn in enumerate(turns):
         before = [one for one in turns[:place] if one.recorded is not None and one.recorded.at < _sent(turn) - BEFORE]
         before.sort(key=lambda one: 0 if one.recorded is None else one.recorded.at)
-        well = max((one.recorded.at for one in before if one.recorded and _went_well(one)), default=-1)
+        answered = [_answered(one) for one in turns[:place] if one.recorded is None]  # by its callback, perhaps
+        known = [one.recorded.at for one in before if one.recorded and _went_well(one)]
+        well = max([*known, *(at for at in answered if at <= _sent(turn))], default=-1)
         failed = sorted(_ended(story, one) for one in before if _failed(one) and _sent(one) > well)
         if len(failed) < FAILURES or any(not _failed(one) for one in before if _sent(one) > well):
             continue
@@ -135,9 +137,14 @@ def _probed(story: Story, node: str, host: str, turns: list[Turn]) -> Iterator[V
             yield Violation(kind="breaker", text=f"{text}; {len(failed)} failed in a row")
 
 
+def _answered(turn: Turn) -> int:
+    """When it was answered well; -1: it was not."""
+    return turn.send.at + turn.send.took if turn.send is not None and turn.send.answer == "ok" else -1
+
+
 def _answered_well(turn: Turn, begin: int, end: int) -> bool:
     """Whether it was answered in between: its node may have known before the database did."""
-    return turn.send is not None and turn.send.answer == "ok" and begin <= turn.send.at + turn.send.took <= end
+    return begin <= _answered(turn) <= end
 
 
 def _went_well(turn: Turn) -> bool:

@@ -133,7 +133,8 @@ class _Row:
                 if not stopped and (may_overlap or not lease_ended(story, node, begin, end)):
                     return "its node was not told to stop, nor did its lease end"
             case "lost" | "unknown":
-                if not story.lost(node, begin, story.ledger.at) and not story.fault_on(node, begin, end, "stop"):
+                # its claim may have been on its way when it stopped
+                if not story.lost(node, begin, story.ledger.at) and not story.fault_on(node, 0, end, "stop"):
                     return "its node was neither lost nor stopped"
             case "expired":
                 if rules is None or rules.expires_in is None:
