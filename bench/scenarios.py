@@ -365,14 +365,16 @@ def _bulkhead(mode: Mode) -> Scenario:
     hanging, rate, seconds = {"tiny": (20, 50, 2), "quick": (500, 100, 6)}.get(mode, (500, 100, 15))
     return Scenario(
         "bulkhead",
-        f"Lateness of other jobs with {hanging} hanging receivers of one destination, {rate} firings per second",
+        f"Lateness of other jobs with {hanging} hanging receivers of one destination, a broker that is away and all "
+        f"processes for scripts taken, {rate} firings per second",
         "late_ms.p99",
         [Entry("postgres", "bulkhead")],
         {"hanging": hanging, "rate": rate, "seconds": seconds},
         receiver=True,
         wanted=[
             Wanted(
-                f"lateness p99 of other jobs with {hanging} hanging receivers of one destination, to its calm value",
+                f"lateness p99 of other jobs with {hanging} hanging receivers of one destination, a broker that is away "
+                "and all processes for scripts taken, to its calm value",
                 "to_calm",
                 "at most",
                 2.0,

@@ -1,15 +1,19 @@
-"""How late other jobs are while hundreds of calls of one destination hang, next to how late they are without.
+"""How late other jobs are while hundreds of calls of one destination hang, a broker is away and all processes for
+scripts are taken, next to how late they are without.
 
 One node, webhooks, lateness seen where each call is started. First calm, then with as many hanging calls as there are
-to be from the start, and more each second: without a limit they would have all slots before the end.
+to be from the start, and more each second: without a limit they would have all slots before the end. Messages for the
+broker and scripts that sleep come due each second, too.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
+import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,8 +21,12 @@ from bench.contest import Cost, in_time, quantiles
 from bench.ours.parts import create, opened, running, spec
 from bench.ours.seeding import analyze
 from onthedot.model.targets import WebhookTarget
+from onthedot.objects import open_objects
+from onthedot.settings import BrokerSetting, ScriptSetting
 from onthedot.targets import EgressRule, Targets
 from onthedot.targets.contract import Call, Done
+from onthedot.targets.queue.kind import Queues
+from onthedot.targets.script.kind import Scripts
 from onthedot.targets.webhook.http1.exchange import Exchange
 from onthedot.targets.webhook.kind import Webhooks
 
@@ -27,6 +35,12 @@ __all__ = ["bulkhead"]
 LEAD = 2.5
 MORE = 200
 """Hanging calls that come due in each second beside those from the start."""
+MESSAGES = 50
+"""… messages for a broker that is away."""
+SCRIPTS = 10
+"""… scripts that sleep for a minute."""
+PROCESSES = 2
+SLEEPS = "import time; time.sleep(60)"
 
 
 class Watched(Webhooks):
@@ -47,9 +61,16 @@ class Watched(Webhooks):
 async def bulkhead(store: str, hanging: int, rate: int, seconds: int, echo: str, lead: float = 1.0) -> dict[str, Any]:
     """`lead`: so many times more time to store the jobs."""
     kind = Watched(echo)
-    targets = Targets([kind])
     n = rate * seconds
-    async with opened(store, targets) as (opened_store, service), _hangs() as silent:
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        scripts = Scripts(ScriptSetting(), open_objects(folder), capacity=PROCESSES)
+        targets = Targets([kind, Queues({"away": BrokerSetting(url=f"nats://127.0.0.1:{_closed_port()}")}), scripts])
+        opened_store, service = await stack.enter_async_context(opened(store, targets))
+        silent = await stack.enter_async_context(_hangs())
+
+        message = {"type": "queue", "broker": "away", "topic": "bench", "body": {"a": 1}}
+        script = {"type": "script", "code": SLEEPS}
 
         async def phase(*, hangs: bool) -> list[float]:
             kind.late_ms.clear()
@@ -62,6 +83,9 @@ async def bulkhead(store: str, hanging: int, rate: int, seconds: int, echo: str,
                 slow = [base - 500] * hanging + [base + i * 1000 // MORE for i in range(MORE * seconds)]
                 policy = {"timeout": "60s", "retry": {"attempts": 1}}
                 await create(service, (spec({"at": _instant(due)}, there, policy=policy) for due in slow))
+                for each, target in ((MESSAGES, message), (SCRIPTS, script)):
+                    others = [base - 500 + i * 1000 // each for i in range(each * seconds)]
+                    await create(service, (spec({"at": _instant(due)}, target, policy=policy) for due in others))
             await analyze(store)
             in_time(base / 1000, 1.0)
             async with asyncio.timeout(lead * LEAD + seconds + 60):
@@ -93,6 +117,11 @@ async def _hangs() -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     finally:
         server.close()
+
+
+def _closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 def _instant(ms: int) -> str:
