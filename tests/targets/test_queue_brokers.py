@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
+from onthedot.brokers import link
 from onthedot.model.run import Outcome
 from onthedot.model.targets import QueueTarget
 from onthedot.settings import BrokerSetting
 from onthedot.targets import Call
 from onthedot.targets.contract import Stop
-from onthedot.targets.queue import link
 from onthedot.targets.queue.kind import Queues
 from onthedot.telemetry import Event, subscribe
 from tests.services.brokers import PASSWORD, BrokerServer, running_nats

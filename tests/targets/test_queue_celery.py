@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from celery import Celery
 
+from onthedot.brokers import sqs
+from onthedot.brokers.message import kombu_envelope
 from onthedot.model.targets import QueueTarget
-from onthedot.targets.queue import sqs
-from onthedot.targets.queue.message import compose, kombu_envelope
+from onthedot.targets.queue.message import compose
 from tests.services.brokers import BrokerServer
 from tests.services.waiting import until
 from tests.targets.conftest import SLOT, MakeCall

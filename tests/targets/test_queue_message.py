@@ -9,12 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from onthedot.brokers import clients
+from onthedot.brokers.message import kombu_envelope
 from onthedot.errors import Invalid, NotAvailable
 from onthedot.model.targets import QueueTarget
 from onthedot.settings import BrokerSetting
-from onthedot.targets.queue import clients
 from onthedot.targets.queue.kind import Queues
-from onthedot.targets.queue.message import compose, kombu_envelope
+from onthedot.targets.queue.message import compose
 from tests.targets.conftest import SLOT, MakeCall
 
 

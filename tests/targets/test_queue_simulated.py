@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from onthedot.targets.queue import link
+from onthedot.brokers import link
 from tests.services.brokers import BrokerServer
 from tests.services.simulated import FromKafka, FromSqs, running_kafka, running_sqs
 from tests.services.waiting import until

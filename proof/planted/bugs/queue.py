@@ -6,9 +6,9 @@ from proof.planted.plant import Bug, code
 
 __all__ = ["BUGS"]
 
-_NATS = "onthedot.targets.queue.nats:NatsPublisher"
-_RABBIT = "onthedot.targets.queue.rabbitmq"
-_LINK = "onthedot.targets.queue.link:BrokerLink"
+_NATS = "onthedot.brokers.nats:NatsPublisher"
+_RABBIT = "onthedot.brokers.rabbitmq"
+_LINK = "onthedot.brokers.link:BrokerLink"
 _UNSEEN = "the simulation has no broker"
 
 

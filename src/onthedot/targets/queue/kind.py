@@ -11,16 +11,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Self
 
+from onthedot.brokers.clients import CLIENTS, BrokerClient
+from onthedot.brokers.link import CLOSE_WITHIN, CONNECT_WITHIN, BrokerLink, NotAllowed, reason
+from onthedot.brokers.publisher import NobodyTakesIt, PublishFailed
 from onthedot.errors import Invalid, NotAvailable
 from onthedot.model.run import Outcome
 from onthedot.model.targets import QueueTarget
 from onthedot.settings import BrokerSetting
 from onthedot.targets.contract import NOT_BEGUN, Call, Ended, Profile, TargetDiagnosis
 from onthedot.targets.coroutine import CoroutineKind
-from onthedot.targets.queue.clients import CLIENTS, BrokerClient
-from onthedot.targets.queue.link import CLOSE_WITHIN, CONNECT_WITHIN, BrokerLink, NotAllowed, reason
 from onthedot.targets.queue.message import compose
-from onthedot.targets.queue.publisher import NobodyTakesIt, PublishFailed
 from onthedot.targets.registry import names
 from onthedot.targets.setup import KindSetup
 

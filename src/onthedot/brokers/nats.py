@@ -16,9 +16,8 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error, NoServersError
 
-from onthedot.settings import BrokerAddress, BrokerSetting
-from onthedot.targets.queue.message import Message
-from onthedot.targets.queue.publisher import (
+from onthedot.brokers.message import Message
+from onthedot.brokers.publisher import (
     BrokerAway,
     BrokerRefused,
     Confirmed,
@@ -27,6 +26,7 @@ from onthedot.targets.queue.publisher import (
     PublishFailed,
     tls_context,
 )
+from onthedot.settings import BrokerAddress, BrokerSetting
 
 __all__ = ["connect"]
 

@@ -14,16 +14,16 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoPermissionError, ReadOnlyError, RedisError, ResponseError
 
-from onthedot.settings import BrokerAddress, BrokerSetting
-from onthedot.targets.queue.batches import Batches
-from onthedot.targets.queue.message import Message, kombu_envelope
-from onthedot.targets.queue.publisher import (
+from onthedot.brokers.batches import Batches
+from onthedot.brokers.message import Message, kombu_envelope
+from onthedot.brokers.publisher import (
     BrokerAway,
     BrokerRefused,
     Confirmed,
     OnLost,
     PublishFailed,
 )
+from onthedot.settings import BrokerAddress, BrokerSetting
 
 __all__ = ["connect"]
 

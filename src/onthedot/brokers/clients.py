@@ -9,8 +9,8 @@ from typing import cast
 
 import msgspec
 
+from onthedot.brokers.publisher import Open
 from onthedot.model.targets import QueueTarget
-from onthedot.targets.queue.publisher import Open
 
 __all__ = ["CLIENTS", "BrokerClient"]
 
@@ -34,7 +34,7 @@ class BrokerClient(msgspec.Struct, frozen=True, kw_only=True):
         return f"pip install 'onthedot[{self.extra}]'"
 
     def open(self) -> Open:
-        return cast("Open", import_module(f"onthedot.targets.queue.{self.extra}").connect)
+        return cast("Open", import_module(f"onthedot.brokers.{self.extra}").connect)
 
     def takes(self, target: QueueTarget) -> bool:
         return len(target.topic.encode()) <= self.longest and re.fullmatch(self.topic, target.topic) is not None

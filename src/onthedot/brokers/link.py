@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from onthedot.brokers.message import Message
+from onthedot.brokers.publisher import BrokerAway, Confirmed, Open, Publisher, PublishFailed
 from onthedot.settings import BrokerAddress, BrokerSetting, WrongBroker
-from onthedot.targets.queue.message import Message
-from onthedot.targets.queue.publisher import BrokerAway, Confirmed, Open, Publisher, PublishFailed
 from onthedot.telemetry import emit
 
 __all__ = ["BrokerLink", "NotAllowed"]

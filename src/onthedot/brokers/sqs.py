@@ -15,10 +15,10 @@ from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, NoC
 from botocore.loaders import Loader, create_loader
 from botocore.session import Session
 
+from onthedot.brokers.batches import Batches
+from onthedot.brokers.message import Message, kombu_envelope
+from onthedot.brokers.publisher import BrokerRefused, Confirmed, NobodyTakesIt, OnLost, PublishFailed
 from onthedot.settings import BrokerAddress, BrokerSetting
-from onthedot.targets.queue.batches import Batches
-from onthedot.targets.queue.message import Message, kombu_envelope
-from onthedot.targets.queue.publisher import BrokerRefused, Confirmed, NobodyTakesIt, OnLost, PublishFailed
 
 __all__ = ["connect", "entry_of"]
 

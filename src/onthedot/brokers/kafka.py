@@ -20,9 +20,8 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
-from onthedot.settings import BrokerAddress, BrokerSetting
-from onthedot.targets.queue.message import Message
-from onthedot.targets.queue.publisher import (
+from onthedot.brokers.message import Message
+from onthedot.brokers.publisher import (
     BrokerAway,
     BrokerRefused,
     Confirmed,
@@ -31,6 +30,7 @@ from onthedot.targets.queue.publisher import (
     PublishFailed,
     tls_context,
 )
+from onthedot.settings import BrokerAddress, BrokerSetting
 
 __all__ = ["connect"]
 

@@ -7,8 +7,8 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
+from onthedot.brokers.message import Message
 from onthedot.settings import BrokerAddress, BrokerSetting
-from onthedot.targets.queue.message import Message
 
 __all__ = [
     "BrokerAway",

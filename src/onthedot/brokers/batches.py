@@ -6,8 +6,8 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
-from onthedot.targets.queue.message import Message
-from onthedot.targets.queue.publisher import Confirmed, PublishFailed
+from onthedot.brokers.message import Message
+from onthedot.brokers.publisher import Confirmed, PublishFailed
 
 __all__ = ["Batches"]
 

@@ -22,9 +22,8 @@ from aiormq.exceptions import (
 )
 from yarl import URL
 
-from onthedot.settings import BrokerAddress, BrokerSetting
-from onthedot.targets.queue.message import Message
-from onthedot.targets.queue.publisher import (
+from onthedot.brokers.message import Message
+from onthedot.brokers.publisher import (
     BrokerAway,
     Confirmed,
     NobodyTakesIt,
@@ -32,6 +31,7 @@ from onthedot.targets.queue.publisher import (
     PublishFailed,
     tls_context,
 )
+from onthedot.settings import BrokerAddress, BrokerSetting
 
 __all__ = ["connect"]
 
