@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-import secrets
-from http import HTTPStatus
 from typing import Any
 
-import msgspec
-
-from onthedot import errors
 from onthedot.api.http.responses import HttpResponse
-from onthedot.errors import FieldProblem, Invalid, OnTheDotError
+from onthedot.errors import OnTheDotError
 from onthedot.model.decoding import encode_json
+from onthedot.service.problems import Problem, describe_error, describe_status
 
 __all__ = ["PROBLEM_MEDIA", "HttpProblem", "Problem", "answer_problem", "problem_of", "problem_response"]
 
 PROBLEM_MEDIA = "application/problem+json"
-_log = logging.getLogger("onthedot.api")
-
-
-class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An error: `type` for programs, `title` and `detail` for people, `errors` with one entry per invalid field."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    errors: list[FieldProblem] = msgspec.field(default_factory=list)
 
 
 class HttpProblem(Exception):
@@ -39,51 +23,20 @@ class HttpProblem(Exception):
         self.headers = headers or {}
 
 
-# The nearest class in a raised error's family tree decides.
-_STATUS: dict[type[OnTheDotError], tuple[int, str]] = {
-    errors.Unreadable: (400, "unreadable"),
-    errors.Unauthorized: (401, "unauthorized"),
-    errors.Forbidden: (403, "forbidden"),
-    errors.NotFound: (404, "not-found"),
-    errors.Conflict: (409, "conflict"),
-    errors.VersionMismatch: (412, "version-mismatch"),
-    errors.TooLarge: (413, "too-large"),
-    errors.Abandoned: (503, "too-late"),
-    errors.Invalid: (422, "invalid"),
-    errors.NotAvailable: (422, "not-available"),
-    errors.IdempotencyMismatch: (422, "idempotency-mismatch"),
-    errors.ObjectStoreUnavailable: (503, "object-store-unavailable"),
-    errors.StoreUnavailable: (503, "store-unavailable"),
-    errors.StoreError: (503, "store-unavailable"),
-}
 _HEADERS: dict[int, dict[str, str]] = {
     401: {"www-authenticate": 'Bearer realm="onthedot"'},
     429: {"retry-after": "1"},
     503: {"retry-after": "1"},
 }
-_TITLES = {
-    "unreadable": "The request body can't be parsed",
-    "invalid": "Validation failed",
-    "not-available": "Not available in this installation",
-    "idempotency-mismatch": "Idempotency-Key was used before with a different request",
-    "version-mismatch": "Version conflict: the job changed since you read it",
-    "too-late": "Not carried out: the client disconnected or the request took too long",
-    "object-store-unavailable": "The object store is not available",
-    "store-unavailable": "The database is not available",
-}
 
 
 def problem_of(error: Exception) -> tuple[Problem, dict[str, str]]:
     """The document and the headers that go with it."""
-    if isinstance(error, OnTheDotError):
-        status, kind = next((_STATUS[c] for c in type(error).__mro__ if c in _STATUS), (500, "internal"))
-        if status != 500:
-            detail = str(error) or (type(error).__doc__ or "").strip()
-            fields = list(error.problems) if isinstance(error, Invalid) else []
-            return _problem(status, kind, detail, fields), _HEADERS.get(status, {})
     if isinstance(error, HttpProblem):
-        return _problem(error.status, "", str(error)), {**_HEADERS.get(error.status, {}), **error.headers}
-    return _unexpected(error)
+        problem = describe_status(error.status, "", str(error))
+        return problem, {**_HEADERS.get(error.status, {}), **error.headers}
+    problem = describe_error(error)
+    return problem, _HEADERS.get(problem.status, {})
 
 
 def answer_problem(error: Exception) -> HttpResponse:
@@ -92,25 +45,6 @@ def answer_problem(error: Exception) -> HttpResponse:
 
 def problem_response(problem: Problem, headers: dict[str, str]) -> HttpResponse:
     return HttpResponse(encode_json(problem), problem.status, headers, PROBLEM_MEDIA)
-
-
-def _problem(status: int, kind: str, detail: str, fields: list[FieldProblem] | None = None) -> Problem:
-    phrase = HTTPStatus(status).phrase
-    kind = kind or phrase.lower().replace(" ", "-")
-    return Problem(
-        type=f"urn:onthedot:problem:{kind}",
-        title=_TITLES.get(kind, phrase),
-        status=status,
-        detail=detail[:2000],
-        errors=fields or [],
-    )
-
-
-def _unexpected(error: Exception) -> tuple[Problem, dict[str, str]]:
-    """An internal error: the client gets a reference, the log has the details under the same reference."""
-    reference = secrets.token_hex(6)
-    _log.error("internal server error, reference %s", reference, exc_info=error)
-    return _problem(500, "internal", f"Internal server error (reference {reference}; see the server log)"), {}
 
 
 def fields_of(error: OnTheDotError) -> dict[str, Any]:
