@@ -37,6 +37,7 @@ READS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "held": lambda store: store.held("n1"),
     "is_open": lambda store: store.is_open(),
     "jobs_of_script": lambda store: store.jobs_of_script(1, "script", "sha256:0"),
+    "known_repeats": lambda store: store.known_repeats(1, [REPEAT]),
     "last_failover": lambda store: store.last_failover(),
     "list_dead": lambda store: store.list_dead(1),
     "list_jobs": lambda store: store.list_jobs(1, JobFilter(status="ended")),

@@ -104,6 +104,12 @@ class CreateVerbs(ScriptVerbs):
             raise TooLarge(f"a batch can have at most {BATCH_LIMIT} jobs, this one has {len(specs)}")
         repeats = _placed(idempotency_key, specs)
         await self.store.refuse_other_bodies(tenant, [repeat for repeat in repeats if repeat is not None])
+        return await self.create_each(tenant, specs, repeats)
+
+    async def create_each(
+        self, tenant: int, specs: Sequence[JobSpec | OnTheDotError], repeats: Sequence[Idempotency | None]
+    ) -> list[JobView | OnTheDotError]:
+        """The same, each recognised by a key of its own."""
         parts = [slice(start, start + GROUP_LIMIT) for start in range(0, len(specs), GROUP_LIMIT)]
         written = await asyncio.gather(*(self._create_part(tenant, specs[part], repeats[part]) for part in parts))
         made = [answer for part in written for answer in part]
@@ -112,6 +118,10 @@ class CreateVerbs(ScriptVerbs):
         else:
             await self.hint(*(answer for answer in made if isinstance(answer, JobView)))
         return made
+
+    async def known_repeats(self, tenant: int, repeats: Sequence[Idempotency]) -> dict[str, bool]:
+        """Which keys were used in the last 24 hours: True for the same request, False for another one."""
+        return await self.store.known_repeats(tenant, repeats)
 
     async def _create_part(
         self, tenant: int, specs: Sequence[JobSpec | OnTheDotError], repeats: Sequence[Idempotency | None]

@@ -13,7 +13,7 @@ import msgspec
 from onthedot.model.decoding import encode_json
 from onthedot.store import Idempotency
 
-__all__ = ["FORM", "IdempotencyKey", "Repeat", "canonical", "fingerprint", "idempotency"]
+__all__ = ["FORM", "Idempotency", "IdempotencyKey", "Repeat", "canonical", "fingerprint", "idempotency"]
 
 FORM = "2"
 """Which way of writing fingerprints this is; a test holds it to what it was. (The first had no name, and changed with
@@ -27,14 +27,15 @@ class Repeat(msgspec.Struct, frozen=True):
     sent: bytes = b""
 
 
-IdempotencyKey = Repeat | str
-"""A caller in this process gives the key alone: what it asks for is then what it passed."""
+IdempotencyKey = Repeat | str | Idempotency
+"""A caller in this process gives the key alone: what it asks for is then what it passed. Or it gives the fingerprint
+too, where what was asked is more than what it passes."""
 
 
 def idempotency(verb: str, key: IdempotencyKey | None, *named: int | str, body: object = None) -> Idempotency | None:
     """`named`: what the address said besides. The verb is part of it: one key can't answer for two kinds of request."""
-    if key is None:
-        return None
+    if key is None or isinstance(key, Idempotency):
+        return key
     if isinstance(key, str):
         key = Repeat(key, encode_json(body))
     return Idempotency(key.key, fingerprint(verb, canonical(key.sent), *named))

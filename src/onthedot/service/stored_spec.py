@@ -13,7 +13,7 @@ from onthedot.model.policy import Policy
 from onthedot.settings import Settings
 from onthedot.store.abandoned_requests import ASKER
 
-__all__ = ["as_stored", "who_asks"]
+__all__ = ["act_as", "as_stored", "who_asks"]
 
 
 def as_stored(spec: JobSpec, settings: Settings, owner: str | None = None) -> JobSpec:
@@ -32,6 +32,21 @@ def as_stored(spec: JobSpec, settings: Settings, owner: str | None = None) -> Jo
 @lru_cache(maxsize=256)
 def _with_timeout(policy: Policy, seconds: float) -> Policy:
     return msgspec.structs.replace(policy, timeout=Duration(round(seconds * SECOND)))
+
+
+class _Named:
+    """Somebody in this process, who waits for as long as it takes."""
+
+    def __init__(self, name: str) -> None:
+        self.name: str | None = name
+
+    def check(self, *, late: bool = True) -> None:
+        pass
+
+
+def act_as(name: str) -> None:
+    """What this task makes from now on belongs to `name`, unless it says otherwise."""
+    ASKER.set(_Named(name))
 
 
 def who_asks() -> str | None:

@@ -82,6 +82,21 @@ class Jobs(Topic):
         if asked:
             await self.driver.read(body)
 
+    async def known_repeats(self, tenant: int, repeats: Sequence[Idempotency]) -> dict[str, bool]:
+        """Which of these idempotency keys were used, and whether for the very same requests. Writes nothing."""
+        asked = {repeat.key: repeat.fingerprint for repeat in repeats}
+
+        async def body(tx: Transaction) -> dict[str, bool]:
+            kept_since = await tx.now() - KEPT
+            rows = await tx.rows("read_idempotency", Rows([UsedKey(tenant, key) for key in asked]))
+            return {
+                row["key"]: is_same(row["fingerprint"], asked[row["key"]])
+                for row in rows
+                if row["created_at"] > kept_since
+            }
+
+        return await self.driver.read(body) if asked else {}
+
     async def get_job(self, tenant: int, job_id: int) -> JobView:
         return await self.driver.read(lambda tx: read_view(tx, tenant, job_id))
 

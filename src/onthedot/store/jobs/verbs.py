@@ -8,6 +8,7 @@ a successor beside the cursor that an edit sets (without this: two cursors, and 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from types import NoneType
 
 import msgspec
@@ -32,17 +33,22 @@ __all__ = ["JobChanges", "edit"]
 
 class JobChanges(Topic):
     async def update_job(
-        self, tenant: int, job_id: int, change: Callable[[JobSpec], JobSpec], *, if_match: int | None = None
+        self,
+        tenant: int,
+        job_id: int,
+        change: Callable[[JobSpec], JobSpec],
+        *,
+        if_match: int | None = None,
+        idempotency: Idempotency | None = None,
     ) -> JobView:
         """Replace the spec by `change(spec)`. An equal spec changes nothing, not even the version."""
 
-        async def body(tx: Transaction) -> JobView:
+        async def update(tx: Transaction) -> None:
             job = await self._locked(tx, tenant, job_id, if_match)
             await edit(tx, job, change(job.record.spec))
-            return await read_view(tx, tenant, job_id)
 
         try:
-            return await self.as_asked(body)
+            return await self._once(tenant, job_id, idempotency, update)
         except Collision:  # between our look and our write somebody took the key
             raise Conflict("the key is already used by another job") from None
 
@@ -54,20 +60,29 @@ class JobChanges(Topic):
         *,
         if_match: int | None = None,
         run_now: bool = False,
+        idempotency: Idempotency | None = None,
     ) -> tuple[JobView, bool]:
         """Create or replace the job with this key; True if it was created. `run_now`: and run, if it was."""
 
-        async def body(tx: Transaction) -> tuple[JobView, bool] | None:
-            row = await tx.row("lock_job_by_key", tenant, key)
-            if row is None:
-                return await _create_one(tx, NewJob(tenant=tenant, spec=change(None), run_now=run_now), if_match)
-            job = await self._locked(tx, tenant, row["id"], if_match)
-            await edit(tx, job, change(job.record.spec))
-            return await read_view(tx, tenant, job.record.id), False
+        async def body(tx: Transaction) -> tuple[JobView, bool]:
+            answers: list[JobView] = []
+
+            async def put() -> tuple[int, bool]:
+                row = await tx.row("lock_job_by_key", tenant, key)
+                if row is None:
+                    new = NewJob(tenant=tenant, spec=change(None), run_now=run_now)
+                    answers.append(await _create_one(tx, new, if_match))
+                    return answers[0].id, True
+                job = await self._locked(tx, tenant, row["id"], if_match)
+                await edit(tx, job, change(job.record.spec))
+                return job.record.id, False
+
+            job_id, created = await once(tx, tenant, idempotency, tuple[int, bool], put)
+            return answers[0] if answers else await read_view(tx, tenant, job_id), created
 
         for _ in range(10):  # who loses the race to create finds the winner's job the next time
-            if (answer := await self.as_asked(body)) is not None:
-                return answer
+            with suppress(_CreatedMeanwhile):
+                return await self.as_asked(body)
         raise Conflict(f"the job with key {key!r} is being changed concurrently; retry")
 
     async def pause_job(
@@ -119,13 +134,15 @@ class JobChanges(Topic):
 
         return await self.as_asked(body)
 
-    async def delete_job(self, tenant: int, job_id: int, *, if_match: int | None = None) -> None:
+    async def delete_job(
+        self, tenant: int, job_id: int, *, if_match: int | None = None, idempotency: Idempotency | None = None
+    ) -> None:
         """What waits is cancelled, what executes goes on to its end; the history stays."""
 
-        async def body(tx: Transaction) -> None:
+        async def delete(tx: Transaction) -> None:
             await remove(tx, await self._locked(tx, tenant, job_id, if_match))
 
-        await self.as_asked(body)
+        await self.as_asked(lambda tx: once(tx, tenant, idempotency, NoneType, lambda: delete(tx)))
 
     async def _locked(self, tx: Transaction, tenant: int, job_id: int, if_match: int | None = None) -> Locked:
         job = await lock(tx, tenant, job_id)
@@ -155,8 +172,11 @@ async def edit(tx: Transaction, job: Locked, spec: JobSpec) -> bool:
     return True
 
 
-async def _create_one(tx: Transaction, new: NewJob, if_match: int | None) -> tuple[JobView, bool] | None:
-    """None: somebody else just created it."""
+class _CreatedMeanwhile(Exception):
+    """Somebody else just created it. Raised, so that nothing of this transaction stays."""
+
+
+async def _create_one(tx: Transaction, new: NewJob, if_match: int | None) -> JobView:
     if if_match is not None:
         raise VersionMismatch(f"job with key {new.spec.key!r} not found, so it can't have version {if_match}")
     now = await tx.now()
@@ -166,4 +186,6 @@ async def _create_one(tx: Transaction, new: NewJob, if_match: int | None) -> tup
     assert isinstance(planned, Fresh)
     if (refusal := past(planned, now)) is not None:
         raise refusal
-    return None if await insert_fresh(tx, [planned], now) else (planned.view(now), True)
+    if await insert_fresh(tx, [planned], now):
+        raise _CreatedMeanwhile
+    return planned.view(now)
