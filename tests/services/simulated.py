@@ -118,7 +118,7 @@ class FromKafka:
 
 
 class FromSqs:
-    def _client(self, server: BrokerServer) -> Any:
+    def client(self, server: BrokerServer) -> Any:
         return boto3.client(
             "sqs",
             region_name="eu-west-1",
@@ -131,7 +131,7 @@ class FromSqs:
         attributes = {"FifoQueue": "true"} if topic.endswith(".fifo") else {}
 
         def create() -> None:
-            client = self._client(server)
+            client = self.client(server)
             client.create_queue(QueueName=topic, Attributes=attributes)
             client.close()
 
@@ -141,7 +141,7 @@ class FromSqs:
         return await asyncio.to_thread(self._read, server, topic)
 
     def _read(self, server: BrokerServer, topic: str) -> list[Consumed]:
-        client = self._client(server)
+        client = self.client(server)
         url = client.get_queue_url(QueueName=topic)["QueueUrl"]
         found = []
         while messages := client.receive_message(

@@ -10,7 +10,7 @@ from typing import cast
 import msgspec
 
 from onthedot.brokers.publisher import Open
-from onthedot.model.targets import QueueTarget
+from onthedot.brokers.reader import Examine, OpenReader
 
 __all__ = ["CLIENTS", "BrokerClient"]
 
@@ -36,8 +36,14 @@ class BrokerClient(msgspec.Struct, frozen=True, kw_only=True):
     def open(self) -> Open:
         return cast("Open", import_module(f"onthedot.brokers.{self.extra}").connect)
 
-    def takes(self, target: QueueTarget) -> bool:
-        return len(target.topic.encode()) <= self.longest and re.fullmatch(self.topic, target.topic) is not None
+    def takes(self, topic: str) -> bool:
+        return len(topic.encode()) <= self.longest and re.fullmatch(self.topic, topic) is not None
+
+    def reader(self) -> OpenReader:
+        return cast("OpenReader", import_module(f"onthedot.brokers.readers.{self.extra}").open_reader)
+
+    def examine(self) -> Examine:
+        return cast("Examine", import_module(f"onthedot.brokers.readers.{self.extra}").examine)
 
 
 CLIENTS = {

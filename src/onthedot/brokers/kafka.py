@@ -32,7 +32,7 @@ from onthedot.brokers.publisher import (
 )
 from onthedot.settings import BrokerAddress, BrokerSetting
 
-__all__ = ["connect"]
+__all__ = ["connect", "login_of"]
 
 GATHER_MS = 2
 ANSWERS_WITHIN_MS = 10_000
@@ -40,7 +40,8 @@ _FINAL = (InvalidTopicError, MessageSizeTooLargeError, RecordListTooLargeError, 
 _BROKEN = (OutOfOrderSequenceNumber, ProducerClosed, ProducerFenced)
 
 
-async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> KafkaPublisher:
+async def login_of(setting: BrokerSetting, address: BrokerAddress) -> dict[str, Any]:
+    """Where it is, and who we are: what producers and consumers have in common."""
     login: dict[str, Any] = {}
     if address.user is not None:
         login = {
@@ -49,16 +50,22 @@ async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) 
             "sasl_plain_password": address.password or "",
         }
     protocol = ("SASL_" if login else "") + ("SSL" if address.tls else "PLAINTEXT")
+    return {
+        "bootstrap_servers": [f"{host}:{port}" for host, port in address.hosts],
+        "security_protocol": protocol,
+        "ssl_context": await tls_context(setting, address),
+        **login,
+    }
+
+
+async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> KafkaPublisher:
     producer = AIOKafkaProducer(
-        bootstrap_servers=[f"{host}:{port}" for host, port in address.hosts],
         client_id="onthedot",
         acks="all",
         enable_idempotence=True,
         linger_ms=GATHER_MS,
         request_timeout_ms=ANSWERS_WITHIN_MS,
-        security_protocol=protocol,
-        ssl_context=await tls_context(setting, address),
-        **login,
+        **await login_of(setting, address),
     )
     try:
         await producer.start()

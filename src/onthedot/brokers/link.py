@@ -14,10 +14,12 @@ from contextlib import suppress
 
 from onthedot.brokers.message import Message
 from onthedot.brokers.publisher import BrokerAway, Confirmed, Open, Publisher, PublishFailed
+from onthedot.brokers.reader import ReadFailed
+from onthedot.errors import OnTheDotError
 from onthedot.settings import BrokerAddress, BrokerSetting, WrongBroker
 from onthedot.telemetry import emit
 
-__all__ = ["BrokerLink", "NotAllowed"]
+__all__ = ["CLOSE_WITHIN", "CONNECT_WITHIN", "BrokerLink", "NotAllowed", "reason"]
 
 CONNECT_WITHIN = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
@@ -143,7 +145,7 @@ async def _closed(publisher: Publisher) -> None:
 
 def reason(error: BaseException, setting: BrokerSetting) -> str:
     """In words, without the password, whatever a client library writes into its errors."""
-    if isinstance(error, PublishFailed | WrongBroker):
+    if isinstance(error, PublishFailed | ReadFailed | WrongBroker | OnTheDotError):
         text = str(error)
     else:
         name, text = type(error).__name__, str(error)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from nats.aio.client import Client
@@ -28,7 +28,7 @@ from onthedot.brokers.publisher import (
 )
 from onthedot.settings import BrokerAddress, BrokerSetting
 
-__all__ = ["connect"]
+__all__ = ["connect", "open_client", "words"]
 
 PING_EVERY, UNANSWERED_PINGS = 5, 2
 CLOSE_WITHIN = 0.5
@@ -53,22 +53,42 @@ class _PubAck(msgspec.Struct, omit_defaults=True):
 _read_ack = msgspec.json.Decoder(_PubAck).decode
 
 
+class ConnectionEvents(Protocol):
+    """Who hears what becomes of a connection. `why`: the last error."""
+
+    why: str | None
+
+    async def told(self, error: Exception) -> None: ...
+
+    async def ended(self) -> None: ...
+
+
 async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> NatsPublisher:
+    publisher = NatsPublisher(lost)
+    publisher.client = await open_client(setting, address, publisher)
+    try:
+        await publisher.listen()
+    except BaseException:
+        await publisher.close()
+        raise
+    return publisher
+
+
+async def open_client(setting: BrokerSetting, address: BrokerAddress, events: ConnectionEvents) -> Client:
     """To the first of the hosts that answers."""
     problems: list[Exception] = []
     for host, port in address.hosts:
         try:
             return await _connect_to(
-                f"{host}:{port}" if ":" not in host else f"[{host}]:{port}", setting, address, lost
+                f"{host}:{port}" if ":" not in host else f"[{host}]:{port}", setting, address, events
             )
         except (OSError, TimeoutError, Error, BrokerAway) as error:
             problems.append(error)
-    raise BrokerAway("; ".join(_words(error) for error in problems))
+    raise BrokerAway("; ".join(words(error) for error in problems))
 
 
-async def _connect_to(place: str, setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> NatsPublisher:
+async def _connect_to(place: str, setting: BrokerSetting, address: BrokerAddress, events: ConnectionEvents) -> Client:
     client = Client()
-    publisher = NatsPublisher(client, lost)
     login: dict[str, Any] = {}
     if address.password is not None:
         login = {"user": address.user, "password": address.password}
@@ -87,24 +107,24 @@ async def _connect_to(place: str, setting: BrokerSetting, address: BrokerAddress
             connect_timeout=5,
             ping_interval=PING_EVERY,
             max_outstanding_pings=UNANSWERED_PINGS,
-            error_cb=publisher.told,
-            closed_cb=publisher.ended,
+            error_cb=events.told,
+            closed_cb=events.ended,
             **login,
         )
-        await publisher.listen()
+        await client.flush()  # the login was accepted
     except BaseException as error:
         with suppress(Exception):
             async with asyncio.timeout(CLOSE_WITHIN):  # after a failed TLS handshake it would wait for ever
                 await client.close()
         if isinstance(error, NoServersError):
-            raise BrokerAway(publisher.why or _words(error)) from None
+            raise BrokerAway(events.why or words(error)) from None
         raise
-    return publisher
+    return client
 
 
 class NatsPublisher:
-    def __init__(self, client: Client, lost: OnLost) -> None:
-        self._client, self._lost = client, lost
+    def __init__(self, lost: OnLost) -> None:
+        self.client, self._lost = Client(), lost
         self._waiting: dict[str, tuple[str, asyncio.Future[Confirmed]]] = {}
         self._numbers = itertools.count()
         self._inbox = ""
@@ -112,9 +132,9 @@ class NatsPublisher:
         self._closing = False
 
     async def listen(self) -> None:
-        self._inbox = self._client.new_inbox() + "."
-        await self._client.subscribe(f"{self._inbox}*", cb=self._answered)
-        await self._client.flush()  # also: the login was accepted
+        self._inbox = self.client.new_inbox() + "."
+        await self.client.subscribe(f"{self._inbox}*", cb=self._answered)
+        await self.client.flush()
 
     async def publish(self, message: Message) -> Confirmed:
         headers = {"content-type": message.content_type, **message.headers, "Nats-Msg-Id": message.id}
@@ -124,19 +144,19 @@ class NatsPublisher:
         confirmed: asyncio.Future[Confirmed] = asyncio.get_running_loop().create_future()
         self._waiting[token] = message.topic, confirmed
         try:
-            if not self._client.is_connected:
+            if not self.client.is_connected:
                 raise BrokerAway(self.why or "not connected")
             # The server would close the connection, and fail all that waits on it; the library forgets the headers.
             size = len(message.body) + len("NATS/1.0\r\n\r\n") + sum(map(_header_size, headers.items()))
-            if size > self._client.max_payload:
-                most = self._client.max_payload
+            if size > self.client.max_payload:
+                most = self.client.max_payload
                 raise BrokerRefused(
                     f"the message has {size:,} bytes with its headers; the server accepts at most {most:,}"
                 )
             try:
-                await self._client.publish(message.topic, message.body, reply=self._inbox + token, headers=headers)
+                await self.client.publish(message.topic, message.body, reply=self._inbox + token, headers=headers)
             except Error as error:
-                raise PublishFailed(_words(error)) from None
+                raise PublishFailed(words(error)) from None
             return await confirmed
         finally:
             del self._waiting[token]
@@ -164,7 +184,7 @@ class NatsPublisher:
 
     async def told(self, error: Exception) -> None:
         """An error of the connection, or of one message: the server only names its subject."""
-        text = _words(error)
+        text = words(error)
         if "permissions violation for publish" in text.lower():
             for subject, confirmed in self._waiting.values():
                 if f'"{subject.lower()}"' in text.lower() and not confirmed.done():
@@ -173,7 +193,7 @@ class NatsPublisher:
         self.why = text
 
     async def ended(self) -> None:
-        why = self.why or _words(self._client.last_error) if self._client.last_error else "the connection was closed"
+        why = self.why or words(self.client.last_error) if self.client.last_error else "the connection was closed"
         for _, confirmed in self._waiting.values():
             if not confirmed.done():
                 confirmed.set_exception(PublishFailed(f"the connection was lost before confirmation: {why}"))
@@ -182,7 +202,7 @@ class NatsPublisher:
 
     async def close(self) -> None:
         self._closing = True
-        await self._client.close()
+        await self.client.close()
 
 
 def _header_size(header: tuple[str, str]) -> int:
@@ -190,5 +210,5 @@ def _header_size(header: tuple[str, str]) -> int:
     return len(name) + len(value.encode()) + len(": \r\n")
 
 
-def _words(error: Exception) -> str:
+def words(error: Exception) -> str:
     return str(error) or type(error).__name__

@@ -33,20 +33,24 @@ from onthedot.brokers.publisher import (
 )
 from onthedot.settings import BrokerAddress, BrokerSetting
 
-__all__ = ["connect"]
+__all__ = ["connect", "open_connection", "words"]
 
 HEARTBEAT = 10
 PERSISTENT = 2
 
 
-async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> RabbitPublisher:
+async def open_connection(setting: BrokerSetting, address: BrokerAddress) -> AbstractConnection:
     ((host, port),) = address.hosts
     scheme, place = "amqps" if address.tls else "amqp", f"[{host}]" if ":" in host else host
     url = URL(
         f"{scheme}://{place}:{port}/{quote(address.path, safe='')}?heartbeat={HEARTBEAT}&name=onthedot", encoded=True
     )
     url = url.with_user(address.user or "guest").with_password(address.password or "guest")
-    connection = await aiormq.connect(url, context=await tls_context(setting, address))
+    return await aiormq.connect(url, context=await tls_context(setting, address))
+
+
+async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> RabbitPublisher:
+    connection = await open_connection(setting, address)
     try:
         channel = await connection.channel(publisher_confirms=True, on_return_raises=True)
         assert isinstance(channel, aiormq.Channel)
@@ -85,16 +89,16 @@ class RabbitPublisher:
             raise PublishFailed("the broker refused to store the message (basic.nack)") from None
         except (ChannelAccessRefused, ChannelPreconditionFailed) as error:
             # The channel is gone with all that waited on it, and nobody knows which of them it was.
-            raise PublishFailed(_words(error)) from None
+            raise PublishFailed(words(error)) from None
         except (AMQPError, OSError, RuntimeError, asyncio.InvalidStateError) as error:
-            raise PublishFailed(f"the connection was lost before confirmation: {_words(error)}") from None
+            raise PublishFailed(f"the connection was lost before confirmation: {words(error)}") from None
         if not isinstance(answer, spec.Basic.Ack):
             raise PublishFailed(f"unexpected response from the broker: {type(answer).__name__}")
         return {"exchange": self._exchange, "routing_key": message.topic, "message_id": message.id}
 
     def _ended(self, closing: asyncio.Future[Any]) -> None:
         error = None if closing.cancelled() else closing.exception()
-        self._why = "the connection was closed" if error is None else _words(error)
+        self._why = "the connection was closed" if error is None else words(error)
         if not self._closing:
             self._closing = True
             self._lost(self._why)
@@ -122,5 +126,5 @@ def _properties(message: Message) -> spec.Basic.Properties:
     )
 
 
-def _words(error: BaseException) -> str:
+def words(error: BaseException) -> str:
     return str(error) or type(error).__name__

@@ -25,14 +25,14 @@ from onthedot.brokers.publisher import (
 )
 from onthedot.settings import BrokerAddress, BrokerSetting
 
-__all__ = ["connect"]
+__all__ = ["connect", "open_client"]
 
 MOST = 500
 ANSWERS_WITHIN = 10.0
 _FINAL = ("WRONGTYPE", "NOPERM", "Protocol error", "invalid")
 
 
-async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> RedisPublisher:
+async def open_client(setting: BrokerSetting, address: BrokerAddress, *, connections: int) -> Redis:
     ((host, port),) = address.hosts
     tls: dict[str, Any] = {"ssl": True, "ssl_ca_certs": setting.ca} if address.tls else {}
     if setting.cert is not None:
@@ -47,7 +47,7 @@ async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) 
         socket_timeout=ANSWERS_WITHIN,
         socket_keepalive=True,
         retry=Retry(NoBackoff(), 0),
-        max_connections=1,
+        max_connections=connections,
         **tls,
     )
     try:
@@ -55,7 +55,11 @@ async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) 
     except BaseException:
         await client.aclose()
         raise
-    return RedisPublisher(client, address, lost)
+    return client
+
+
+async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> RedisPublisher:
+    return RedisPublisher(await open_client(setting, address, connections=1), address, lost)
 
 
 class RedisPublisher:

@@ -20,7 +20,7 @@ from onthedot.brokers.message import Message, kombu_envelope
 from onthedot.brokers.publisher import BrokerRefused, Confirmed, NobodyTakesIt, OnLost, PublishFailed
 from onthedot.settings import BrokerAddress, BrokerSetting
 
-__all__ = ["connect", "entry_of"]
+__all__ = ["connect", "entry_of", "is_missing", "open_client"]
 
 PER_REQUEST, REQUESTS = 10, 8
 LARGEST = 1 << 20
@@ -31,6 +31,12 @@ _AUTHENTICATED = ("AccessDenied", "AccessDeniedException", "AWS.SimpleQueueServi
 
 
 async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> SqsPublisher:
+    async with AsyncExitStack() as opening:
+        client = await open_client(setting, address, opening)
+        return SqsPublisher(client, opening.pop_all())
+
+
+async def open_client(setting: BrokerSetting, address: BrokerAddress, opening: AsyncExitStack) -> Any:
     """Connections are made for each request; the first one asks whether the login is accepted."""
     ((region, _),) = address.hosts
     login: dict[str, Any] = {}
@@ -41,23 +47,22 @@ async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) 
     )
     session = get_session()
     session.register_component("data_loader", await asyncio.to_thread(_descriptions))
-    async with AsyncExitStack() as opening:
-        client = await opening.enter_async_context(
-            session.create_client(
-                "sqs",
-                region_name=region,
-                endpoint_url=address.options.get("endpoint"),
-                verify=setting.ca,
-                config=config,
-                **login,
-            )
+    client = await opening.enter_async_context(
+        session.create_client(
+            "sqs",
+            region_name=region,
+            endpoint_url=address.options.get("endpoint"),
+            verify=setting.ca,
+            config=config,
+            **login,
         )
-        try:
-            await client.list_queues(MaxResults=1)
-        except ClientError as error:
-            if _code(error) not in _AUTHENTICATED:
-                raise
-        return SqsPublisher(client, opening.pop_all())
+    )
+    try:
+        await client.list_queues(MaxResults=1)
+    except ClientError as error:
+        if _code(error) not in _AUTHENTICATED:
+            raise
+    return client
 
 
 @lru_cache(maxsize=1)
@@ -94,7 +99,7 @@ class SqsPublisher:
             url = await self._url(topic)
             answer = await self._client.send_message_batch(QueueUrl=url, Entries=entries)
         except ClientError as error:
-            if "QueueDoesNotExist" in _code(error) or "NonExistentQueue" in _code(error):
+            if is_missing(error):
                 self._urls.pop(topic, None)
                 raise NobodyTakesIt(f"queue {topic!r} not found") from None
             if len(messages) > 1 and not _throttled(error):  # one that is wrong must not take the others with it
@@ -135,7 +140,7 @@ def entry_of(message: Message) -> dict[str, Any]:
     }
     if message.topic.endswith(".fifo"):
         entry["MessageDeduplicationId"] = message.id
-        entry["MessageGroupId"] = message.key or message.headers["x-onthedot-job"]
+        entry["MessageGroupId"] = message.key or message.headers.get("x-onthedot-job", message.id)
     return entry
 
 
@@ -159,6 +164,11 @@ def _answers(topic: str, answer: dict[str, Any], count: int) -> list[Confirmed |
 
 def _code(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def is_missing(error: ClientError) -> bool:
+    """There is no such queue."""
+    return "QueueDoesNotExist" in _code(error) or "NonExistentQueue" in _code(error)
 
 
 def _throttled(error: ClientError) -> bool:

@@ -60,7 +60,7 @@ class Queues(CoroutineKind):
         if not client.installed:
             problem = f"not available: the client for {client.title} is not installed"
             raise NotAvailable.one("target.broker", problem, given=target.broker, accepted=client.install)
-        if not client.takes(target):
+        if not client.takes(target.topic):
             problem = f"not valid for {client.title}"
             raise Invalid.one("target.topic", problem, given=target.topic[:200], accepted=client.accepted)
         if target.format == "celery" and not client.celery:

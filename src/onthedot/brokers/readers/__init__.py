@@ -1,0 +1,1 @@
+"""Readers of topics, one module for each client library."""
