@@ -7,6 +7,7 @@ sqlite_url          a file of its own
 store_url           both, one after the other: the test runs as [sqlite] and as [postgres]
 store               an open Store on each of them, on `fake_clock` where the store asks a clock
 fake_clock          time stands still until the test moves it
+servers             `servers("nats")`: a message broker that lives as long as the pytest process
 launch              `node = await launch("--store", url)`: `onthedot serve` as a real process, killed at the end
 """
 
@@ -18,6 +19,7 @@ import itertools
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,7 @@ import hypothesis
 import pytest
 
 from onthedot.clock import FakeClock
+from tests.services.debian import ProgramMissing
 from tests.services.leaks import (
     children,
     outlived,
@@ -44,6 +47,7 @@ from tests.services.sharing import Sharing
 
 if TYPE_CHECKING:
     from onthedot.store import Store
+    from tests.services.brokers import BrokerServer
 
 pytest_plugins = ("pytester", "tests.services.complete")
 
@@ -100,6 +104,25 @@ def postgres_server() -> Iterator[PostgresServer]:
             yield server
     except PostgresMissing as why:
         missing(why)
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Callable[[str], BrokerServer]]:
+    """Brokers by name, each started when the first test wants it."""
+    from tests.services.brokers import RUNNING
+
+    started: dict[str, BrokerServer] = {}
+    with ExitStack() as stack:
+
+        def server(name: str) -> BrokerServer:
+            if name not in started:
+                try:
+                    started[name] = stack.enter_context(RUNNING[name]())
+                except ProgramMissing as why:
+                    missing(why)
+            return started[name]
+
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,8 @@ GROUPS = (
     (re.compile(r"^tests/acceptance/.*\[(sqlite|postgres)"), "acceptance on {}"),
     # tables of a million rows
     (re.compile(r"^tests/store/test_query_plans_\w+\.py::[Tt]est_?(sqlite|postgres)", re.IGNORECASE), "plans of {}"),
+    # a broker that takes seconds to start
+    (re.compile(r"^tests/(?:targets|intake)/.*\[rabbitmq"), "rabbitmq"),
     # one browser
     (re.compile(r"^tests/web/test_browser\.py"), "browser"),
     # one server

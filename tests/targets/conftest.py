@@ -6,8 +6,7 @@ import asyncio
 import itertools
 import textwrap
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,6 @@ import uvloop
 from onthedot.echo import EchoServer
 from onthedot.model.targets import Target
 from onthedot.targets import Call
-from tests.services.brokers import RUNNING, BrokerServer
-from tests.services.debian import ProgramMissing
-from tests.services.missing import missing
 from tests.targets.bench import Bench
 
 MakeCall = Callable[..., Call]
@@ -119,20 +115,3 @@ async def bench(tmp_path: Path, module: Callable[[str], str], make_call: MakeCal
     bench = Bench(tmp_path, module, make_call)
     async with bench.functions:
         yield bench
-
-
-@pytest.fixture(scope="session")
-def servers() -> Iterator[Callable[[str], BrokerServer]]:
-    """Each is started when the first test wants it."""
-    started: dict[str, BrokerServer] = {}
-    with ExitStack() as stack:
-
-        def server(name: str) -> BrokerServer:
-            if name not in started:
-                try:
-                    started[name] = stack.enter_context(RUNNING[name]())
-                except ProgramMissing as why:
-                    missing(why)
-            return started[name]
-
-        yield server
