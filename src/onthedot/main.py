@@ -6,7 +6,7 @@ The nesting of `async with` is the order of starting, and backwards the order of
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +65,10 @@ class Running:
 
 async def prepare(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Prepared:
     """Raises StoreUnavailable when the database is away: then it can be tried again, nothing is left open."""
+    if settings.intake:
+        from onthedot.intake import check_intakes
+
+        check_intakes(settings)
     async with AsyncExitStack() as stack:
         store = await open_store(settings.store, clock, lookahead=settings.lookahead)
         stack.push_async_callback(store.close)
@@ -119,6 +123,7 @@ async def assembled(
             heard=prepared.trust.heard,
         )
         await stack.enter_async_context(node)
+        intakes = await _intakes(stack, settings, service, clock)
         app: App | None = None
         if "api" in settings.roles:
             from onthedot.api.app import create_app
@@ -129,10 +134,22 @@ async def assembled(
                 metrics=metrics,
                 ready=lambda: node.trouble,
                 lacking=lambda: node.lacking,
+                intake=intakes,
                 extra_routes=routes,
             )
         await stack.enter_async_context(watch_loop(metrics.loop_held.observe, quiet_for=STARTING))
         yield Running(prepared, service=service, app=app, node=node, synced=prepared.synced)
+
+
+async def _intakes(
+    stack: AsyncExitStack, settings: Settings, service: Service, clock: Clock
+) -> Callable[[], dict[str, str]]:
+    """How each of them is, by name."""
+    if not settings.intake:
+        return dict
+    from onthedot.intake import Intakes
+
+    return (await stack.enter_async_context(Intakes(settings, service, clock))).troubles
 
 
 async def load_jobs(service: Service, jobs: JobsFile) -> SyncReport:

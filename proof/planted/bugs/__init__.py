@@ -9,7 +9,7 @@ promises                 what was broken once, put back
 notes                    what the end of a run causes elsewhere
 destinations             what waits for a destination, limits and breakers
 open_runs outlives       work that goes on without a node: in the store, in the engine
-queue                    messages to brokers
+queue intake             messages to brokers, and from them
 callbacks                results that come later
 scripts                  holes in the sandbox of scripts
 containers               containers that are run twice, found by nobody, or not allowed
@@ -29,6 +29,7 @@ from proof.planted.bugs import (
     destinations,
     engine,
     finish_sql,
+    intake,
     notes,
     open_runs,
     outcome,
@@ -64,6 +65,7 @@ BUGS: tuple[Bug, ...] = (
     *adoption.BUGS,
     *promises.BUGS,
     *queue.BUGS,
+    *intake.BUGS,
     *scripts.BUGS,
     *postgres.BUGS,
 )

@@ -97,6 +97,7 @@ def create_app(
     events: Telemetry | None = None,
     ready: Callable[[], str | None] = lambda: None,
     lacking: Callable[[], str | None] = lambda: None,
+    intake: Callable[[], dict[str, str]] = dict,
     extra_routes: Sequence[Endpoint] = (),
     fast: bool = fastpath.ENABLED,
 ) -> App:
@@ -110,6 +111,7 @@ def create_app(
         clock=clock,
         ready=ready,
         lacking=lacking,
+        intake=intake,
         version=__version__,
     )
     return App([*ROUTES, *extra_routes], context, fast=fast)

@@ -12,6 +12,7 @@ from onthedot.cli.findings import Finding, ok, warning, wrong
 from onthedot.cli.store_diagnosis import examine_store
 from onthedot.descriptors import allowed, for_sending
 from onthedot.errors import OnTheDotError, SettingsError
+from onthedot.intake import examine_intakes
 from onthedot.launcher.launch import jobs_file_of
 from onthedot.launcher.remarks import failing
 from onthedot.main import targets_of
@@ -46,6 +47,10 @@ async def examine(store: str | None, file: str | None, server: str | None, key: 
         if each.advice is None
         else (wrong if each.is_error else warning)(each.subject, each.found, each.advice)
         for each in await build_targets(settings).diagnose()
+    )
+    findings.extend(
+        ok("intake", each.found) if each.advice is None else wrong("intake", each.found, each.advice)
+        for each in (await examine_intakes(settings) if settings.intake else ())
     )
     findings.extend([finding async for finding in examine_store(settings, server, key)])
     return findings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onthedot.settings.brokers import BrokerAddress, BrokerSetting, WrongBroker
+from onthedot.settings.intakes import INTAKE_OPERATIONS, IntakeSetting
 from onthedot.settings.sources import load_settings
 from onthedot.settings.structs import (
     EXTENSIONS,
@@ -17,11 +18,13 @@ from onthedot.settings.tables import read_commands
 
 __all__ = [
     "EXTENSIONS",
+    "INTAKE_OPERATIONS",
     "BrokerAddress",
     "BrokerSetting",
     "CertificateSetting",
     "CommandSetting",
     "ContainerSetting",
+    "IntakeSetting",
     "ScriptSetting",
     "Settings",
     "WrongBroker",

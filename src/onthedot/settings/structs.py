@@ -11,6 +11,7 @@ import msgspec
 
 from onthedot.model.duration import DAY, MINUTE, SECOND, Duration
 from onthedot.settings.brokers import BrokerSetting
+from onthedot.settings.intakes import IntakeSetting
 
 __all__ = [
     "EXTENSIONS",
@@ -104,6 +105,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     functions: tuple[str, ...] = ()
     commands: dict[str, CommandSetting] = msgspec.field(default_factory=dict)
     brokers: dict[str, BrokerSetting] = msgspec.field(default_factory=dict)
+    intake: dict[str, IntakeSetting] = msgspec.field(default_factory=dict)
     certificates: dict[str, CertificateSetting] = msgspec.field(default_factory=dict)
     object_store: str = "objects"
     scripts: ScriptSetting = ScriptSetting()

@@ -14,6 +14,7 @@ import msgspec
 from onthedot.model.duration import ACCEPTED_DURATIONS, DAY, HOUR, MINUTE, SECOND, Duration
 from onthedot.settings.containers import parse_containers
 from onthedot.settings.host_names import is_host, is_host_port
+from onthedot.settings.intakes import parse_intakes
 from onthedot.settings.structs import EXTENSIONS, ROLES
 from onthedot.settings.tables import parse_brokers, parse_certificates, parse_commands, parse_scripts, parse_targets
 from onthedot.settings.wrong_value import WrongValue
@@ -214,6 +215,7 @@ PARSERS: dict[str, Parser] = {
     "FUNCTIONS": _functions,
     "COMMANDS": parse_commands,
     "BROKERS": parse_brokers,
+    "INTAKE": parse_intakes,
     "CERTIFICATES": parse_certificates,
     "OBJECT_STORE": _object_store,
     "SCRIPTS": parse_scripts,

@@ -28,6 +28,9 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | lookup.abandoned | tenant, host: the DNS lookup timed out |
 | broker.connected, broker.unavailable, broker.back | broker, (error): a message broker that jobs publish to |
 | containers.engine, containers.unavailable | address, engine or error: the container engine of this node |
+| intake.reading, intake.paused | intake, (error): messages of it are carried out, or not at present |
+| intake.handled, intake.lag | intake, ok, repeated, refused; n |
+| intake.refused | intake, message, status, error: it goes to the dead-letter topic |
 | login.done, login.refused, logout | address, (key_id or the first characters of the key) |
 | key.created, key.revoked | key_id, by_key (None: open server), address, (name, scope, of) |
 | node.short | kind, what, capacity: out of a resource; takes fewer runs for a while |

@@ -73,6 +73,24 @@ class Metrics:
             ["broker"],
             registry=registry,
         )
+        self.intake_messages = Counter(
+            "onthedot_intake_messages",
+            "Messages that this node has handled: ok, repeated (changed nothing) or refused",
+            ["intake", "result"],
+            registry=registry,
+        )
+        self.intake_up = Gauge(
+            "onthedot_intake_up",
+            "1 if this node reads the messages of this intake and carries them out, else 0",
+            ["intake"],
+            registry=registry,
+        )
+        self.intake_lag = Gauge(
+            "onthedot_intake_lag",
+            "Messages that wait at the broker, where it tells; on Kafka those of this node's partitions",
+            ["intake"],
+            registry=registry,
+        )
         self.nodes_lost = Counter("onthedot_nodes_lost", "Nodes declared lost", registry=registry)
         self.short = Counter(
             "onthedot_node_short",
@@ -155,6 +173,10 @@ class Metrics:
             "broker.connected": lambda f: self.broker_up.labels(f["broker"]).set(1),
             "broker.back": lambda f: self.broker_up.labels(f["broker"]).set(1),
             "broker.unavailable": self._broker_away,
+            "intake.handled": self._handled,
+            "intake.reading": lambda f: self.intake_up.labels(f["intake"]).set(1),
+            "intake.paused": lambda f: self.intake_up.labels(f["intake"]).set(0),
+            "intake.lag": lambda f: self.intake_lag.labels(f["intake"]).set(f["n"]),
             "node.lost": lambda f: self.nodes_lost.inc(),
             "node.short": lambda f: self.short.inc(),
             "store.unavailable": lambda f: self.store_errors.inc(),
@@ -177,6 +199,11 @@ class Metrics:
         """Brokers are those of the settings: few."""
         self.broker_up.labels(fields["broker"]).set(0)
         self.broker_errors.labels(fields["broker"]).inc()
+
+    def _handled(self, fields: dict[str, Any]) -> None:
+        """Intakes are those of the settings: few."""
+        for result in ("ok", "repeated", "refused"):
+            self.intake_messages.labels(fields["intake"], result).inc(fields[result])
 
     def _started(self, fields: dict[str, Any]) -> None:
         self.fired.inc()

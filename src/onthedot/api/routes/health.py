@@ -23,8 +23,9 @@ class Alive(msgspec.Struct, frozen=True, kw_only=True):
 class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`status` is "ready" or "not ready"; `store` and `engine` are "ok" or say what is wrong.
 
-    Two warnings do not affect readiness: `lacking`, a resource that the machine has run out of (descriptors, memory,
-    ports, processes), so that this node runs fewer jobs; `clock`, a recent problem of the database's clock.
+    Three warnings do not affect readiness: `lacking`, a resource that the machine has run out of (descriptors, memory,
+    ports, processes), so that this node runs fewer jobs; `clock`, a recent problem of the database's clock; `intake`,
+    for each intake of this node "ok" or why its messages are not carried out at present.
     """
 
     status: str
@@ -32,6 +33,7 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     engine: str
     lacking: str | None = None
     clock: str | None = None
+    intake: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 @operation("GET", "/healthz", "public", group="Operations", answers={200: Alive})
@@ -60,7 +62,14 @@ async def readyz(request: Request) -> HttpResponse:
     engine = context.ready() or "ok"
     ready = store == engine == "ok"
     status = "ready" if ready else "not ready"
-    body = Ready(status=status, store=store, engine=engine, lacking=context.lacking(), clock=clock)
+    body = Ready(
+        status=status,
+        store=store,
+        engine=engine,
+        lacking=context.lacking(),
+        clock=clock,
+        intake=context.intake(),
+    )
     return responses.json(body, 200 if ready else 503, None if ready else {"retry-after": "1"})
 
 

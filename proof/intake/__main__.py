@@ -1,0 +1,35 @@
+"""`python -m proof.intake [--broker nats] [--messages 5000] [--rate 250]`: prints figures; exit 1 if any job is missing
+or there twice."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+
+from proof.intake.play import play
+from tests.services.brokers import RUNNING
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m proof.intake", description=__doc__)
+    parser.add_argument("--broker", choices=[*RUNNING], action="append", help="only this; may be given again")
+    parser.add_argument("--messages", type=int, default=5000)
+    parser.add_argument("--rate", type=float, default=250.0, help="messages a second")
+    given = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))  # then everything is taken down
+    held = True
+    for broker in given.broker or RUNNING:
+        played = asyncio.run(play(broker, given.messages, given.rate))
+        print(played.told(), flush=True)
+        held = held and played.holds
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,223 @@
+"""One play: a broker, two nodes on PostgreSQL, and as many messages as wanted, each of which creates a job.
+
+Every tenth job has no key: only the message's id can keep it from being there twice. Every hundredth message is bad.
+Meanwhile each node is killed once and started again, and the broker is restarted twice, once by SIGKILL. A message that
+the broker did not confirm is sent again with the same id, as a careful sender does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.services.brokers import RUNNING, BrokerServer
+from tests.services.consumers import CONSUMERS
+from tests.services.ports import free_port
+from tests.services.postgres import PostgresServer, running_postgres
+from tests.services.process import NodeProcess
+from tests.services.senders import SENDERS
+from tests.services.waiting import until
+
+__all__ = ["Played", "play"]
+
+TOPIC, DEAD = "jobs", "refused"
+PORTION = 50
+BAD_EVERY, KEYLESS_EVERY = 100, 10
+
+
+@dataclass(frozen=True)
+class Played:
+    broker: str
+    messages: int
+    bad: int
+    jobs: int
+    missing: int
+    doubled: int
+    foreign: int
+    letters: int
+    lost_letters: int
+    restarts: int
+    kills: int
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        return not (self.missing or self.doubled or self.foreign or self.lost_letters)
+
+    def told(self) -> str:
+        return (
+            f"{self.broker}: {self.messages:,} messages ({self.bad} of them bad), broker restarted {self.restarts}"
+            f" times, nodes killed {self.kills} times: {self.jobs:,} jobs, {self.missing} missing, {self.doubled}"
+            f" there twice, {self.foreign} unknown; {self.letters} dead letters, {self.lost_letters} lost,"
+            f" in {self.seconds:.0f} s"
+        )
+
+
+async def play(broker: str, messages: int, rate: float) -> Played:
+    began = time.monotonic()
+    with ExitStack() as stack:
+        server = await asyncio.to_thread(stack.enter_context, RUNNING[broker]())
+        postgres = await asyncio.to_thread(stack.enter_context, running_postgres())
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="onthedot-intake-")))
+        for topic in (TOPIC, DEAD):
+            await CONSUMERS[broker].prepare(server, topic)
+        cluster = _Cluster(place, postgres, server)
+        stack.callback(cluster.kill)
+        for number in range(2):
+            await cluster.start(number)
+        bodies = {f"m{number}": _message(number) for number in range(messages)}
+        sending = asyncio.create_task(_send(broker, server, bodies, rate))
+        await _trouble(cluster, server, messages / rate)
+        await sending
+        good = {number for number, body in bodies.items() if body != b"bad"}
+        names = await cluster.settled(len(good))
+        letters = await _letters(broker, server, len(bodies) - len(good))
+    seen = Counter(names)
+    return Played(
+        broker=broker,
+        messages=messages,
+        bad=len(bodies) - len(good),
+        jobs=len(names),
+        missing=len(good - set(seen)),
+        doubled=sum(count - 1 for count in seen.values()),
+        foreign=len(set(seen) - good),
+        letters=len(letters),
+        lost_letters=len(set(bodies) - good - set(letters)),
+        restarts=2,
+        kills=2,
+        seconds=time.monotonic() - began,
+    )
+
+
+def _message(number: int) -> bytes:
+    if number % BAD_EVERY == BAD_EVERY - 1:
+        return b"bad"
+    job: dict[str, Any] = {
+        "name": f"m{number}",
+        "schedule": {"in": "30d"},
+        "target": {"type": "webhook", "url": "http://127.0.0.1:9/"},
+    }
+    if number % KEYLESS_EVERY:
+        job["key"] = f"job-{number}"
+    return json.dumps({"op": "create", "job": job}).encode()
+
+
+async def _send(broker: str, server: BrokerServer, bodies: dict[str, bytes], rate: float) -> None:
+    """A portion at a time; one that fails is sent again until the broker has it."""
+    items = [*bodies.items()]
+    began = time.monotonic()
+    for first in range(0, len(items), PORTION):
+        await asyncio.sleep(max(0.0, began + first / rate - time.monotonic()))
+
+        async def sent(portion: list[tuple[str, bytes]] = items[first : first + PORTION]) -> bool:
+            try:
+                async with asyncio.timeout(10):
+                    await SENDERS[broker](server, TOPIC, portion)
+            except Exception:
+                return False
+            return True
+
+        await until(sent, "the broker takes messages", 60)
+
+
+async def _letters(broker: str, server: BrokerServer, count: int) -> list[str]:
+    found: list[str] = []
+
+    async def all_there() -> bool:
+        if broker != "rabbitmq":  # reading takes nothing away elsewhere
+            found.clear()
+        consumed = await CONSUMERS[broker].consume(server, DEAD)
+        found.extend(json.loads(each.body)["message"]["id"] for each in consumed)
+        return len(set(found)) >= count
+
+    await until(all_there, f"{count} dead letters", 60)
+    return found
+
+
+class _Cluster:
+    def __init__(self, place: Path, postgres: PostgresServer, server: BrokerServer) -> None:
+        self._place = place
+        self._store = postgres.create_database("intake")
+        self._env = {
+            "ONTHEDOT_BROKERS": json.dumps({"it": {"url": server.url}}),
+            "ONTHEDOT_INTAKE": json.dumps({"orders": {"broker": "it", "topic": TOPIC, "dead_letter": DEAD}}),
+            "ONTHEDOT_LEASE": "2s",
+        }
+        self.nodes: dict[int, NodeProcess] = {}
+
+    async def start(self, number: int) -> None:
+        directory = self._place / str(number)
+        directory.mkdir(exist_ok=True)
+        self.nodes[number] = await NodeProcess.serve(
+            "--store", self._store, directory=directory, port=free_port(), env=self._env
+        )
+
+    async def replace(self, number: int) -> None:
+        self.nodes[number].kill()
+        await self.start(number)
+
+    def kill(self) -> None:
+        for node in self.nodes.values():
+            node.kill()
+
+    async def settled(self, count: int) -> list[str]:
+        """The names of all jobs, when there are as many, and a while has passed in which no more came."""
+
+        async def enough() -> bool:
+            return len(await asyncio.to_thread(self._names)) >= count
+
+        with suppress(AssertionError):  # then they are missing, and that is told
+            await until(enough, f"{count} jobs", 120 + count / 100)
+        before = await asyncio.to_thread(self._handled)
+
+        async def quiet() -> bool:
+            nonlocal before
+            handled = await asyncio.to_thread(self._handled)
+            still, before = handled == before, handled
+            await asyncio.sleep(1)
+            return still
+
+        await until(quiet, "no more messages are handled", 60)
+        return await asyncio.to_thread(self._names)
+
+    def _names(self) -> list[str]:
+        found: list[str] = []
+        path = "/v1/jobs?limit=500"
+        while path:
+            page = json.loads(self._ask(path))
+            found += [job["name"] for job in page["items"]]
+            path = page.get("next")
+        return found
+
+    def _handled(self) -> list[str]:
+        lines = self._ask("/metrics").decode().splitlines()
+        return [line for line in lines if line.startswith("onthedot_intake_messages")]
+
+    def _ask(self, path: str) -> bytes:
+        url = path if path.startswith("http") else self.nodes[max(self.nodes)].url + path
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            found: bytes = answer.read()
+            return found
+
+
+async def _trouble(cluster: _Cluster, server: BrokerServer, lasts: float) -> None:
+    """At a fifth, two fifths … of the time."""
+    part, began = lasts / 5, time.monotonic()
+    strikes: list[Callable[[], Awaitable[None]]] = [
+        lambda: cluster.replace(0),
+        lambda: asyncio.to_thread(server.restart),
+        lambda: cluster.replace(1),
+        lambda: asyncio.to_thread(server.restart, kill=True),
+    ]
+    for number, strike in enumerate(strikes, 1):
+        await asyncio.sleep(max(0.0, began + number * part - time.monotonic()))
+        await strike()
