@@ -12,11 +12,11 @@ from tests.services.missing import missing
 @pytest.mark.timeout(300)
 async def test_no_container_is_lost_and_repeats_are_of_the_same_run(capsys: pytest.CaptureFixture[str]) -> None:
     try:
-        played = await play(16, 4.0)
+        played = await play(10, 5.0)
     except ProgramMissing as why:
         missing(why)
     with capsys.disabled():
         print(f"\n{played.told()}")
-    assert (played.done, played.lost, played.foreign, played.wrong) == (16, 0, 0, 0)
-    assert played.containers >= 16
+    assert (played.done, played.lost, played.foreign, played.wrong) == (10, 0, 0, 0)
+    assert played.containers >= 10
     assert (played.restarts, played.kills) == (2, 2)

@@ -14,11 +14,13 @@ from onthedot.model.run import Outcome
 from onthedot.model.targets import ContainerTarget
 from onthedot.settings import ContainerSetting
 from onthedot.targets import Call
-from onthedot.targets.container.engine import ContainerEngine, EngineRefused
+from onthedot.targets.container.engine import ContainerEngine, ContainerState, EngineRefused
 from onthedot.targets.container.http_client import EngineAway
 from onthedot.targets.container.kind import Containers
 from onthedot.targets.container.log_stream import ContainerLog, stamped
+from onthedot.targets.container.verdict import outcome_of as outcome_verdict
 from onthedot.targets.contract import Ended
+from onthedot.targets.process.last_line import LastLine
 from tests.services.waiting import until
 from tests.targets.engine_peer import CUT, EnginePeer, answer, entry, running_peer
 
@@ -226,3 +228,16 @@ async def test_a_log_that_is_cut_goes_on_where_it_was(peer):
 )
 def test_the_time_before_a_line(given, at, text):
     assert stamped(given) == (at, text)
+
+
+def test_a_result_that_the_engine_may_have_missed_is_noted():
+    printed = LastLine(lambda text: None)
+    missed = outcome_verdict(ContainerState(status="exited"), 1 << 30, printed, cut=True)
+    assert "may have missed what it printed" in missed.detail["result_note"]
+    printed.write("[1]\n")
+    assert outcome_verdict(ContainerState(status="exited"), 1, printed, cut=True).detail["result"] == [1]
+    killed = outcome_verdict(ContainerState(status="exited", exit_code=137), 1 << 20, None, cut=True)
+    assert killed.error == (
+        "exit code 137 (SIGKILL; perhaps out of memory, limit 1 MB); "
+        "the container engine was restarted or not reachable while it ran"
+    )

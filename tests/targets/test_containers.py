@@ -287,6 +287,8 @@ async def test_only_what_is_over_for_a_while_is_left_to_be_removed(engine):
         assert set(await kind.inventory()) == {ended.name, runs.name}
         assert await keeps.inventory() == [runs.name], "who comes late must find the name taken"
         await runs.stopped("interrupted")
+        assert await keeps.remove(ended.name) is False, "it was listed as running, and has ended since"
+        assert ended.name in engine.containers()
         for name in await kind.inventory():
             await kind.remove(name)
         assert {ended.name, runs.name}.isdisjoint(engine.containers())

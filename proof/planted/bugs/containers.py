@@ -83,6 +83,14 @@ BUGS = (
         f"{_REAL}::test_only_what_is_over_for_a_while_is_left_to_be_removed",
     ),
     _bug(
+        "removed though it has just ended",
+        "what was listed as running and has ended and was recorded since is removed at once",
+        f"{_KIND}.remove",
+        "if found.is_over and found.ended_ago < self._setting.keep / 1000:",
+        "if False:",
+        f"{_REAL}::test_only_what_is_over_for_a_while_is_left_to_be_removed",
+    ),
+    _bug(
         "a lost answer to start is not begun",
         "a container that runs is given back, and another node starts a second one",
         f"{_RUN}._start",

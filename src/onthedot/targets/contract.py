@@ -210,8 +210,8 @@ class Kind(ABC):
         its try is over. For kinds that survive."""
         return ()
 
-    async def remove(self, name: str) -> None:  # noqa: B027 - only what survives can be left behind
-        """Its try is over: end what still runs of it, and remove it."""
+    async def remove(self, name: str) -> bool | None:  # noqa: B027 - only what survives can be left behind
+        """Its try is over: end what still runs of it, and remove it. False: it is left for a while."""
 
     def check(self, target: Any, tenant: int = 1) -> None:  # noqa: B027 - nothing is wrong unless a kind says so
         """Raise Invalid, with paths that begin with "target.", for what can never work here for this tenant."""

@@ -47,8 +47,7 @@ class Leftovers:
                 return
             living = await self._store.living(list(tries.values()))
             for name, found in tries.items():
-                if found not in living:
-                    await kind.remove(name)
+                if found not in living and await kind.remove(name) is not False:
                     emit("leftover.removed", kind=kind.tag, name=name)
         except StoreUnavailable as error:
             self._health.failed(error)

@@ -148,10 +148,15 @@ class Containers(CoroutineKind):
             self._ended[name] = now - found.ended_ago
         return now - self._ended[name] >= self._setting.keep / 1000
 
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: str) -> bool:
+        """Not what has ended and was recorded only after it was listed: that is kept as long as any other."""
         found = await self._engine.inspect(name)
-        if found is not None and found.label(INSTALLATION) == self._installation:
-            await self._engine.remove(name)
+        if found is None or found.label(INSTALLATION) != self._installation:
+            return False
+        if found.is_over and found.ended_ago < self._setting.keep / 1000:
+            return False
+        await self._engine.remove(name)
+        return True
 
 
 _GOING = ("created", "configured", "initialized", "running", "paused", "restarting")

@@ -22,7 +22,11 @@ def outcome_of(state: ContainerState, memory: int, printed: LastLine | None, *, 
     detail: dict[str, Any] = {"exit_code": code}
     if code == 0:
         result = None if printed is None else printed.result()
-        return Outcome(kind="ok", detail=detail if result is None else {**detail, "result": result})
+        if result is not None:
+            detail["result"] = result
+        elif cut:
+            detail["result_note"] = "the container engine was away while it ran, and may have missed what it printed"
+        return Outcome(kind="ok", detail=detail)
     if state.oom_killed:
         detail["out_of_memory"] = True
         error = f"out of memory (limit {format_size(memory)})"
