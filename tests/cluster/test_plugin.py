@@ -83,8 +83,22 @@ async def test_jobs_of_it_fire(sqlite_url, cluster: Cluster, installed: dict[str
     added = NodeProcess(*add, directory=node.directory, port=0, env=installed)
     assert await added.exited() == 0, added.output()
     await until(lambda: notes.read_text() == "good morning\ngood night\n", "what the command line added fires", 30)
+    await shown_everywhere(node, installed)
     assert log_lines(node, "plugin.broken") == []
     assert await node.stop() == 0
+
+
+async def shown_everywhere(node: NodeProcess, installed: dict[str, str]) -> None:
+    """Wherever a kind is shown: the OpenAPI document, the filter of lists, the page and the command line."""
+    _, document = await ask(node, "GET", "/openapi.json")
+    assert document["components"]["schemas"]["NotesTarget"]["required"] == ["type", "file", "line"]
+    _, found = await ask(node, "GET", "/v1/jobs?target=notes")
+    assert {job["target"]["type"] for job in found["items"]} == {"notes"}
+    _, page = await ask(node, "GET", "/?q=diary")
+    assert '<div class="sub">notes</div>' in page
+    show = NodeProcess("jobs", "show", "diary", "--server", node.url, directory=node.directory, port=0, env=installed)
+    assert await show.exited() == 0, show.output()
+    assert "notes diary" in show.output()
 
 
 async def test_a_node_without_it_shows_its_jobs_and_does_not_run_them(
@@ -104,7 +118,10 @@ async def test_a_node_without_it_shows_its_jobs_and_does_not_run_them(
     _, shown = await ask(without, "GET", "/v1/jobs/by-key/diary")
     assert shown["target"] == {"type": "notes", "file": MASK, "line": MASK}
     status, problem = await ask(without, "POST", "/v1/jobs", {"schedule": {"in": "1s"}, "target": TARGET})
-    assert (status, problem["errors"][0]["path"]) == (422, "target.type")
+    (error,) = problem["errors"]
+    assert (status, error["path"], error["given"]) == (422, "target.type", "notes")
+    assert error["accepted"].startswith("webhook, function, command, ")
+    assert "install its plug-in on this node with pip" in error["accepted"]
     run = await post(without, f"/v1/jobs/{job['id']}/run")
     webhook = {"schedule": {"in": "1ms"}, "target": {"type": "webhook", "url": echo.url}}
     await ended(without, await post(without, "/v1/jobs", webhook))
@@ -118,19 +135,40 @@ async def test_a_node_without_it_shows_its_jobs_and_does_not_run_them(
     assert await without.stop() == 0
 
 
-async def test_one_that_fails_does_not_stop_the_server(
+async def test_those_that_fail_do_not_stop_the_server(
     sqlite_url, cluster: Cluster, installed: dict[str, str], echo: Echo
 ):
-    node = cluster.start("--store", sqlite_url, env={**installed, "ONTHEDOT_TARGETS": '{"notes": {"dir": "/"}}'})
+    """One has wrong settings, the other can't even be imported."""
+    add_broken(Path(installed["PYTHONPATH"]))
+    env = {**installed, "ONTHEDOT_TARGETS": '{"notes": {"dir": "/"}}'}
+    node = cluster.start("--store", sqlite_url, env=env)
     await node.ready()
-    why = "ValidationError: Object contains unknown field `dir`"
-    assert f"plugins notes can't be used: {why}" in node.output()
-    assert [line["error"] for line in log_lines(node, "plugin.broken")] == [why]
-    status, problem = await ask(node, "POST", "/v1/jobs", {"schedule": {"in": "1s"}, "target": TARGET})
-    assert (status, problem["errors"][0]["path"]) == (422, "target.type")
+    why = {"notes": "ValidationError: Object contains unknown field `dir`", "telex": "ImportError: no line"}
+    for name, reason in why.items():
+        assert f"{name} can't be used: {reason}" in node.output()
+    assert {line["plugin"]: line["error"] for line in log_lines(node, "plugin.broken")} == why
+    for target in (TARGET, {"type": "telex"}):
+        status, problem = await ask(node, "POST", "/v1/jobs", {"schedule": {"in": "1s"}, "target": target})
+        (error,) = problem["errors"]
+        assert (status, error["path"], error["given"]) == (422, "target.type", target["type"])
+        assert "`onthedot doctor` shows the reason" in error["message"]
+        assert {"webhook", "function", "command"} <= set(error["accepted"].split(", "))
     webhook = {"schedule": {"in": "1ms"}, "target": {"type": "webhook", "url": echo.url}}
     await ended(node, await post(node, "/v1/jobs", webhook))
+    doctor = NodeProcess("doctor", directory=node.directory, port=1, env=env)
+    assert await doctor.exited() == 1
+    for name, reason in why.items():
+        assert f"✗ plug-in   {name}: {reason}\n" in doctor.output()
     assert await node.stop() == 0
+
+
+def add_broken(site: Path) -> None:
+    """A distribution whose module can't be imported."""
+    (site / "telexes.py").write_text("raise ImportError('no line')")
+    about = site / "telexes-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: telexes\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[onthedot.targets]\ntelex = telexes\n")
 
 
 async def test_the_doctor_names_it(tmp_path: Path, installed: dict[str, str], notes: Path):

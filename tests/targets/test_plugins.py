@@ -125,6 +125,10 @@ async def _never(call: Call) -> Outcome:
             lambda settings: from_coroutine(_never, spec=FaxTarget, capabilities=lambda: ["webhook"]),
             "ValueError: capability 'webhook' must be 'fax' or start with 'fax:'",
         ),
+        (
+            lambda settings: from_coroutine(_never, spec=FaxTarget, capabilities=lambda: ["fax:a+b"]),
+            "ValueError: capability 'fax:a+b' must not contain '+' or '@'",
+        ),
     ],
 )
 def test_one_that_cannot_be_made_is_named(install: Install, told: list[Event], kind: Any, why: str) -> None:

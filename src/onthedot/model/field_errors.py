@@ -13,13 +13,14 @@ from onthedot.errors import FieldProblem
 from onthedot.model.accepted import accepted, basic, known_names, members
 from onthedot.model.duration import Duration
 from onthedot.model.targets import OpaqueTarget, Target
-from onthedot.model.targets.registry import find_spec, not_built, specs, target_types
+from onthedot.model.targets.registry import find_spec, not_built, plugins, specs, target_types
 from onthedot.model.unstorable import MOST_PROBLEMS, child
 
 __all__ = ["brief", "dec_hook", "mistakes"]
 
 
 SHOWN = 200  # characters of what was given
+OTHER_TYPES = "for another type, install its plug-in on this node with pip (`pip install PACKAGE`) and restart the node"
 
 
 def dec_hook(kind: type, value: Any) -> Any:
@@ -107,11 +108,14 @@ def _tag_problem(value: dict[str, Any], tag_field: str, path: str) -> FieldProbl
     where, given = child(path, tag_field), value.get(tag_field)
     if tag_field not in value:
         return FieldProblem(path=where, message="required field is missing", accepted=", ".join(target_types()))
+    if isinstance(given, str) and given in plugins().broken:  # why is the operator's to know: the log and doctor say it
+        message = "the plug-in for this target type is installed but can't be used; `onthedot doctor` shows the reason"
+        return FieldProblem(path=where, message=message, given=brief(given), accepted=", ".join(specs()))
     if given in not_built():
         built = ", ".join(specs())
         message = f"not available: {given!r} is not supported in this version"
         return FieldProblem(path=where, message=message, given=given, accepted=built)
-    known = ", ".join(target_types())
+    known = f"{', '.join(specs())}; {OTHER_TYPES}"
     return FieldProblem(path=where, message="unknown target type", given=brief(given), accepted=known)
 
 

@@ -41,4 +41,6 @@ def _checked(kind: Any, spec: type[Any]) -> Kind:
     for capability in kind.capabilities():
         if capability.partition(":")[0] != tag:
             raise ValueError(f"capability {capability!r} must be {tag!r} or start with '{tag}:'")
+        if set(capability) & set("+@"):  # labels and destinations follow them (see `model.labels`)
+            raise ValueError(f"capability {capability!r} must not contain '+' or '@'")
     return kind

@@ -100,6 +100,8 @@ class Targets:
         kind = self._kinds.get(type(target))
         if kind is None:
             problem = "this type of target is not supported on this node"
+            if target.type in self.broken:
+                problem += ": its plug-in can't be used; `onthedot doctor` shows the reason"
             raise Invalid.one("target.type", problem, given=target.type, accepted=", ".join(self._by_name))
         kind.check(target, tenant)
 
