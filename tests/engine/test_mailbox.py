@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 
 import pytest
 
@@ -150,6 +151,36 @@ async def test_many_senders_and_one_reader_lose_nothing():
     await asyncio.gather(*(mailbox.put(number) for number in range(100)))
     await reader
     assert sorted(taken) == list(range(100))
+
+
+async def test_a_flood_of_a_full_mailbox_takes_no_memory():
+    """Whoever sends waits, so what there is to send stays where it is: here 8 MB."""
+    mailbox: Mailbox[bytes] = Mailbox(64)
+    sent = 0
+
+    async def flood() -> None:
+        nonlocal sent
+        for _ in range(20_000):
+            await mailbox.put(bytes(100))
+            sent += 1
+
+    senders = [asyncio.ensure_future(flood()) for _ in range(4)]
+    await settle()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for taken in range(1, 2001):
+            assert len(await mailbox.take()) == 100
+            await settle()
+            assert len(mailbox) == mailbox.size
+            assert sent == mailbox.size + taken
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        for sender in senders:
+            sender.cancel()
+        await asyncio.wait(senders)
+    assert after - before < 100_000, "64 messages of 100 bytes and four senders that wait"
 
 
 async def test_who_waits_for_enough_is_not_woken_before():

@@ -63,6 +63,11 @@ class Mailbox(Generic[T]):
     def full(self) -> bool:
         return len(self._items) >= self.size
 
+    @property
+    def overflowing(self) -> bool:
+        """So much went past the bound that nothing more should be begun which ends in here."""
+        return len(self._items) > 2 * self.size
+
     def offer(self, item: T) -> bool:
         """The fast path of `put`: at once or not at all. Those who already wait go first."""
         if len(self._items) >= self.size or self._senders:

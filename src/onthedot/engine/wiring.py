@@ -145,6 +145,7 @@ class Wiring:
                 backoff=backoff(),
                 crashed=crashed,
                 destinations=destinations,
+                results=to_recorder,
                 surviving=targets.surviving,
             ),
             gate=self.gate,

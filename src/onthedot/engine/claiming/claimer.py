@@ -20,7 +20,7 @@ from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.health import StoreHealth
-from onthedot.engine.messages import Answer, Claimed, DispatcherMessage, Missed, OwnRows
+from onthedot.engine.messages import Answer, Claimed, DispatcherMessage, Missed, OwnRows, RecorderMessage
 from onthedot.engine.ports import ClaimStore
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.running.destinations import Destinations
@@ -53,10 +53,12 @@ class Claimer:
         backoff: Backoff,
         crashed: Callable[[BaseException], None],
         destinations: Destinations,
+        results: Mailbox[RecorderMessage],
         surviving: frozenset[str] = frozenset(),
     ) -> None:
-        """The answers go to `mailbox`; `crashed` hears of what nobody expected. `surviving`: pools of kinds whose work
-        goes on without its node."""
+        """The answers go to `mailbox`; `results` are what is not written yet: a store that gives runs and records none
+        must not fill the memory with runs that go back. `crashed` hears of what nobody expected. `surviving`: pools of
+        kinds whose work goes on without its node."""
         self._node_id = node_id
         self._mailbox = mailbox
         self._store = store
@@ -71,6 +73,7 @@ class Claimer:
         self._backoff = backoff
         self._crashed = crashed
         self._destinations = destinations
+        self._results = results
         self._surviving = surviving
         self._closed = False
         self._turn = False
@@ -89,7 +92,7 @@ class Claimer:
         if now >= self._reconcile_at:
             self._reconcile_at = now + RECONCILE_EVERY
             self._ask(self.rows)
-        elif pools := self._policy.pools():
+        elif not self._results.overflowing and (pools := self._policy.pools()):
             self._ask(partial(self.claim, pools))
 
     def answered(self, answer: Answer) -> None:
