@@ -135,6 +135,7 @@ async def assembled(
                 ready=lambda: node.trouble,
                 lacking=lambda: node.lacking,
                 intake=intakes,
+                mailboxes=lambda: node.mailboxes,
                 extra_routes=routes,
             )
         await stack.enter_async_context(watch_loop(metrics.loop_held.observe, quiet_for=STARTING))

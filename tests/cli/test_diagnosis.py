@@ -132,6 +132,16 @@ async def test_work_that_nobody_reaches():
     assert found["unreached"].found == "2 runs go on at container@abc, which no live node reaches"
 
 
+async def test_labels_that_no_node_has_are_wrong_and_say_which():
+    found = await cluster(node("a"), unoffered={"webhook+eu,gpu": 3}, lacking={"webhook+eu,gpu": ("eu", "gpu")})
+    assert found["labels"].state == "wrong"
+    assert found["labels"].found == "3 due runs need webhook+eu,gpu, but no live node has the labels eu, gpu"
+    assert "--labels eu,gpu" in (found["labels"].advice or "")
+    assert "unoffered" not in found
+    found = await cluster(node("a"), unoffered={"command:backup+gpu": 1})
+    assert "[commands.backup]" in (found["unoffered"].advice or "")
+
+
 @pytest.mark.parametrize(
     ("apart", "state", "word"), [(0, "ok", ""), (5_000, "warning", "ahead"), (-5_000, "warning", "behind")]
 )

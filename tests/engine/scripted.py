@@ -49,6 +49,9 @@ class ScriptedStore:
     async def waited_for(self, ranges, most):
         return self._answer("waited_for", list(ranges), WaitingSeen(requires=[], expired=False))
 
+    async def required(self, after, most):
+        return self._answer("required", after, [])
+
     async def release_expired_waiting(self):
         return self._answer("release_expired_waiting", None, 0)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from onthedot.clock import FakeClock
+from onthedot.engine.claiming.node_offers import NodeOffers
 from onthedot.engine.claiming.waiting_watch import WaitingWatch
 from onthedot.engine.look_times import LookTimes
 from onthedot.engine.membership.health import StoreHealth
@@ -410,7 +411,7 @@ async def test_the_watch_bears_with_a_store_that_is_away(fake_clock: FakeClock):
     destinations = Destinations(sender.targets, fake_clock, LookTimes(fake_clock))
     watch = WaitingWatch(
         destinations=destinations,
-        targets=sender.targets,
+        offers=NodeOffers(sender.targets),
         store=store,
         clock=fake_clock,
         rng=random.Random(1),

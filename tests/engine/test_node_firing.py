@@ -13,6 +13,7 @@ from onthedot.model.policy import Retry
 from onthedot.model.run import Outcome
 from onthedot.model.schedule import Schedule
 from onthedot.model.targets import WebhookTarget
+from onthedot.store import NewJob
 from tests.engine.cluster import Cluster
 from tests.engine.making import FAILED, FUNCTION, spec
 
@@ -418,3 +419,27 @@ async def test_a_pause_that_ended_while_all_nodes_were_away_ends_when_one_is_bac
     node = await cluster.node()
     await fake_clock.advance(10)
     assert [call.slot - cluster.start for call in node.sender.calls] == [300_000]
+
+
+async def test_a_store_that_records_nothing_lets_no_memory_grow(cluster, fake_clock):
+    """Results wait in a bounded mailbox, their runs keep their slots, and the rest stays in the store."""
+    recording = asyncio.Event()
+    node = await cluster.node(concurrency=20, next_job_count=50)
+    finish = node.way.finish
+
+    async def slow(*args, **named):
+        await recording.wait()
+        return await finish(*args, **named)
+
+    node.way.finish = slow
+    await cluster.store.create_jobs([NewJob(tenant=1, spec=spec(schedule=due_in(100))) for _ in range(2000)])
+    for _ in range(30):
+        await fake_clock.advance(1)
+    depth, size = node.node.mailboxes["recorder"]
+    assert size == 100
+    assert 100 <= depth <= 2 * 100 + 20 + 50, "twice its size, what runs and what is held"
+    backlog = await cluster.store.backlog()
+    assert backlog.kinds["webhook"] == backlog.due >= 1600, "what is not taken waits in the store, and is counted"
+    recording.set()
+    await cluster.until(lambda: len(node.sender.calls) == 2000)
+    await cluster.until(lambda: node.node.mailboxes["recorder"][0] == 0)

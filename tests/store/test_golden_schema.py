@@ -41,7 +41,7 @@ def test_both_stores_have_the_same_migrations() -> None:
     sqlite, postgres = known_migrations("sqlite"), known_migrations("postgres")
     assert [(m.number, m.name, m.breaking) for m in sqlite] == [(m.number, m.name, m.breaking) for m in postgres]
     numbers = [m.number for m in sqlite]
-    assert numbers == list(range(1, len(numbers) + 1))
+    assert numbers == sorted(set(numbers)), "each once; a number that is given to another change may be missing"
 
 
 def _tables(file: Path) -> dict[str, list[str]]:

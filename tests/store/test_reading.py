@@ -51,6 +51,7 @@ READS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "missing_scripts": lambda store: store.missing_scripts(1, ["sha256:0"]),
     "now": lambda store: store.now(),
     "refuse_other_bodies": lambda store: store.refuse_other_bodies(1, [REPEAT]),
+    "required": lambda store: store.required("", 10),
     "run_at_present": lambda store: store.run_at_present(1, 3),
     "run_logs": lambda store: store.run_logs(1, RUN),
     "stats": lambda store: store.stats(1),

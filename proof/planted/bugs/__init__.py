@@ -7,6 +7,7 @@ records                  results recorded as something else than what happened
 claim_sql finish_sql verbs_sql   every clause of the statements (of SQLite, which the simulation runs on)
 promises                 what was broken once, put back
 notes                    what the end of a run causes elsewhere
+labels                   who takes what requires labels, and mailboxes
 destinations             what waits for a destination, limits and breakers
 open_runs outlives       work that goes on without a node: in the store, in the engine
 queue intake             messages to brokers, and from them
@@ -30,6 +31,7 @@ from proof.planted.bugs import (
     engine,
     finish_sql,
     intake,
+    labels,
     notes,
     open_runs,
     outcome,
@@ -57,6 +59,7 @@ BUGS: tuple[Bug, ...] = (
     *finish_sql.BUGS,
     *verbs_sql.BUGS,
     *notes.BUGS,
+    *labels.BUGS,
     *destinations.BUGS,
     *open_runs.BUGS,
     *outlives.BUGS,

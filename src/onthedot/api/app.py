@@ -98,10 +98,12 @@ def create_app(
     ready: Callable[[], str | None] = lambda: None,
     lacking: Callable[[], str | None] = lambda: None,
     intake: Callable[[], dict[str, str]] = dict,
+    mailboxes: Callable[[], dict[str, tuple[int, int]]] = dict,
     extra_routes: Sequence[Endpoint] = (),
     fast: bool = fastpath.ENABLED,
 ) -> App:
-    """`ready` says why this node's engine is not ready (None: it is), `lacking` what it is short of.
+    """`ready` says why this node's engine is not ready (None: it is), `lacking` what it is short of,
+    `mailboxes` how many messages wait in it.
     `extra_routes`: the pages, declared like ours."""
     clock = clock or SystemClock()
     context = Context(
@@ -112,6 +114,7 @@ def create_app(
         ready=ready,
         lacking=lacking,
         intake=intake,
+        mailboxes=mailboxes,
         version=__version__,
     )
     return App([*ROUTES, *extra_routes], context, fast=fast)

@@ -33,6 +33,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     ready: Callable[[], str | None]  # why the engine of this node is not ready; None: it is
     lacking: Callable[[], str | None]  # what this machine has run out of, while the engine runs less for it
     intake: Callable[[], dict[str, str]]  # by name: "ok", or why no messages of it are carried out
+    mailboxes: Callable[[], dict[str, tuple[int, int]]]  # of the engine: messages that wait, and how many may
     version: str
     bodies: Bodies = msgspec.field(default_factory=Bodies)
     documents: dict[str, bytes] = msgspec.field(default_factory=dict)  # what the API says of itself, once asked for

@@ -18,7 +18,7 @@ def nodes(as_json: AsJson = False, server: Server = None, key: ApiKey = None) ->
         print_json(found)
         return
     table(
-        ("node", "name", "pid", "version", "roles", "state", "since", "running", "held", "capacity", "late"),
+        ("node", "name", "pid", "version", "roles", "labels", "state", "since", "running", "held", "capacity", "late"),
         (
             (
                 f"{node.id[:12]}{'*' if node.leader else ''}",
@@ -26,6 +26,7 @@ def nodes(as_json: AsJson = False, server: Server = None, key: ApiKey = None) ->
                 node.pid,
                 node.version,
                 ",".join(node.roles),
+                ",".join(node.labels),
                 node.state if node.state == "alive" else f"{node.state} {when(node.beat_at)}",
                 when(node.started_at),
                 node.running,

@@ -100,7 +100,7 @@ def spec_of(job: JobView) -> dict[str, Any]:
     spec = {name: view[name] for name in ("key", "name", "schedule", "target") if view[name] is not None}
     policy = _beyond(view["policy"], to_builtins(Policy()))
     optional = {"policy": policy, "params": job.params, "tags": job.tags, "paused": job.paused, "owner": job.owner}
-    optional["keep_result"] = job.keep_result
+    optional |= {"keep_result": job.keep_result, "requires": job.requires}
     return spec | {name: value for name, value in optional.items() if value}
 
 

@@ -39,6 +39,9 @@ def add(
     key: Annotated[str | None, typer.Option(help="Unique key of the job")] = None,
     name: Annotated[str | None, typer.Option(help="Display name")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Tag; repeatable")] = None,
+    requires: Annotated[
+        list[str] | None, typer.Option(metavar="LABEL", help="Label that a node must have to run it; repeatable")
+    ] = None,
     param: Annotated[
         list[str] | None, typer.Option(help="Parameter name=value for a function or command; repeatable")
     ] = None,
@@ -82,6 +85,7 @@ def add(
         "key": key,
         "name": name,
         "tags": tag or None,
+        "requires": requires or None,
         "params": dict(_pair(item) for item in param or []) or None,
         "paused": paused or None,
         "owner": owner,

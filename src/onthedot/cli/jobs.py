@@ -112,6 +112,7 @@ def show_job(job: JobView) -> None:
             ("target", target_text(job.target)),
             ("params", encode_json(job.params).decode() if job.params else None),
             ("tags", ", ".join(job.tags)),
+            ("requires", ", ".join(job.requires)),
             ("timeout", policy.timeout),
             ("retry", retry_text(policy.retry)),
             ("overlap", policy.overlap),

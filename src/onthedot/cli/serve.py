@@ -22,6 +22,9 @@ def serve(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Number of node processes; PostgreSQL only [default: 1]")
     ] = None,
+    labels: Annotated[
+        str | None, typer.Option(metavar="LABEL,…", help="Labels of this node, such as gpu,eu, that jobs can require")
+    ] = None,
     jobs: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Jobs file to load, and to reload when it changes")
     ] = None,
@@ -40,6 +43,7 @@ def serve(
         port=port,
         roles=roles,
         workers=workers,
+        labels=labels,
         jobs_file_path=jobs,
         jobs_source=source,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 
 from onthedot.cli.findings import Finding, ok, warning, wrong
@@ -14,6 +15,8 @@ from onthedot.errors import OnTheDotError, StoreInUse, StoreMissing, StoreUnavai
 from onthedot.launcher.banner import without_password
 from onthedot.model.destination import DestinationView
 from onthedot.model.duration import DAY
+from onthedot.model.instant import format_instant
+from onthedot.model.labels import read_requires
 from onthedot.model.targets.registry import find_spec
 from onthedot.service.destinations import destination_views
 from onthedot.settings import Settings
@@ -157,6 +160,9 @@ async def _cluster(store: Store) -> AsyncIterator[Finding]:
     async for finding in _destinations(store, backlog.waiting):
         yield finding
     for offer, count in sorted(backlog.unoffered.items()):
+        if offer in backlog.lacking:
+            yield _unlabelled(backlog.lacking[offer], f"{count} due runs need {offer}")
+            continue
         yield wrong("unoffered", f"{count} due runs need {offer}, which no live node provides", _how_to_offer(offer))
     for place, count in sorted(backlog.unreached.items()):
         advice = "start a node that reaches it, or wait for their timeout"
@@ -181,9 +187,16 @@ def _open_breakers(views: Sequence[DestinationView], waiting: int) -> Finding:
 
 
 def _how_to_offer(offer: str) -> str:
-    kind, _, name = offer.partition(":")
+    kind, _, name = read_requires(offer).capability.partition(":")
     spec = find_spec(kind)
     return f"install the plug-in for {kind} targets on a node" if spec is None else spec.how_to_offer(name)
+
+
+def _unlabelled(missing: Sequence[str], found: str) -> Finding:
+    """Runs whose job requires labels that no live node has."""
+    labels = f"label{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
+    advice = f"start a node with `onthedot serve --labels {','.join(missing)}`, or change `requires` of the jobs"
+    return wrong("labels", f"{found}, but no live node has the {labels}", advice)
 
 
 async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
@@ -194,6 +207,7 @@ async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
             nodes = await client.list_nodes()
             dead = int((await client.stats())["dead"])
             broken = [view for view in await client.list_destinations() if view.breaker != "closed"]
+            pending = await client.list_runs(status="PENDING", until=format_instant(SystemClock().now_ms()), limit=500)
         except OnTheDotError as error:
             yield warning("server", f"{url}: {error}", "check --url, and pass --key if the server requires one")
             return
@@ -205,6 +219,9 @@ async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
         yield _dead_letters(dead)
         if broken:
             yield _open_breakers(broken, sum(view.waiting for view in broken))
+        missing = Counter(run.waiting_for for run in pending.items if run.waiting == "label")
+        for labels, count in sorted(missing.items(), key=str):
+            yield _unlabelled((labels or "").split(", "), f"{count} due runs wait")
 
 
 async def _readiness(client: AsyncClient) -> AsyncIterator[Finding]:

@@ -95,7 +95,7 @@ class Incarnation:
         return None if self.wiring.lease.may_start() else "the lease expired because the store did not respond"
 
     def load(self) -> NodeLoad:
-        self._slots.set_capabilities(self._targets.capabilities())
+        self._slots.set_capabilities(self.wiring.offers.capabilities())
         return NodeLoad(
             offers=self._targets.capabilities(),
             capacity=self._slots.capacity,

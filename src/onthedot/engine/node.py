@@ -95,6 +95,11 @@ class Node:
         return self._slots.lacking
 
     @property
+    def mailboxes(self) -> dict[str, tuple[int, int]]:
+        """By actor, how many messages wait for it, and how many may."""
+        return {} if self.incarnation is None else self.incarnation.wiring.mailboxes
+
+    @property
     def info(self) -> NodeInfo | None:
         """Who this is now; None before the first registration is tried."""
         return None if self.incarnation is None else self.incarnation.info
@@ -160,6 +165,7 @@ class Node:
             level=LEVEL,
             roles=list(settings.roles),
             offers=self._targets.capabilities(),
+            labels=list(settings.labels),
             capacity=self._slots.capacity,
             binding=settings.binding,
             exposed=settings.exposed,

@@ -59,6 +59,10 @@ class DestinationStore(Protocol):
     async def release_expired_waiting(self) -> int: ...
 
 
+class LabelStore(Protocol):
+    async def required(self, after: str, most: int) -> list[str]: ...
+
+
 class LeftoverStore(Protocol):
     async def living(self, tries: Sequence[tuple[str, int]]) -> set[tuple[str, int]]: ...
 
@@ -133,6 +137,7 @@ class EngineStore(
     ClaimStore,
     BeginStore,
     DestinationStore,
+    LabelStore,
     LeftoverStore,
     LiveLogStore,
     RecordStore,

@@ -33,6 +33,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     timeout_seconds: float = 3.0
     retention: int = 30 * 24 * 3600 * 1000
     logs_base_directory: Path | None = None
+    labels: tuple[str, ...] = ()
     binding: str | None = None
     exposed: bool = False
     callback_base: str | None = None  # where receivers reach an API of this installation
@@ -58,6 +59,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
             timeout_seconds=settings.timeout_seconds,
             retention=settings.retention,
             logs_base_directory=None if str(directory) in ("", os.devnull) else directory,
+            labels=settings.labels,
             binding=settings.binding,
             exposed=settings.exposed,
             callback_base=settings.callback_base,

@@ -32,6 +32,11 @@ __all__ = [
     "INSIDE_TOGETHER",
     "INSIDE_WAIT",
     "INSTANT",
+    "LABELS_EVERY",
+    "LABELS_GAP",
+    "LABELS_SEEN",
+    "LABEL_SETS_KEPT",
+    "LABEL_SETS_OFFERED",
     "LEASE_MARGIN",
     "LEASE_POLL",
     "LEFTOVERS_EVERY",
@@ -108,6 +113,16 @@ DESTINATIONS_SEEN = 64
 """Of them each look finds, and the next one goes on after the last: a hop through an index each."""
 DESTINATIONS_ASKED = 16
 """Of them a claim asks for runs: a transaction each."""
+LABELS_EVERY = 1.0
+"""Between two looks for the labels that runs ask for in the store."""
+LABELS_GAP = 0.1
+"""… and at least, however many hints come."""
+LABELS_SEEN = 256
+"""Requirements that each look finds, and the next one goes on after the last: a hop through an index each."""
+LABEL_SETS_OFFERED = 64
+"""Sets of labels that a node offers at a time: a range of each index in every claim."""
+LABEL_SETS_KEPT = 60.0
+"""Seconds for which a set is offered that no run asks for any more: the next one of its job often comes soon."""
 DESTINATION_KEPT = 8
 """One part in so many of a destination's room is left to those that wait for it already."""
 DESTINATIONS_KNOWN = 1024

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from onthedot.clock import Clock
 from onthedot.engine.claiming.capacity import Capacity
@@ -17,6 +17,8 @@ from onthedot.engine.claiming.claim_policy import ClaimPolicy
 from onthedot.engine.claiming.claimer import Claimer
 from onthedot.engine.claiming.dispatcher import Dispatcher
 from onthedot.engine.claiming.due_heap import DueHeap
+from onthedot.engine.claiming.label_watch import LabelWatch
+from onthedot.engine.claiming.node_offers import NodeOffers
 from onthedot.engine.claiming.shortage import Shortage
 from onthedot.engine.claiming.timer import Timer
 from onthedot.engine.claiming.waiting_watch import WaitingWatch
@@ -100,6 +102,7 @@ class Wiring:
         unrecorded: dict[Fence, Handle] = {}
         self.look_times = look_times = LookTimes(clock, adopts=bool(targets.surviving))
         self.destinations = destinations = Destinations(targets, clock, look_times, settings.destination_concurrency)
+        self.offers = offers = NodeOffers(targets, settings.labels)
         self.lease = Lease(
             clock, lease_seconds, wake=look_times.wake, orders_valid=orders_valid(settings.lookahead / 1000)
         )
@@ -149,6 +152,7 @@ class Wiring:
                 surviving=targets.surviving,
             ),
             gate=self.gate,
+            offers=offers,
             destinations=destinations,
             context=RunContext(
                 clock=clock,
@@ -236,7 +240,12 @@ class Wiring:
         self.waiting_watch = None
         if destinations.pools:
             self.waiting_watch = WaitingWatch(
-                destinations=destinations, targets=targets, store=store, clock=clock, rng=rng, health=health
+                destinations=destinations, offers=offers, store=store, clock=clock, rng=rng, health=health
+            )
+        self.label_watch = None
+        if offers.labels:
+            self.label_watch = LabelWatch(
+                offers=offers, store=store, clock=clock, rng=rng, health=health, look_times=look_times
             )
         self.leftovers = None
         if kinds := targets.surviving_kinds():
@@ -263,13 +272,27 @@ class Wiring:
             actors["leftovers"] = self.leftovers
         if self.waiting_watch is not None:
             actors["waiting_watch"] = self.waiting_watch
+        if self.label_watch is not None:
+            actors["label_watch"] = self.label_watch
         if self.lease_end is not None:
             actors["lease_end"] = self.lease_end
         return actors
+
+    @property
+    def mailboxes(self) -> dict[str, tuple[int, int]]:
+        """By actor, how many messages wait for it, and how many may before their senders wait."""
+        boxes: dict[str, Mailbox[Any]] = {
+            "dispatcher": self.dispatcher.mailbox,
+            "gate": self.gate.mailbox,
+            "recorder": self.recorder.mailbox,
+        }
+        return {name: (len(box), box.size) for name, box in boxes.items()}
 
     def hint(self, topic: str) -> None:
         """A hint from the store; it may be lost, it may come twice."""
         if topic == "due":
             self.look_times.ask()
+            if self.label_watch is not None:
+                self.label_watch.hints.set()
         elif topic == "orders":
             self.order_poller.hints.set()

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from onthedot.model import targets
+from onthedot.model.labels import MOST_OF_JOB, Label, with_labels
 from onthedot.model.policy import Policy
 from onthedot.model.schedule import Schedule
 from onthedot.model.struct import Strict
@@ -28,6 +29,7 @@ ACCEPTED_KEYS = "1 to 200 letters, digits, dots, underscores and hyphens, the fi
 JobState = Literal["active", "paused", "ended", "quarantined"]
 Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 Owner = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Labels = Annotated[list[Label], msgspec.Meta(max_length=MOST_OF_JOB)]
 
 
 class JobSpec(Strict, frozen=True, kw_only=True):
@@ -43,7 +45,13 @@ class JobSpec(Strict, frozen=True, kw_only=True):
     paused: bool = False
     owner: Owner | msgspec.UnsetType | None = msgspec.UNSET  # left out: who made it; in an update: who owns it already
     keep_result: bool = False  # also a result of more than 4 KB, up to 64 KB
+    requires: Labels | msgspec.UnsetType = msgspec.UNSET  # labels that a node must have; left out: none
     run_now: bool | msgspec.UnsetType = msgspec.UNSET  # when it is made: run it at once, too. Never stored
+
+    def requirement(self) -> str:
+        """What a node must offer to run it, as one text: what the target needs, and the labels."""
+        capability = self.target.capability()
+        return with_labels(capability, self.requires) if self.requires else capability
 
 
 class OpenJobSpec(JobSpec, frozen=True, kw_only=True):
@@ -113,6 +121,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     owner: str | None = None
     pause: JobPause | None = None
     keep_result: bool = False
+    requires: list[str] = msgspec.field(default_factory=list)
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):

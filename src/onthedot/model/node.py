@@ -22,6 +22,7 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     offers: list[str]  # what it can run: "webhook", "function:module", "command:name"
     capacity: int
     binding: str | None = None  # where its API listens, "127.0.0.1:8000"; None: it serves none
+    labels: list[str] = msgspec.field(default_factory=list)  # what jobs may require of it beside that
     exposed: bool = False  # others than this machine's users can reach that API, or it asks for keys
 
 
@@ -53,3 +54,4 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     running: int
     capacity: int
     lateness_ms: int | None
+    labels: list[str] = msgspec.field(default_factory=list)

@@ -9,6 +9,7 @@ import msgspec
 
 from onthedot.errors import OnTheDotError, StoreMoved
 from onthedot.model.job import JobView
+from onthedot.model.labels import NodeOffer, Requirement, missing_labels, type_of
 from onthedot.model.node import NodeView
 from onthedot.service.base import ServiceBase
 from onthedot.store import BacklogCount, StoreStats
@@ -44,6 +45,16 @@ class ClusterVerbs(ServiceBase):
             return {job_id: problem for job_id, problem in found if problem is not None}
 
         return await asyncio.to_thread(all_of_them)
+
+    async def missing_labels(self, jobs: Sequence[JobView]) -> dict[int, tuple[str, ...]]:
+        """By id, the labels that jobs require and no live node has which runs targets of their type."""
+        asking = [job for job in jobs if job.requires and job.state not in ("ended", "paused")]
+        if not asking:
+            return {}
+        live = [node for node in await self.store.list_nodes() if node.state == "alive"]
+        nodes = [NodeOffer(frozenset(map(type_of, node.offers)), frozenset(node.labels)) for node in live]
+        found = {job.id: missing_labels(Requirement(job.target.type, tuple(job.requires)), nodes) for job in asking}
+        return {job_id: labels for job_id, labels in found.items() if labels is not None}
 
     async def list_nodes(self) -> list[NodeView]:
         return list(await self.store.list_nodes())

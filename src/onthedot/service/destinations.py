@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from onthedot.model.destination import BreakerView, DestinationLoad, DestinationView, read_waiting, waits_range
 from onthedot.model.instant import format_instant
+from onthedot.model.labels import type_of
 from onthedot.service.base import ServiceBase
 from onthedot.store import DestinationCount
 
@@ -63,7 +64,7 @@ def _view(requires: str, loads: list[tuple[str, DestinationLoad]], count: Destin
     opened = [load.since for _, load in loads if load.since is not None]
     return DestinationView(
         destination=place.destination,
-        kind=place.capability.partition(":")[0],
+        kind=type_of(place.capability),
         breaker=max((load.breaker for _, load in loads), key=_WORST.index, default="closed"),
         in_flight=sum(load.in_flight for _, load in loads),
         failures=max((load.failures for _, load in loads), default=0),

@@ -83,6 +83,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 8000
     roles: tuple[str, ...] = ROLES
     workers: int = 1
+    labels: tuple[str, ...] = ()  # what jobs may require of this node
     jobs_file_path: Path = Path("jobs.json")
     jobs_source: str | None = None
     supported_extensions: tuple[str, ...] = EXTENSIONS

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from onthedot.model.duration import ACCEPTED_DURATIONS, DAY, HOUR, MINUTE, SECOND, Duration
+from onthedot.model.labels import ACCEPTED_LABELS, LABEL_PATTERN, MOST_OF_NODE
 from onthedot.settings.containers import parse_containers
 from onthedot.settings.host_names import is_host, is_host_port
 from onthedot.settings.intakes import parse_intakes
@@ -161,6 +162,14 @@ def _public_url(value: Any) -> str:
     return str(value).rstrip("/")
 
 
+def _labels(value: Any) -> tuple[str, ...]:
+    accepted = f"at most {MOST_OF_NODE} labels separated by commas, such as gpu,eu; each of {ACCEPTED_LABELS}"
+    words = _words(value, accepted)
+    if len(words) > MOST_OF_NODE or not all(re.match(LABEL_PATTERN, word) for word in words):
+        raise WrongValue(accepted)
+    return words
+
+
 def _functions(value: Any) -> tuple[str, ...]:
     accepted = (
         "Python modules whose functions jobs may call (reports.nightly), or single functions (reports.nightly:send)"
@@ -193,6 +202,7 @@ PARSERS: dict[str, Parser] = {
     "PORT": _whole(0, 65535),
     "ROLES": _some_of(ROLES, "api, executor, or both separated by a comma"),
     "WORKERS": _whole(1, 256),
+    "LABELS": _labels,
     "JOBS_FILE_PATH": _path,
     "JOBS_SOURCE": _text("a source name of 1 to 200 characters for the jobs of the file", r"[^\x00-\x1f\x7f]{1,200}"),
     "SUPPORTED_EXTENSIONS": _some_of(EXTENSIONS, f"one or more of {', '.join(EXTENSIONS)}"),

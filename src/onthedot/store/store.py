@@ -28,6 +28,7 @@ from onthedot.store.runs.live_logs import LiveLogTopic
 from onthedot.store.runs.manual import ManualRuns
 from onthedot.store.runs.open import OpenRuns
 from onthedot.store.runs.orders import RunOrders
+from onthedot.store.runs.requirements import Requirements
 from onthedot.store.runs.verbs import RunChanges
 
 __all__ = ["Store"]
@@ -50,6 +51,7 @@ class Store(
     Callbacks,
     RunOrders,
     DestinationWaits,
+    Requirements,
     RunChanges,
     RunLists,
     LiveLogTopic,

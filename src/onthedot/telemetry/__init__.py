@@ -13,6 +13,7 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | run.retried | tenant, job_id, run_id, key, tries, error |
 | run.skipped | tenant, job_id, reason, n |
 | run.waiting | n, reason (limit, breaker): runs that wait for their destination |
+| run.unroutable, run.routable | requires, (n, labels): due runs that no live node can take, or that one can again |
 | destination.opened, destination.closed | tenant, destination, failures, (error): a circuit breaker of this node |
 | run.refused | run_id: a result was discarded because the fencing token no longer matched |
 | callback.refused | tenant, job_id, run_id, try_number: it came for a try that had ended otherwise |

@@ -127,11 +127,31 @@ class Metrics:
         self.requests = RequestCounts()
         registry.register(self.requests)
         self.due = Gauge("onthedot_runs_due", "Runs that are due but not claimed", registry=registry)
+        self.backlog = Gauge(
+            "onthedot_backlog", "Due runs that no node has claimed yet, by type of target", ["kind"], registry=registry
+        )
+        self.mailbox_depth = Gauge(
+            "onthedot_mailbox_depth",
+            "Messages that wait for a part of this node's engine",
+            ["mailbox"],
+            registry=registry,
+        )
+        self.mailbox_size = Gauge(
+            "onthedot_mailbox_size",
+            "Messages that may wait for a part of this node's engine before whoever sends them waits",
+            ["mailbox"],
+            registry=registry,
+        )
         self.oldest = Gauge("onthedot_oldest_due_seconds", "Waiting time of the oldest due run", registry=registry)
         self.running = Gauge("onthedot_runs_running", "Runs claimed but not finished, on all nodes", registry=registry)
         self.unoffered = Gauge("onthedot_runs_unoffered", "Due runs that no live node can execute", registry=registry)
         self.unreached = Gauge(
             "onthedot_runs_unreached", "Runs whose work goes on where no live node reaches it", registry=registry
+        )
+        self.unlabelled = Gauge(
+            "onthedot_label_runs_waiting",
+            "Due runs that wait because no live node has the labels that their job requires",
+            registry=registry,
         )
         self.waiting = Gauge(
             "onthedot_destination_runs_waiting", "Due runs that wait for their destination", registry=registry

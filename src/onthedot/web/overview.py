@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, get_args
 from urllib.parse import urlencode
 
@@ -43,6 +44,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     reason: str | None
     problem: str | None
+    missing: str  # labels that no live node has
     schedule: str
     expression: str
     kind: str
@@ -82,12 +84,13 @@ async def gather(service: Service, tenant: int, asked: dict[str, Any]) -> dict[s
     wanted = JobFilter(q=asked["q"], status=asked["status"], cursor=asked["cursor"], limit=PAGE)
     page = await service.list_jobs(tenant, wanted)
     problems = await service.problems(page.items, tenant)
+    missing = await service.missing_labels(page.items)
     more = {name: asked[name] for name in ("q", "status") if asked[name] is not None}
     return {
         "q": asked["q"] or "",
         "status": asked["status"] or "",
         "states": get_args(JobState),
-        "jobs": [row_of(job, problems.get(job.id)) for job in page.items],
+        "jobs": [row_of(job, problems.get(job.id), missing.get(job.id, ())) for job in page.items],
         "more": None if page.next is None else "/?" + urlencode({**more, "cursor": page.next}),
         "nodes": [_node_words(node) for node in await service.list_nodes()],
         "totals": totals(await service.stats(tenant)),
@@ -95,7 +98,7 @@ async def gather(service: Service, tenant: int, asked: dict[str, Any]) -> dict[s
     }
 
 
-def row_of(job: JobView, problem: str | None = None) -> JobRow:
+def row_of(job: JobView, problem: str | None = None, missing: Sequence[str] = ()) -> JobRow:
     kind, what = words.target_words(job.target)
     return JobRow(
         id=job.id,
@@ -105,6 +108,7 @@ def row_of(job: JobView, problem: str | None = None) -> JobRow:
         state=job.state,
         reason=job.reason,
         problem=problem,
+        missing=", ".join(missing),
         schedule=words.schedule_words(job.schedule),
         expression=words.expression(job.schedule),
         kind=kind,
@@ -125,6 +129,7 @@ def _node_words(node: NodeView) -> dict[str, Any]:
         "state": node.state,
         "leader": node.leader,
         "roles": " and ".join(node.roles),
+        "labels": ", ".join(node.labels),
         "version": node.version,
         "since": node.started_at,
         "load": f"{node.running:,} running, {node.held:,} claimed ahead, capacity {node.capacity:,}"

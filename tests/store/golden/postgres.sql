@@ -212,6 +212,7 @@ CREATE TABLE nodes (
     binding text,
     exposed boolean,
     destinations text,
+    labels text,
     PRIMARY KEY (id)
 ) WITH (fillfactor=50);
 

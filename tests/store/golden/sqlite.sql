@@ -167,7 +167,8 @@ CREATE TABLE nodes (
     lateness_ms INTEGER,
     binding TEXT,
     exposed INTEGER,
-    destinations TEXT
+    destinations TEXT,
+    labels TEXT
 );
 
 CREATE TABLE notes (

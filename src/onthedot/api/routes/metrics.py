@@ -11,6 +11,7 @@ from onthedot.api.http import responses
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
 from onthedot.errors import OnTheDotError
+from onthedot.model.targets.registry import specs
 from onthedot.telemetry.metrics import CONTENT_TYPE
 
 __all__ = ["routes"]
@@ -25,6 +26,9 @@ async def metrics(request: Request) -> HttpResponse:
     In the Prometheus text format.
     """
     context = context_of(request)
+    for actor, (depth, size) in context.mailboxes().items():
+        context.metrics.mailbox_depth.labels(actor).set(depth)
+        context.metrics.mailbox_size.labels(actor).set(size)
     try:
         async with context.clock.timeout(5):
             await _look(context)
@@ -43,6 +47,9 @@ async def _look(context: Context) -> None:
     gauges.oldest.set((backlog.oldest_ms or 0) / 1000)
     gauges.unoffered.set(sum(backlog.unoffered.values()))
     gauges.unreached.set(sum(backlog.unreached.values()))
+    gauges.unlabelled.set(sum(backlog.unoffered[requires] for requires in backlog.lacking))
+    for kind in specs().keys() | backlog.kinds.keys():
+        gauges.backlog.labels(kind).set(backlog.kinds.get(kind, 0))
     gauges.waiting.set(backlog.waiting)
     breakers = await context.service.open_breakers()
     for breaker in ("open", "half_open"):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from onthedot.engine.running.slot_pool import SlotPool
+from onthedot.model.labels import type_of
 
 __all__ = ["Capacity", "pool_of"]
 
 
 def pool_of(offer: str) -> str:
     """Which room a run takes: "function:reports" → "function"; also "container@<place>" → "container"."""
-    return offer.partition(":")[0].partition("@")[0]
+    return type_of(offer)
 
 
 class Capacity:

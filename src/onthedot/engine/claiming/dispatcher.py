@@ -13,6 +13,7 @@ from onthedot.clock import Clock
 from onthedot.engine.claiming.capacity import Capacity, pool_of
 from onthedot.engine.claiming.claimer import Claimer
 from onthedot.engine.claiming.due_heap import DueHeap
+from onthedot.engine.claiming.node_offers import NodeOffers
 from onthedot.engine.claiming.slot_waiters import SlotWaiters
 from onthedot.engine.claiming.start_queue import StartQueue
 from onthedot.engine.mailbox import Mailbox
@@ -53,6 +54,7 @@ class Dispatcher:
         slots: Capacity,
         claimer: Claimer,
         gate: BeginGate,
+        offers: NodeOffers,
         context: RunContext,
         destinations: Destinations,
     ) -> None:
@@ -65,6 +67,7 @@ class Dispatcher:
         self._slots = slots
         self._claimer = claimer
         self._gate = gate
+        self._offers = offers
         self._context = context
         self._destinations = destinations
         self._limited = destinations.pools
@@ -84,7 +87,7 @@ class Dispatcher:
         """It is time to look into the store: the Timer says so."""
         for pool in self._slots.pools.values():
             pool.recover(self._clock.monotonic())
-        self._claimer.look(self._context.targets.capabilities())
+        self._claimer.look(self._offers.capabilities())
         self._fire()
         self._claimer.ask_next()
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import random
 
 from onthedot.clock import Clock
+from onthedot.engine.claiming.node_offers import NodeOffers
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.ports import DestinationStore
 from onthedot.engine.running.destinations import Destinations
 from onthedot.engine.tuning import DESTINATIONS_EVERY, DESTINATIONS_SEEN
 from onthedot.errors import StoreUnavailable
 from onthedot.model.destination import waits_range
-from onthedot.targets import Targets
 
 __all__ = ["WaitingWatch"]
 
@@ -26,14 +26,14 @@ class WaitingWatch:
         self,
         *,
         destinations: Destinations,
-        targets: Targets,
+        offers: NodeOffers,
         store: DestinationStore,
         clock: Clock,
         rng: random.Random,
         health: StoreHealth,
     ) -> None:
         self._destinations = destinations
-        self._targets = targets
+        self._offers = offers
         self._store = store
         self._clock = clock
         self._rng = rng
@@ -51,7 +51,7 @@ class WaitingWatch:
 
     async def look(self) -> None:
         """What expired while it waited is let go, too: whoever claims it sees that it has."""
-        capabilities = self._targets.waiting_capabilities()
+        capabilities = self._offers.waiting_capabilities()
         if not capabilities:
             return
         ranges = []

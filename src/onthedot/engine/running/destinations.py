@@ -26,8 +26,9 @@ from onthedot.telemetry import emit
 __all__ = ["Admission", "CallPlace", "Destinations"]
 
 
-_Named = tuple[Kind, str, int]
-"""A kind of target, the name of the destination, the tenant."""
+_Named = tuple[Kind, str, int, str]
+"""A kind of target, the name of the destination, the tenant; and what is required, if labels are: a run that waits must
+come back to a node that has them."""
 
 RATE_OVER = 0.25
 """Seconds over which it is counted how many calls of a destination end."""
@@ -104,7 +105,9 @@ class Destinations:
         name = kind.destination(target)
         if name is None:
             return None
-        return self._found.get((kind, name, run.tenant)) or self._find(run, (kind, name, run.tenant))
+        labels = "" if not run.spec.requires else run.spec.requirement()
+        named = kind, name, run.tenant, labels
+        return self._found.get(named) or self._find(run, named)
 
     def admits(self, place: CallPlace, pool: SlotPool, *, waited: bool = False, taken: int = 0) -> Admission:
         """Whether a call may go there now. `waited`: it has waited for this; while others do, what comes new leaves a
@@ -240,7 +243,7 @@ class Destinations:
     # memory
 
     def _find(self, run: ClaimedRun, named: _Named) -> CallPlace:
-        requires = waits_for(run.spec.target.capability(), named[1], run.tenant)
+        requires = waits_for(run.spec.requirement(), named[1], run.tenant)
         place = self._places.get(requires) or self._known(requires, run.tenant)
         self._found[named], place.named = place, named
         return place

@@ -42,7 +42,9 @@ class OpaqueTarget(dict[str, Any], Target):
 
     def _not_here(self) -> Invalid:
         message = f"not available: {self.type!r} is not installed here"
-        return NotAvailable.one("target.type", message, given=self.type, accepted="a node on which its plug-in is installed")
+        return NotAvailable.one(
+            "target.type", message, given=self.type, accepted="a node on which its plug-in is installed"
+        )
 
     def masked(self) -> OpaqueTarget:
         return OpaqueTarget({name: value if name == "type" else MASK for name, value in self.items()})

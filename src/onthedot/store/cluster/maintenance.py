@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
 import msgspec
 
 from onthedot import telemetry
 from onthedot.model.duration import DAY, HOUR, MINUTE
 from onthedot.model.instant import NEVER
+from onthedot.model.labels import NodeOffer, missing_labels, read_requires, type_of
 from onthedot.store.cluster.partitions import drop_old, make_ahead
 from onthedot.store.driver import Transaction
 from onthedot.store.jobs.close_one_offs import NOTED, close_one_offs
+from onthedot.store.runs.requirements import live_offers
 from onthedot.store.topic import Topic
 
 __all__ = ["BacklogCount", "Maintenance", "StoreStats"]
@@ -21,12 +26,12 @@ WATCHED = 50_000
 """Jobs that one look at the ledger goes through, about 20 ms of the database: a look at all of ten million took the
 database from a drain of 20,000 runs for five times what the drain itself cost it."""
 
-_OFFERS = msgspec.json.Decoder(list[str])
-
 
 class BacklogCount(msgspec.Struct, frozen=True, kw_only=True):
-    """What is due and not claimed. Counts of a kind end at 10,000. `unoffered`: due runs that no live node can run.
-    `waiting`: those that wait for a destination. `unreached`: runs whose work goes on where no live node reaches it."""
+    """What is due and not claimed. Counts of a kind end at 10,000. `unoffered`: due runs that no live node can run, by
+    what they require. `lacking`: of these, which labels no live node has that could run them otherwise. `waiting`:
+    those that wait for a destination. `kinds`: all of them, by the type of their target.
+    `unreached`: runs whose work goes on where no live node reaches it."""
 
     due: int
     running: int
@@ -34,6 +39,8 @@ class BacklogCount(msgspec.Struct, frozen=True, kw_only=True):
     unoffered: dict[str, int]
     waiting: int = 0
     unreached: dict[str, int] = {}
+    lacking: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    kinds: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +55,7 @@ class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
 
 class Maintenance(Topic):
     _watched = 0  # up to which job the ledger was looked at; the next look goes on there
+    _unroutable: AbstractSet[str] = frozenset()  # what was told that due runs require and nobody provides
 
     async def ensure_partitions(self) -> list[str]:
         """The ledger's days to come have their partition. Nothing to do on SQLite. The names of those made now."""
@@ -97,8 +105,9 @@ class Maintenance(Topic):
                 return total
 
     async def watch_ledger(self) -> list[int]:
-        """Look for what must not be: lanes that wait for nobody are let go, active jobs without a next run are named
-        loudly. The ids of those jobs. Each call looks at so many jobs, and the next one goes on with those after."""
+        """Look for what must not be: lanes that wait for nobody are let go, due runs that no live node can take are
+        told, active jobs without a next run are named loudly. The ids of those jobs. Each call looks at so many jobs,
+        and the next one goes on with those after."""
 
         async def let_go(tx: Transaction) -> None:
             stuck = [row["lane"] for row in await tx.rows("stuck_lanes")]
@@ -112,37 +121,24 @@ class Maintenance(Topic):
             return silent, 0 if there is None else until
 
         await self.driver.transact_slow(let_go)
+        self._tell_unroutable(await self.driver.read(_backlog))
         silent, self._watched = await self.driver.read(look)
         for job_id in silent:
             telemetry.emit("job.silent", job_id=job_id)
         return silent
 
+    def _tell_unroutable(self, backlog: BacklogCount) -> None:
+        """Each once, and when it is over."""
+        for requires in sorted(backlog.unoffered.keys() - self._unroutable):
+            labels = ", ".join(backlog.lacking.get(requires, ()))
+            telemetry.emit("run.unroutable", requires=requires, n=backlog.unoffered[requires], labels=labels or None)
+        for requires in sorted(self._unroutable - backlog.unoffered.keys()):
+            telemetry.emit("run.routable", requires=requires)
+        self._unroutable = set(backlog.unoffered)
+
     async def backlog(self) -> BacklogCount:
         """What is due, and whether there is anybody to run it."""
-
-        async def body(tx: Transaction) -> BacklogCount:
-            now = await tx.now()
-            due: dict[str, int] = {}
-            oldest: list[int] = []
-            for index in ("free", "cursor", "lane"):
-                for row in await tx.rows(f"backlog+where.{index}_runs", now):
-                    due[row["requires"]] = due.get(row["requires"], 0) + row["due"]
-                    oldest.append(row["oldest"])
-            waiting = {kind: count for kind, count in due.items() if kind.endswith("@")}
-            offered = {offer for row in await tx.rows("offers") for offer in _OFFERS.decode(row["offers"])}
-            places = {row["requires"]: row["n"] for row in await tx.rows("open_places")}
-            running = await tx.row("count_running")
-            assert running is not None
-            return BacklogCount(
-                due=sum(due.values()),
-                running=running["n"],
-                oldest_ms=now - min(oldest) if oldest else None,
-                unoffered=_unoffered(due, offered),
-                waiting=sum(waiting.values()),
-                unreached={place: count for place, count in places.items() if place not in offered},
-            )
-
-        return await self.driver.read(body)
+        return await self.driver.read(_backlog)
 
     async def stats(self, tenant: int) -> StoreStats:
         async def body(tx: Transaction) -> StoreStats:
@@ -161,10 +157,49 @@ class Maintenance(Topic):
         return await self.driver.read(body)
 
 
-def _unoffered(due: dict[str, int], offered: set[str]) -> dict[str, int]:
+async def _backlog(tx: Transaction) -> BacklogCount:
+    now = await tx.now()
+    due: dict[str, int] = {}
+    oldest: list[int] = []
+    for index in ("free", "cursor", "lane"):
+        for row in await tx.rows(f"backlog+where.{index}_runs", now):
+            due[row["requires"]] = due.get(row["requires"], 0) + row["due"]
+            oldest.append(row["oldest"])
+    waiting = {kind: count for kind, count in due.items() if kind.endswith("@")}
+    nodes = await live_offers(tx)
+    unoffered, lacking = _unoffered(due, nodes)
+    offered = frozenset[str]().union(*(node.capabilities for node in nodes))
+    places = {row["requires"]: row["n"] for row in await tx.rows("open_places")}
+    kinds: dict[str, int] = {}
+    for requires, count in due.items():
+        kinds[type_of(requires)] = kinds.get(type_of(requires), 0) + count
+    running = await tx.row("count_running")
+    assert running is not None
+    return BacklogCount(
+        due=sum(due.values()),
+        running=running["n"],
+        oldest_ms=now - min(oldest) if oldest else None,
+        unoffered=unoffered,
+        waiting=sum(waiting.values()),
+        lacking=lacking,
+        kinds=kinds,
+        unreached={place: count for place, count in places.items() if place not in offered},
+    )
+
+
+def _unoffered(due: dict[str, int], nodes: Sequence[NodeOffer]) -> tuple[dict[str, int], dict[str, tuple[str, ...]]]:
     """What waits for a destination needs a node that offers its capability, as all others do."""
     found: dict[str, int] = {}
+    lacking: dict[str, tuple[str, ...]] = {}
     for kind, count in sorted(due.items()):
-        if kind not in offered and (capability := kind.removesuffix("@")) not in offered:
-            found[capability] = found.get(capability, 0) + count
-    return found
+        requires = kind.removesuffix("@")
+        if any(kind in node.capabilities or requires in node.capabilities for node in nodes):
+            continue
+        needed = read_requires(requires)
+        missing = missing_labels(needed, nodes) if needed.labels else ()
+        if missing is None:
+            continue
+        found[requires] = found.get(requires, 0) + count
+        if missing and any(needed.capability in node.capabilities for node in nodes):
+            lacking[requires] = missing
+    return found, lacking

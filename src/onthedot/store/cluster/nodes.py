@@ -47,7 +47,7 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
 class Nodes(Topic):
     async def register(self, info: NodeInfo) -> int:
         """A new incarnation is there. Answers the database's time."""
-        texts = [msgspec.json.encode(part).decode() for part in (info.roles, info.offers)]
+        texts = [msgspec.json.encode(part).decode() for part in (info.roles, info.offers, info.labels)]
         about = (
             info.id,
             info.name,
@@ -224,4 +224,5 @@ def _view(row: Row) -> NodeView:
         running=row["running"],
         capacity=row["capacity"],
         lateness_ms=row["lateness_ms"],
+        labels=[] if row["labels"] is None else _LIST.decode(row["labels"]),
     )

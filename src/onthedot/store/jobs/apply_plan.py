@@ -183,10 +183,10 @@ async def _set_cursor(tx: Transaction, job: Locked, spec: JobSpec, change: Chang
 
 
 async def _refit_runs(tx: Transaction, job: Locked, spec: JobSpec) -> None:
-    """Each attempt uses the job's present target, so waiting runs need a node that offers that."""
-    old = job.record.spec
-    if (old.target, old.policy, old.schedule) == (spec.target, spec.policy, spec.schedule):
+    """Each attempt uses the job's present target, so waiting runs need a node that offers that, with its labels."""
+    old, needed = job.record.spec, spec.requirement()
+    if (old.target, old.policy, old.schedule, old.requirement()) == (spec.target, spec.policy, spec.schedule, needed):
         return
     job_id, once = job.record.id, spec.policy.delivery == "at_most_once"
-    await tx.execute("refit_runs", job_id, spec.target.capability(), level_of(spec), once, not spec.schedule.one_off)
+    await tx.execute("refit_runs", job_id, needed, level_of(spec), once, not spec.schedule.one_off)
     await tx.execute("relane_runs", job_id, lane_of(job_id, spec), job.now)

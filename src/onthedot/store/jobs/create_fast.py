@@ -110,7 +110,7 @@ def _row(tenant: int, spec: JobSpec, repeat: Idempotency | None) -> SimpleJob:
         name_search=search_text(spec.name),
         spec=encode_json(spec).decode(),
         level=level_of(spec),
-        requires=spec.target.capability(),
+        requires=spec.requirement(),
         target_type=spec.target.type,
         delay=int(spec.schedule.in_ or 0),
         laned=laned(spec.policy),

@@ -10,6 +10,7 @@ import msgspec
 from onthedot.errors import Invalid, StoreError
 from onthedot.model.decoding import convert, dec_hook, encode_json
 from onthedot.model.job import JobRecord, JobSpec, JobState, OpenJobSpec
+from onthedot.model.labels import read_requires
 from onthedot.model.level import level_of
 from onthedot.model.secrets import kept
 from onthedot.model.targets import OpaqueTarget
@@ -45,7 +46,8 @@ def _decoder() -> msgspec.json.Decoder[JobSpec]:
 
 def decode_spec(text: str, capability: str | None = None, level: int | None = None) -> JobSpec:
     """Strict decoding is for the edges: here fields that only a newer release knows are dropped, not refused, and a
-    target of a kind that is not known here stays as it is. What such a one needs is written beside it in its row."""
+    target of a kind that is not known here stays as it is. What such a one needs is written beside it in its row, with
+    the labels that its job requires."""
     try:
         return _decoder().decode(text)
     except msgspec.ValidationError:
@@ -64,7 +66,8 @@ def _older_view(loose: Any, capability: str | None, level: int | None) -> JobSpe
         spec = convert(loose, OpenJobSpec)
     said = {name: getattr(spec, name) for name in JobSpec.__struct_fields__}
     if isinstance(spec.target, OpaqueTarget):
-        said["target"] = OpaqueTarget(spec.target, capability, level)
+        needed = None if capability is None else read_requires(capability).capability
+        said["target"] = OpaqueTarget(spec.target, needed, level)
     return JobSpec(**said)
 
 
@@ -170,7 +173,7 @@ def spec_columns(spec: JobSpec) -> dict[str, Any]:
         "name_search": search_text(spec.name),
         "spec": encode_json(spec).decode(),
         "level": level_of(spec),
-        "requires": spec.target.capability(),
+        "requires": spec.requirement(),
         "target_type": spec.target.type,
         "schedule_kind": spec.schedule.kind,
         "one_off": spec.schedule.one_off,

@@ -148,4 +148,5 @@ def view_of(
         owner=spec.owner or None,
         pause=pause,
         keep_result=spec.keep_result,
+        requires=spec.requires or [],
     )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from onthedot.errors import NotFound
 from onthedot.model.run import RunStatus, RunView
-from onthedot.store.driver import Transaction
+from onthedot.store.driver import Row, Transaction
 from onthedot.store.paging import Page, check_limit, fingerprint, open_cursor, seal_cursor
 from onthedot.store.queries import LOG_LIMIT
+from onthedot.store.runs.requirements import live_offers
 from onthedot.store.runs.row import parse_run_id
-from onthedot.store.runs.views import history_view, live_view
+from onthedot.store.runs.views import asks_for_labels, history_view, live_view
 from onthedot.store.topic import Topic
 
 __all__ = ["RunFilter", "RunLists", "no_run", "read_run"]
@@ -56,8 +58,12 @@ class RunLists(Topic):
 
     async def run_at_present(self, tenant: int, job_id: int) -> RunView | None:
         """The run of a job that executes, else the next one; None: nothing is to come."""
-        row = await self.driver.read(lambda tx: tx.row("run_at_present", tenant, job_id))
-        return None if row is None else live_view(row, row["now"])
+
+        async def body(tx: Transaction) -> RunView | None:
+            row = await tx.row("run_at_present", tenant, job_id)
+            return None if row is None else (await _live_views(tx, [row], row["now"]))[0]
+
+        return await self.driver.read(body)
 
     async def run_logs(self, tenant: int, run_id: str) -> str | None:
         """The last 64 KB that the run's attempts printed, the one that runs now too; None: nothing."""
@@ -98,11 +104,17 @@ async def read_run(tx: Transaction, tenant: int, run_id: str) -> RunView:
     _, slot = parse_run_id(run_id)
     row = await tx.row("get_live", tenant, run_id)
     if row is not None:
-        return live_view(row, row["now"], full=True)
+        return (await _live_views(tx, [row], row["now"], full=True))[0]
     row = await tx.row("get_ended", tenant, run_id, slot)
     if row is None:
         raise no_run(run_id)
     return history_view(row, full=True)
+
+
+async def _live_views(tx: Transaction, rows: Sequence[Row], now: int, *, full: bool = False) -> list[RunView]:
+    """Which labels are missing is found by a look at the nodes, and only for runs that ask for some."""
+    nodes = await live_offers(tx) if any(asks_for_labels(row, now) for row in rows) else []
+    return [live_view(row, now, full=full, nodes=nodes) for row in rows]
 
 
 def no_run(run_id: str, why: str | None = None) -> NotFound:
@@ -141,7 +153,8 @@ class _Page:
             rows = await self._tx.rows("list_pending", *args)
         else:
             rows = await self._tx.rows("list_pending_of_job", *args, self._wanted.job_id)
-        return {row["id"]: ((row["slot"], row["id"]), live_view(row, now)) for row in rows}
+        views = await _live_views(self._tx, rows, now)
+        return {row["id"]: ((row["slot"], row["id"]), view) for row, view in zip(rows, views, strict=True)}
 
     async def _running(self, now: int) -> _Found:
         args = [self._tenant, *self._bounds, self._wanted.status, self._limit, now]

@@ -58,7 +58,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     ready_at: int  # from when on it may be claimed; NEVER while it is parked
     parked: str | None  # paused | lane | quarantined
     resume_at: int | None  # what ready_at was when a pause parked it
-    requires: str  # what a node must offer to run it
+    requires: str  # what a node must offer to run it, with labels (see `model.labels`)
     backlog: bool
     level: int  # the lowest code level that understands its job
     lane: int | None  # runs of one lane never run at the same time
@@ -192,7 +192,7 @@ def new_run(
         ready_at=NEVER if parked else ready,
         parked="paused" if parked else None,
         resume_at=ready if parked else None,
-        requires=spec.target.capability(),
+        requires=spec.requirement(),
         backlog=backlog,
         level=max(level_of(spec), OWN_PARAMS) if own_params else level_of(spec),
         lane=lane_of(job_id, spec),

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from onthedot.model.destination import read_waiting
 from onthedot.model.instant import format_instant
+from onthedot.model.labels import NodeOffer, missing_labels, read_requires
 from onthedot.model.result import read_result
 from onthedot.model.run import Attempt, AttemptView, RunStatus, RunView
 from onthedot.store.driver import Row
 from onthedot.store.runs.row import CALLBACK, decode_attempts
 
-__all__ = ["history_view", "live_status", "live_view"]
+__all__ = ["asks_for_labels", "history_view", "live_status", "live_view"]
 
 
 def live_status(row: Row, now: int) -> RunStatus:
@@ -23,11 +25,24 @@ def live_status(row: Row, now: int) -> RunStatus:
     return "PENDING"
 
 
-def live_view(row: Row, now: int, *, full: bool = False) -> RunView:
+def asks_for_labels(row: Row, now: int) -> bool:
+    """Whether it could be taken now, if it were only for a node that has its labels."""
+    return "+" in row["requires"] and row["state"] == "pending" and not row["parked"] and _since(row) <= now
+
+
+def _since(row: Row) -> int:
+    """When it was due; what is to be retried, or was put back, is due later."""
+    return max(int(row["due_at"]), int(row["ready_at"]))
+
+
+def live_view(row: Row, now: int, *, full: bool = False, nodes: Sequence[NodeOffer] = ()) -> RunView:
+    """`nodes`: those that live, where the run asks for labels."""
     attempts = decode_attempts(row["attempts"])
     last = attempts[-1] if attempts else None
     running = row["state"] == "running"
-    waiting = None if running or row["parked"] or not row["waiting"] else read_waiting(row["requires"])
+    missing = missing_labels(read_requires(row["requires"]), nodes) if asks_for_labels(row, now) else None
+    turned_away = not (running or row["parked"] or missing) and row["waiting"]
+    waiting = read_waiting(row["requires"]) if turned_away else None
     return RunView(
         id=row["id"],
         job_id=row["job_id"],
@@ -49,9 +64,9 @@ def live_view(row: Row, now: int, *, full: bool = False) -> RunView:
         error=None if last is None else last.error,
         attempts=[_attempt_view(attempt) for attempt in attempts],
         params=_params(row),
-        waiting=CALLBACK if row["open"] == CALLBACK else None if waiting is None else row["waiting"],
-        waiting_since=None if waiting is None else _instant(row["waiting_since"]),
-        waiting_for=None if waiting is None else waiting.destination,
+        waiting=CALLBACK if row["open"] == CALLBACK else "label" if missing else row["waiting"] if waiting else None,
+        waiting_since=_instant(_since(row) if missing else row["waiting_since"] if waiting else None),
+        waiting_for=", ".join(missing) if missing else waiting.destination if waiting else None,
         progress=None if row["progress"] is None else msgspec.json.decode(row["progress"]),
         result=None if full else msgspec.UNSET,
     )

@@ -90,6 +90,20 @@ GROUP BY k.requires;
 -- Where work goes on that no node has, and how much of it.
 SELECT requires, count(*) AS n FROM runs WHERE open = 'adopt' GROUP BY requires;
 
+-- name: required
+-- What pending runs require, by hopping from one to the next after $1: $2 at most.
+WITH RECURSIVE hops AS (
+    (SELECT requires, {part last_of_kind} AS last, 1 AS n FROM runs c
+     WHERE {where} AND requires > $1 ORDER BY requires LIMIT 1)
+    UNION ALL
+    SELECT f.requires, f.last, h.n + 1 FROM hops h CROSS JOIN LATERAL (
+        SELECT requires, {part last_of_kind} AS last FROM runs c
+        WHERE {where} AND requires > h.last ORDER BY requires LIMIT 1
+    ) f
+    WHERE h.n < $2
+)
+SELECT requires FROM hops;
+
 -- name: where.free_runs
 {part free}
 

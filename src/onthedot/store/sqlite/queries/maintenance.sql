@@ -86,6 +86,16 @@ SELECT requires, found ->> 0 AS due, found ->> 1 AS oldest FROM counted WHERE fo
 -- Where work goes on that no node has, and how much of it.
 SELECT requires, count(*) AS n FROM runs WHERE open = 'adopt' GROUP BY requires;
 
+-- name: required
+-- What pending runs require, by hopping from one to the next after ?1: ?2 at most.
+WITH RECURSIVE hops (found, n) AS (
+    SELECT * FROM (SELECT {part kind}, 1 FROM runs c WHERE {where} AND requires > ?1 ORDER BY requires LIMIT 1)
+    UNION ALL
+    SELECT (SELECT {part kind} FROM runs c WHERE {where} AND requires > (h.found ->> 1) ORDER BY requires LIMIT 1), h.n + 1
+    FROM hops h WHERE h.found IS NOT NULL AND h.n < ?2
+)
+SELECT found ->> 0 AS requires FROM hops WHERE found IS NOT NULL;
+
 -- name: where.free_runs
 {part free}
 

@@ -1,8 +1,9 @@
 -- Nodes: one row per process incarnation. Who is lost is decided by watching beats, never by comparing times.
 
 -- name: register_node
-INSERT INTO nodes (id, name, host, pid, version, level, roles, offers, capacity, binding, exposed, started_at, beat_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, {now}, {now})
+INSERT INTO nodes (id, name, host, pid, version, level, roles, offers, labels, capacity, binding,
+    exposed, started_at, beat_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, {now}, {now})
 RETURNING started_at;
 
 -- name: beat
@@ -42,7 +43,7 @@ SELECT n.*, EXISTS (
 FROM nodes n ORDER BY n.started_at, n.id;
 
 -- name: offers
-SELECT offers FROM nodes WHERE lost_at IS NULL;
+SELECT offers, labels FROM nodes WHERE lost_at IS NULL;
 
 -- name: take_duty
 -- A duty is free if nobody has it, if its holder is gone, if it was not renewed for so long, or if its stamp lies in the
