@@ -79,15 +79,15 @@ BUGS = (
         "who adopts it looks for another name, and begins it once more",
         _CALL,
         "try_number=run.tries + 1",
-        "try_number=run.tries + 1 + adopted",
+        "try_number=run.tries + 1 + (run.work is not None)",
         "test_adopted_it_is_the_same_try_and_as_old_as_it_is",
     ),
     _bug(
         "at most once begun twice",
         "who adopts it and finds nothing begins it",
         _CALL,
-        'may_create=not adopted or spec.policy.delivery != "at_most_once"',
-        "may_create=True",
+        'call.may_create = spec.policy.delivery != "at_most_once"',
+        "call.may_create = True",
         "test_at_most_once_it_is_not_created_by_the_next",
     ),
     _bug(

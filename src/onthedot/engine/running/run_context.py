@@ -78,12 +78,13 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it may be started a moment before its instant, because its kind keeps time. Not what has to ask the
         store first or is not to begin late; nor what others wait for: its result is told at once."""
         policy, target = run.spec.policy, run.spec.target
+        kind = self.targets.kind_of(target)
         return (
-            policy.delivery == "at_least_once"
+            kind.keeps_time(target)
+            and not kind.profile.survives_node
+            and policy.delivery == "at_least_once"
             and policy.expires_in is None
             and not laned(policy)
-            and self.targets.kind_of(target).keeps_time(target)
-            and not self.survives(run)
         )
 
     def finished(
