@@ -71,7 +71,8 @@ class Bench:
 
     def monitor(self, run: ClaimedRun) -> Monitor:
         self.owned.add(run.id, run.token)
-        return Monitor(run, self.pool, self.context, self.ended.append)
+        kind = self.context.targets.kind_of(run.spec.target)
+        return Monitor(run, self.pool, kind, self.context, self.ended.append)
 
     async def start(self, run: ClaimedRun) -> Monitor:
         monitor = self.monitor(run)

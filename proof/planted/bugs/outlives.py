@@ -118,7 +118,7 @@ BUGS = (
         "not recorded first",
         "its work is begun before the store knows of it: if the node dies, it is begun once more",
         f"{_DISPATCHER}._launch",
-        "self._context.survives(run)",
+        "kind.profile.survives_node",
         "False",
         "test_three_lost_nodes_are_no_poison",
     ),

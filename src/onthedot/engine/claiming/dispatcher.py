@@ -220,7 +220,8 @@ class Dispatcher:
         return self._destinations.of(run) if pool.name in self._limited and run.work is None else None
 
     def _launch(self, run: ClaimedRun, pool: SlotPool, place: CallPlace | None, ready: list[Monitor]) -> None:
-        monitor = Monitor(run, pool, self._context, self._on_end)
+        kind = self._context.targets.kind_of(run.spec.target)
+        monitor = Monitor(run, pool, kind, self._context, self._on_end)
         if place is not None:
             monitor.place, monitor.probe = place, self._destinations.begin(place)
         self.running[run.id] = monitor
@@ -228,7 +229,7 @@ class Dispatcher:
         if run.work is not None:  # what it has started is recorded
             ready.append(monitor)
         elif (
-            self._context.survives(run)
+            kind.profile.survives_node
             or policy.delivery == "at_most_once"
             or (policy.expires_in is not None and recorded_first(policy, again=run.begun_before))
         ):
@@ -269,10 +270,11 @@ class Dispatcher:
         for name, limit, claim in claims:
             if claim.runs:
                 emit("run.claimed", n=len(claim.runs))
+            waited = "@" in name
             for run in claim.runs:
                 if in_backlog(run.kind, run.due_at, claim.now):
                     self._pool(run).backlog.add(run.id)
-                self._place(run, now_us, may_start, ready, waited="@" in name)
+                self._place(run, now_us, may_start, ready, waited=waited)
             self._claimer.brought(name, limit, claim)
         self._start_queue.begin(ready)
 

@@ -48,6 +48,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
 
     run: ClaimedRun
     pool: SlotPool
+    _kind: Kind
     _context: RunContext
     _ended: Callable[[Monitor], None]
     cause: Cause | None = None  # why it is to stop
@@ -59,7 +60,6 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
     probe: int = 0  # its number, if it is the probe of an open breaker
     outcome: Outcome | None = None  # once it has ended, if it did
     _because: Outcome | None = None  # what comes of it if it is stopped
-    _kind: Kind | None = None
     _handle: Handle | None = None  # of the call, from its start to its end
     _began: float = 0.0  # as far as is known: when it was started for, then when it was told to have begun
     _deadline: Entry | None = None
@@ -75,7 +75,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
     @property
     def survives(self) -> bool:
         """Whether what it starts goes on without this node."""
-        return self._context.survives(self.run)
+        return self._kind.profile.survives_node
 
     def work(self) -> StartedWork:
         """What it is about to start, to be recorded first."""
@@ -106,12 +106,11 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             self._set_deadline(context.time.monotonic_at(run.due_at), self.start)
 
     def _start(self, at: float) -> None:
-        context, run = self._context, self.run
+        context, run, kind = self._context, self.run, self._kind
         self._began = at
         self.timeout = context.timeout_of(run.spec)
         if self.timeout is not None:
             self._set_deadline(at + self.timeout, self._expired)
-        self._kind = kind = context.targets.kind_of(run.spec.target)
         self._is_outside = kind.profile.survives_node
         call = call_of(self, self.timeout, context.now_ms)
         if run.spec.policy.completion == "callback":
@@ -213,7 +212,6 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
 
     def _stop_call(self, handle: Handle) -> None:
         assert self.cause is not None
-        assert self._kind is not None
         answer = ask_to_stop(handle, self.cause)
         if answer is Stop.NOT_BEGUN:
             self._withdrawn()
@@ -294,7 +292,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         try:
             if outcome is not None:
                 finished = self._finished(outcome, ended)
-                if handle is not None and self._kind is not None and self._kind.profile.survives_node:
+                if self._kind.profile.survives_node and handle is not None:
                     context.unrecorded[run.id, run.token] = handle
                 if not context.recorder.offer(finished):
                     self._wait_for_room(finished)

@@ -52,10 +52,6 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     callbacks: CallbackUrls
     rng: random.Random
 
-    def survives(self, run: ClaimedRun) -> bool:
-        """Whether what it starts goes on without this node."""
-        return self.targets.kind_of(run.spec.target).profile.survives_node
-
     def started_work(self, run: ClaimedRun) -> StartedWork:
         """What it starts now, for whoever has to find it again."""
         target, timeout, now = run.spec.target, self.timeout_of(run.spec), self.time.now_ms()
