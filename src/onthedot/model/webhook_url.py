@@ -20,8 +20,9 @@ from onthedot.model.address_literal import Address, literal
 
 __all__ = ["UrlPlace", "cut_url", "read_place"]
 
-_NOT_IN_URL = re.compile(r"[\x00-\x20\x7f\\\s]")
-_CUT = re.compile(r"(https?://[^/?#]*)([^#]*)", re.IGNORECASE)
+_NEVER = r"\x00-\x20\x7f\\\s"
+_NOT_IN_URL = re.compile(f"[{_NEVER}]")
+_CUT = re.compile(rf"([hH][tT][tT][pP][sS]?://[^/?#{_NEVER}]*)([^#{_NEVER}]*)(?:#[^{_NEVER}]*)?")
 _HOST_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+))(?::([0-9]{0,5}))?")
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
 _LONGEST_HOST = 253
@@ -46,10 +47,10 @@ class UrlPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 def cut_url(url: str) -> tuple[str, str]:
     """What names the place, and the path with the query, as written. ValueError says what is wrong with the URL."""
-    if _NOT_IN_URL.search(url):
-        raise ValueError("contains a space, a backslash or a control character")
-    cut = _CUT.match(url)
+    cut = _CUT.fullmatch(url)
     if cut is None:
+        if _NOT_IN_URL.search(url):
+            raise ValueError("contains a space, a backslash or a control character")
         raise ValueError("is not an absolute http or https URL")
     return cut[1], cut[2]
 
