@@ -60,11 +60,11 @@ class Bench:
             lateness=self.lateness,
             logs=None,
             live_logs=LiveLogWriter(store=ScriptedStore(), clock=clock, health=StoreHealth()),
-            default_timeout=lambda target: target.timeout_by(EngineSettings()),
             crashed=self.crashes.append,
             lacks=lambda pool, what: self.lacked.append(what),
             now_ms=time.now_ms,
             callbacks=CallbackUrls(None),
+            settings=EngineSettings(),
             rng=random.Random(1),
         )
         self.pool = Capacity(["webhook"], capacities={}, default=10, hold_most=10).pools["webhook"]

@@ -166,11 +166,11 @@ class Wiring:
                 lateness=lateness,
                 logs=self.logs,
                 live_logs=self.live_logs,
-                default_timeout=lambda target: target.timeout_by(settings),
                 crashed=crashed,
                 lacks=Shortage(clock, look_times).of,
                 now_ms=time.now_ms,
                 callbacks=callbacks,
+                settings=settings,
                 rng=rng,
             ),
         )

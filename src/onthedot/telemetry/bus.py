@@ -27,6 +27,7 @@ class Telemetry:
     def __init__(self) -> None:
         self._subscribers: tuple[Subscriber, ...] = ()
         self._only_failures: tuple[Subscriber, ...] = ()
+        self.heard = False  # whether any subscriber wants the events of every run: asked once or twice for each
 
     def subscribe(self, subscriber: Subscriber, *, only_failures: bool = False) -> Callable[[], None]:
         """Subscribe; returns a function that unsubscribes. With `only_failures`, events of runs that succeed at the
@@ -34,17 +35,17 @@ class Telemetry:
         self._subscribers = (*self._subscribers, subscriber)
         if only_failures:
             self._only_failures = (*self._only_failures, subscriber)
+        self._count()
 
         def unsubscribe() -> None:
             self._subscribers = tuple(s for s in self._subscribers if s is not subscriber)
             self._only_failures = tuple(s for s in self._only_failures if s is not subscriber)
+            self._count()
 
         return unsubscribe
 
-    @property
-    def heard(self) -> bool:
-        """Whether any subscriber wants the events of every run."""
-        return len(self._subscribers) > len(self._only_failures)
+    def _count(self) -> None:
+        self.heard = len(self._subscribers) > len(self._only_failures)
 
     def emit(self, event: str, /, **fields: Any) -> None:
         """Emit an event. Never raises: a failing subscriber must not stop a run."""

@@ -32,6 +32,7 @@ class DatabaseClock:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._smallest: deque[tuple[int, int]] = deque()  # (arrival, offset), offsets rising: the head is the minimum
+        self.offset_us = 0  # that of the head
         self.known = False  # until the first stamp, and then for good
         self.set_back = 0  # how often the database's clock was set back, by more than clocks are all the time
 
@@ -52,6 +53,7 @@ class DatabaseClock:
         self.known = True
         while self._smallest[0][0] < floor(sent * 1e6) - WINDOW_US:
             self._smallest.popleft()
+        self.offset_us = self._smallest[0][1]
 
     def _tell(self, by_us: int) -> None:
         """It was set by so much, or a little more."""
@@ -59,16 +61,12 @@ class DatabaseClock:
             self.set_back += by_us < 0
             emit("clock.set", by_ms=by_us // 1000)
 
-    @property
-    def offset_us(self) -> int:
-        return self._smallest[0][1]
-
     def now_us(self) -> int:
         return self.at_us(self._clock.monotonic())
 
     def at_us(self, monotonic: float) -> int:
         """What the database's clock says at this instant of ours."""
-        return floor(monotonic * 1e6) - self._smallest[0][1]
+        return floor(monotonic * 1e6) - self.offset_us
 
     def now_ms(self) -> int:
         """Whole milliseconds, rounded down."""
@@ -76,7 +74,7 @@ class DatabaseClock:
 
     def monotonic_at(self, instant_ms: int) -> float:
         """When, on our clock, this instant of the database's will have come; a microsecond for the rounding."""
-        return (instant_ms * 1000 + self._smallest[0][1] + 1) / 1e6
+        return (instant_ms * 1000 + self.offset_us + 1) / 1e6
 
     def seconds_until(self, instant_ms: int) -> float:
         """How long to sleep; 0 or less once it has come."""

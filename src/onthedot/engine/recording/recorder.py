@@ -185,30 +185,29 @@ class Recorder:
 
     def _sort(self, batch: Sequence[RecorderMessage]) -> None:
         for item in batch:
-            if isinstance(item, Return):
+            if isinstance(item, Finished):  # nearly always
+                self._finished.append(item)
+            elif isinstance(item, Return):
                 self._returned.append((item.run_id, item.token))
             elif isinstance(item, Detach):
                 self._detached.append((item.run_id, item.token))
-            elif isinstance(item, TurnedAway):
-                self._turned_away.append(item)
             else:
-                self._finished.append(item)
+                self._turned_away.append(item)
 
     def _recorded(self, finished: Sequence[Finished], answer: FinishReport) -> None:
-        refused = set(answer.refused)
+        refused, every = set(answer.refused), telemetry.heard
+        self._unclosed = self._unclosed or not all(item.run.recurring for item in finished)
         for item in finished:
             self._owned.release(item.run.id, item.run.token)
-            self._unclosed = self._unclosed or not item.run.recurring
-            if isinstance(item.decision, RetryLater):
-                self._look_times.retry_at(item.decision.ready_at)
             if item.outcome.parks is not None:
                 self._notes.set()
             if self._unrecorded:
                 self._tell_recorded(item, refused)
-        every = telemetry.heard
-        for item in finished:
-            # of those refused the store has spoken
-            if (every or item.decision is not AT_FIRST_TRY) and item.run.id not in refused:
+            if item.decision is AT_FIRST_TRY and not every:
+                continue  # nearly always
+            if isinstance(item.decision, RetryLater):
+                self._look_times.retry_at(item.decision.ready_at)
+            if item.run.id not in refused:  # of those the store has spoken
                 report(item)
 
     def _tell_recorded(self, item: Finished, refused: set[str]) -> None:

@@ -19,11 +19,11 @@ from onthedot.engine.running.deadlines import Deadlines
 from onthedot.engine.running.live_logs import LiveLogWriter
 from onthedot.engine.running.run_log_files import LogFiles
 from onthedot.engine.running.slot_pool import SlotPool
+from onthedot.engine.settings import EngineSettings
 from onthedot.model.decoding import to_builtins
 from onthedot.model.job import JobSpec
 from onthedot.model.result import settled
 from onthedot.model.run import ClaimedRun, Outcome
-from onthedot.model.targets import Target
 from onthedot.model.work import Work
 from onthedot.plan import expired, laned, on_outcome
 from onthedot.store import Finished, StartedWork, TurnedAway
@@ -45,11 +45,11 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     lateness: Lateness
     logs: LogFiles | None
     live_logs: LiveLogWriter
-    default_timeout: Callable[[Target], float | None]  # seconds
     crashed: Callable[[BaseException], None]
     lacks: Callable[[SlotPool, str], None]
     now_ms: Callable[[], int]  # of `time`
     callbacks: CallbackUrls
+    settings: EngineSettings
     rng: random.Random
 
     def started_work(self, run: ClaimedRun) -> StartedWork:
@@ -131,4 +131,4 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
         """Seconds. The policy's, else what its kind of target has by default; None: as long as it takes."""
         if spec.policy.timeout is not None:
             return spec.policy.timeout / 1000
-        return self.default_timeout(spec.target)
+        return spec.target.timeout_by(self.settings)

@@ -204,9 +204,10 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
         return True
 
     async def carry_out(self) -> None:
-        if self._awaitable is None and not self._begin():
-            return
-        if self._was_stopped():  # while its thread ran
+        if self._awaitable is None:
+            if not self._begin():
+                return
+        elif self._was_stopped():  # while its thread ran
             if inspect.iscoroutine(self._awaitable):
                 self._awaitable.close()
             return
