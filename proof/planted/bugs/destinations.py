@@ -73,7 +73,7 @@ BUGS = (
         "breaker ignored",
         "a host that is down is called all the same",
         f"{_PLACES}.admits",
-        "if not place.breaker.admits(self._clock.monotonic()):",
+        "if is_open and not place.breaker.admits(self._clock.monotonic()):",
         "if False:",
         shows=("breaker",),
     ),

@@ -112,13 +112,13 @@ class Destinations:
     def admits(self, place: CallPlace, pool: SlotPool, *, waited: bool = False, taken: int = 0) -> Admission:
         """Whether a call may go there now. `waited`: it has waited for this; while others do, what comes new leaves a
         part of the room to them, or would always find it first. `taken`: slots that it has already."""
-        if place.breaker.since is not None:
-            if not place.breaker.admits(self._clock.monotonic()):
-                return Admission.SHUT
-        elif (pool.at_leisure and not place.waited_for) or self._most(pool) >= pool.capacity:
-            return Admission.GO
+        is_open = place.breaker.since is not None
+        if is_open and not place.breaker.admits(self._clock.monotonic()):
+            return Admission.SHUT
         kept = max(1, self.limit(pool) // DESTINATION_KEPT) if place.waited_for and not waited else 0
-        return Admission.GO if self._room(place, pool, taken) > kept else Admission.FULL
+        if self._room(place, pool, taken) > kept or (not is_open and self._most(pool) >= pool.capacity):
+            return Admission.GO
+        return Admission.FULL
 
     def limit(self, pool: SlotPool) -> int:
         return self._limit or max(1, pool.capacity // 4)
