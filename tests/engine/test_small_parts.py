@@ -1,7 +1,8 @@
-"""Backoff, health, owned, lateness: what the actors share."""
+"""Backoff, health, owned, lateness: what the actors share; and how a call is made."""
 
 from __future__ import annotations
 
+import dis
 import random
 
 import pytest
@@ -10,9 +11,11 @@ from onthedot.engine.membership.backoff import Backoff
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.recording.owned_runs import OwnedRuns
+from onthedot.engine.running.call import call_of
 from onthedot.engine.settings import EngineSettings
 from onthedot.errors import StoreUnavailable
 from onthedot.settings import Settings
+from onthedot.store.runs.row import claimed_run
 from onthedot.telemetry import Event, subscribe
 
 
@@ -91,3 +94,9 @@ def test_settings_become_the_engines_own(store, alone):
     assert settings.concurrency == 12
     assert settings.lease == 5000
     assert settings.pid > 0
+
+
+@pytest.mark.parametrize("made_for_each_run", [call_of, claimed_run])
+def test_no_dict_is_made_of_the_arguments_of_what_each_run_needs(made_for_each_run):
+    """As Python does with more than fifteen by name: half a microsecond more for each run."""
+    assert "CALL_FUNCTION_EX" not in {step.opname for step in dis.get_instructions(made_for_each_run)}

@@ -63,7 +63,7 @@ def test_addresses_in_every_notation(url: str, address: str) -> None:
     "url",
     [
         *("", "/path", "example.com", "ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "//x/y"),
-        *("http://", "http:///x", "http:x", "http:/x", "http://@/", "http://:80/", "http://x@/"),
+        *("http://", "http:///x", "http:x", "http\u017f://x/", "http:/x", "http://@/", "http://:80/", "http://x@/"),
         *("http://a b/", " http://x/", "http://x/\n", "http://127.0.0.1\t/", "http://x\x00/", "http://x\u3000/"),
         *(
             "http://[::1/",
