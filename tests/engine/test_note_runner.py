@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from onthedot.model.duration import Duration
@@ -75,3 +76,15 @@ async def test_while_the_store_is_away_it_is_not_forgotten(cluster, fake_clock):
     await fake_clock.advance(3)
     found = await cluster.store.get_job(1, job.id)
     assert (found.state, found.version) == ("paused", 2)
+
+
+async def test_what_follows_a_run_starts_right_after_it(cluster, fake_clock):
+    """It does not wait for a beat, nor for a poll."""
+    node = await cluster.node()
+    follower = await cluster.create(spec(key="b", schedule=Schedule(in_=Duration(86_400_000))))
+    await cluster.create(msgspec.structs.replace(spec(schedule=Schedule(every=Duration(1500))), on_finish=["b"]))
+    await fake_clock.advance(1.6)
+    first, second = node.sender.sent
+    assert first.startswith(f"{follower.id + 1}-")
+    assert second.startswith(f"{follower.id}-")
+    assert (await cluster.store.get_run(1, first)).followers == [second]

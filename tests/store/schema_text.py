@@ -52,13 +52,13 @@ async def _sqlite(store: Store) -> str:
 def _plain(sql: str) -> str:
     without_comments = re.sub(r" *--.*", "", sql)
     lines = [line.rstrip() for line in without_comments.splitlines() if line.strip()]
-    text = re.sub(r"\n, (.+)\)$", _columns_added, "\n".join(lines), flags=re.MULTILINE)
+    text = re.sub(r"\n, (.+)\)( WITHOUT ROWID)?$", _columns_added, "\n".join(lines), flags=re.MULTILINE)
     return re.sub(r"^( +\w+ +[A-Z]+), (\w+ [A-Z]+,)$", r"\1,\n    \2", text, flags=re.MULTILINE)
 
 
 def _columns_added(found: re.Match[str]) -> str:
     """SQLite writes columns that were added later all on the line of the closing bracket."""
-    return "".join(f",\n    {column.strip()}" for column in found[1].split(",")) + "\n)"
+    return "".join(f",\n    {column.strip()}" for column in found[1].split(",")) + f"\n){found[2] or ''}"
 
 
 async def _postgres(store: Store) -> str:

@@ -16,7 +16,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from onthedot.errors import Conflict, NotFound
+from onthedot.errors import Conflict, Invalid, NotFound
 from onthedot.model.job import JobSpec
 from onthedot.model.node import NodeLoad
 from onthedot.model.policy import Overlap
@@ -35,7 +35,9 @@ NOW = "(SELECT now_ms FROM test_clock)"
 TABLES = [
     "jobs",
     "job_tags",
+    "job_chains",
     "runs",
+    "run_params",
     "history",
     "job_stats",
     "dead_letters",
@@ -59,6 +61,8 @@ class Scene:
         self.job = 0
         self.run: ClaimedRun | None = None
         self.before: set[str] = set()
+        self.chained = False
+        self.names: int | None = None  # in chains, afterwards
         self._watcher = watcher
 
     async def set(self, job: JobSpec, *, claimed: bool = False, waiting: bool = False) -> None:
@@ -67,7 +71,7 @@ class Scene:
         self.job = view.id
         if claimed:
             await self.hands.sql(f"UPDATE test_clock SET now_ms = {SOON}")
-            (self.run,) = (await self.hands.claim()).runs
+            (self.run,) = [run for run in (await self.hands.claim()).runs if run.job_id == self.job]
         if waiting:
             await self.hands.store.run_job(1, self.job)
         self.before = {row["id"] for row in await self.hands.live() if not row["cursor"]}
@@ -111,13 +115,19 @@ class Scene:
 
     async def check(self, results: tuple[Any, Any]) -> None:
         for result in results:
-            assert not isinstance(result, Exception) or isinstance(result, (Conflict, NotFound)), result
+            refused = isinstance(result, (Conflict, NotFound)) or (self.names and isinstance(result, Invalid))
+            assert not isinstance(result, Exception) or refused, result
         jobs = await self._watcher.fetch("SELECT * FROM jobs")
         live = await self._watcher.fetch("SELECT *, (SELECT now_ms FROM test_clock) AS now FROM runs")
         ledger = await self._watcher.fetch("SELECT * FROM history")
         check_invariants(jobs, live, ledger, await self._watcher.fetch("SELECT * FROM endings"))
         after = {row["id"] for row in [*live, *ledger]}
         assert self.before <= after, f"lost: {self.before - after}"
+        if self.chained:
+            started = [row for row in [*live, *ledger] if row["kind"] == "chain"]
+            assert len(started) + await self._watcher.fetchval("SELECT count(*) FROM notes") == 1
+        if self.names is not None:
+            assert await self._watcher.fetchval("SELECT count(*) FROM job_chains") == self.names
         claims = [run for result in results if isinstance(result, Claim) for run in result.runs]
         check_held(jobs, live, claims)
         check_lanes(live)
@@ -338,3 +348,42 @@ async def test_parking(scene: tuple[Scene, Stage], verb: str) -> None:
     if verb != "finish":
         await play.finish_first(GONE)
     assert await explore(play, stage, lambda _: carry_out, verbs[verb]) > 2
+
+
+@pytest.mark.parametrize("verb", ["edit", "pause", "delete", "unchain", "claim", "carry_out"])
+async def test_chaining(scene: tuple[Scene, Stage], verb: str) -> None:
+    """A run has ended that another job follows. That gets its run, once, while somebody does something with it, or
+    while it is named no more."""
+    play, stage = scene
+    (follower,) = await play.hands.create(spec(every(1500), key="b"))
+    await play.set(msgspec.structs.replace(spec(at(SOON)), on_success=["b"]), claimed=True)
+    named, play.job, play.chained = play.job, follower.id, True
+    await play.finish_first()
+
+    def unchain(_: Scene) -> Action:
+        return lambda store: store.update_job(
+            1, named, lambda old: msgspec.structs.replace(old, on_success=msgspec.UNSET)
+        )
+
+    changed = edit(spec(every(700), key="b"))
+    verbs: dict[str, Verb] = {**VERBS, "edit": changed, "unchain": unchain, "carry_out": lambda _: carry_out}
+    assert await explore(play, stage, lambda _: carry_out, verbs[verb]) > 2
+
+
+async def test_half_a_cycle_each(scene: tuple[Scene, Stage]) -> None:
+    """b → c and d → a are there; one adds a → b, the other c → d. They change different jobs, and one of them is
+    refused."""
+    play, stage = scene
+    far = at(START + 10**9)
+    chained = [("c", msgspec.UNSET), ("b", ["c"]), ("a", msgspec.UNSET)]
+    made = await play.hands.create(*(msgspec.structs.replace(spec(far, key=k), on_success=on) for k, on in chained))
+    await play.set(msgspec.structs.replace(spec(far, key="d"), on_success=["a"]))
+    ids, play.names = {view.key: view.id for view in made}, 3
+
+    def name(key: str, other: str) -> Verb:
+        def named(old: JobSpec) -> JobSpec:
+            return msgspec.structs.replace(old, on_success=[other])
+
+        return lambda _: lambda store: store.update_job(1, ids[key], named)
+
+    assert await explore(play, stage, name("a", "b"), name("c", "d")) > 10

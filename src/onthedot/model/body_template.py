@@ -22,6 +22,9 @@ CALLBACK = "callback"
 NAMES = ("run_id", "scheduled_for", "attempt")
 ACCEPTED_NAMES = ", ".join((*NAMES, "params.NAME"))
 _PARAMS = "params."
+_TRIGGER = "params.trigger"
+TRIGGER_FIELDS = ("job_key", "job_id", "run_id", "status", "result", "error")
+"""What a run that a chain has started has in its params (see `chains`). In any other run they are null."""
 _KEY = b'"$":'
 encode_body = msgspec.json.Encoder().encode
 """Without spaces, so that `is_template` can look for the key in what comes out."""
@@ -84,7 +87,7 @@ def _problem(path: str, found: dict[str, Any], params: Mapping[str, Any], callba
     if not isinstance(name, str) or (name not in (*NAMES, CALLBACK) and not name.startswith(_PARAMS)):
         given = name[:200] if isinstance(name, str) else encode_body(name).decode(errors="replace")[:200]
         return FieldProblem(path=f"{path}.$", message="not a known value of a run", given=given, accepted=accepted)
-    if name.startswith(_PARAMS):
+    if name.startswith(_PARAMS) and not _of_trigger(name):
         try:
             _lookup(name, params)
         except MissingParam as missing:
@@ -94,10 +97,18 @@ def _problem(path: str, found: dict[str, Any], params: Mapping[str, Any], callba
     return None
 
 
+def _of_trigger(name: str) -> bool:
+    """`params.trigger`, a field of it, or a part of its result."""
+    field = name.removeprefix(f"{_TRIGGER}.")
+    return name == _TRIGGER or (field != name and (field in TRIGGER_FIELDS or field.startswith("result.")))
+
+
 def _lookup(name: str, params: Mapping[str, Any]) -> Any:
     value: Any = params
     for part in name.removeprefix(_PARAMS).split("."):
         if not isinstance(value, Mapping) or part not in value:
+            if _of_trigger(name):
+                return None
             raise MissingParam(f"no parameter {name.removeprefix(_PARAMS)[:200]!r} in params")
         value = value[part]
     return value

@@ -11,6 +11,7 @@ from functools import lru_cache
 from msgspec import UNSET
 
 from onthedot.errors import FieldProblem, Invalid
+from onthedot.model.chains import chain_problems
 from onthedot.model.duration import ACCEPTED_DURATIONS
 from onthedot.model.job import JobSpec
 from onthedot.model.policy import BY_FORMULA, Policy, Retry
@@ -31,6 +32,8 @@ def check_spec(spec: JobSpec) -> None:
             )
         )
     problems += spec.target.problems_with(spec.params, callback=spec.policy.completion == "callback")
+    if spec.chained:
+        problems += chain_problems(spec)
     if spec.policy.retry.until == "next_slot" and spec.schedule.one_off:
         problems.append(_no_next_slot())
     if problems:

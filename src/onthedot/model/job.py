@@ -30,12 +30,14 @@ JobState = Literal["active", "paused", "ended", "quarantined"]
 Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 Owner = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Labels = Annotated[list[Label], msgspec.Meta(max_length=MOST_OF_JOB)]
+Key = Annotated[str, msgspec.Meta(pattern=KEY_PATTERN, description=ACCEPTED_KEYS)]
+Keys = Annotated[list[Key], msgspec.Meta(max_length=100)]
 
 
 class JobSpec(Strict, frozen=True, kw_only=True):
     """What to do and when, as written. Equal specs mean: nothing changed."""
 
-    key: Annotated[str, msgspec.Meta(pattern=KEY_PATTERN, description=ACCEPTED_KEYS)] | None = None
+    key: Key | None = None
     name: Annotated[str, msgspec.Meta(max_length=500)] | None = None
     schedule: Schedule
     target: targets.Known
@@ -47,6 +49,14 @@ class JobSpec(Strict, frozen=True, kw_only=True):
     keep_result: bool = False  # also a result of more than 4 KB, up to 64 KB
     requires: Labels | msgspec.UnsetType = msgspec.UNSET  # labels that a node must have; left out: none
     run_now: bool | msgspec.UnsetType = msgspec.UNSET  # when it is made: run it at once, too. Never stored
+    on_success: Keys | msgspec.UnsetType = msgspec.UNSET  # jobs that run after a run that is done
+    on_failure: Keys | msgspec.UnsetType = msgspec.UNSET  # after one that failed for good, not after each try
+    on_finish: Keys | msgspec.UnsetType = msgspec.UNSET  # after both. Unset, not empty, where nobody follows
+
+    @property
+    def chained(self) -> bool:
+        """Whether the end of a run may start others."""
+        return bool(self.on_success or self.on_failure or self.on_finish)
 
     def requirement(self) -> str:
         """What a node must offer to run it, as one text: what the target needs, and the labels."""
@@ -122,6 +132,9 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     pause: JobPause | None = None
     keep_result: bool = False
     requires: list[str] = msgspec.field(default_factory=list)
+    on_success: list[str] = msgspec.field(default_factory=list)
+    on_failure: list[str] = msgspec.field(default_factory=list)
+    on_finish: list[str] = msgspec.field(default_factory=list)
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,12 +10,12 @@ from msgspec import UNSET
 
 from onthedot.model.job import JobSpec
 
-__all__ = ["LEVEL", "OWN_PARAMS", "level_of"]
+__all__ = ["CHAINS", "LEVEL", "OWN_PARAMS", "level_of"]
 
-LEVEL = 3
+LEVEL = 4
 """2: the `params` of a webhook without a body are sent, and runs have params of their own. 3: results that come later,
 by a callback, and results of more than 4 KB; values of the run in a webhook's body, several signing secrets,
-certificates, and retries by a plan or until the next slot."""
+certificates, and retries by a plan or until the next slot. 4: jobs that the end of a run starts."""
 
 OWN_PARAMS = 2
 """The level that a run with params of its own needs."""
@@ -26,11 +26,16 @@ LATER_RESULTS = 3
 RETRY_PLANS = 3
 """The level that `retry.plan` and `retry.until` need."""
 
+CHAINS = 4
+"""The level that `on_success`, `on_failure` and `on_finish` need, and a run that the end of another has started."""
+
 
 def level_of(spec: JobSpec) -> int:
     """The lowest level of the code that understands all of `spec`."""
     needed = spec.target.level_with(spec.params)
     if spec.keep_result or spec.policy.completion == "callback":
         needed = max(needed, LATER_RESULTS)
+    if spec.chained:
+        needed = max(needed, CHAINS)
     retry = spec.policy.retry
     return needed if retry.plan is UNSET and retry.until is UNSET else max(needed, RETRY_PLANS)

@@ -24,3 +24,6 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     previous: str | None
     next: str | None
     run: RunView | None
+    on_success: list[str] = msgspec.field(default_factory=list)  # keys of the jobs that follow a run of this one
+    on_failure: list[str] = msgspec.field(default_factory=list)
+    on_finish: list[str] = msgspec.field(default_factory=list)

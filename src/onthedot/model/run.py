@@ -16,16 +16,26 @@ __all__ = [
     "Outcome",
     "RunKind",
     "RunStatus",
+    "RunTrigger",
     "RunView",
     "SkipReason",
     "may_have_begun",
     "run_id",
+    "trigger_of",
 ]
 
 RunStatus = Literal["PENDING", "EXECUTING", "DONE", "FAILED", "CANCELLED", "SKIPPED"]
-RunKind = Literal["scheduled", "manual", "backfill", "redrive"]
-SkipReason = Literal["coalesced", "overlap", "late", "paused", "excluded", "deleted"]
-_SUFFIX = {"scheduled": "", "manual": "-m", "backfill": "-b", "redrive": "-r"}
+RunKind = Literal["scheduled", "manual", "backfill", "redrive", "chain"]
+SkipReason = Literal["coalesced", "overlap", "late", "paused", "excluded", "deleted", "chain_too_long"]
+_SUFFIX = {"scheduled": "", "manual": "-m", "backfill": "-b", "redrive": "-r", "chain": "-c"}
+TriggerKind = Literal["schedule", "manual", "backfill", "retry", "chain"]
+_TRIGGERS: dict[RunKind, TriggerKind] = {
+    "scheduled": "schedule",
+    "manual": "manual",
+    "backfill": "backfill",
+    "redrive": "retry",
+    "chain": "chain",
+}
 
 
 def run_id(job_id: int, slot: int, kind: RunKind = "scheduled", n: int = 0) -> str:
@@ -110,6 +120,17 @@ class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
+class RunTrigger(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What started a run. `run_id`: the run that ended before it (chain), or that this one tries again (retry)."""
+
+    kind: TriggerKind
+    run_id: str | msgspec.UnsetType = msgspec.UNSET
+
+
+def trigger_of(kind: RunKind, parent: str | None) -> RunTrigger:
+    return RunTrigger(kind=_TRIGGERS[kind], run_id=msgspec.UNSET if parent is None else parent)
+
+
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
     """A run as the API shows it. A SKIPPED run may stand for a range: `until` and `slots` say which and how many."""
 
@@ -142,3 +163,5 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     waiting_for: str | None = None  # which one: "https://example.com"; the labels that are missing: "eu, gpu"
     progress: dict[str, Any] | None = None  # what its receiver last said of it: percent, message, at
     result: Any | msgspec.UnsetType = msgspec.UNSET  # what it gave back, if anything; lists leave it out
+    trigger: RunTrigger = RunTrigger(kind="schedule")
+    followers: list[str] | msgspec.UnsetType = msgspec.UNSET  # the runs that its end has started; lists leave it out

@@ -2,6 +2,7 @@
 
 cursor    where a job's cursor stands after create, edit, pause, resume
 ahead     what a clock that was ahead left behind
+chains    which jobs can follow which
 claim     which slots a first claim fires, gives up, puts into the backlog
 lane      overlap
 outcome   done, retry, dead letter; lost and interrupted attempts
@@ -24,6 +25,7 @@ from onthedot.plan.ahead import (
     on_clock_back,
     wait_after_clock_back,
 )
+from onthedot.plan.chains import chain_number, chain_objections
 from onthedot.plan.claim import ClaimPlan, expired, on_claim, recorded_first
 from onthedot.plan.completion import Standing, not_completed, on_complete, standing_of
 from onthedot.plan.cursor import (
@@ -82,6 +84,8 @@ __all__ = [
     "Standing",
     "Taken",
     "backoff",
+    "chain_number",
+    "chain_objections",
     "cut_off",
     "due_at",
     "expired",

@@ -17,7 +17,7 @@ from onthedot.model.job import JobView
 from onthedot.store import NewJob
 from onthedot.telemetry import emit
 
-__all__ = ["GROUP_LIMIT", "Caller", "CreateBatcher"]
+__all__ = ["GROUP_LIMIT", "Caller", "CreateBatcher", "unexpected"]
 
 GROUP_LIMIT = 1000
 WRITERS = 3
@@ -130,7 +130,7 @@ class CreateBatcher:
         except OnTheDotError as error:
             return error
         except Exception as error:
-            return _unexpected(error)
+            return unexpected(error)
         return answer
 
     def _take(self) -> list[Waiting]:
@@ -179,7 +179,7 @@ def _contended(item: NewJob) -> set[tuple[int, str, str]]:
 _NOTHING: set[tuple[int, str, str]] = set()
 
 
-def _unexpected(error: Exception) -> OnTheDotError:
+def unexpected(error: Exception) -> OnTheDotError:
     """The caller learns that its own job can't be kept, the operator why."""
     emit("store.refused", error=f"{type(error).__name__}: {error}")
     return Invalid.one("$", "the database rejected this job")

@@ -6,11 +6,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 
-from onthedot.errors import Invalid, OnTheDotError, TooLarge
+from onthedot.errors import Invalid, OnTheDotError, StoreUnavailable, TooLarge
 from onthedot.model.job import JobSpec, JobView
 from onthedot.service.aside import FEW_JOBS
 from onthedot.service.checking import check_job, check_new
-from onthedot.service.create_batcher import GROUP_LIMIT
+from onthedot.service.create_batcher import GROUP_LIMIT, unexpected
 from onthedot.service.repeats import IdempotencyKey, Repeat, idempotency
 from onthedot.service.scripts import ScriptVerbs, missing_script
 from onthedot.service.stored_spec import as_stored, who_asks
@@ -54,7 +54,7 @@ class CreateVerbs(ScriptVerbs):
         if now is None:
             return False
         slot = plain_delay(spec.schedule, now)
-        if slot is None or slot - now <= self.unhinted or spec.run_now or spec.target.scripts():
+        if slot is None or slot - now <= self.unhinted or spec.run_now or spec.chained or spec.target.scripts():
             return False
         try:
             check_job(spec, self.targets, tenant=tenant, now=now, calls_back=self.calls_back)
@@ -74,8 +74,9 @@ class CreateVerbs(ScriptVerbs):
 
     async def create_checked(self, tenant: int, spec: JobSpec, repeat: Idempotency | None) -> JobView:
         """Into the group, and a hint if it is due soon."""
-        new = self._new(tenant, as_stored(spec, self.settings, who_asks()), repeat, run_now=bool(spec.run_now))
-        (answer,) = await self.creates.create([new])
+        stored = as_stored(spec, self.settings, who_asks())
+        new = self._new(tenant, stored, repeat, run_now=bool(spec.run_now))
+        (answer,) = await (self._create_chained([new]) if stored.chained else self.creates.create([new]))
         if isinstance(answer, OnTheDotError):
             raise answer
         emit("job.created", tenant=tenant, job_id=answer.id)
@@ -84,6 +85,16 @@ class CreateVerbs(ScriptVerbs):
         elif spec.schedule.in_ is None or spec.schedule.in_ <= self.unhinted:
             await self.hint(answer)
         return answer
+
+    async def _create_chained(self, items: Sequence[NewJob]) -> Sequence[JobView | OnTheDotError]:
+        """Jobs that name others to follow them, and perhaps each other: in one transaction of their own, because it may
+        have to wait for a sync, and others must not wait with it."""
+        try:
+            return await self.store.create_jobs(items)
+        except StoreUnavailable as error:
+            return [error] * len(items)
+        except Exception as error:
+            return [unexpected(error)] * len(items)
 
     def _new(self, tenant: int, spec: JobSpec, repeat: Idempotency | None, *, run_now: bool) -> NewJob:
         """Asked for by whoever this request is from."""
@@ -112,7 +123,7 @@ class CreateVerbs(ScriptVerbs):
         """The same, each recognised by a key of its own."""
         parts = [slice(start, start + GROUP_LIMIT) for start in range(0, len(specs), GROUP_LIMIT)]
         written = await asyncio.gather(*(self._create_part(tenant, specs[part], repeats[part]) for part in parts))
-        made = [answer for part in written for answer in part]
+        made = await self._create_last(tenant, [answer for part in written for answer in part])
         if any(isinstance(spec, JobSpec) and spec.run_now for spec in specs):
             await self.hint_now()
         else:
@@ -123,24 +134,37 @@ class CreateVerbs(ScriptVerbs):
         """Which keys were used in the last 24 hours: True for the same request, False for another one."""
         return await self.store.known_repeats(tenant, repeats)
 
+    async def _create_last(
+        self, tenant: int, answers: Sequence[JobView | OnTheDotError | NewJob]
+    ) -> list[JobView | OnTheDotError]:
+        """Those that name others, when all others of the batch are there."""
+        chained = [answer for answer in answers if isinstance(answer, NewJob)]
+        written = iter(await self._create_chained(chained) if chained else ())
+        made = [next(written) if isinstance(answer, NewJob) else answer for answer in answers]
+        for before, answer in zip(answers, made, strict=True):
+            if isinstance(before, NewJob) and isinstance(answer, JobView):
+                emit("job.created", tenant=tenant, job_id=answer.id)
+        return made
+
     async def _create_part(
         self, tenant: int, specs: Sequence[JobSpec | OnTheDotError], repeats: Sequence[Idempotency | None]
-    ) -> list[JobView | OnTheDotError]:
-        """While one part is written, the next is checked."""
+    ) -> list[JobView | OnTheDotError | NewJob]:
+        """While one part is written, the next is checked. One that names others to follow it is not written yet."""
         answers, good = await self._check_all(tenant, specs)
         bad = [place for place in range(len(specs)) if place not in good and repeats[place] is not None]
         for place, earlier in zip(bad, await self._earlier(tenant, [repeats[place] for place in bad]), strict=True):
             answers[place] = earlier or answers[place]
-        new = [
-            self._new(tenant, spec, repeats[place], run_now=bool(getattr(specs[place], "run_now", False)))
+        new = {
+            place: self._new(tenant, spec, repeats[place], run_now=bool(getattr(specs[place], "run_now", False)))
             for place, spec in good.items()
-        ]
-        written = await self.creates.create(new)
-        for place, answer in zip(good, written, strict=True):
-            answers[place] = answer
+        }
+        now = [place for place, job in new.items() if not job.spec.chained]
+        written = dict(zip(now, await self.creates.create([new[place] for place in now]), strict=True))
+        for answer in written.values():
             if isinstance(answer, JobView):
                 emit("job.created", tenant=tenant, job_id=answer.id)
-        return [answer for answer in answers if answer is not None]
+        made: dict[int, JobView | OnTheDotError | NewJob] = {**new, **written}
+        return [made[place] if answer is None else answer for place, answer in enumerate(answers)]
 
     async def _check_all(
         self, tenant: int, specs: Sequence[JobSpec | OnTheDotError]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onthedot.errors import Invalid
+from onthedot.model.chains import LONGEST_CHAIN
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.job import JobRecord
 from onthedot.model.preview import Explanation, Preview
@@ -75,6 +76,9 @@ class PreviewVerbs(ServiceBase):
             previous=None if before is None else format_instant(before),
             next=None if after is None else format_instant(after),
             run=run,
+            on_success=job.spec.on_success or [],
+            on_failure=job.spec.on_failure or [],
+            on_finish=job.spec.on_finish or [],
         )
 
     async def _covering(self, tenant: int, job_id: int, moment: int) -> RunView | None:
@@ -110,4 +114,5 @@ SKIPPED = {
     "paused": "the job was paused",
     "excluded": "the schedule excludes this instant",
     "deleted": "the job was deleted before the run was claimed",
+    "chain_too_long": f"it would have been run {LONGEST_CHAIN + 1} of a chain, and a chain has at most {LONGEST_CHAIN}",
 }

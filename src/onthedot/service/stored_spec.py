@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from onthedot.model.chains import EDGES
 from onthedot.model.duration import SECOND, Duration
 from onthedot.model.job import JobSpec
 from onthedot.model.policy import Policy
@@ -26,6 +27,8 @@ def as_stored(spec: JobSpec, settings: Settings, owner: str | None = None) -> Jo
         said["owner"] = owner
     if spec.run_now is not msgspec.UNSET:
         said["run_now"] = msgspec.UNSET
+    if spec.on_success == [] or spec.on_failure == [] or spec.on_finish == []:
+        said |= {field: msgspec.UNSET for field in EDGES if not getattr(spec, field)}
     return msgspec.structs.replace(spec, **said) if said else spec
 
 

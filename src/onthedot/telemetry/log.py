@@ -51,6 +51,7 @@ _LEVELS = {
     "intake.paused": "error",
     "intake.refused": "warning",
     "note.failed": "error",
+    "chain.not_started": "warning",
     "login.done": "info",
     "login.refused": "warning",
     "logout": "info",

@@ -21,6 +21,7 @@ _DURATION = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 _HELD = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _STATUSES = ("DONE", "FAILED", "CANCELLED")
 _WAIT_REASONS = ("limit", "breaker")
+_NOT_STARTED = ("chain_too_long", "deleted")
 _SKIP_REASONS = ("coalesced", "overlap", "late", "paused", "excluded", "deleted")
 
 
@@ -51,6 +52,15 @@ class Metrics:
             "onthedot_jobs_quarantined", "Jobs whose schedule could not be computed", registry=registry
         )
         self.parked = Counter("onthedot_jobs_parked", "Jobs paused at the request of their receiver", registry=registry)
+        self.chains_started = Counter(
+            "onthedot_chains_started", "Runs started because another run ended", registry=registry
+        )
+        self.chains_not_started = Counter(
+            "onthedot_chains_not_started",
+            "Jobs named in a chain that were not started, by reason",
+            ["reason"],
+            registry=registry,
+        )
         self.silent = Counter("onthedot_jobs_silent", "Active jobs without a next run; must stay 0", registry=registry)
         self.clock_set = Counter(
             "onthedot_clock_set", "Changes of the database clock by more than a second", ["way"], registry=registry
@@ -167,6 +177,8 @@ class Metrics:
         self._by_end: dict[tuple[str, str], Counter] = {}
         for reason in _SKIP_REASONS:
             self.skipped.labels(reason)
+        for reason in _NOT_STARTED:
+            self.chains_not_started.labels(reason)
         for reason in _WAIT_REASONS:
             self.destination_waits.labels(reason)
         for way in ("ahead", "back"):
@@ -177,6 +189,8 @@ class Metrics:
             "run.finished": self._finished,
             "run.retried": lambda f: self.retried.inc(f.get("n", 1)),
             "run.skipped": lambda f: self.skipped.labels(_known(f.get("reason"), _SKIP_REASONS)).inc(f.get("n") or 1),
+            "chain.started": lambda f: self.chains_started.inc(),
+            "chain.not_started": lambda f: self.chains_not_started.labels(_known(f.get("reason"), _NOT_STARTED)).inc(),
             "run.waiting": lambda f: self.destination_waits.labels(_known(f.get("reason"), _WAIT_REASONS)).inc(f["n"]),
             "destination.opened": lambda f: self.breakers_opened.inc(),
             "destination.closed": lambda f: self.breakers_closed.inc(),

@@ -109,6 +109,15 @@ CREATE TABLE installation (
     PRIMARY KEY (name)
 );
 
+CREATE TABLE job_chains (
+    tenant bigint NOT NULL,
+    job_id bigint NOT NULL,
+    edge text NOT NULL,
+    source_key text COLLATE C,
+    target_key text COLLATE C NOT NULL,
+    PRIMARY KEY (job_id, edge, target_key)
+);
+
 CREATE TABLE job_stats (
     job_id bigint NOT NULL,
     tenant bigint NOT NULL,
@@ -240,6 +249,8 @@ CREATE TABLE run_params (
     tenant bigint NOT NULL,
     params text NOT NULL,
     created_at bigint NOT NULL,
+    parent text COLLATE C,
+    depth bigint,
     PRIMARY KEY (run_id)
 );
 
@@ -333,6 +344,9 @@ CREATE UNIQUE INDEX history_pkey ON ONLY public.history USING btree (tenant, slo
 CREATE INDEX idempotency_age ON public.idempotency USING btree (created_at);
 CREATE UNIQUE INDEX idempotency_pkey ON public.idempotency USING btree (tenant, key);
 CREATE UNIQUE INDEX installation_pkey ON public.installation USING btree (name);
+CREATE INDEX job_chains_by_source ON public.job_chains USING btree (tenant, source_key) WHERE (source_key IS NOT NULL);
+CREATE INDEX job_chains_by_target ON public.job_chains USING btree (tenant, target_key);
+CREATE UNIQUE INDEX job_chains_pkey ON public.job_chains USING btree (job_id, edge, target_key);
 CREATE UNIQUE INDEX job_stats_pkey ON public.job_stats USING btree (job_id);
 CREATE INDEX job_tags_of_job ON public.job_tags USING btree (job_id);
 CREATE UNIQUE INDEX job_tags_pkey ON public.job_tags USING btree (tenant, tag, job_id);
@@ -354,6 +368,7 @@ CREATE UNIQUE INDEX notes_pkey ON public.notes USING btree (id);
 CREATE INDEX run_logs_age ON public.run_logs USING btree (updated_at);
 CREATE UNIQUE INDEX run_logs_pkey ON public.run_logs USING btree (run_id);
 CREATE INDEX run_params_age ON public.run_params USING btree (created_at);
+CREATE INDEX run_params_by_parent ON public.run_params USING btree (parent) WHERE (parent IS NOT NULL);
 CREATE UNIQUE INDEX run_params_pkey ON public.run_params USING btree (run_id);
 CREATE INDEX runs_adoptable ON public.runs USING btree (requires) WHERE (open = 'adopt'::text);
 CREATE INDEX runs_cursors ON public.runs USING btree (requires, backlog, ready_at) WHERE ((state = 'pending'::text) AND (lane IS NULL) AND cursor AND recurring);

@@ -72,6 +72,15 @@ CREATE TABLE installation (
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 
+CREATE TABLE job_chains (
+    tenant     INTEGER NOT NULL,
+    job_id     INTEGER NOT NULL,
+    edge       TEXT NOT NULL,
+    source_key TEXT,
+    target_key TEXT NOT NULL,
+    PRIMARY KEY (job_id, edge, target_key)
+);
+
 CREATE TABLE job_stats (
     job_id           INTEGER PRIMARY KEY,
     tenant           INTEGER NOT NULL,
@@ -192,7 +201,9 @@ CREATE TABLE run_params (
     run_id     TEXT PRIMARY KEY,
     tenant     INTEGER NOT NULL,
     params     TEXT NOT NULL,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    parent TEXT,
+    depth INTEGER
 ) WITHOUT ROWID;
 
 CREATE TABLE runs (
@@ -279,6 +290,10 @@ CREATE INDEX history_of_job_not_done ON history (job_id, status, slot, id) WHERE
 
 CREATE INDEX idempotency_age ON idempotency (created_at);
 
+CREATE INDEX job_chains_by_source ON job_chains (tenant, source_key) WHERE source_key IS NOT NULL;
+
+CREATE INDEX job_chains_by_target ON job_chains (tenant, target_key);
+
 CREATE INDEX job_tags_of_job ON job_tags (job_id);
 
 CREATE INDEX jobs_by_key_search ON jobs (tenant, key_search, id) WHERE key_search IS NOT NULL;
@@ -302,6 +317,8 @@ CREATE INDEX notes_by_job ON notes (job_id);
 CREATE INDEX run_logs_age ON run_logs (updated_at);
 
 CREATE INDEX run_params_age ON run_params (created_at);
+
+CREATE INDEX run_params_by_parent ON run_params (parent) WHERE parent IS NOT NULL;
 
 CREATE INDEX runs_adoptable ON runs (requires) WHERE open = 'adopt';
 

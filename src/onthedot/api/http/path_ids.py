@@ -11,7 +11,7 @@ from onthedot.model.job import KEY_PATTERN
 
 __all__ = ["RUN_ID_PATTERN", "job_id_of", "job_key_of", "job_of_run", "run_id_of", "whole_id"]
 
-RUN_ID_PATTERN = r"[0-9]{1,19}-[0-9]{1,15}(?:-[mbr][0-9]{1,19})?"
+RUN_ID_PATTERN = r"[0-9]{1,19}-[0-9]{1,15}(?:-[mbrc][0-9]{1,19})?"
 _LARGEST = 2**63 - 1
 
 

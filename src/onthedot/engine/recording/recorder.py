@@ -196,11 +196,11 @@ class Recorder:
 
     def _recorded(self, finished: Sequence[Finished], answer: FinishReport) -> None:
         refused, every = set(answer.refused), telemetry.heard
+        if answer.noted:
+            self._notes.set()
         self._unclosed = self._unclosed or not all(item.run.recurring for item in finished)
         for item in finished:
             self._owned.release(item.run.id, item.run.token)
-            if item.outcome.parks is not None:
-                self._notes.set()
             if self._unrecorded:
                 self._tell_recorded(item, refused)
             if item.decision is AT_FIRST_TRY and not every:

@@ -95,6 +95,7 @@ class Maintenance(Topic):
             gone = [row["id"] for row in await tx.rows("prune_jobs", before, BATCH)]
             if gone:
                 await tx.execute("prune_tags", gone)
+                await tx.execute("delete_chains", gone)
             return len(gone)
 
         total = 0

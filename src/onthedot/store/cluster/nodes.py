@@ -171,7 +171,8 @@ def _lost(row: Row) -> Item:
     was changed since the claim it is not even known by which policy it was sent: its runs have been recalled."""
     at_most_once, begun = bool(row["at_most_once"]), row["begun_at"] is not None
     attempts = decode_attempts(row["attempts"])
-    policy = None if row["spec"] is None else decode_spec(row["spec"], row["requires"], row["level"]).policy
+    spec = None if row["spec"] is None else decode_spec(row["spec"], row["requires"], row["level"])
+    policy = None if spec is None else spec.policy
     certain = row["orders"] != "recall"
     again = may_have_begun(row["tries"], row["losses"], attempts)
     known = Lost(
@@ -203,6 +204,7 @@ def _lost(row: Row) -> Item:
         lateness_ms=None,
         duration_ms=None,
         log=None,
+        chained=spec if spec is not None and spec.chained else None,
     )
 
 

@@ -11,6 +11,7 @@ from onthedot.model.job import JobRecord, JobSpec
 from onthedot.model.level import level_of
 from onthedot.plan import FIRINGS, NOTHING_TAKEN, Change, Skipped, Taken, floor_ahead, on_delete, timetable_of
 from onthedot.store.driver import Row, Transaction
+from onthedot.store.jobs.chains import write_chains
 from onthedot.store.jobs.close_one_offs import is_over, note_endings
 from onthedot.store.jobs.floors import correct, find_correction
 from onthedot.store.jobs.rows import ChangedJob, job_record, spec_columns, tags_of
@@ -107,6 +108,8 @@ async def remove(tx: Transaction, job: Locked) -> None:
     await _write_skipped(tx, job, on_delete(job.record, job.cursor_slot, job.now, job.taken))
     await tx.execute("recall_runs", job_id)
     await tx.execute("delete_tags", job_id)
+    if job.record.spec.chained:
+        await tx.execute("delete_chains", [job_id])
     await tx.execute("delete_job_stats", job_id)
     await tx.execute("delete_job_dead_letters", job_id)
     await tx.execute("delete_job", tenant, job_id)
@@ -137,6 +140,8 @@ async def _write_job(
         await tx.execute("delete_tags", record.id)
         if spec.tags:
             await tx.execute("insert_tags", Rows(tags_of(record.tenant, record.id, spec)))
+    if spec.chained or record.spec.chained:
+        await write_chains(tx, record, spec)
 
 
 async def _write_skipped(tx: Transaction, job: Locked, gaps: Sequence[Skipped]) -> None:

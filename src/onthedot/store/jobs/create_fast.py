@@ -67,6 +67,7 @@ def _simple(item: NewJob) -> bool:
         and item.source is None
         and not item.run_now
         and not spec.paused
+        and not spec.chained
         and not spec.policy.jitter  # it hashes the run's id, which the statement gives
         and plain_delay(spec.schedule, _FAR) is not None
         and not mask_problems(spec.target)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from onthedot.errors import Conflict, OnTheDotError
 from onthedot.model.job import JobView
 from onthedot.store.driver import Transaction
+from onthedot.store.jobs.chains import check_chains, lock_tenants
 from onthedot.store.jobs.create import Fresh, NewJob, past, plan_in_breaths
 from onthedot.store.jobs.create_rows import insert_fresh, key_taken, views_of
 from onthedot.store.jobs.idempotency import claim_keys, mismatch, release_keys
@@ -20,9 +21,10 @@ Answer = JobView | OnTheDotError
 
 
 async def create_group(tx: Transaction, items: Sequence[NewJob]) -> list[Answer]:
-    """One answer per item, in order."""
+    """One answer per item, in order. Those that name others to follow them may name each other."""
     if not items:
         return []
+    await lock_tenants(tx, (item.tenant for item in items if item.spec.chained))
     now, ids = await open_group(tx, len(items))
     answers: dict[int, Answer] = {}
     fresh: dict[int, Fresh] = {}
@@ -117,6 +119,9 @@ async def _write(
     """Of several that want the same key the first is written: within one statement nobody could say which it was."""
     first: dict[tuple[int, str], Fresh] = {}
     writing: list[int] = []
+    if any(fresh[place].spec.chained for place in places):
+        answers.update(await _unchainable(tx, places, fresh))
+        places = [place for place in places if place not in answers]
     for place in places:
         job = fresh[place]
         if job.spec.key is None or first.setdefault((job.tenant, job.spec.key), job) is job:
@@ -133,6 +138,21 @@ async def _write(
             answers[place] = refused[holder.id]
         else:
             answers[place] = job.view(now) if holder is job else key_taken(job.spec.key, holder.id)
+
+
+async def _unchainable(tx: Transaction, places: Sequence[int], fresh: dict[int, Fresh]) -> dict[int, Answer]:
+    """Those that can't be because of whom they name. One whose key another has is not written: it is the other that is
+    named."""
+    refused: dict[int, Answer] = {}
+    for tenant in sorted({fresh[place].tenant for place in places if fresh[place].spec.chained}):
+        of_tenant = {place: fresh[place].spec for place in places if fresh[place].tenant == tenant}
+        keys = sorted({spec.key for spec in of_tenant.values() if spec.key is not None})
+        there = await tx.rows("lock_named", tenant, keys)
+        taken = {row["key"] for row in there}
+        new = [place for place, spec in of_tenant.items() if spec.key is None or spec.key not in taken]
+        found = await check_chains(tx, tenant, [of_tenant[place] for place in new])
+        refused |= {new[nth]: invalid for nth, invalid in found.items()}
+    return refused
 
 
 async def _forget_failed(

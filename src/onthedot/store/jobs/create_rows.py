@@ -13,6 +13,7 @@ from onthedot.model.job import JobView
 from onthedot.model.run import run_id
 from onthedot.plan import laned
 from onthedot.store.driver import Transaction
+from onthedot.store.jobs.chains import ChainedJob, chain_rows
 from onthedot.store.jobs.create import Fresh
 from onthedot.store.jobs.rows import KeyOfJob, NewJobRow, TagOfJob, spec_columns, tags_of
 from onthedot.store.jobs.sequences import take_run_numbers
@@ -67,6 +68,11 @@ async def insert_fresh(tx: Transaction, jobs: Sequence[Fresh], now: int) -> dict
     tags: list[TagOfJob] = [tag for job in done if job.spec.tags for tag in tags_of(job.tenant, job.id, job.spec)]
     if tags:
         await tx.execute("insert_tags", Rows(tags))
+    chains: list[ChainedJob] = [
+        row for job in done if job.spec.chained for row in chain_rows(job.tenant, job.id, job.spec)
+    ]
+    if chains:
+        await tx.execute("insert_chains", Rows(chains))
     begun = [job for job in done if job.opening.cursor_slot is not None]
     cursors = await _breathing(tx, _first_runs(begun, tx.lookahead, now))
     if cursors:

@@ -34,6 +34,8 @@ class Jobs(Topic):
         """
         if items and self.driver.dialect == "postgres" and all_simple(items):
             return await self._with_earlier(items, await add_simple(self.driver, items))
+        if any(item.spec.chained for item in items):  # they may have to wait for a sync of their tenant
+            return await self.driver.transact_slow(lambda tx: create_group(tx, items))
         return await self.driver.transact(lambda tx: create_group(tx, items))
 
     async def _with_earlier(

@@ -20,6 +20,7 @@ from onthedot.model.sync import SyncReport
 from onthedot.model.unstorable import MOST_PROBLEMS
 from onthedot.store.driver import Collision, Row, Transaction
 from onthedot.store.jobs.apply_plan import lock, remove
+from onthedot.store.jobs.chains import check_chains, refuse_if_named
 from onthedot.store.jobs.create import Fresh, NewJob, prepare
 from onthedot.store.jobs.create_rows import insert_fresh
 from onthedot.store.jobs.idempotency import Idempotency, once
@@ -95,6 +96,7 @@ class JobSync(Topic):
         async def apply(tx: Transaction) -> SyncReport:
             await tx.rows("lock_tenant", tenant)
             plan = await _compare(tx, tenant, source, specs, prune, others, former, file)
+            await _check_chains(tx, tenant, specs, plan)
             if not dry_run:
                 await _apply(tx, tenant, source, plan, run_now, owner)
                 mine = [spec.key for spec in specs if spec.key not in plan.held]
@@ -170,6 +172,22 @@ async def _compare(
         else:
             plan.kept.append(key)
     return plan
+
+
+async def _check_chains(tx: Transaction, tenant: int, specs: Sequence[JobSpec], plan: _Plan) -> None:
+    """After all of it was read: jobs of a file name each other in any order. Also of a dry run, and of a file that
+    changes nothing: it may leave out what its own jobs name."""
+    ours = [place for place, spec in enumerate(specs) if spec.key not in plan.held]
+    gone = [key for _, key in plan.removed]
+    if any(specs[place].chained for place in ours):
+        found = await check_chains(tx, tenant, [specs[place] for place in ours], gone=gone)
+        problems = [
+            problem for nth, refusal in sorted(found.items()) for problem in _placed(ours[nth], refusal.problems)
+        ]
+        if problems:
+            raise Invalid(problems[:MOST_PROBLEMS])
+    written = {job_id for job_id, _ in (*plan.updated, *plan.removed)}
+    await refuse_if_named(tx, tenant, gone, "remove jobs that are no longer in the file", but=written)
 
 
 async def _of_others(

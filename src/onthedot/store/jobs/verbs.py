@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from types import NoneType
+from typing import TypeVar
 
 import msgspec
 
@@ -19,6 +20,7 @@ from onthedot.model.job import JobSpec, JobView
 from onthedot.plan import on_edit, on_pause, on_resume
 from onthedot.store.driver import Collision, Transaction
 from onthedot.store.jobs.apply_plan import Locked, apply_change, lock, refuse_other_version, remove
+from onthedot.store.jobs.chains import TenantNotLocked, check_chains, lock_tenants, names_more, refuse_if_named
 from onthedot.store.jobs.create import Fresh, NewJob, past, prepare
 from onthedot.store.jobs.create_rows import insert_fresh
 from onthedot.store.jobs.idempotency import Idempotency, once
@@ -29,6 +31,8 @@ from onthedot.store.topic import Topic
 from onthedot.timing import check_schedule
 
 __all__ = ["JobChanges", "edit"]
+
+T = TypeVar("T")
 
 
 class JobChanges(Topic):
@@ -43,12 +47,17 @@ class JobChanges(Topic):
     ) -> JobView:
         """Replace the spec by `change(spec)`. An equal spec changes nothing, not even the version."""
 
-        async def update(tx: Transaction) -> None:
-            job = await self._locked(tx, tenant, job_id, if_match)
-            await edit(tx, job, change(job.record.spec))
+        async def body(tx: Transaction, locked: bool) -> JobView:
+            async def update() -> None:
+                job = await self._locked(tx, tenant, job_id, if_match)
+                await _change_chains(tx, job, spec := change(job.record.spec), locked=locked)
+                await edit(tx, job, spec)
+
+            await once(tx, tenant, idempotency, NoneType, update)
+            return await read_view(tx, tenant, job_id)
 
         try:
-            return await self._once(tenant, job_id, idempotency, update)
+            return await self._chaining(tenant, body)
         except Collision:  # between our look and our write somebody took the key
             raise Conflict("the key is already used by another job") from None
 
@@ -64,17 +73,19 @@ class JobChanges(Topic):
     ) -> tuple[JobView, bool]:
         """Create or replace the job with this key; True if it was created. `run_now`: and run, if it was."""
 
-        async def body(tx: Transaction) -> tuple[JobView, bool]:
+        async def body(tx: Transaction, locked: bool) -> tuple[JobView, bool]:
             answers: list[JobView] = []
 
             async def put() -> tuple[int, bool]:
                 row = await tx.row("lock_job_by_key", tenant, key)
                 if row is None:
                     new = NewJob(tenant=tenant, spec=change(None), run_now=run_now)
+                    await _refuse_chains(tx, tenant, new.spec, None, locked=locked)
                     answers.append(await _create_one(tx, new, if_match))
                     return answers[0].id, True
                 job = await self._locked(tx, tenant, row["id"], if_match)
-                await edit(tx, job, change(job.record.spec))
+                await _change_chains(tx, job, spec := change(job.record.spec), locked=locked)
+                await edit(tx, job, spec)
                 return job.record.id, False
 
             job_id, created = await once(tx, tenant, idempotency, tuple[int, bool], put)
@@ -82,7 +93,7 @@ class JobChanges(Topic):
 
         for _ in range(10):  # who loses the race to create finds the winner's job the next time
             with suppress(_CreatedMeanwhile):
-                return await self.as_asked(body)
+                return await self._chaining(tenant, body)
         raise Conflict(f"the job with key {key!r} is being changed concurrently; retry")
 
     async def pause_job(
@@ -140,9 +151,26 @@ class JobChanges(Topic):
         """What waits is cancelled, what executes goes on to its end; the history stays."""
 
         async def delete(tx: Transaction) -> None:
-            await remove(tx, await self._locked(tx, tenant, job_id, if_match))
+            job = await self._locked(tx, tenant, job_id, if_match)
+            if (key := job.record.spec.key) is not None:
+                await refuse_if_named(tx, tenant, [key], f"delete job {job_id}", but=[job_id])
+            await remove(tx, job)
 
         await self.as_asked(lambda tx: once(tx, tenant, idempotency, NoneType, lambda: delete(tx)))
+
+    async def _chaining(self, tenant: int, body: Callable[[Transaction, bool], Awaitable[T]]) -> T:
+        """Whether a change names more jobs than before is known when it is made: then it is made again, with the tenant
+        locked before the job."""
+        try:
+            return await self.as_asked(lambda tx: body(tx, False))
+        except TenantNotLocked:
+            pass
+
+        async def with_tenant(tx: Transaction) -> T:
+            await lock_tenants(tx, [tenant])
+            return await body(tx, True)
+
+        return await self.as_asked(with_tenant)
 
     async def _locked(self, tx: Transaction, tenant: int, job_id: int, if_match: int | None = None) -> Locked:
         job = await lock(tx, tenant, job_id)
@@ -150,6 +178,24 @@ class JobChanges(Topic):
             raise no_job(job_id)
         refuse_other_version(job, if_match)
         return job
+
+
+async def _change_chains(tx: Transaction, job: Locked, spec: JobSpec, *, locked: bool) -> None:
+    """Whether the job may have this spec, as far as other jobs are concerned."""
+    record = job.record
+    await _refuse_chains(tx, record.tenant, spec, record.spec, locked=locked)
+    if record.spec.key is not None and spec.key != record.spec.key:
+        what = f"change the key {record.spec.key!r} of job {record.id}"
+        await refuse_if_named(tx, record.tenant, [record.spec.key], what, but=[record.id])
+
+
+async def _refuse_chains(tx: Transaction, tenant: int, spec: JobSpec, old: JobSpec | None, *, locked: bool) -> None:
+    if not names_more(spec, old):
+        return
+    if not locked:
+        raise TenantNotLocked
+    for refusal in (await check_chains(tx, tenant, [spec])).values():
+        raise refusal
 
 
 async def edit(tx: Transaction, job: Locked, spec: JobSpec) -> bool:

@@ -149,4 +149,7 @@ def view_of(
         pause=pause,
         keep_result=spec.keep_result,
         requires=spec.requires or [],
+        on_success=spec.on_success or [],
+        on_failure=spec.on_failure or [],
+        on_finish=spec.on_finish or [],
     )

@@ -252,8 +252,9 @@ _params = msgspec.json.Decoder(dict[str, Any], float_hook=float)
 
 
 async def _with_own_params(tx: Transaction, runs: list[ClaimedRun]) -> list[ClaimedRun]:
-    """Runs that were asked for by hand may have params of their own: they are looked up for those alone."""
-    manual = [run.id for run in runs if run.kind in ("manual", "redrive")]
+    """Runs that were asked for by hand may have params of their own, those that a chain has started do: they are looked
+    up for these alone."""
+    manual = [run.id for run in runs if run.kind in ("manual", "redrive", "chain")]
     if not manual:
         return runs
     own = {row["run_id"]: _params.decode(row["params"]) for row in await tx.rows("params_of", manual)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from onthedot.store.runs.finish_batch import FinishBatch, FinishReport
 from onthedot.store.runs.finish_fast import Finished, item_of, record_done, went_well
 from onthedot.store.runs.finish_rows import Item
@@ -44,7 +46,7 @@ class Finishes(Topic):
             return FinishReport(recorded=recorded, refused=[], repeated=[])
         batch = await write_finishes(self, [item_of(node, result) for result in rest])
         report = batch.report()
-        return FinishReport(recorded=recorded + report.recorded, refused=report.refused, repeated=report.repeated)
+        return msgspec.structs.replace(report, recorded=recorded + report.recorded)
 
 
 async def write_finishes(topic: Topic, items: Sequence[Item]) -> FinishBatch:

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 import msgspec
 
 from onthedot import telemetry
+from onthedot.model.chains import ChainTrigger, followers
+from onthedot.model.job import JobSpec
+from onthedot.model.result import read_result
 from onthedot.plan import Accepted, Dead, Done, RetryLater, ready_at
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.close_one_offs import note_endings
@@ -22,7 +25,7 @@ from onthedot.store.runs.finish_rows import (
     pending_again,
     storable,
 )
-from onthedot.store.runs.notes import NewNote, ParkNote, park_note
+from onthedot.store.runs.notes import ChainNote, NewNote, ParkNote, chain_note, park_note
 from onthedot.store.runs.orders import OwnedRun, is_stop, why_stopped
 from onthedot.store.runs.row import CALLBACK, decode_attempts
 from onthedot.store.runs.terminate import firings_of_one_offs, release_lanes
@@ -32,11 +35,13 @@ __all__ = ["FinishBatch", "FinishReport"]
 
 
 class FinishReport(msgspec.Struct, frozen=True, kw_only=True):
-    """refused: not (any longer) this node's. repeated: recorded before, only the answer had been lost."""
+    """refused: not (any longer) this node's. repeated: recorded before, only the answer had been lost. noted: there are
+    notes of what these ends cause elsewhere."""
 
     recorded: int
     refused: list[str]
     repeated: list[str]
+    noted: bool = False
 
 
 class FinishBatch:
@@ -51,6 +56,7 @@ class FinishBatch:
         self._accepted: dict[str, Item] = {}
         self._orphaned: dict[str, Item] = {}
         self._conflicts: list[str] = []
+        self._noted = False
         self._refused: list[str] = []
         self._repeated: list[str] = []
 
@@ -132,12 +138,16 @@ class FinishBatch:
             await tx.execute("add_logs", Rows(logs))
         notes = self._notes()
         if notes:
+            self._noted = True
             await tx.execute("add_notes", Rows(notes))
 
     def _notes(self) -> list[NewNote]:
         """What these ends cause elsewhere, and what receivers asked for that accepted a call for later."""
         told = (*self._recorded.values(), *self._accepted.values())
-        return [_park_note(item, reason) for item in told if (reason := item.outcome.parks) is not None]
+        parks = [_park_note(item, reason) for item in told if (reason := item.outcome.parks) is not None]
+        ended = [item for item in self._recorded.values() if item.chained is not None]
+        chains = [_chain_note(item, item.chained) for item in ended if item.id not in self._conflicts]
+        return [*parks, *(note for note in chains if note is not None)]
 
     async def _look_up_rest(self, tx: Transaction) -> None:
         known = self._recorded.keys() | self._retried.keys() | self._accepted.keys()
@@ -156,7 +166,7 @@ class FinishBatch:
 
     def report(self) -> FinishReport:
         recorded = len(self._recorded) + len(self._retried) + len(self._accepted)
-        return FinishReport(recorded=recorded, refused=self._refused, repeated=self._repeated)
+        return FinishReport(recorded=recorded, refused=self._refused, repeated=self._repeated, noted=self._noted)
 
     def written(self) -> list[Item]:
         """What this batch ended or put back."""
@@ -173,6 +183,25 @@ class FinishBatch:
 def _park_note(item: Item, reason: str) -> NewNote:
     said = ParkNote(version=item.version, reason=reason)
     return park_note(item.tenant, item.job_id, item.id, said, item.finished_at)
+
+
+def _chain_note(item: Item, job: JobSpec | None) -> NewNote | None:
+    """None: nobody follows this end. Whoever was cancelled, replaced or skipped starts nobody."""
+    done = item.status == "done"
+    if job is None or not (done or isinstance(item.decision, Dead)):
+        return None
+    keys = followers(job, done=done)
+    if not keys:
+        return None
+    trigger = ChainTrigger(
+        job_key=job.key,
+        job_id=item.job_id,
+        run_id=item.id,
+        status="DONE" if done else "FAILED",
+        result=read_result(dict(item.outcome.detail)),
+        error=storable(item.outcome.error),
+    )
+    return chain_note(item.tenant, ChainNote(keys=keys, trigger=trigger), item.finished_at)
 
 
 def _ends(item: Item, row: Row) -> Item:

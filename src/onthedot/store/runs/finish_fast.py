@@ -53,6 +53,7 @@ def went_well(result: Finished) -> bool:
     """Nothing follows from it: no retry, dead letter or log, no earlier attempt to keep, nobody waits for a lane, no
     other job is concerned."""
     run, decision, outcome = result.run, result.decision, result.outcome
+    spec = run.spec
     return (
         type(decision) is Done
         and decision.status == "done"
@@ -63,8 +64,10 @@ def went_well(result: Finished) -> bool:
         and not result.log
         and outcome.error is None
         and outcome.parks is None
-        and not laned(run.spec.policy)
-        and (not run.spec.keep_result or large_result(outcome)[1] is None)
+        and not laned(spec.policy)
+        and not spec.on_success
+        and not spec.on_finish
+        and (not spec.keep_result or large_result(outcome)[1] is None)
     )
 
 
@@ -155,6 +158,7 @@ def item_of(node: str, result: Finished) -> Item:
         duration_ms=result.duration_ms,
         log=result.log,
         end=_end_of_try(run, result.decision) if run.spec.policy.completion == "callback" else None,
+        chained=run.spec if run.spec.chained else None,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from onthedot.model.decoding import encode_json
+from onthedot.model.job import JobSpec
 from onthedot.model.result import large_result
 from onthedot.model.run import Attempt, Outcome, RunKind
 from onthedot.model.work import Work
@@ -121,6 +122,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     duration_ms: int | None
     log: str | None
     end: EndOfTry | None = None  # of runs that are completed by callbacks
+    chained: JobSpec | None = None  # its job, if that names others that follow
 
     @property
     def status(self) -> str:

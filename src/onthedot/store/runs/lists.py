@@ -54,7 +54,12 @@ class RunLists(Topic):
         return await self.driver.read(body)
 
     async def get_run(self, tenant: int, run_id: str) -> RunView:
-        return await self.driver.read(lambda tx: read_run(tx, tenant, run_id))
+        async def body(tx: Transaction) -> RunView:
+            run = await read_run(tx, tenant, run_id)
+            started = [row["run_id"] for row in await tx.rows("followers_of", tenant, run_id)]
+            return msgspec.structs.replace(run, followers=started)
+
+        return await self.driver.read(body)
 
     async def run_at_present(self, tenant: int, job_id: int) -> RunView | None:
         """The run of a job that executes, else the next one; None: nothing is to come."""

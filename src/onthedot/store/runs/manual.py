@@ -8,7 +8,7 @@ from onthedot.errors import Invalid
 from onthedot.model.decoding import encode_json
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobRecord
-from onthedot.model.run import RunView, run_id
+from onthedot.model.run import RunView, run_id, trigger_of
 from onthedot.plan import timetable_of
 from onthedot.store.driver import Transaction
 from onthedot.store.jobs.apply_plan import Locked, lock, refuse_other_version, refuse_quarantined
@@ -159,4 +159,5 @@ def _view(job: JobRecord, n: int, now: int, params: dict[str, Any] | None) -> Ru
         error=None,
         attempts=[],
         params=params,
+        trigger=trigger_of("manual", None),
     )

@@ -91,6 +91,7 @@ def ended_item(
         duration_ms=None if started_at is None else max(0, row["now"] - started_at),
         log=None,
         end=end,
+        chained=run.spec if run.spec.chained else None,
     )
 
 

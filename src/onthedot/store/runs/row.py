@@ -14,7 +14,7 @@ import msgspec
 from onthedot.errors import NotFound
 from onthedot.model.instant import NEVER
 from onthedot.model.job import JobSpec
-from onthedot.model.level import OWN_PARAMS, level_of
+from onthedot.model.level import CHAINS, OWN_PARAMS, level_of
 from onthedot.model.run import Attempt, ClaimedRun, RunKind, run_id
 from onthedot.plan import due_at, laned, ready_at
 from onthedot.store.driver import Collision, Transaction
@@ -46,7 +46,7 @@ CALLBACK = "callback"
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """All columns of `runs`. Times are in ms since the epoch, on the database's clock."""
 
-    id: str  # <job id>-<slot>, with -m<n>, -b<n>, -r<n>
+    id: str  # <job id>-<slot>, with -m<n>, -b<n>, -r<n>, -c<n>
     tenant: int
     job_id: int
     slot: int
@@ -72,7 +72,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     first_claimed_at: int | None
     claimed_at: int | None
     attempts: str | None  # JSON: those that ended
-    parent: str | None  # the run that this one drives again
+    parent: str | None  # the run that this one drives again, or whose end has started it
     n: int
     created_at: int
     work: str | None  # JSON: what goes on without a node (see `open`)
@@ -194,7 +194,7 @@ def new_run(
         resume_at=ready if parked else None,
         requires=spec.requirement(),
         backlog=backlog,
-        level=max(level_of(spec), OWN_PARAMS) if own_params else level_of(spec),
+        level=max(level_of(spec), CHAINS if kind == "chain" else OWN_PARAMS) if own_params else level_of(spec),
         lane=lane_of(job_id, spec),
         at_most_once=spec.policy.delivery == "at_most_once",
         parent=parent,
@@ -248,7 +248,7 @@ async def add_runs(tx: Transaction, runs: Sequence[NewRun]) -> None:
         raise Collision(f"{len(runs) - len(there)} of {len(runs)} new runs already exist")
 
 
-_SHAPE = re.compile(r"([1-9]\d{0,18})-(-?\d{1,19})(?:-[mbr]\d{1,19})?", re.ASCII)
+_SHAPE = re.compile(r"([1-9]\d{0,18})-(-?\d{1,19})(?:-[mbrc]\d{1,19})?", re.ASCII)
 
 
 def parse_run_id(run_id: str) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from onthedot.model.destination import read_waiting
 from onthedot.model.instant import format_instant
 from onthedot.model.labels import NodeOffer, missing_labels, read_requires
 from onthedot.model.result import read_result
-from onthedot.model.run import Attempt, AttemptView, RunStatus, RunView
+from onthedot.model.run import Attempt, AttemptView, RunStatus, RunView, trigger_of
 from onthedot.store.driver import Row
 from onthedot.store.runs.row import CALLBACK, decode_attempts
 
@@ -64,6 +64,7 @@ def live_view(row: Row, now: int, *, full: bool = False, nodes: Sequence[NodeOff
         error=None if last is None else last.error,
         attempts=[_attempt_view(attempt) for attempt in attempts],
         params=_params(row),
+        trigger=trigger_of(row["kind"], row["parent"]),
         waiting=CALLBACK if row["open"] == CALLBACK else "label" if missing else row["waiting"] if waiting else None,
         waiting_since=_instant(_since(row) if missing else row["waiting_since"] if waiting else None),
         waiting_for=", ".join(missing) if missing else waiting.destination if waiting else None,
@@ -99,6 +100,7 @@ def history_view(row: Row, *, full: bool = False) -> RunView:
         until=_instant(row["until_slot"]),
         slots=row["slots"],
         params=_params(row),
+        trigger=trigger_of(row["kind"], row["parent"]),
         result=result if full else msgspec.UNSET,
     )
 

@@ -297,6 +297,8 @@ def _call(raw_module: bytes, raw_name: bytes, params: bytes) -> Any:
         function = find(module, name)
         _found[raw_module, raw_name] = module, name, function
     given = {} if params == b"{}" else _decode(params)
+    if "trigger" in given:
+        given = _without_trigger(function, given)
     try:
         result = function(**given)
     except TypeError as error:
@@ -313,6 +315,19 @@ def _decode(params: bytes) -> dict[str, Any]:
 
     decoded: dict[str, Any] = json.loads(params)
     return decoded
+
+
+def _without_trigger(function: Callable[..., Any], params: dict[str, Any]) -> dict[str, Any]:
+    """What a chain gives to its runs is for functions that ask for it."""
+    import inspect
+
+    try:
+        asked = inspect.signature(function).parameters
+    except ValueError:
+        return params
+    if "trigger" in asked or any(each.kind is each.VAR_KEYWORD for each in asked.values()):
+        return params
+    return {name: value for name, value in params.items() if name != "trigger"}
 
 
 def _check_fit(function: Callable[..., Any], name: str, params: dict[str, Any]) -> None:

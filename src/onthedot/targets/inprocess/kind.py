@@ -94,6 +94,8 @@ class InProcessFunctions(Kind):
         assert self._threads is not None
         name = call.target.function
         function = self._functions.get(name)
+        if "trigger" in call.params and function is not None:
+            call.params = _without_trigger(function, call.params)
         early = self._clock is not None and at > self._clock.monotonic()
         started = InProcessCall(self, function, call, at, done, self._clock if early else None)
         if function is None:
@@ -269,6 +271,17 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
         if self._clock is not None:
             self.tell_begun()
         self._call.log(text)
+
+
+def _without_trigger(function: Callable[..., Any], params: dict[str, Any]) -> dict[str, Any]:
+    """What a chain gives to its runs is for functions that ask for it."""
+    try:
+        asked = inspect.signature(function).parameters
+    except ValueError:
+        return params
+    if "trigger" in asked or any(each.kind is each.VAR_KEYWORD for each in asked.values()):
+        return params
+    return {name: value for name, value in params.items() if name != "trigger"}
 
 
 def _why_not(name: str, function: Callable[..., Any], params: dict[str, Any]) -> str | None:

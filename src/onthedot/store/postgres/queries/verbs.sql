@@ -15,7 +15,8 @@ UPDATE runs SET due_at = $2, ready_at = $3, parked = $4, resume_at = $5 WHERE jo
 -- name: refit_runs
 -- What has begun its work stays what it was begun as: it is adopted by that. When its job ends is another thing.
 UPDATE runs
-SET requires = CASE WHEN work IS NULL THEN $2 ELSE requires END, level = CASE WHEN work IS NULL THEN $3 ELSE level END,
+SET requires = CASE WHEN work IS NULL THEN $2 ELSE requires END,
+    level = CASE WHEN work IS NULL AND kind = 'chain' THEN greatest(level, $3) WHEN work IS NULL THEN $3 ELSE level END,
     at_most_once = CASE WHEN work IS NULL THEN $4 ELSE at_most_once END, recurring = $5,
     waiting = NULL, waiting_since = NULL, waiting_until = NULL
 WHERE {of_job runs $1};
@@ -43,10 +44,10 @@ WHERE {of_job runs $1} AND parked IN ('paused', 'quarantined');
 UPDATE runs SET orders = 'recall' WHERE {of_job runs $1} AND node IS NOT NULL AND orders IS NULL;
 
 -- name: slots_taken
-SELECT slot FROM runs WHERE tenant = $1 AND {of_job runs $2} AND slot BETWEEN $3 AND $4 AND kind <> 'manual'
+SELECT slot FROM runs WHERE tenant = $1 AND {of_job runs $2} AND slot BETWEEN $3 AND $4 AND kind NOT IN ('manual', 'chain')
 UNION
 SELECT slot FROM history
-WHERE tenant = $1 AND job_id = $2 AND slot BETWEEN $3 AND $4 AND kind <> 'manual' AND status = 'done';
+WHERE tenant = $1 AND job_id = $2 AND slot BETWEEN $3 AND $4 AND kind NOT IN ('manual', 'chain') AND status = 'done';
 
 -- name: slots_with_rows
 -- The slots of a job in ($2, $3] that have a row. One statement: a run that ends meanwhile stands in one of the two. The

@@ -89,11 +89,13 @@ SELECT {columns} FROM jobs j {joins} WHERE j.tenant = ?1 AND j.key = ?2;
 SELECT {columns} FROM jobs j {joins} WHERE +j.tenant = ?1 AND j.id IN (SELECT value FROM json_each(?2));
 
 -- name: prune_jobs
+-- Not those that others name to follow them: they run once more each time.
 DELETE FROM jobs
 WHERE id IN (
     SELECT j.id FROM jobs j
     WHERE j.state = 'ended' AND j.one_off AND j.ended_at < ?1
       AND (SELECT 1 FROM runs r WHERE {of_job r j.id} ORDER BY r.id LIMIT 1) IS NULL
+      AND (j.key IS NULL OR NOT EXISTS (SELECT 1 FROM job_chains c WHERE c.tenant = j.tenant AND c.target_key = j.key))
     ORDER BY j.ended_at, j.id LIMIT ?2)
 RETURNING id;
 

@@ -3,14 +3,14 @@
 
 -- part: live
 r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
-    r.attempts, r.open, r.progress, r.waiting, r.waiting_since, r.requires, r.ready_at,
+    r.attempts, r.parent, r.open, r.progress, r.waiting, r.waiting_since, r.requires, r.ready_at,
     (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
     CASE WHEN r.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = r.id) END AS params
 
 -- part: ended
 -- Without `result`, which may be 64 KB: a list does not read it.
 h.id, h.job_id, h.slot, h.kind, h.due_at, h.status, h.reason, h.token, h.tries, h.losses, h.node, h.started_at,
-    h.finished_at, h.lateness_ms, h.duration_ms, h.outcome, h.error, h.attempts, h.until_slot, h.slots,
+    h.finished_at, h.lateness_ms, h.duration_ms, h.outcome, h.error, h.attempts, h.parent, h.until_slot, h.slots,
     (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key,
     CASE WHEN h.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = h.id) END AS params
 
@@ -116,8 +116,8 @@ INSERT INTO run_params (run_id, tenant, params, created_at) VALUES (?1, ?2, ?3, 
 
 -- name: copy_params
 -- A run that is driven again has what it had.
-INSERT INTO run_params (run_id, tenant, params, created_at)
-SELECT x.id, p.tenant, p.params, ?1 FROM {rows DrivenRun} JOIN run_params p ON p.run_id = x.former;
+INSERT INTO run_params (run_id, tenant, params, created_at, depth)
+SELECT x.id, p.tenant, p.params, ?1, p.depth FROM {rows DrivenRun} JOIN run_params p ON p.run_id = x.former;
 
 -- name: params_of
 SELECT run_id, params FROM run_params WHERE run_id IN (SELECT value FROM json_each(?1));
