@@ -35,6 +35,33 @@ def test_a_run_s_log_is_followed_to_its_end(online, key):
     assert [item["id"] for item in online("runs", "list", key, "--status", "done", "--json").json] == [run]
 
 
+def test_a_chain_says_what_follows_and_what_started_it(online, key):
+    add(online, f"{key}-b", "--function", "chores:greet", "--param", "name=Ben")
+    add(online, key, "--function", "chores:greet", "--on-success", f"{key}-b", "--on-failure", f"{key}-b")
+    assert f"on success  {key}-b" in online("jobs", "show", key).out
+    assert f"on failure  {key}-b" in online("jobs", "explain", key).out
+    refused = online("jobs", "delete", f"{key}-b", "-y")
+    assert refused.code == 1
+    assert f"({key!r}) names" in refused.err
+    run = online("jobs", "run", key, "--json").json["id"]
+
+    def followers() -> list[str]:
+        found: list[str] = online("runs", "show", run, "--json").json["followers"]
+        return found
+
+    until_blocking(lambda: bool(followers()), "the run has a follower")
+    (started,) = followers()
+    online("runs", "logs", "-f", started)
+    assert f"followers  {started}" in online("runs", "show", run).out
+    shown = online("runs", "show", started).out
+    assert f"trigger    chain (run {run})" in shown
+    assert "status     DONE" in shown
+    edited = online("jobs", "edit", key, "--on-finish", f"{key}-b", "--unset", "on_success", "--unset", "on_failure")
+    assert edited.code == 0, edited.err
+    exported = online("jobs", "show", key, "--json").json
+    assert (exported["on_success"], exported["on_finish"]) == ([], [f"{key}-b"])
+
+
 def test_what_failed_for_good_is_redriven(online, key):
     job = add(online, key, "--function", "chores:fail")
     run = online("jobs", "run", key, "--json").json["id"]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.walking import ask
-from tests.services.process import COMMAND, NodeProcess
+from tests.cluster.walking import ask, shell
+from tests.services.process import NodeProcess
 from tests.services.waiting import until
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scripts.md").read_text()
@@ -22,14 +19,6 @@ SHOWN = "1-1767225600000-m1"
 def block_with(words: str) -> str:
     (found,) = [block for block in BLOCKS if words in block]
     return str(found)
-
-
-async def shell(node: NodeProcess, script: str, directory: Path) -> tuple[str, int]:
-    env = {"ONTHEDOT_URL": node.url, "PATH": f"{COMMAND.parent}:{os.environ['PATH']}", "COLUMNS": "200"}
-    done = await asyncio.to_thread(
-        subprocess.run, ["/bin/sh", "-c", script], capture_output=True, text=True, cwd=directory, env=env
-    )
-    return done.stdout + done.stderr, done.returncode
 
 
 @pytest.fixture

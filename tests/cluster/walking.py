@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.services.process import NodeProcess
+from tests.services.process import COMMAND, NodeProcess
 from tests.services.waiting import until
 
-__all__ = ["Echo", "ask"]
+__all__ = ["Echo", "ask", "shell"]
 
 
 async def ask(
@@ -38,6 +40,15 @@ async def ask(
             return status, raw.decode(errors="replace")
 
     return await asyncio.to_thread(send)
+
+
+async def shell(node: NodeProcess, script: str, directory: Path) -> tuple[str, int]:
+    """What a user types, with the commands of this environment: the output, and the exit code."""
+    env = {"ONTHEDOT_URL": node.url, "PATH": f"{COMMAND.parent}:{os.environ['PATH']}", "COLUMNS": "200"}
+    done = await asyncio.to_thread(
+        subprocess.run, ["/bin/sh", "-c", script], capture_output=True, text=True, cwd=directory, env=env
+    )
+    return done.stdout + done.stderr, done.returncode
 
 
 class Echo:

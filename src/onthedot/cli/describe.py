@@ -7,11 +7,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from onthedot.model.job import JobView
     from onthedot.model.policy import Retry
+    from onthedot.model.preview import Explanation
     from onthedot.model.run import RunView
     from onthedot.model.schedule import Schedule
     from onthedot.model.targets import Target
 
-__all__ = ["meaning", "outcome_text", "progress_text", "result_text", "retry_text", "schedule_text", "target_text"]
+__all__ = [
+    "follow_facts",
+    "meaning",
+    "outcome_text",
+    "progress_text",
+    "result_text",
+    "retry_text",
+    "schedule_text",
+    "target_text",
+    "trigger_text",
+]
 
 
 def schedule_text(schedule: Schedule) -> str:
@@ -47,6 +58,18 @@ def retry_text(retry: Retry) -> str:
 
 def target_text(target: Target) -> str:
     return target.summary().line
+
+
+def follow_facts(job: JobView | Explanation) -> list[tuple[str, str]]:
+    """The jobs that follow a run, where there are any."""
+    named = [("on success", job.on_success), ("on failure", job.on_failure), ("on finish", job.on_finish)]
+    return [(name, ", ".join(keys)) for name, keys in named if keys]
+
+
+def trigger_text(run: RunView) -> str:
+    """What started it: "schedule", "chain (run 7-1700000000000)"."""
+    other = run.trigger.run_id
+    return f"{run.trigger.kind} (run {other})" if other else run.trigger.kind
 
 
 def outcome_text(run: RunView) -> str:

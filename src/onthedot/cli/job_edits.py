@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onthedot.cli.options import ApiKey, AsJson, Server, connected, find_job
+from onthedot.cli.options import ApiKey, AsJson, OnFailure, OnFinish, OnSuccess, Server, connected, find_job
 from onthedot.cli.output import print_json, say, when
 from onthedot.cli.values import parsed_value
 
@@ -36,6 +36,9 @@ def edit(
     ] = None,
     in_: Annotated[str | None, typer.Option("--in", help="Run once after this delay, such as 10s")] = None,
     tz: Annotated[str | None, typer.Option(help="IANA time zone, such as Europe/Berlin")] = None,
+    on_success: OnSuccess = None,
+    on_failure: OnFailure = None,
+    on_finish: OnFinish = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="PATH=VALUE", help="Set a field, such as schedule.cron='0 4 * * *'; repeatable"),
@@ -47,13 +50,15 @@ def edit(
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Edit a job: its schedule with options, any field with --set and --unset, or all of it in $EDITOR."""
+    """Edit a job: schedule and chains with options, any field with --set and --unset, or all of it in $EDITOR."""
     times = {"cron": cron, "every": every, "at": at, "in": in_, "tz": tz}
     schedule = [f"schedule.{name}={json.dumps(value)}" for name, value in times.items() if value is not None]
+    chains = {"on_success": on_success, "on_failure": on_failure, "on_finish": on_finish}
+    named = [f"{name}={json.dumps(keys)}" for name, keys in chains.items() if keys]
     with connected(server, key) as client:
         found = find_job(client, job)
-        if set_ or unset or schedule:
-            patch = patch_of([*schedule, *(set_ or [])], unset or [])
+        if set_ or unset or schedule or named:
+            patch = patch_of([*schedule, *named, *(set_ or [])], unset or [])
             changed = client.patch_job(found.id, patch, if_match=found.version)
         else:
             spec = _in_editor(found)
@@ -101,6 +106,7 @@ def spec_of(job: JobView) -> dict[str, Any]:
     policy = _beyond(view["policy"], to_builtins(Policy()))
     optional = {"policy": policy, "params": job.params, "tags": job.tags, "paused": job.paused, "owner": job.owner}
     optional |= {"keep_result": job.keep_result, "requires": job.requires}
+    optional |= {"on_success": job.on_success, "on_failure": job.on_failure, "on_finish": job.on_finish}
     return spec | {name: value for name, value in optional.items() if value}
 
 

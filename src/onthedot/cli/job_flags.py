@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onthedot.cli.options import AsJson, OnlyKey, OnlyServer, connected
+from onthedot.cli.options import AsJson, OnFailure, OnFinish, OnlyKey, OnlyServer, OnSuccess, connected
 from onthedot.cli.output import print_json, say, when
 from onthedot.cli.target_flags import target_of
 from onthedot.cli.values import parsed_value
@@ -67,6 +67,9 @@ def add(
     paused: Annotated[bool, typer.Option("--paused", help="Create the job paused")] = False,
     owner: Annotated[str | None, typer.Option(help="Owner of the job [default: the name of the API key]")] = None,
     run_now: Annotated[bool, typer.Option("--run-now", help="Also run it once immediately")] = False,
+    on_success: OnSuccess = None,
+    on_failure: OnFailure = None,
+    on_finish: OnFinish = None,
     as_json: AsJson = False,
     server: OnlyServer = None,
     api_key: OnlyKey = None,
@@ -91,10 +94,14 @@ def add(
         "owner": owner,
         "run_now": run_now or None,
         "keep_result": keep_result or None,
+        "on_success": on_success or None,
+        "on_failure": on_failure or None,
+        "on_finish": on_finish or None,
     }
     specs = _from_file(file) if file is not None else [_from_flags(flags)]
     with connected(server, api_key) as client:
-        made = [client.create_job(spec) for spec in specs]
+        jobs = {place: client.create_job(specs[place]) for place in _followers_first(specs)}
+    made = [jobs[place] for place in range(len(specs))]
     if as_json:
         print_json(made[0] if len(made) == 1 else made)
         return
@@ -132,6 +139,18 @@ def _from_file(name: str) -> list[JobSpec]:
         text = sys.stdin.read()
         return parse_jobs(text, "json" if text.lstrip()[:1] in ("{", "[") else "yaml", "stdin", single=True).specs
     return read_jobs_file(Path(name), load_settings().supported_extensions, single=True).specs
+
+
+def _followers_first(specs: list[JobSpec]) -> list[int]:
+    """The places of the jobs, so that each comes after those that it names to follow it."""
+    if not any(spec.chained for spec in specs):
+        return list(range(len(specs)))
+    from onthedot.model.chains import edges_of
+    from onthedot.plan.chains import lengths
+
+    names = [spec.key or f"#{place}" for place, spec in enumerate(specs)]
+    chains = lengths({name: [key for _, _, key in edges_of(spec)] for name, spec in zip(names, specs, strict=True)})
+    return sorted(range(len(specs)), key=lambda place: chains[names[place]])
 
 
 def _pair(item: str) -> tuple[str, Any]:

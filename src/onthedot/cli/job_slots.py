@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from onthedot.cli.describe import follow_facts
 from onthedot.cli.options import ApiKey, AsJson, Job, Server, connected, find_job
 from onthedot.cli.output import facts, print_json, say
 
@@ -43,6 +44,7 @@ def _show(found: Explanation) -> None:
             ("run", found.run.id if found.run is not None else None),
             ("previous", found.previous),
             ("next", found.next),
+            *follow_facts(found),
         ]
     )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onthedot.cli.describe import meaning, retry_text, schedule_text, target_text
+from onthedot.cli.describe import follow_facts, meaning, retry_text, schedule_text, target_text
 from onthedot.cli.group import command_group
 from onthedot.cli.job_edits import edit
 from onthedot.cli.job_flags import add
@@ -118,6 +118,7 @@ def show_job(job: JobView) -> None:
             ("overlap", policy.overlap),
             ("catch-up", policy.catch_up),
             ("delivery", policy.delivery.replace("_", " ")),
+            *follow_facts(job),
             ("next run", f"{job.next_run} ({when(job.next_run)})" if job.next_run else "none"),
             ("last run", f"{job.last_run} ({when(job.last_run)}) {stats.last_status or ''}" if job.last_run else None),
             ("runs", f"{stats.runs}, {stats.failures} failed" if stats.runs else None),

@@ -17,6 +17,9 @@ __all__ = [
     "ApiKey",
     "AsJson",
     "Job",
+    "OnFailure",
+    "OnFinish",
+    "OnSuccess",
     "OnlyKey",
     "OnlyServer",
     "Server",
@@ -36,6 +39,17 @@ ApiKey = Annotated[str | None, typer.Option("--key", "--api-key", metavar="KEY",
 OnlyServer = Annotated[str | None, typer.Option("--server", metavar="URL", help=_SERVER_HELP)]
 OnlyKey = Annotated[str | None, typer.Option("--api-key", metavar="KEY", help=_KEY_HELP)]
 Job = Annotated[str, typer.Argument(metavar="JOB", help="ID or key of the job")]
+OnSuccess = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY", help="Run the job with this key after each run that is done; repeatable"),
+]
+OnFailure = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY", help="Run the job with this key after each run whose last attempt failed; repeatable"),
+]
+OnFinish = Annotated[
+    list[str] | None, typer.Option(metavar="KEY", help="Run the job with this key after both; repeatable")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table")]
 StoreUrl = Annotated[
     str | None,

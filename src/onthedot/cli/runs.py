@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onthedot.cli.describe import outcome_text, progress_text, result_text
+from onthedot.cli.describe import outcome_text, progress_text, result_text, trigger_text
 from onthedot.cli.group import command_group
 from onthedot.cli.options import ApiKey, AsJson, Server, connected, find_job
 from onthedot.cli.output import ago, facts, print_json, say, table, when
@@ -87,6 +87,7 @@ def show(run: Run, as_json: AsJson = False, server: Server = None, key: ApiKey =
             ("run", found.id),
             ("job", f"{found.job_id}{f' ({found.key})' if found.key else ''}"),
             ("kind", found.kind),
+            ("trigger", trigger_text(found)),
             ("status", found.status),
             ("scheduled", f"{found.scheduled_for} ({when(found.scheduled_for)})"),
             ("until", found.until),
@@ -103,6 +104,7 @@ def show(run: Run, as_json: AsJson = False, server: Server = None, key: ApiKey =
             ("progress", progress_text(found)),
             ("outcome", outcome_text(found)),
             ("result", result_text(found)),
+            ("followers", ", ".join(found.followers or ()) or None),
         ]
     )
     for attempt in found.attempts:
