@@ -175,15 +175,16 @@ def _spec(story: Story, job: JobStory) -> Iterator[Violation]:
             "key": version.spec.get("key"),
         }
         slot = int(send.run.split("-")[1])
-        if wrong := _differences(send.asked, must | {"slot": slot}):
+        own = {name: value for name, value in send.asked.get("params", {}).items() if name != "trigger"}
+        if wrong := _differences({**send.asked, "params": own}, must | {"slot": slot}):
             yield Violation(kind="sent", text=f"{send.run} was called with {'; '.join(wrong)}")
 
 
 def _dead_letters(story: Story) -> Iterator[Violation]:
     """Open are those that failed, whose job is there, and that nobody has driven again."""
     there = {job.id for job in story.ledger.jobs}
-    driven = {row.parent for row in story.ledger.entries if row.parent}
-    driven |= {live.parent for live in story.ledger.live if live.parent}
+    rows: list[Entry | Live] = [*story.ledger.entries, *story.ledger.live]
+    driven = {row.parent for row in rows if row.kind == "redrive"}
     must = {e.id for e in story.ledger.entries if e.status == "failed" and e.job in there and e.id not in driven}
     for run in sorted(must.symmetric_difference(story.ledger.dead)):
         which = "is no dead letter" if run in must else "is a dead letter"

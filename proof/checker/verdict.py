@@ -6,6 +6,7 @@ from collections import Counter
 
 from proof.checker.answers import check_answers
 from proof.checker.callbacks import check_callbacks
+from proof.checker.chains import check_chains
 from proof.checker.coverage import check_coverage
 from proof.checker.deliveries import check_deliveries
 from proof.checker.destinations import check_destinations
@@ -39,6 +40,7 @@ CHECKS = (
     check_overlaps,
     check_orders,
     check_parking,
+    check_chains,
     check_destinations,
     check_answers,
     check_callbacks,

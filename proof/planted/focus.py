@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -35,6 +36,7 @@ class Focus(msgspec.Struct, frozen=True, kw_only=True):
     mood: str | None = None
     outside: bool = False  # their work goes on without its node
     paused: bool | None = None
+    chains: bool = False  # they are followed by others
     verbs: tuple[str, ...] = ()
 
 
@@ -45,15 +47,18 @@ def focused(focus: Focus | None) -> Iterator[None]:
             for name in ("a_recurring", "a_one_off"):
                 draw = _drawn(focus, getattr(workload, name), recurring=name == "a_recurring")
                 stack.enter_context(patch.object(workload, name, draw))
-            stack.enter_context(patch.object(run, "Workload", _busy))
+            stack.enter_context(patch.object(run, "Workload", partial(_busy, focus.chains)))
             stack.enter_context(patch.object(workload, "SHARED", 1.0))
             if focus.verbs:
                 stack.enter_context(patch.object(workload, "VERBS", focus.verbs))
         yield
 
 
-def _busy(world: Any, rng: random.Random, *, recurring: int, one_offs: int) -> Workload:
-    return Workload(world, rng, recurring=MORE * recurring, one_offs=MORE * one_offs)
+def _busy(chains: bool, world: Any, rng: random.Random, *, recurring: int, one_offs: int) -> Workload:
+    workload = Workload(world, rng, recurring=MORE * recurring, one_offs=MORE * one_offs)
+    if chains:
+        workload.chain()
+    return workload
 
 
 def _drawn(focus: Focus, draw: Callable[..., JobSpec], *, recurring: bool) -> Callable[..., JobSpec]:

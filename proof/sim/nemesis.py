@@ -29,6 +29,7 @@ PROFILES["mixed"] = tuple(dict.fromkeys(kind for kinds in PROFILES.values() for 
 HOST_FAULTS = frozenset({"hanging_host", "failing_host"})
 EXTRA: dict[str, tuple[str, ...]] = {
     "ahead": ("clock_ahead",),
+    "chains": ("kill", "kill_at", "kill_at", "power_cut", "freeze", "stop", "cut", "outage"),
     "destinations": (*("hanging_host", "failing_host") * 3, "kill", "kill_at", "cut", "outage", "stop"),
 }
 """Played when they are asked for by name."""

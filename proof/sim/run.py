@@ -50,9 +50,11 @@ class Outcome(msgspec.Struct, kw_only=True):
 
 def profile_of(seed: int) -> str:
     """Half of the seeds get everything at once, the others one family of faults each, or none. One in twenty has
-    destinations that hang and fail."""
+    destinations that hang and fail, one has chains."""
     if seed % 20 == 5:
         return "destinations"
+    if seed % 20 == 9:
+        return "chains"
     names = list(PROFILES)
     return names[seed // 2 % len(names)] if seed % 2 else "mixed"
 
@@ -70,7 +72,9 @@ def play(
     began = time.process_time()
     chosen = "planted" if kinds is not None else profile or profile_of(seed)
     faults_to_come = kinds if kinds is not None else (PROFILES | EXTRA)[chosen]
-    history, ledger, faults, turns = record(seed, minutes=minutes, kinds=faults_to_come, plant=plant)
+    history, ledger, faults, turns = record(
+        seed, minutes=minutes, kinds=faults_to_come, plant=plant, chains=chosen == "chains"
+    )
     found, excuses = check(history, ledger)
     lines = [_encode(event) for event in history]
     digest = hashlib.sha256(b"\n".join([*lines, _encode(ledger)])).hexdigest()[:16]
@@ -90,14 +94,14 @@ def play(
 
 
 def record(
-    seed: int, *, minutes: float, kinds: tuple[str, ...] = (), plant: Plant | None = None
+    seed: int, *, minutes: float, kinds: tuple[str, ...] = (), plant: Plant | None = None, chains: bool = False
 ) -> tuple[History, Ledger, int, int]:
     """What happened, what the store says in the end, how many faults there were and how many turns of the loop."""
     loop = VirtualLoop()
     thresholds = gc.get_threshold()
     gc.set_threshold(200_000, 20, 20)  # little of it is garbage in circles: looking for that took 8 % of the time
     try:
-        history, ledger, faults = loop.run_until_complete(_play(loop, seed, minutes * 60, kinds, plant))
+        history, ledger, faults = loop.run_until_complete(_play(loop, seed, minutes * 60, kinds, plant, chains=chains))
         turns = loop.turns
         _end_all(loop)
     finally:
@@ -123,7 +127,7 @@ def _about(found: list[Violation], lines: list[str]) -> list[str]:
 
 
 async def _play(
-    loop: VirtualLoop, seed: int, seconds: float, kinds: tuple[str, ...], plant: Plant | None
+    loop: VirtualLoop, seed: int, seconds: float, kinds: tuple[str, ...], plant: Plant | None, *, chains: bool
 ) -> tuple[History, Ledger, int]:
     world = World(loop, seed, hosts=bool(HOST_FAULTS & set(kinds)))
     await world.open()
@@ -137,6 +141,8 @@ async def _play(
     )
     if world.hosts:
         workload.crowd(CROWD)
+    if chains:
+        workload.chain()
     tasks = [loop.create_task(workload.play(seconds - quiet)), loop.create_task(nemesis.rage(seconds - quiet))]
     for task in tasks:
         await task

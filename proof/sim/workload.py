@@ -6,6 +6,7 @@ Some jobs have two users who know nothing of each other. What was in force when 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from onthedot.model.instant import parse_rfc3339
 from onthedot.model.job import JobSpec, JobView
 from onthedot.store import Idempotency, NewJob
 from proof.checker.events import Acted, Changed, Crashed, Made
+from proof.sim.chains import a_chain, followers
 from proof.sim.diary import Wish
 from proof.sim.specs import a_one_off, a_recurring, a_target, another_policy, another_schedule
 from proof.sim.world import World
@@ -38,12 +40,19 @@ class Workload:
         self._recurring = recurring
         self._one_offs = one_offs
         self._marks = 0
+        self._chained = False
+
+    def chain(self) -> None:
+        """Jobs are followed by others."""
+        self._chained = True
 
     def crowd(self, times: int) -> None:
         self._recurring *= times
         self._one_offs *= times
 
     async def play(self, until: float) -> None:
+        if self._chained:
+            await self._make_followers()
         users = [self._keep(until) for _ in range(self._recurring)] + [self._once(until) for _ in range(self._one_offs)]
         users.append(self._file(until))
         tasks = [self.world.loop.create_task(user) for user in users]
@@ -158,14 +167,20 @@ class Workload:
 
     # verbs
 
+    async def _make_followers(self) -> None:
+        await self._create(followers(self.world.time.now_ms()))
+
     async def _make(self, *specs: JobSpec) -> list[JobView]:
+        chained = [a_chain(self.rng, spec) for spec in specs] if self._chained else specs
+        return await self._create(chained)
+
+    async def _create(self, specs: Sequence[JobSpec]) -> list[JobView]:
         began, new, marks = self.world.now, list[NewJob](), list[int]()
         for spec in specs:
             self._marks += 1
             marks.append(mark := self._marks)
-            named = msgspec.structs.replace(
-                spec, params={**spec.params, "mark": mark}, key=f"job-{mark}" if mark % 3 else None
-            )
+            key = spec.key or (f"job-{mark}" if mark % 3 else None)
+            named = msgspec.structs.replace(spec, params={**spec.params, "mark": mark}, key=key)
             new.append(NewJob(tenant=TENANT, spec=named, idempotency=Idempotency(f"make-{mark}", str(mark))))
         try:
             answers, sent = await self._ask("create_jobs", new)

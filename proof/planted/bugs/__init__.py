@@ -6,6 +6,7 @@ outcome                  … and after it; policies that are not followed
 records                  results recorded as something else than what happened
 claim_sql finish_sql verbs_sql   every clause of the statements (of SQLite, which the simulation runs on)
 promises                 what was broken once, put back
+chains                   which jobs the end of a run starts
 notes                    what the end of a run causes elsewhere
 labels                   who takes what requires labels, and mailboxes
 destinations             what waits for a destination, limits and breakers
@@ -23,6 +24,7 @@ from __future__ import annotations
 from proof.planted.bugs import (
     adoption,
     callbacks,
+    chains,
     claim,
     claim_sql,
     containers,
@@ -59,6 +61,7 @@ BUGS: tuple[Bug, ...] = (
     *finish_sql.BUGS,
     *verbs_sql.BUGS,
     *notes.BUGS,
+    *chains.BUGS,
     *labels.BUGS,
     *destinations.BUGS,
     *open_runs.BUGS,

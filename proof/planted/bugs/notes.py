@@ -9,12 +9,12 @@ __all__ = ["BUGS"]
 
 _BATCH = "onthedot.store.runs.finish_batch:FinishBatch._follow_up"
 _PARK = "onthedot.store.jobs.carry_out:_park"
-_BODY = "onthedot.store.jobs.carry_out:NotesOfRuns.carry_out_notes"
+_BODY = "onthedot.store.jobs.carry_out:_NoteBatch.attempt"
 _TESTS = ("tests/store/test_notes.py",)
 _ATOMIC = "a method of the store is carried out whole there, or not at all"
 _GONE = Focus(policy={"overlap": "allow"}, mood="gone")
 
-_DELETE = 'await tx.execute("delete_notes", [note["id"] for note in notes if note["kind"] == PARK])'
+_DELETE = 'await tx.execute("delete_notes", self.taken)'
 
 BUGS = (
     code("note: not written", "a job whose receiver is gone goes on", _BATCH, "if notes:", "if False:", focus=_GONE),
@@ -63,7 +63,7 @@ BUGS = (
         "note: left to the others",
         "the node that recorded the end waits for its next beat",
         "onthedot.engine.recording.recorder:Recorder._recorded",
-        "if item.outcome.parks is not None:",
+        "if answer.noted:",
         "if False:",
         tests=("tests/engine/test_note_runner.py",),
         unseen="within a second is what is promised, and the beat is sooner",
