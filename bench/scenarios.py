@@ -373,8 +373,8 @@ def _bulkhead(mode: Mode) -> Scenario:
         receiver=True,
         wanted=[
             Wanted(
-                f"lateness p99 of other jobs with {hanging} hanging receivers of one destination, a broker that is away "
-                "and all processes for scripts taken, to its calm value",
+                f"lateness p99 of other jobs with {hanging} hanging receivers of one destination, a broker that is "
+                "away and all processes for scripts taken, to its calm value",
                 "to_calm",
                 "at most",
                 2.0,
