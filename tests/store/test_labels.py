@@ -116,6 +116,7 @@ class TestTold:
         said: list[Any] = []
         stop = telemetry.subscribe(lambda event: said.append((event.name, event.fields)))
         await hands.store.watch_ledger()
+        assert [name for name, _ in said] == ["run.unroutable"]
         await hands.store.watch_ledger()
         await hands.store.register(node_info("n2", labels=["gpu"]))
         await hands.store.watch_ledger()
