@@ -49,7 +49,7 @@ async def test_it_waits_is_told_and_fires_once_when_a_node_joins(postgres_url, c
     assert await doctor.exited() == 1
     (found,) = [each for each in json.loads(doctor.output()) if each["subject"] == "labels"]
     assert found["found"] == "1 due runs need webhook+eu,gpu, but no live node has the label gpu"
-    assert "onthedot serve --labels gpu" in found["advice"]
+    assert "onthedot serve --labels eu,gpu" in found["advice"]
 
     # a node joins that would poll in an hour
     env = {"ONTHEDOT_POLL_INTERVAL": "1h", "ONTHEDOT_LABELS": "gpu, eu"}

@@ -161,7 +161,8 @@ async def _cluster(store: Store) -> AsyncIterator[Finding]:
         yield finding
     for offer, count in sorted(backlog.unoffered.items()):
         if offer in backlog.lacking:
-            yield _unlabelled(backlog.lacking[offer], f"{count} due runs need {offer}")
+            labels = ",".join(read_requires(offer).labels)
+            yield _unlabelled(backlog.lacking[offer], f"{count} due runs need {offer}", labels)
             continue
         yield wrong("unoffered", f"{count} due runs need {offer}, which no live node provides", _how_to_offer(offer))
     for place, count in sorted(backlog.unreached.items()):
@@ -192,11 +193,11 @@ def _how_to_offer(offer: str) -> str:
     return f"install the plug-in for {kind} targets on a node" if spec is None else spec.how_to_offer(name)
 
 
-def _unlabelled(missing: Sequence[str], found: str) -> Finding:
-    """Runs whose job requires labels that no live node has."""
-    labels = f"label{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
-    advice = f"start a node with `onthedot serve --labels {','.join(missing)}`, or change `requires` of the jobs"
-    return wrong("labels", f"{found}, but no live node has the {labels}", advice)
+def _unlabelled(missing: Sequence[str], found: str, labels: str = "…") -> Finding:
+    """Runs whose job requires labels that no live node has. `labels`: all that they require, of one node."""
+    named = f"label{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
+    advice = f"start a node that has all labels they require: `onthedot serve --labels {labels}`, or change `requires`"
+    return wrong("labels", f"{found}, but no live node has the {named}", f"{advice} of the jobs")
 
 
 async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
