@@ -94,8 +94,8 @@ BUGS = (
         "time-out from the adoption",
         "with each node it may take as long again",
         f"{_MONITOR}.begins",
-        "if at != self._began:",
-        "if at != self._began and run.work is None:",
+        "if at != self.began:",
+        "if at != self.began and run.work is None:",
         "test_a_time_out_counts_from_the_true_start",
     ),
     _bug(

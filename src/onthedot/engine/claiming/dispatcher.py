@@ -250,9 +250,10 @@ class Dispatcher:
         if not running:
             self.quiet.set()
         if self._slot_waiters and self._context.time.known and self._context.lease.may_start():
-            if place is not None:
+            if place is not None and place.requires in self._slot_waiters:
                 self._start_waiting_at(place, pool)
-            self._start_waiting(pool)
+            if pool.name in self._slot_waiters:
+                self._start_waiting(pool)
 
     # claiming
 

@@ -121,7 +121,7 @@ class Destinations:
         return Admission.FULL
 
     def limit(self, pool: SlotPool) -> int:
-        return self._limit or max(1, pool.capacity // 4)
+        return self._limit or pool.capacity // 4 or 1
 
     def _room(self, place: CallPlace, pool: SlotPool, taken: int = 0) -> int:
         """How many more calls there may be: up to its limit, or as many as leave half of the slots free."""

@@ -54,6 +54,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
     cause: Cause | None = None  # why it is to stop
     recalled: bool = False  # wanted back: it goes, unless it has begun
     started_at: int | None = None
+    began: float = 0.0  # on our clock, as far as is known: when it was started for, then when it was told to have begun
     seconds: float | None = None  # how long it had its slot; None: it never began, or has not ended
     timeout: float | None = None  # seconds, once it was started
     place: CallPlace | None = None  # who is called, if that is known
@@ -61,7 +62,6 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
     outcome: Outcome | None = None  # once it has ended, if it did
     _because: Outcome | None = None  # what comes of it if it is stopped
     _handle: Handle | None = None  # of the call, from its start to its end
-    _began: float = 0.0  # as far as is known: when it was started for, then when it was told to have begun
     _deadline: Entry | None = None
     _is_stopping: bool = False
     _is_outside: bool = False  # its kind survives this node, and has been told to start
@@ -107,7 +107,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
 
     def _start(self, at: float) -> None:
         context, run, kind = self._context, self.run, self._kind
-        self._began = at
+        self.began = at
         self.timeout = context.timeout_of(run.spec)
         if self.timeout is not None:
             self._set_deadline(at + self.timeout, self._expired)
@@ -131,7 +131,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         given up in the next moment, and be made again."""
         now = self._context.clock.monotonic()
         return (
-            (self.timeout is None or now < self._began + self.timeout)
+            (self.timeout is None or now < self.began + self.timeout)
             and self._context.lease.may_start(now)
             and not self.is_unwanted_at(now)
         )
@@ -143,8 +143,8 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         context, run = self._context, self.run
         try:
             self.started_at = started = max(run.due_at, context.time.at_us(at) // 1000)
-            if at != self._began:
-                self._began = at
+            if at != self.began:
+                self.began = at
                 if self.timeout is not None and not self._is_stopping:
                     self._set_deadline(at + self.timeout, self._expired)
             lateness = started - run.due_at
@@ -263,11 +263,6 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         error = f"timed out after {self.timeout:g} s"
         self.stop("timeout", Outcome(kind="timeout", retryable=True, error=error))
 
-    @property
-    def began(self) -> float:
-        """On the monotonic clock, of a call that was started."""
-        return self._began
-
     def _give_up(self) -> None:
         """It was asked to stop, and does not."""
         self._deadline = None
@@ -317,7 +312,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         if started is not None:
             if finished_at < started:
                 finished_at = started
-            self.seconds = now - self._began
+            self.seconds = now - self.began
             duration = round(self.seconds * 1000)
             if self._log is not None:
                 log = self._log.end(finished_at, outcome, duration)

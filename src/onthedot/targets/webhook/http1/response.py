@@ -117,7 +117,10 @@ class Reading:
 
     def _is_json(self) -> bool:
         """By what the receiver says: application/json, or what is JSON in the end (application/problem+json)."""
-        media = self._headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        said = self._headers.get(b"content-type", b"").lower()
+        if b"json" not in said:
+            return False
+        media = said.partition(b";")[0].strip()
         return media == b"application/json" or media.endswith(b"+json")
 
     def kept_for(self) -> float | None:
