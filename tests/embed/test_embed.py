@@ -432,3 +432,25 @@ async def test_run_ends_what_is_under_way_when_it_is_told_to_stop(tmp_path, numb
         statuses = [run.status for run in await again.runs("slow")]
     assert "DONE" in statuses
     assert "FAILED" not in statuses
+
+
+async def test_functions_follow_each_other_and_get_the_trigger_if_they_ask_for_it(store_url: str, heard: Heard):
+    """The decorators name each other in any order; a function that knows nothing of chains is called as ever."""
+    scheduler = scheduler_for(store_url)
+
+    @scheduler.job(at="2099-01-01T00:00:00Z", on_success=["report", "tidy"])
+    def load(table: str = "orders") -> dict[str, Any]:
+        return {"table": table}
+
+    @scheduler.job(at="2099-01-01T00:00:00Z")
+    async def report(trigger: dict[str, Any]) -> None:
+        heard((trigger["job_key"], trigger["status"], trigger["result"]))
+
+    @scheduler.job(at="2099-01-01T00:00:00Z")
+    def tidy() -> None:
+        heard("tidy")
+
+    async with scheduler:
+        run = await scheduler.run_now("load")
+        assert sorted(await heard.wait_for(2), key=str) == [("load", "DONE", {"table": "orders"}), "tidy"]
+        assert len((await scheduler.get_run(run.id)).followers or []) == 2
