@@ -43,6 +43,7 @@ class Played:
     missing: int
     doubled: int
     foreign: int
+    repeated: int
     letters: int
     lost_letters: int
     restarts: int
@@ -57,12 +58,14 @@ class Played:
         return (
             f"{self.broker}: {self.messages:,} messages ({self.bad} of them bad), broker restarted {self.restarts}"
             f" times, nodes killed {self.kills} times: {self.jobs:,} jobs, {self.missing} missing, {self.doubled}"
-            f" there twice, {self.foreign} unknown; {self.letters} dead letters, {self.lost_letters} lost,"
+            f" there twice, {self.foreign} unknown, at least {self.repeated} deliveries repeated;"
+            f" {self.letters} dead letters, {self.lost_letters} lost,"
             f" in {self.seconds:.0f} s"
         )
 
 
-async def play(broker: str, messages: int, rate: float) -> Played:
+async def play(broker: str, messages: int, rate: float, *, quiet: float = 40.0) -> Played:
+    """`quiet`: seconds without a message after which none comes again. What a dead node had taken comes after 30."""
     began = time.monotonic()
     with ExitStack() as stack:
         server = await asyncio.to_thread(stack.enter_context, RUNNING[broker]())
@@ -79,7 +82,8 @@ async def play(broker: str, messages: int, rate: float) -> Played:
         await _trouble(cluster, server, messages / rate)
         await sending
         good = {number for number, body in bodies.items() if body != b"bad"}
-        names = await cluster.settled(len(good))
+        names = await cluster.settled(len(good), quiet)
+        repeated = await asyncio.to_thread(cluster.repeated)
         letters = await _letters(broker, server, len(bodies) - len(good))
     seen = Counter(names)
     return Played(
@@ -90,6 +94,7 @@ async def play(broker: str, messages: int, rate: float) -> Played:
         missing=len(good - set(seen)),
         doubled=sum(count - 1 for count in seen.values()),
         foreign=len(set(seen) - good),
+        repeated=repeated,
         letters=len(letters),
         lost_letters=len(set(bodies) - good - set(letters)),
         restarts=2,
@@ -169,7 +174,7 @@ class _Cluster:
         for node in self.nodes.values():
             node.kill()
 
-    async def settled(self, count: int) -> list[str]:
+    async def settled(self, count: int, quiet: float) -> list[str]:
         """The names of all jobs, when there are as many, and a while has passed in which no more came."""
 
         async def enough() -> bool:
@@ -177,16 +182,17 @@ class _Cluster:
 
         with suppress(AssertionError):  # then they are missing, and that is told
             await until(enough, f"{count} jobs", 120 + count / 100)
-        before = await asyncio.to_thread(self._handled)
+        last, seen = time.monotonic(), await asyncio.to_thread(self._handled)
 
-        async def quiet() -> bool:
-            nonlocal before
+        async def over() -> bool:
+            nonlocal last, seen
+            await asyncio.sleep(0.5)
             handled = await asyncio.to_thread(self._handled)
-            still, before = handled == before, handled
-            await asyncio.sleep(1)
-            return still
+            if handled != seen:
+                last, seen = time.monotonic(), handled
+            return time.monotonic() - last >= quiet
 
-        await until(quiet, "no more messages are handled", 60)
+        await until(over, "no more messages are handled", quiet + 120)
         return await asyncio.to_thread(self._names)
 
     def _names(self) -> list[str]:
@@ -199,8 +205,16 @@ class _Cluster:
         return found
 
     def _handled(self) -> list[str]:
-        lines = self._ask("/metrics").decode().splitlines()
-        return [line for line in lines if line.startswith("onthedot_intake_messages")]
+        """Of both nodes, since each was started."""
+        return [
+            line
+            for node in self.nodes.values()
+            for line in self._ask(f"{node.url}/metrics").decode().splitlines()
+            if line.startswith("onthedot_intake_messages_total")
+        ]
+
+    def repeated(self) -> int:
+        return sum(int(float(line.split()[-1])) for line in self._handled() if 'result="repeated"' in line)
 
     def _ask(self, path: str) -> bytes:
         url = path if path.startswith("http") else self.nodes[max(self.nodes)].url + path

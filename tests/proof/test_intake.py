@@ -10,7 +10,7 @@ from proof.intake.play import play
 @pytest.mark.alone
 @pytest.mark.timeout(300)
 async def test_each_message_makes_one_job(capsys: pytest.CaptureFixture[str]) -> None:
-    played = await play("redis", 300, 100.0)
+    played = await play("redis", 300, 100.0, quiet=1.0)
     with capsys.disabled():
         print(f"\n{played.told()}")
     assert (played.jobs, played.missing, played.doubled, played.foreign) == (297, 0, 0, 0)

@@ -63,9 +63,9 @@ class IntakeSession:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self, began: Callable[[], None]) -> None:
+        began()
         while not self._stopping.is_set():
             taken = await self._take()
-            began()
             if taken:
                 await self._work(taken)
         with suppress(TimeoutError):

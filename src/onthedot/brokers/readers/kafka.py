@@ -4,7 +4,8 @@ settled yet. What another node has taken over meanwhile, it commits itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -53,15 +54,24 @@ async def open_reader(setting: BrokerSetting, address: BrokerAddress, wanted: Su
 
 async def examine(setting: BrokerSetting, address: BrokerAddress, wanted: Subscription, dead_letter: str) -> int | None:
     """With the group's offsets, but without being a member of it."""
-    consumer = AIOKafkaConsumer(group_id=wanted.group, enable_auto_commit=False, **await _arguments(setting, address))
+    arguments = await _arguments(setting, address)
+    async with _started(AIOKafkaConsumer(group_id=None, **arguments)) as consumer:
+        await _check_topic(consumer, wanted.topic)
+        await _check_topic(consumer, dead_letter)
+    async with _started(AIOKafkaConsumer(wanted.topic, group_id=None, **arguments)) as consumer:
+        ends = await consumer.end_offsets(sorted(consumer.assignment()))
+    group = AIOKafkaConsumer(group_id=wanted.group, enable_auto_commit=False, **arguments)
+    group.assign([*ends])
+    async with _started(group) as consumer:
+        done = {partition: await consumer.committed(partition) or 0 for partition in ends}
+    return sum(int(end) - done[partition] for partition, end in ends.items())
+
+
+@asynccontextmanager
+async def _started(consumer: AIOKafkaConsumer) -> AsyncIterator[AIOKafkaConsumer]:
     try:
         await consumer.start()
-        await _check_topic(consumer, dead_letter)
-        partitions = await _check_topic(consumer, wanted.topic)
-        consumer.assign(partitions)
-        ends = await consumer.end_offsets(partitions)
-        done = {partition: await consumer.committed(partition) for partition in partitions}
-        return int(sum(ends[partition] - (done[partition] or 0) for partition in partitions))
+        yield consumer
     finally:
         await consumer.stop()
 
@@ -74,10 +84,9 @@ async def _arguments(setting: BrokerSetting, address: BrokerAddress) -> dict[str
     }
 
 
-async def _check_topic(consumer: AIOKafkaConsumer, topic: str) -> list[TopicPartition]:
+async def _check_topic(consumer: AIOKafkaConsumer, topic: str) -> None:
     if topic not in await consumer.topics():
         raise TopicMissing(f"there is no topic {topic!r}")
-    return [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic) or {0})]
 
 
 class PartitionOffsets(ConsumerRebalanceListener):  # type: ignore[misc]  # the library has no types
