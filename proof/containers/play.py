@@ -41,6 +41,7 @@ class Played:
     foreign: int  # containers of no run
     wrong: int  # runs whose result is not their own
     silent: int  # … without a result, because the engine was down when the container printed it, and does not have it
+    twice: int  # containers that were started more than once: each prints one line
     containers: int
     repeats: int  # containers of later tries
     adopted: int  # runs that were claimed or adopted more often than they were tried
@@ -50,14 +51,14 @@ class Played:
 
     @property
     def holds(self) -> bool:
-        return self.done == self.wanted and not self.lost and not self.foreign and not self.wrong
+        return self.done == self.wanted and not self.lost and not self.foreign and not self.wrong and not self.twice
 
     def told(self) -> str:
         return (
             f"{self.wanted} runs, {self.done} done, engine restarted {self.restarts} times, nodes killed {self.kills}"
             f" times: {self.lost} lost, {self.containers} containers, {self.repeats} of them repeats with the same run"
             f" id, {self.foreign} unknown, {self.wrong} wrong results, {self.silent} without one,"
-            f" {self.adopted} runs claimed more than once, in {self.seconds:.0f} s"
+            f" {self.twice} containers started twice, {self.adopted} runs claimed more than once, in {self.seconds:.0f} s"
         )
 
 
@@ -77,7 +78,8 @@ async def play(wanted: int, rate: float) -> Played:
         results = {run_id: await asyncio.to_thread(cluster.run, run_id) for run_id in runs}
         listed = await asyncio.to_thread(engine.ask, "GET", "/containers/json?all=1")
         odd = [run_id for run_id, run in results.items() if run.get("result") != run_id]
-        silent = [run_id for run_id in odd if await asyncio.to_thread(_printed_nothing, engine, run_id, listed)]
+        printed = {name: await asyncio.to_thread(_lines, engine, name) for name in _names(listed)}
+        silent = [run_id for run_id in odd if not any(printed[name] for name in _names(listed, run_id))]
     of_runs = Counter(each["Labels"]["onthedot.run"] for each in listed)
     ended_well = {each["Labels"]["onthedot.run"] for each in listed if each["Status"].startswith("Exited (0)")}
     return Played(
@@ -87,6 +89,7 @@ async def play(wanted: int, rate: float) -> Played:
         foreign=len(set(of_runs) - set(runs)),
         wrong=len(odd) - len(silent),
         silent=len(silent),
+        twice=sum(lines > 1 for lines in printed.values()),
         containers=of_runs.total(),
         repeats=of_runs.total() - len(of_runs),
         adopted=sum(run["attempt"] > len(run["attempts"]) for run in results.values()),
@@ -96,10 +99,14 @@ async def play(wanted: int, rate: float) -> Played:
     )
 
 
-def _printed_nothing(engine: EngineServer, run_id: str, listed: list[dict[str, Any]]) -> bool:
-    """As far as the engine knows: of what is printed while it is down it never hears."""
-    names = [each["Names"][0] for each in listed if each["Labels"]["onthedot.run"] == run_id]
-    return not any(engine.ask("GET", f"/containers{name}/logs?stdout=1") for name in names)
+def _names(listed: list[dict[str, Any]], run_id: str | None = None) -> list[str]:
+    return [each["Names"][0] for each in listed if run_id in (None, each["Labels"]["onthedot.run"])]
+
+
+def _lines(engine: EngineServer, name: str) -> int:
+    """That it printed, as far as the engine knows: of what is printed while it is down it never hears."""
+    said = engine.ask("GET", f"/containers{name}/logs?stdout=1")
+    return said.count(b"\n") if isinstance(said, bytes) else 0
 
 
 class _Cluster:

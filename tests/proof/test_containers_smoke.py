@@ -17,6 +17,6 @@ async def test_no_container_is_lost_and_repeats_are_of_the_same_run(capsys: pyte
         missing(why)
     with capsys.disabled():
         print(f"\n{played.told()}")
-    assert (played.done, played.lost, played.foreign, played.wrong) == (10, 0, 0, 0)
+    assert (played.done, played.lost, played.foreign, played.wrong, played.twice) == (10, 0, 0, 0, 0)
     assert played.containers >= 10
     assert (played.restarts, played.kills) == (2, 2)

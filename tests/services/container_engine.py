@@ -29,7 +29,7 @@ from tests.services.memory import roomy_directory
 from tests.services.orphan_reaper import orphan_reaper
 from tests.services.waiting import until_blocking
 
-__all__ = ["ENGINE_PREFIX", "IMAGE", "EngineServer", "busybox_layer", "running_engine"]
+__all__ = ["ENGINE_PREFIX", "IMAGE", "EngineServer", "busybox_layer", "running_engine", "running_podman"]
 
 ENGINE_PREFIX = "onthedot-docker-"
 IMAGE = "registry.test/team/busybox:1"
@@ -119,9 +119,10 @@ class EngineServer:
             self._containerd.kill()
             self._containerd.wait()
             orphan_reaper.ended(-self._containerd.pid)
-        for folder in sorted(Path("/sys/fs/cgroup").glob(f"**/{self.home.name}"), reverse=True):
-            with suppress(OSError):
-                folder.rmdir()
+        for name in (self.home.name, "libpod_parent/conmon", "libpod_parent"):  # the last two stay if others use them
+            for folder in Path("/sys/fs/cgroup").glob(f"**/{name}"):
+                with suppress(OSError):
+                    folder.rmdir()
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> Any:
         """The answer to a request, read as JSON where it is some; AssertionError for one that was refused."""
@@ -201,14 +202,49 @@ def busybox_layer() -> bytes:
     return made.getvalue()
 
 
+class PodmanServer(EngineServer):
+    """Debian's Podman, which answers the same API: one process, the first of its namespace. It is not restarted."""
+
+    def open(self) -> None:
+        podman = debian_program("podman", "podman")
+        debian_program("runc", "runc")
+        config = self.home / "containers.conf"
+        config.write_text(
+            '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n'
+            '[engine]\ncgroup_manager = "cgroupfs"\nruntime = "runc"\nevents_logger = "file"\n'
+        )
+        places = ["--root", f"{self.home}/root", "--runroot", f"{self.home}/run", "--tmpdir", f"{self.home}/tmp"]
+        service = [podman, *places, "--storage-driver", "vfs", "system", "service", "--time=0", self.url]
+        told = [f"CONTAINERS_CONF={config}", f"HOME={self.home}"]
+        command = ["unshare", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child", "env", *told, *service]
+        self._containerd = self._popen(command)
+        until_blocking(lambda: self._ended(self._containerd) or self._answers(), "Podman answers", START_SECONDS)
+        self.ask("POST", f"/v4.0.0/libpod/images/import?reference={IMAGE}", busybox_layer())
+
+    def thaw(self) -> None:
+        """Nobody stopped it."""
+
+
 @contextmanager
 def running_engine() -> Iterator[EngineServer]:
     """ProgramMissing where there is none to be had."""
+    with _running(EngineServer) as server:
+        yield server
+
+
+@contextmanager
+def running_podman() -> Iterator[EngineServer]:
+    with _running(PodmanServer) as server:
+        yield server
+
+
+@contextmanager
+def _running(kind: type[EngineServer]) -> Iterator[EngineServer]:
     if os.geteuid() != 0:
         raise ProgramMissing("a container engine of its own needs root")
     home = Path(tempfile.mkdtemp(prefix=ENGINE_PREFIX, dir=roomy_directory()))
     orphan_reaper.made(home)
-    server = EngineServer(home)
+    server = kind(home)
     try:
         server.open()
         yield server

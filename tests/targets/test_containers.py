@@ -20,7 +20,7 @@ from onthedot.targets import Call
 from onthedot.targets.container.kind import Containers
 from onthedot.targets.contract import Cause, Ended, Handle, Stop
 from onthedot.telemetry import Event, subscribe
-from tests.services.container_engine import IMAGE, EngineServer, running_engine
+from tests.services.container_engine import IMAGE, EngineServer, running_engine, running_podman
 from tests.services.debian import ProgramMissing
 from tests.services.image_registry import running_registry
 from tests.services.missing import missing
@@ -363,3 +363,39 @@ async def test_what_the_doctor_says(engine, doctor, tmp_path):
     other.close()
     assert "check that [containers] socket is the socket of Docker or Podman" in wrong.advice
     assert await doctor(images=()) == ()
+
+
+async def test_podman_does_the_same():
+    try:
+        with running_podman() as podman:
+            await on_podman(podman)
+    except ProgramMissing as why:
+        missing(why)
+
+
+async def on_podman(podman: EngineServer) -> None:
+    async with node(podman) as kind:
+        await until(kind.capabilities, "it answers: it takes its time to say who it is", 60)
+        place = kind.capabilities()
+        first = Watched(kind, "sh", "-c", "echo one; while ! [ -e /tmp/go ]; do sleep 0.05; done; echo 42")
+        await first.says("one\n")
+        await first.stopped("interrupted")
+        second = Watched(kind, run=first.call.run_id, adopted=True)
+        await second.says("one\n")
+        touch(podman, first.name, "/tmp/go")
+        outcome = await second.outcome()
+        assert (outcome.kind, outcome.detail["result"], second.text) == ("ok", 42, "one\n42\n")
+        oom = Watched(kind, "sh", "-c", "dd if=/dev/zero of=/dev/null bs=64M", memory="16M")
+        assert (await oom.outcome()).error == "exit code 137 (SIGKILL; perhaps out of memory, limit 16 MB)"
+        taken = Watched(kind, "true", run=first.call.run_id)
+        assert (await taken.outcome()).detail["result"] == 42, "the name is taken, by itself"
+        absent = Watched(kind, "true", image="registry.test/team/none:1", pull="never")
+        assert "is not on the container engine" in str((await absent.outcome()).error)
+        ends = Watched(kind, "sh", "-c", "trap 'echo tidy; exit 0' TERM; echo ready; while :; do sleep 0.05; done")
+        await ends.says("ready\n")
+        await ends.stopped("cancelled")
+        assert ends.text == "ready\ntidy\n"
+        assert kind.capabilities() == place
+        for name in await kind.inventory():
+            assert await kind.remove(name)
+        assert podman.containers() == {}

@@ -141,7 +141,7 @@ class ContainerEngine:
         version = await self._read("GET", "/version", _Version, within=5.0)
         newest = tuple(int(part) for part in version.api_version.split(".")[:2] if part.isdigit())
         self._version = "/v{}.{}".format(*min(NEWEST, newest)) if len(newest) == 2 else ""
-        info = await self._read("GET", "/info", _Info, within=10.0)
+        info = await self._read("GET", "/info", _Info)  # Podman asks its programs, which takes seconds
         podman = any("podman" in part.name.lower() for part in version.components or ())
         place = info.id.replace(":", "").lower()
         if podman or not place:  # Podman makes up another id whenever it is asked
