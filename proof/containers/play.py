@@ -58,7 +58,8 @@ class Played:
             f"{self.wanted} runs, {self.done} done, engine restarted {self.restarts} times, nodes killed {self.kills}"
             f" times: {self.lost} lost, {self.containers} containers, {self.repeats} of them repeats with the same run"
             f" id, {self.foreign} unknown, {self.wrong} wrong results, {self.silent} without one,"
-            f" {self.twice} containers started twice, {self.adopted} runs claimed more than once, in {self.seconds:.0f} s"
+            f" {self.twice} containers started twice, {self.adopted} runs claimed more than once,"
+            f" in {self.seconds:.0f} s"
         )
 
 

@@ -40,8 +40,9 @@ async def kind(peer: EnginePeer) -> AsyncIterator[Containers]:
 
 
 async def end(kind: Containers, **fields: Any) -> Ended:
+    of_call = {name: fields.pop(name) for name in ("adopted", "may_create") if name in fields}
     target = ContainerTarget(image="app", **fields)
-    call = Call(run_id="7-1", job_id=7, slot=1, attempt=1, target=target)
+    call = Call(run_id="7-1", job_id=7, slot=1, attempt=1, target=target, **of_call)
     ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
     kind.start(call, time.monotonic(), ended.set_result)
     return await asyncio.wait_for(ended, 20)
@@ -82,6 +83,14 @@ def labels(**others: str) -> dict[str, str]:
     return {"onthedot.installation": "ours", "onthedot.run": "7-1", "onthedot.try": "1"} | others
 
 
+async def test_a_name_that_was_taken_and_has_ended_since_is_not_started_again(peer, kind):
+    """Between our look and our create somebody else who has this try did all of it."""
+    peer.says["GET /containers/7-1-1/json"] = [lambda: answer(404, {"message": "No such container"})]
+    peer.container = {"Config": {"Labels": labels()}, "State": {"Status": "exited", "ExitCode": 0}, "starts": 1}
+    assert (await outcome_of(kind)).kind == "ok"
+    assert (peer.container["starts"], peer.count("/start")) == (1, 0)
+
+
 async def test_podman_says_that_with_another_status(peer, kind):
     peer.says["POST /containers/create"] = [lambda: answer(500, {"message": 'the name "7-1-1" is already in use'})]
     assert (await outcome_of(kind)).kind == "ok"
@@ -102,14 +111,25 @@ async def test_a_lost_answer_to_start_is_followed_and_not_started_again(peer, ki
     assert (peer.container["starts"], peer.count("/start")) == (1, 1)
 
 
-async def test_a_start_that_never_arrived_is_made_again(peer, kind):
+async def test_a_start_that_the_engine_forgot_is_not_made_again(peer, kind):
+    """Docker that is restarted while it starts a container calls it new, though its process may have run."""
+
     def forgets() -> bytes:
-        peer.container |= {"starts": 0, "State": {"Status": "created"}}
+        peer.container |= {"State": {"Status": "created"}}
         return CUT
 
     peer.says["POST /containers/7-1-1/start"] = [forgets]
-    assert (await outcome_of(kind)).kind == "ok"
-    assert (peer.container["starts"], peer.count("/start")) == (1, 2)
+    outcome = await outcome_of(kind)
+    assert (outcome.kind, outcome.retryable) == ("error", True), "the next try is another container"
+    assert "nobody knows whether it ran" in str(outcome.error)
+    assert peer.count("/start") == 1
+
+
+async def test_one_that_is_new_and_may_run_once_only_is_not_started_by_who_adopts_it(peer, kind):
+    peer.container = {"Config": {"Labels": labels()}, "State": {"Status": "created"}}
+    outcome = await outcome_of(kind, adopted=True, may_create=False)
+    assert (outcome.kind, peer.count("/start")) == ("unknown", 0)
+    assert (await outcome_of(kind, adopted=True)).kind == "ok"
 
 
 async def test_what_is_gone_while_another_engine_answers_is_not_gone(peer, kind):
@@ -121,7 +141,9 @@ async def test_what_is_gone_while_another_engine_answers_is_not_gone(peer, kind)
         peer.info["ID"] = "OTHER" if next(looks) < 1 else "AB:CD"
         return answer(404, {"message": "No such container"})
 
-    peer.says["GET /containers/7-1-1/json"] = [lambda: answer(404, {"message": "none"}), elsewhere, elsewhere]
+    new = {"Config": {"Labels": labels()}, "State": {"Status": "created"}}
+    first = [lambda: answer(404, {"message": "none"}), lambda: answer(200, new)]
+    peer.says["GET /containers/7-1-1/json"] = [*first, elsewhere, elsewhere]
     outcome = await outcome_of(kind)
     assert "removed by somebody else" in str(outcome.error)
     assert peer.count("GET /info") >= 3

@@ -91,6 +91,14 @@ BUGS = (
         f"{_REAL}::test_only_what_is_over_for_a_while_is_left_to_be_removed",
     ),
     _bug(
+        "what another one has run is started",
+        "a container whose name was taken meanwhile, and has ended since, runs a second time",
+        f"{_RUN}._start",
+        "if found is not None and not found.is_new:",
+        "if False:",
+        f"{_FAULTS}::test_a_name_that_was_taken_and_has_ended_since_is_not_started_again",
+    ),
+    _bug(
         "a lost answer to start is not begun",
         "a container that runs is given back, and another node starts a second one",
         f"{_RUN}._start",

@@ -101,8 +101,10 @@ class ContainerRun:
             raise NotStarted(_foreign(self._name))
         elif not found.is_new:
             return found
-        await self._start()
-        return None
+        elif not call.may_create:
+            error = "its container was created, and nobody knows whether it ran"
+            raise NotStarted(Outcome(kind="unknown", error=error))
+        return await self._start()
 
     async def _create(self) -> None:
         target = self._target
@@ -155,9 +157,15 @@ class ContainerRun:
             error = f"not started: image {image} can't be pulled: {refused}"
             raise NotStarted(Outcome(kind="error", retryable=True, error=error)) from None
 
-    async def _start(self) -> None:
-        """From here on it may run: an answer that is lost does not say that it does not. A container that has ended
-        would run again if it was started again, so whether it is still ours is asked right before."""
+    async def _start(self) -> FoundContainer | None:
+        """From here on it may run: an answer that is lost does not say that it does not, nor does an engine that was
+        restarted meanwhile and says that it is new: the process may run without it. So it is never asked for a second
+        time. A container that has ended
+        would run again if it was started again, so whether somebody else has started it meanwhile, and whether it is
+        still ours, is asked right before. What somebody else has started; None: we did."""
+        found = await self._engine.inspect(self._name)
+        if found is not None and not found.is_new:
+            return found
         if self._call.stopped is None and not self._call.may_begin():
             raise NotStarted(NOT_BEGUN)
         self._stage = "starting its container"
@@ -178,6 +186,7 @@ class ContainerRun:
                     await asyncio.wait({starting}, timeout=STOP_WITHIN / 2)
                 starting.cancel()
                 await asyncio.gather(starting, return_exceptions=True)
+        return None
 
     # the rest
 
@@ -187,7 +196,7 @@ class ContainerRun:
             self._begin(self._clock.monotonic() - found.started_ago)
         async with self._following.logged():
             try:
-                over = await self._until_over()
+                over = await self._following.until_over()
             except asyncio.CancelledError:
                 if self._call.stopped in _KILLS:
                     await self._following.stop()
@@ -195,18 +204,13 @@ class ContainerRun:
         if over is None:
             error = "its container was removed by somebody else before its result was read"
             return Outcome(kind="error", retryable=True, error=error)
+        if over.is_new:
+            error = "the container engine went away while it started the container: nobody knows whether it ran"
+            return Outcome(kind="error", retryable=True, error=error)
         memory = self._target.memory_bytes or self._setting.memory
         printed = await self._printed() if over.state.exit_code == 0 else None
         outcome = outcome_of(over.state, memory, printed, cut=self._following.cut)
         return Ended(outcome, self._began, self._clock.monotonic() - over.ended_ago)
-
-    async def _until_over(self) -> FoundContainer | None:
-        """A start whose answer was lost may never have arrived."""
-        while True:
-            over = await self._following.until_over()
-            if over is None or not over.is_new:
-                return over
-            await self._start()
 
     async def _printed(self) -> LastLine | None:
         """None: the engine can't tell what it printed, which is no reason to run it again."""
