@@ -116,7 +116,7 @@ def test_what_names_the_same_job_never_goes_together():
 def test_a_dead_letter_has_the_reason_and_the_original():
     received = Received(body="zwölf".encode(), tag=1, id="m", key="k", headers={"a": "b"})
     problem = describe_error(Invalid.one("op", "unknown operation"))
-    letter = RefusedMessage(received=received, problem=problem, known_as="m", at=0)
+    letter = RefusedMessage.of(received, problem, "m", 0)
     whole, cut = compose_letter("orders", "dead", letter, 100), compose_letter("orders", "dead", letter, 3)
     content = json.loads(whole.body)
     assert content["message"] == {

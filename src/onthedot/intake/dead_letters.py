@@ -32,12 +32,19 @@ KEPT = (256 * 1024, 16 * 1024, 0)
 
 
 class RefusedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """`known_as`: the message's id or place, the same when it is refused again."""
+    """`known_as`: the message's id or place, the same when it is refused again. `size`: of the whole original."""
 
     received: Received
+    size: int
     problem: Problem
     known_as: str
     at: int
+
+    @classmethod
+    def of(cls, received: Received, problem: Problem, known_as: str, at: int) -> RefusedMessage:
+        """With no more of a large original than a letter has: a hundred of them may wait."""
+        kept = msgspec.structs.replace(received, body=received.body[: KEPT[0]])
+        return cls(received=kept, size=len(received.body), problem=problem, known_as=known_as, at=at)
 
 
 class DeadLetterSender:
@@ -100,8 +107,8 @@ def compose_letter(intake: str, topic: str, letter: RefusedMessage, most: int) -
             "place": received.place,
             "key": received.key,
             "headers": received.headers,
-            "size": len(received.body),
-            **_body(received.body, most),
+            "size": letter.size,
+            **_body(received.body, most, letter.size),
         },
     }
     known_as = hashlib.sha256(f"{intake}/{letter.known_as}".encode("utf-8", "surrogatepass")).hexdigest()
@@ -119,19 +126,20 @@ def compose_letter(intake: str, topic: str, letter: RefusedMessage, most: int) -
     )
 
 
-def _body(body: bytes, most: int) -> dict[str, Any]:
+def _body(body: bytes, most: int, size: int) -> dict[str, Any]:
     """As text if it is one. `truncated`: only its beginning is there."""
-    kept, cut = body[:most], {"truncated": True} if len(body) > most else {}
+    kept, cut = body[:most], {"truncated": True} if size > min(most, len(body)) else {}
     try:
-        return {"body": kept.decode(errors="ignore" if cut and _is_text(body) else "strict"), **cut}
+        return {"body": _text(kept, is_cut=bool(cut)), **cut}
     except UnicodeDecodeError:
         return {"body_base64": base64.b64encode(kept).decode(), **cut}
 
 
-def _is_text(body: bytes) -> bool:
-    """Perhaps cut within a letter."""
+def _text(kept: bytes, *, is_cut: bool) -> str:
+    """Perhaps cut within a letter, whose bytes are then left out."""
     try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+        return kept.decode()
+    except UnicodeDecodeError as error:
+        if not is_cut or error.start < len(kept) - 3:
+            raise
+        return kept[: error.start].decode()

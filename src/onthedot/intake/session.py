@@ -113,8 +113,7 @@ class IntakeSession:
             known_as = one.repeat.key
         problem = describe_error(error)
         emit("intake.refused", intake=self._name, message=known_as[:200], status=problem.status, error=problem.detail)
-        letter = RefusedMessage(received=message, problem=problem, known_as=known_as, at=self._clock.now_ms())
-        await self._letters.put(letter)
+        await self._letters.put(RefusedMessage.of(message, problem, known_as, self._clock.now_ms()))
 
     async def _keep(self) -> None:
         while True:
