@@ -27,14 +27,6 @@ BUGS = (
         f"{_REAL}::test_a_node_that_stops_lets_go_of_it_and_the_next_one_goes_on",
     ),
     _bug(
-        "an ended one is run again",
-        "a container that ended while nobody had its run is started a second time",
-        f"{_RUN}._found_or_started",
-        "elif not found.is_new:",
-        "elif not found.is_new and not found.is_over:",
-        f"{_REAL}::test_a_node_that_stops_lets_go_of_it_and_the_next_one_goes_on",
-    ),
-    _bug(
         "killed when the node stops",
         "an orderly stop of a node ends the containers that the next one should adopt",
         f"{_RUN}._follow",
