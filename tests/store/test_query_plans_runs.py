@@ -165,6 +165,7 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
     yield "count_ended", [1, LATER], None, 10
     for kind in ("free", "cursor", "lane"):
         yield f"backlog+where.{kind}_runs", [LATER], f"runs_{kind}", 60_000
+        yield f"required+where.{kind}_runs", ["", LIMIT], f"runs_{kind}", 100
     yield "job_after", [size // 2, LIMIT], "jobs_pkey", LIMIT
     yield "floors_ahead", [0, 50 * LIMIT, LATER], "jobs_pkey", 100 * LIMIT
     yield "given_up_ahead", [55, START], "job_id", 120
