@@ -76,7 +76,10 @@ def _run(story: Story, row: Entry | Live) -> Iterator[Violation]:
     else:
         running = row.state == "running"
         must |= {"reason": row.parked, "node": row.node if running else None, "finished_at": None}
-        must["waiting"] = "callback" if row.open == "callback" else None
+        if row.parked == "group":
+            must["waiting"] = "group"
+        elif running or (job := story.jobs.get(row.job)) is None or not job.grouped:  # one whose turn came still waits
+            must["waiting"] = "callback" if row.open == "callback" else None
         if not running or row.due_at <= story.ledger.now:
             must["status"] = "EXECUTING" if running else "PENDING"
     must["attempts"] = [

@@ -32,7 +32,7 @@ def check_callbacks(story: Story) -> Iterator[Violation]:
                 yield Violation(
                     kind="callback", text=f"{row.id} was completed, and its job does not wait for callbacks"
                 )
-        if job.calls_back and job.laned:
+        if job.calls_back and job.alone:
             yield from _lane(story, job)
 
 

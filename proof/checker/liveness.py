@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from proof.checker.events import Received
+from proof.checker.groups import same_group
 from proof.checker.ledger import Entry, Live
 from proof.checker.story import LOOKAHEAD, JobStory, Story, Violation
 from proof.oracle.slots import is_one_off, slots_of
@@ -52,6 +53,12 @@ def _stuck(story: Story, live: Live) -> str | None:
         others = [other for other in story.ledger.live if other.job == live.job and other.id != live.id]
         held = any(other.state == "running" or (other.parked is None and not other.cursor) for other in others)
         return None if held else "waits for a lane that nobody holds"
+    if live.parked == "group":
+        others = [
+            other for other in story.ledger.live if other.id != live.id and same_group(story, other.job, live.job)
+        ]
+        held = any(other.state == "running" or (other.parked is None and not other.cursor) for other in others)
+        return None if held else "waits for a group of which nothing runs"
     paused = job is not None and job.row is not None and job.row.state == "paused"
     return None if live.parked == "paused" and paused else f"parked ({live.parked}) though its job is not"
 

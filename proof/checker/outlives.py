@@ -34,7 +34,7 @@ def check_outlives(story: Story) -> Iterator[Violation]:
                 and story.quiet(story.ledger.at - ADOPTED, story.ledger.at)
             ):
                 yield Violation(kind="stuck", text=f"{row.id}: its work goes on, and nobody has adopted it")
-        if job.laned:
+        if job.alone:
             yield from _one_at_a_time(story, job, killed)
 
 

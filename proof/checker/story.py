@@ -91,7 +91,18 @@ class JobStory:
 
     @property
     def laned(self) -> bool:
+        """Its runs are claimed when others are through, and not by their time alone."""
+        return self.alone or self.grouped
+
+    @property
+    def alone(self) -> bool:
+        """Its runs may not overlap."""
         return bool(self.policy.get("overlap", "allow") != "allow")
+
+    @property
+    def grouped(self) -> bool:
+        """Its runs wait for a concurrency group, and are judged by `groups`. No edit changes that."""
+        return "concurrency" in self.policy or "max_running" in self.policy
 
     @property
     def at_most_once(self) -> bool:

@@ -12,6 +12,7 @@ from proof.checker.deliveries import check_deliveries
 from proof.checker.destinations import check_destinations
 from proof.checker.events import Crashed, History
 from proof.checker.fences import check_fences
+from proof.checker.groups import check_groups
 from proof.checker.ledger import Ledger
 from proof.checker.liveness import check_liveness
 from proof.checker.orders import check_orders
@@ -42,6 +43,7 @@ CHECKS = (
     check_parking,
     check_chains,
     check_destinations,
+    check_groups,
     check_answers,
     check_callbacks,
     check_outlives,

@@ -37,9 +37,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         None  # within how many ms of the acceptance it is to be completed; None: its answer is its end
     )
 
+    grouped: bool = False  # it waits for a concurrency group
+
     @property
     def laned(self) -> bool:
-        return self.overlap != "allow"
+        """It is claimed when others are through, and not by its time alone."""
+        return self.overlap != "allow" or self.grouped
 
 
 def rules_of(spec: dict[str, Any]) -> Rules:
@@ -63,6 +66,7 @@ def rules_of(spec: dict[str, Any]) -> Rules:
         jitter=duration(policy.get("jitter", 0)),
         expires_in=_optional(policy.get("expires_in"), None),
         callback=duration(policy.get("completion_timeout", 3600)) if policy.get("completion") == "callback" else None,
+        grouped="concurrency" in policy or "max_running" in policy,
     )
 
 

@@ -32,7 +32,8 @@ EXTRA: dict[str, tuple[str, ...]] = {
     "chains": ("kill", "kill_at", "kill_at", "power_cut", "freeze", "stop", "cut", "outage"),
     "destinations": (*("hanging_host", "failing_host") * 3, "kill", "kill_at", "cut", "outage", "stop"),
 }
-"""Played when they are asked for by name."""
+EXTRA["groups"] = ("kill", "kill", "kill_at", "kill_at", "freeze", "cut", "flaky", "outage", "stop", "stop_cut")
+"""Played when they are asked for by name, or by seeds of their own."""
 
 POINTS = ("claimed", "begun", "received", "answered", "recorded")
 

@@ -27,7 +27,8 @@ QUIET = 60.0
 """The last stretch of every run has no faults, so that what is due must be finished when it ends."""
 
 CROWD = 3
-"""So many times more jobs where destinations are limited."""
+"""So many times more jobs where destinations are limited, or concurrency groups."""
+GROUPS = "groups"
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -50,11 +51,13 @@ class Outcome(msgspec.Struct, kw_only=True):
 
 def profile_of(seed: int) -> str:
     """Half of the seeds get everything at once, the others one family of faults each, or none. One in twenty has
-    destinations that hang and fail, one has chains."""
+    destinations that hang and fail, one has chains, and one has jobs in concurrency groups."""
     if seed % 20 == 5:
         return "destinations"
     if seed % 20 == 9:
         return "chains"
+    if seed % 20 == 13:
+        return GROUPS
     names = list(PROFILES)
     return names[seed // 2 % len(names)] if seed % 2 else "mixed"
 
@@ -73,7 +76,12 @@ def play(
     chosen = "planted" if kinds is not None else profile or profile_of(seed)
     faults_to_come = kinds if kinds is not None else (PROFILES | EXTRA)[chosen]
     history, ledger, faults, turns = record(
-        seed, minutes=minutes, kinds=faults_to_come, plant=plant, chains=chosen == "chains"
+        seed,
+        minutes=minutes,
+        kinds=faults_to_come,
+        plant=plant,
+        chains=chosen == "chains",
+        grouped=chosen == GROUPS,
     )
     found, excuses = check(history, ledger)
     lines = [_encode(event) for event in history]
@@ -94,14 +102,21 @@ def play(
 
 
 def record(
-    seed: int, *, minutes: float, kinds: tuple[str, ...] = (), plant: Plant | None = None, chains: bool = False
+    seed: int,
+    *,
+    minutes: float,
+    kinds: tuple[str, ...] = (),
+    plant: Plant | None = None,
+    chains: bool = False,
+    grouped: bool = False,
 ) -> tuple[History, Ledger, int, int]:
     """What happened, what the store says in the end, how many faults there were and how many turns of the loop."""
     loop = VirtualLoop()
     thresholds = gc.get_threshold()
     gc.set_threshold(200_000, 20, 20)  # little of it is garbage in circles: looking for that took 8 % of the time
     try:
-        history, ledger, faults = loop.run_until_complete(_play(loop, seed, minutes * 60, kinds, plant, chains=chains))
+        playing = _play(loop, seed, minutes * 60, kinds, plant, chains=chains, grouped=grouped)
+        history, ledger, faults = loop.run_until_complete(playing)
         turns = loop.turns
         _end_all(loop)
     finally:
@@ -127,7 +142,14 @@ def _about(found: list[Violation], lines: list[str]) -> list[str]:
 
 
 async def _play(
-    loop: VirtualLoop, seed: int, seconds: float, kinds: tuple[str, ...], plant: Plant | None, *, chains: bool
+    loop: VirtualLoop,
+    seed: int,
+    seconds: float,
+    kinds: tuple[str, ...],
+    plant: Plant | None,
+    *,
+    chains: bool,
+    grouped: bool,
 ) -> tuple[History, Ledger, int]:
     world = World(loop, seed, hosts=bool(HOST_FAULTS & set(kinds)))
     await world.open()
@@ -139,10 +161,11 @@ async def _play(
     workload = Workload(
         world, random.Random(rng.getrandbits(64)), recurring=rng.randint(2, 4), one_offs=int(seconds / 15)
     )
-    if world.hosts:
+    if world.hosts or grouped:
         workload.crowd(CROWD)
     if chains:
         workload.chain()
+    workload.grouped = grouped
     tasks = [loop.create_task(workload.play(seconds - quiet)), loop.create_task(nemesis.rage(seconds - quiet))]
     for task in tasks:
         await task

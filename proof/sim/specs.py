@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from onthedot.model.duration import Duration
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobSpec, JobView
-from onthedot.model.policy import Overlap, Policy, Retry
+from onthedot.model.policy import Concurrency, Overlap, Policy, Retry
 from onthedot.model.schedule import Schedule
 from onthedot.model.targets import CommandTarget, FunctionTarget, Target, WebhookTarget
 from proof.sim.outside import COMMAND
 
-__all__ = ["a_one_off", "a_recurring", "a_target", "another_policy", "another_schedule"]
+__all__ = ["a_one_off", "a_recurring", "a_target", "another_policy", "another_schedule", "in_group"]
 
 CRONS = (
     "* * * * * *",
@@ -97,7 +99,30 @@ def another_policy(rng: random.Random, job: JobView) -> Policy:
     """Not another overlap: who held the lane under which of them is more than a history can tell. Nor another way to
     be completed: whether a call was accepted under it or not would be as hard to tell."""
     policy, said = _policy(rng, job.policy.overlap), job.policy
-    return msgspec.structs.replace(policy, completion=said.completion, completion_timeout=said.completion_timeout)
+    concurrency = said.concurrency
+    if concurrency is not UNSET:  # its group stays, its limit does not
+        concurrency = Concurrency(group=concurrency.group, limit=1 + job.version % 3)
+    return msgspec.structs.replace(
+        policy,
+        completion=said.completion,
+        completion_timeout=said.completion_timeout,
+        concurrency=concurrency,
+        max_running=said.max_running,
+    )
+
+
+def in_group(spec: JobSpec, mark: int) -> JobSpec:
+    """Two groups for half of the jobs, a limit of its own for a quarter. Nothing is drawn for it. Not with an overlap
+    policy: who holds a lane while it waits for its group is more than a history can tell."""
+    if mark % 4 == 0 or spec.policy.overlap != "allow":
+        return spec
+    if mark % 4 == 3:
+        return _with_policy(spec, max_running=1 + mark % 2)
+    return _with_policy(spec, concurrency=Concurrency(group=f"g{mark % 2}", limit=1 + mark // 4 % 3))
+
+
+def _with_policy(spec: JobSpec, **more: Any) -> JobSpec:
+    return msgspec.structs.replace(spec, policy=msgspec.structs.replace(spec.policy, **more))
 
 
 def a_target(rng: random.Random) -> Target:

@@ -19,7 +19,7 @@ from onthedot.store import Idempotency, NewJob
 from proof.checker.events import Acted, Changed, Crashed, Made
 from proof.sim.chains import a_chain, followers
 from proof.sim.diary import Wish
-from proof.sim.specs import a_one_off, a_recurring, a_target, another_policy, another_schedule
+from proof.sim.specs import a_one_off, a_recurring, a_target, another_policy, another_schedule, in_group
 from proof.sim.world import World
 
 __all__ = ["Workload"]
@@ -41,6 +41,7 @@ class Workload:
         self._one_offs = one_offs
         self._marks = 0
         self._chained = False
+        self.grouped = False  # most jobs have a concurrency group, or a limit of their own
 
     def chain(self) -> None:
         """Jobs are followed by others."""
@@ -181,6 +182,8 @@ class Workload:
             marks.append(mark := self._marks)
             key = spec.key or (f"job-{mark}" if mark % 3 else None)
             named = msgspec.structs.replace(spec, params={**spec.params, "mark": mark}, key=key)
+            if self.grouped:
+                named = in_group(named, mark)
             new.append(NewJob(tenant=TENANT, spec=named, idempotency=Idempotency(f"make-{mark}", str(mark))))
         try:
             answers, sent = await self._ask("create_jobs", new)

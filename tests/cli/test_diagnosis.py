@@ -50,6 +50,10 @@ class FakeStore:
         self._backlog = backlog or BacklogCount(due=0, running=0, oldest_ms=None, unoffered={})
         self._apart = apart
         self.told: dict[str, list[DestinationLoad]] = {}
+        self.waiting_ms: int | None = None  # for a concurrency group
+
+    async def count_waiting_for_groups(self) -> tuple[int, int | None]:
+        return (0, None) if self.waiting_ms is None else (4, await self.now() - self.waiting_ms)
 
     async def destinations_of_nodes(self) -> dict[str, list[DestinationLoad]]:
         return self.told
@@ -96,6 +100,16 @@ async def test_open_breakers_are_named():
     assert found["breakers"].found == (
         "circuit breakers are open for 2 destinations: https://a.example, https://b.example; 7 runs wait"
     )
+
+
+@pytest.mark.parametrize(("minutes", "warned"), [(None, False), (14, False), (16, True)])
+async def test_a_long_wait_for_a_group_is_told(minutes: int | None, warned: bool):
+    store: Any = FakeStore([node("a")])
+    store.waiting_ms = None if minutes is None else minutes * 60_000
+    found = {finding.subject: finding async for finding in store_diagnosis._cluster(store)}
+    assert ("groups" in found) == warned
+    if warned:
+        assert found["groups"].found.startswith("4 runs wait for their concurrency group, the first for 16m")
 
 
 async def test_lost_nodes_are_named():

@@ -136,5 +136,8 @@ class ScriptedStore:
     async def put_floors_right(self, after=0):
         return self._answer("put_floors_right", after, (0, 0))
 
+    async def watch_groups(self):
+        return self._answer("watch_groups", None, 0)
+
     async def watch_ledger(self):
         return self._answer("watch_ledger", None, [])

@@ -34,7 +34,7 @@ def test_seed_keeps_every_promise(seed):
 
 
 def test_thirty_seeds_meet_every_family_of_faults():
-    assert {profile_of(seed) for seed in range(1, 31)} == {*PROFILES, "destinations", "chains"}
+    assert {profile_of(seed) for seed in range(1, 31)} == {*PROFILES, "destinations", "chains", "groups"}
 
 
 def test_same_seed_same_history():

@@ -146,8 +146,10 @@ def check_invariants(jobs_now: Sequence[Row], live: Sequence[Row], ledger: Seque
         assert (row["node"] is None) == (row["state"] == "pending" or row["open"] is not None)
         assert row["open"] is None or (row["state"] == "running" and row["work"] is not None), "open without work"
         assert row["state"] == "running" or row["work"] is None, f"run {row['id']} waits, and its work goes on"
+        assert row["group_key"] is None or row["lane"] is not None, f"run {row['id']}: its end is not told to its group"
+        assert row["parked"] != "group" or row["ready_at"] == NEVER, f"run {row['id']} waits and can be claimed"
     _check_slots(live, ledger)
-    holders = [row["lane"] for row in live if row["state"] == "running" and row["lane"] is not None]
+    holders = [row["lane"] for row in live if row["state"] == "running" and (row["lane"] or 0) > 0]
     assert len(holders) == len(set(holders)), "a lane is held twice"
 
 

@@ -27,6 +27,7 @@ READS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "destinations_of_nodes": lambda store: store.destinations_of_nodes(),
     "durability": lambda store: store.durability(),
     "earlier_jobs": lambda store: store.earlier_jobs(1, [REPEAT]),
+    "count_waiting_for_groups": lambda store: store.count_waiting_for_groups(),
     "find_key": lambda store: store.find_key("hash"),
     "find_script": lambda store: store.find_script(1, "sha256:0"),
     "floors_ahead": lambda store: store.floors_ahead(),
@@ -40,6 +41,7 @@ READS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "known_repeats": lambda store: store.known_repeats(1, [REPEAT]),
     "last_failover": lambda store: store.last_failover(),
     "list_dead": lambda store: store.list_dead(1),
+    "list_groups": lambda store: store.list_groups(1),
     "list_jobs": lambda store: store.list_jobs(1, JobFilter(status="ended")),
     "list_keys": lambda store: store.list_keys(1),
     "list_nodes": lambda store: store.list_nodes(),
@@ -63,6 +65,7 @@ WRITES = {
     *("backfill_job", "cancel_run", "create_jobs", "create_key", "delete_job", "pause_job", "put_job", "redrive"),
     *("resume_job", "retry_run", "revoke_key", "run_job", "sync_jobs", "update_job", "create_session", "end_session"),
     "carry_out_notes",
+    "watch_groups",
     *("beat", "begin", "claim", "claim_each", "declare_lost", "drop_live_logs", "ensure_partitions", "finish"),
     *("give_back", "leave", "prune", "put_floors_right", "put_live_logs", "reclaim", "register", "resume_due"),
     *(

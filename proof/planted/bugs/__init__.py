@@ -10,6 +10,7 @@ chains                   which jobs the end of a run starts
 notes                    what the end of a run causes elsewhere
 labels                   who takes what requires labels, and mailboxes
 destinations             what waits for a destination, limits and breakers
+groups                   what waits for its concurrency group
 open_runs outlives       work that goes on without a node: in the store, in the engine
 queue intake             messages to brokers, and from them
 callbacks                results that come later
@@ -32,6 +33,7 @@ from proof.planted.bugs import (
     destinations,
     engine,
     finish_sql,
+    groups,
     intake,
     labels,
     notes,
@@ -64,6 +66,7 @@ BUGS: tuple[Bug, ...] = (
     *chains.BUGS,
     *labels.BUGS,
     *destinations.BUGS,
+    *groups.BUGS,
     *open_runs.BUGS,
     *outlives.BUGS,
     *callbacks.BUGS,

@@ -1,4 +1,4 @@
-"""`onthedot nodes`, `destinations` and `stats`: the state of the cluster."""
+"""`onthedot nodes`, `destinations`, `groups` and `stats`: the state of the cluster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from onthedot.cli.options import ApiKey, AsJson, Server, connected
 from onthedot.cli.output import ago, facts, print_json, table, when
 
-__all__ = ["destinations", "nodes", "stats"]
+__all__ = ["destinations", "groups", "nodes", "stats"]
 
 
 def nodes(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
@@ -65,6 +65,30 @@ def destinations(as_json: AsJson = False, server: Server = None, key: ApiKey = N
         ),
         empty="No destinations are being called, and no runs wait for one.",
         wide=("destination",),
+    )
+
+
+def groups(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """List concurrency groups: limit, running and waiting runs over all nodes."""
+    with connected(server, key) as client:
+        found = client.list_groups()
+    if as_json:
+        print_json(found)
+        return
+    table(
+        ("group", "limit", "running", "waiting", "waiting since"),
+        (
+            (
+                each.group if each.group is not None else f"max_running of job {each.job_id}",
+                each.limit if each.limit == each.highest_limit else f"{each.limit} (others name {each.highest_limit})",
+                each.running,
+                each.waiting,
+                when(each.waiting_since) if each.waiting_since is not None else "",
+            )
+            for each in found
+        ),
+        empty="No groups: no job with a run to come has policy.concurrency or policy.max_running.",
+        wide=("group",),
     )
 
 

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from onthedot.model.job import JobView
-    from onthedot.model.policy import Retry
+    from onthedot.model.policy import Policy, Retry
     from onthedot.model.preview import Explanation
     from onthedot.model.run import RunView
     from onthedot.model.schedule import Schedule
     from onthedot.model.targets import Target
 
 __all__ = [
+    "concurrency_text",
     "follow_facts",
     "meaning",
     "outcome_text",
@@ -54,6 +55,11 @@ def retry_text(retry: Retry) -> str:
     if retry.plan:
         return f"plan {retry.plan}{limits}"
     return f"{retry.attempts} attempts, backoff {retry.backoff} to {retry.max}{limits}"
+
+
+def concurrency_text(policy: Policy) -> str | None:
+    group = policy.concurrency
+    return f"{group.group}, at most {group.limit} at once" if group else None
 
 
 def target_text(target: Target) -> str:

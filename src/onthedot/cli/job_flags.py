@@ -54,6 +54,11 @@ def add(
     overlap: Annotated[
         str | None, typer.Option(help="When a run is still executing: allow, skip, queue or replace")
     ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Concurrency group; at most --group-limit runs of all its jobs run at once")
+    ] = None,
+    group_limit: Annotated[int | None, typer.Option(help="Maximum number of running runs of the group")] = None,
+    max_running: Annotated[int | None, typer.Option(help="Maximum number of running runs of this job")] = None,
     catch_up: Annotated[
         str | None, typer.Option(help="Missed slots to run after downtime: latest, skip or all")
     ] = None,
@@ -84,7 +89,8 @@ def add(
         | {"count": count},
         "target": target_of(ctx),
         "policy": {"timeout": timeout, "overlap": overlap, "catch_up": catch_up, "retry": retry}
-        | {"completion": completion, "completion_timeout": completion_timeout},
+        | {"completion": completion, "completion_timeout": completion_timeout}
+        | {"concurrency": {"group": group, "limit": group_limit}, "max_running": max_running},
         "key": key,
         "name": name,
         "tags": tag or None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onthedot.cli.describe import follow_facts, meaning, retry_text, schedule_text, target_text
+from onthedot.cli.describe import concurrency_text, follow_facts, meaning, retry_text, schedule_text, target_text
 from onthedot.cli.group import command_group
 from onthedot.cli.job_edits import edit
 from onthedot.cli.job_flags import add
@@ -116,6 +116,8 @@ def show_job(job: JobView) -> None:
             ("timeout", policy.timeout),
             ("retry", retry_text(policy.retry)),
             ("overlap", policy.overlap),
+            ("group", concurrency_text(policy)),
+            ("max running", policy.max_running or None),
             ("catch-up", policy.catch_up),
             ("delivery", policy.delivery.replace("_", " ")),
             *follow_facts(job),

@@ -15,7 +15,7 @@ from onthedot.errors import OnTheDotError, StoreInUse, StoreMissing, StoreUnavai
 from onthedot.launcher.banner import without_password
 from onthedot.model.destination import DestinationView
 from onthedot.model.duration import DAY
-from onthedot.model.instant import format_instant
+from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.labels import read_requires
 from onthedot.model.targets.registry import find_spec
 from onthedot.service.destinations import destination_views
@@ -26,6 +26,8 @@ from onthedot.store.migrate import check_version
 __all__ = ["examine_store"]
 
 CLOCKS_APART = 500
+GROUP_WAIT = 15 * 60_000
+"""ms that a run may wait for its concurrency group before it is worth a warning."""
 MOST_NAMED = 10
 
 
@@ -159,6 +161,8 @@ async def _cluster(store: Store) -> AsyncIterator[Finding]:
         yield ok("backlog", waits)
     async for finding in _destinations(store, backlog.waiting):
         yield finding
+    async for finding in _groups(store):
+        yield finding
     for offer, count in sorted(backlog.unoffered.items()):
         if offer in backlog.lacking:
             labels = ",".join(read_requires(offer).labels)
@@ -176,6 +180,21 @@ async def _destinations(store: Store, waiting: int) -> AsyncIterator[Finding]:
     views = [view for view in destination_views(told, []) if view.breaker != "closed"]
     if views:
         yield _open_breakers(views, waiting)
+
+
+async def _groups(store: Store) -> AsyncIterator[Finding]:
+    waiting, since = await store.count_waiting_for_groups()
+    waited = 0 if since is None else await store.now() - since
+    if waited > GROUP_WAIT:
+        yield _waiting_for_groups(waiting, waited)
+
+
+def _waiting_for_groups(waiting: int, waited: int) -> Finding:
+    return warning(
+        "groups",
+        f"{waiting} runs wait for their concurrency group, the first for {ago(waited)}",
+        "see `onthedot groups`; raise the limit, or find out why the running ones take so long",
+    )
 
 
 def _open_breakers(views: Sequence[DestinationView], waiting: int) -> Finding:
@@ -209,6 +228,7 @@ async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
             dead = int((await client.stats())["dead"])
             broken = [view for view in await client.list_destinations() if view.breaker != "closed"]
             pending = await client.list_runs(status="PENDING", until=format_instant(SystemClock().now_ms()), limit=500)
+            groups = [view for view in await client.list_groups() if view.waiting_since is not None]
         except OnTheDotError as error:
             yield warning("server", f"{url}: {error}", "check --url, and pass --key if the server requires one")
             return
@@ -223,6 +243,9 @@ async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
         missing = Counter(run.waiting_for for run in pending.items if run.waiting == "label")
         for labels, count in sorted(missing.items(), key=str):
             yield _unlabelled((labels or "").split(", "), f"{count} due runs wait")
+        since = min((parse_rfc3339(view.waiting_since or "") or 0 for view in groups), default=None)
+        if since is not None and (waited := SystemClock().now_ms() - since) > GROUP_WAIT:
+            yield _waiting_for_groups(sum(view.waiting for view in groups), waited)
 
 
 async def _readiness(client: AsyncClient) -> AsyncIterator[Finding]:

@@ -20,6 +20,7 @@ from onthedot.client.transport import Transport
 from onthedot.clock import Clock
 from onthedot.model.callback import run_and_token
 from onthedot.model.destination import DestinationView
+from onthedot.model.group import GroupView
 from onthedot.model.job import JobSpec, JobStatus, JobView
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.model.node import NodeView
@@ -300,6 +301,10 @@ class AsyncClient:
     async def list_destinations(self) -> list[DestinationView]:
         """List destinations: who is called, their circuit breakers, and how many runs wait for them."""
         return (await self._http.call("GET", "/v1/destinations", ResultPage[DestinationView])).items
+
+    async def list_groups(self) -> list[GroupView]:
+        """List concurrency groups: how many runs are running, how many may, and how many wait."""
+        return (await self._http.call("GET", "/v1/groups", ResultPage[GroupView])).items
 
     async def stats(self) -> dict[str, Any]:
         """Get totals of jobs, runs and dead letters."""

@@ -16,6 +16,7 @@ from onthedot.client.answers import BatchResult, ResultPage
 from onthedot.client.async_client import AsyncClient
 from onthedot.clock import Clock
 from onthedot.model.destination import DestinationView
+from onthedot.model.group import GroupView
 from onthedot.model.job import JobSpec, JobStatus, JobView
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.model.node import NodeView
@@ -229,6 +230,9 @@ class Client:
 
     def list_destinations(self) -> list[DestinationView]:
         return self._run(self._async.list_destinations())
+
+    def list_groups(self) -> list[GroupView]:
+        return self._run(self._async.list_groups())
 
     def stats(self) -> dict[str, Any]:
         return self._run(self._async.stats())

@@ -132,6 +132,10 @@ class DutyStore(Protocol):
 
     async def put_floors_right(self, after: int = 0) -> tuple[int, int]: ...
 
+    async def watch_groups(self) -> int: ...
+
+    async def notify(self, topic: str) -> None: ...
+
 
 class EngineStore(
     ClaimStore,

@@ -94,6 +94,7 @@ class Wiring:
 
         def heard_too(answer: Beat) -> None:
             self.callbacks.heard(answer.bindings)
+            self.duties.groups_wait = answer.grouped
             heard(answer)
 
         self.time = time = DatabaseClock(clock)

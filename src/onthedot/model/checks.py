@@ -43,7 +43,7 @@ def check_spec(spec: JobSpec) -> None:
 @lru_cache(maxsize=256)
 def _policy(policy: Policy) -> tuple[FieldProblem, ...]:
     """Cached: few jobs have a policy of their own."""
-    return (*_zero_durations(policy), *_beside_a_plan(policy.retry))
+    return (*_zero_durations(policy), *_beside_a_plan(policy.retry), *_two_limits(policy))
 
 
 def _zero_durations(policy: Policy) -> Iterator[FieldProblem]:
@@ -76,6 +76,25 @@ def _beside_a_plan(retry: Retry) -> Iterator[FieldProblem]:
                 given=str(given),
                 accepted=f"plan, or {', '.join(BY_FORMULA)}; max_age and until can be used with both",
             )
+
+
+def _two_limits(policy: Policy) -> Iterator[FieldProblem]:
+    if policy.max_running is UNSET:
+        return
+    if policy.concurrency is not UNSET:
+        yield FieldProblem(
+            path="policy.max_running",
+            message="can't be combined with a concurrency group",
+            given=str(policy.max_running),
+            accepted="either concurrency, for several jobs, or max_running, for this job alone",
+        )
+    if policy.overlap != "allow" and policy.max_running > 1:
+        yield FieldProblem(
+            path="policy.max_running",
+            message=f"with overlap {policy.overlap!r} a job has one run at a time",
+            given=str(policy.max_running),
+            accepted="1, or overlap allow",
+        )
 
 
 def _no_next_slot() -> FieldProblem:

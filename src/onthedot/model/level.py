@@ -15,7 +15,7 @@ __all__ = ["CHAINS", "LEVEL", "OWN_PARAMS", "level_of"]
 LEVEL = 4
 """2: the `params` of a webhook without a body are sent, and runs have params of their own. 3: results that come later,
 by a callback, and results of more than 4 KB; values of the run in a webhook's body, several signing secrets,
-certificates, and retries by a plan or until the next slot. 4: jobs that the end of a run starts."""
+certificates, and retries by a plan or until the next slot. 4: jobs that the end of a run starts, concurrency groups."""
 
 OWN_PARAMS = 2
 """The level that a run with params of its own needs."""
@@ -30,6 +30,10 @@ CHAINS = 4
 """The level that `on_success`, `on_failure` and `on_finish` need, and a run that the end of another has started."""
 
 
+GROUPS = 4
+"""The level that `concurrency` and `max_running` need."""
+
+
 def level_of(spec: JobSpec) -> int:
     """The lowest level of the code that understands all of `spec`."""
     needed = spec.target.level_with(spec.params)
@@ -37,5 +41,7 @@ def level_of(spec: JobSpec) -> int:
         needed = max(needed, LATER_RESULTS)
     if spec.chained:
         needed = max(needed, CHAINS)
+    if spec.policy.concurrency is not UNSET or spec.policy.max_running is not UNSET:
+        needed = max(needed, GROUPS)
     retry = spec.policy.retry
     return needed if retry.plan is UNSET and retry.until is UNSET else max(needed, RETRY_PLANS)

@@ -10,13 +10,26 @@ from msgspec import UNSET, UnsetType
 from onthedot.model.duration import HOUR, Duration
 from onthedot.model.struct import Strict
 
-__all__ = ["BY_FORMULA", "CatchUp", "CompletedBy", "Delivery", "Overlap", "Policy", "Retry", "RetryPlan"]
+__all__ = [
+    "BY_FORMULA",
+    "CatchUp",
+    "CompletedBy",
+    "Concurrency",
+    "Delivery",
+    "Overlap",
+    "Policy",
+    "Retry",
+    "RetryPlan",
+]
 
 Overlap = Literal["allow", "skip", "queue", "replace"]
 CatchUp = Literal["latest", "skip", "all"]
 Delivery = Literal["at_least_once", "at_most_once"]
 CompletedBy = Literal["answer", "callback"]
 RetryPlan = Literal["quick", "standard"]
+GROUP_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z"
+ACCEPTED_GROUPS = "1 to 100 letters, digits, dots, underscores and hyphens, the first one a letter or digit"
+AtOnce = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 
 
 def _by_default(value: Any) -> dict[str, Any]:
@@ -52,6 +65,13 @@ class Retry(Strict, frozen=True, kw_only=True):
                     msgspec.structs.force_setattr(self, name, value)
 
 
+class Concurrency(Strict, frozen=True, kw_only=True):
+    """At most `limit` runs of all jobs that name this group are running at once, over all nodes."""
+
+    group: Annotated[str, msgspec.Meta(pattern=GROUP_PATTERN, description=ACCEPTED_GROUPS)]
+    limit: AtOnce
+
+
 class Policy(Strict, frozen=True, kw_only=True):
     timeout: Duration | None = None  # None: no limit; the service gives webhooks TIMEOUT_SECONDS
     retry: Retry = Retry()
@@ -63,3 +83,5 @@ class Policy(Strict, frozen=True, kw_only=True):
     expires_in: Duration | None = None
     completion: CompletedBy = "answer"  # callback: a 2xx means accepted, and the receiver tells later how it ended
     completion_timeout: Duration = Duration(HOUR)  # how long after that
+    concurrency: Concurrency | UnsetType = UNSET  # left out, it is not written down: older nodes do not know it
+    max_running: AtOnce | UnsetType = UNSET  # the same for the runs of this job alone

@@ -157,10 +157,11 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     slots: int | None = None
     params: dict[str, Any] | None = None  # its own; those of its job are under them
     waiting: str | None = None
-    """destination: it is due and waits for that, and no attempt is made meanwhile. label: it is due, and no live node
-    has the labels that its job requires. callback: its call was accepted, and the receiver will tell how it ended."""
-    waiting_since: str | None = None  # for its destination or label
-    waiting_for: str | None = None  # which one: "https://example.com"; the labels that are missing: "eu, gpu"
+    """destination: it is due and waits for that, and no attempt is made meanwhile. group: as many runs of its
+    concurrency group are running as may. label: it is due, and no live node has the labels that its job requires.
+    callback: its call was accepted, and the receiver will tell how it ended."""
+    waiting_since: str | None = None  # for its destination, group or label
+    waiting_for: str | None = None  # "https://example.com", "db"; the labels that are missing: "eu, gpu"
     progress: dict[str, Any] | None = None  # what its receiver last said of it: percent, message, at
     result: Any | msgspec.UnsetType = msgspec.UNSET  # what it gave back, if anything; lists leave it out
     trigger: RunTrigger = RunTrigger(kind="schedule")

@@ -5,6 +5,7 @@ ahead     what a clock that was ahead left behind
 chains    which jobs can follow which
 claim     which slots a first claim fires, gives up, puts into the backlog
 lane      overlap
+groups    concurrency groups: who may run, who waits, whose turn is next
 outcome   done, retry, dead letter; lost and interrupted attempts
 completion  results that come later, by a callback
 retries   how often, how long apart, until when
@@ -41,6 +42,7 @@ from onthedot.plan.cursor import (
     opening,
     same_times,
 )
+from onthedot.plan.groups import TURN_MS, GroupState, InLine, Turns, take_turns
 from onthedot.plan.lane import LaneMove, on_lane
 from onthedot.plan.outcome import (
     Accepted,
@@ -67,6 +69,7 @@ __all__ = [
     "LOOKAHEAD_MS",
     "NOTHING_TAKEN",
     "SLACK_MS",
+    "TURN_MS",
     "Accepted",
     "Back",
     "Change",
@@ -76,6 +79,8 @@ __all__ = [
     "Decision",
     "Done",
     "Free",
+    "GroupState",
+    "InLine",
     "LaneMove",
     "Lost",
     "Opening",
@@ -83,6 +88,7 @@ __all__ = [
     "Skipped",
     "Standing",
     "Taken",
+    "Turns",
     "backoff",
     "chain_number",
     "chain_objections",
@@ -118,6 +124,7 @@ __all__ = [
     "shares",
     "standing_of",
     "stopped_by",
+    "take_turns",
     "timetable_of",
     "wait_after",
     "wait_after_clock_back",

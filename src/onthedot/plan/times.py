@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import zlib
 
+from msgspec import UNSET
+
 from onthedot.model.decoding import encode_json
 from onthedot.model.instant import NEVER
 from onthedot.model.job import JobSpec
@@ -26,8 +28,9 @@ def timetable_of(spec: JobSpec, anchor_at: int) -> Timetable:
 
 
 def laned(policy: Policy) -> bool:
-    """Whether runs of the job must know of each other. Everything but `allow`."""
-    return policy.overlap != "allow"
+    """Whether a run of the job must know of others before it may run: of its job if they may not overlap, of its
+    concurrency group."""
+    return policy.overlap != "allow" or policy.concurrency is not UNSET or policy.max_running is not UNSET
 
 
 def due_at(slot: int, run_id: str, jitter: int) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from onthedot.errors import Invalid
-from onthedot.model.chains import LONGEST_CHAIN
+        trigger=trigger_of(row["kind"], row["parent"]),
+from onthedot.model.group import MAX_RUNNING
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.job import JobRecord
 from onthedot.model.preview import Explanation, Preview
@@ -94,6 +95,11 @@ class PreviewVerbs(ServiceBase):
 def _because(job: JobRecord, run: RunView | None, cursor: int | None, *, slot: bool, moment: int, now: int) -> str:
     if run is not None and run.status == "SKIPPED":
         return f"skipped: {SKIPPED.get(run.reason or '', run.reason)}"
+    if run is not None and run.waiting == "group":
+        limit = (
+            "max_running" if run.waiting_for == MAX_RUNNING else f"the limit of the concurrency group {run.waiting_for}"
+        )
+        return f"run {run.id}: {run.status}, because of {limit}; it has waited since {run.waiting_since}"
     if run is not None:
         return f"run {run.id}: {run.status}"
     if not slot:

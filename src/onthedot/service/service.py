@@ -5,6 +5,7 @@ from __future__ import annotations
 from onthedot.service.callbacks import CallbackVerbs
 from onthedot.service.cluster import ClusterVerbs
 from onthedot.service.destinations import DestinationVerbs
+from onthedot.service.groups import GroupVerbs
 from onthedot.service.jobs import JobVerbs
 from onthedot.service.keys import KeyVerbs
 from onthedot.service.previews import PreviewVerbs
@@ -25,6 +26,7 @@ class Service(
     KeyVerbs,
     ClusterVerbs,
     DestinationVerbs,
+    GroupVerbs,
 ):
     """Each verb: validate, one store call, a hint if something is due soon. No verb waits for anything else."""
 

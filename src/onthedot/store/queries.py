@@ -18,6 +18,7 @@ from importlib import resources
 
 from onthedot.model.instant import NEVER
 from onthedot.plan import FIRINGS, LOOKAHEAD_MS
+from onthedot.plan.groups import TURN_MS
 from onthedot.plan.outcome import OVERDUE_MS
 from onthedot.plan.shares import BACKLOG_MS
 from onthedot.store.shapes import fill_in
@@ -34,7 +35,7 @@ FULL = 64
 """So many runs that may be held ahead are claimed without waiting for more of them."""
 
 COUNTED = 1000
-"""Runs that wait for one destination are counted so far."""
+"""Runs that wait for one destination or group are counted so far."""
 
 _WORDS = {
     "NEVER": str(NEVER),
@@ -45,6 +46,7 @@ _WORDS = {
     "FULL": str(FULL),
     "LOG_LIMIT": str(LOG_LIMIT),
     "OVERDUE_MS": str(OVERDUE_MS),
+    "TURN_MS": str(TURN_MS),
 }
 
 _NAME = re.compile(r"^-- (name|part): *([a-z0-9_.]+)\s*$", re.MULTILINE)

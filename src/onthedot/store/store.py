@@ -23,6 +23,7 @@ from onthedot.store.runs.callbacks import Callbacks
 from onthedot.store.runs.claim import Claims
 from onthedot.store.runs.destinations import DestinationWaits
 from onthedot.store.runs.finish import Finishes
+from onthedot.store.runs.groups import GroupWaits
 from onthedot.store.runs.lists import RunLists
 from onthedot.store.runs.live_logs import LiveLogTopic
 from onthedot.store.runs.manual import ManualRuns
@@ -52,6 +53,7 @@ class Store(
     RunOrders,
     DestinationWaits,
     Requirements,
+    GroupWaits,
     RunChanges,
     RunLists,
     LiveLogTopic,

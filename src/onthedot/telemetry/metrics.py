@@ -166,6 +166,12 @@ class Metrics:
         self.waiting = Gauge(
             "onthedot_destination_runs_waiting", "Due runs that wait for their destination", registry=registry
         )
+        self.group_waiting = Gauge(
+            "onthedot_group_runs_waiting", "Due runs that wait for their concurrency group", registry=registry
+        )
+        self.group_wait = Gauge(
+            "onthedot_group_wait_seconds", "Longest time that a run has waited for its group", registry=registry
+        )
         self.breakers = Gauge(
             "onthedot_destination_breakers",
             "Circuit breakers of all nodes that are not closed",

@@ -236,6 +236,11 @@ CREATE TABLE notes (
     PRIMARY KEY (id)
 );
 
+CREATE TABLE run_groups (
+    group_key text COLLATE C NOT NULL,
+    PRIMARY KEY (group_key)
+);
+
 CREATE TABLE run_logs (
     run_id text COLLATE C NOT NULL,
     tenant bigint NOT NULL,
@@ -293,6 +298,8 @@ CREATE TABLE runs (
     waiting text,
     waiting_since bigint,
     waiting_until bigint,
+    group_key text COLLATE C,
+    group_limit bigint,
     CHECK ((state = ANY (ARRAY['pending'::text, 'running'::text]))),
     PRIMARY KEY (id)
 ) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=1);
@@ -365,25 +372,32 @@ CREATE UNIQUE INDEX meta_pkey ON public.meta USING btree (number);
 CREATE UNIQUE INDEX nodes_pkey ON public.nodes USING btree (id);
 CREATE INDEX notes_by_job ON public.notes USING btree (job_id);
 CREATE UNIQUE INDEX notes_pkey ON public.notes USING btree (id);
+CREATE UNIQUE INDEX run_groups_pkey ON public.run_groups USING btree (group_key);
 CREATE INDEX run_logs_age ON public.run_logs USING btree (updated_at);
 CREATE UNIQUE INDEX run_logs_pkey ON public.run_logs USING btree (run_id);
 CREATE INDEX run_params_age ON public.run_params USING btree (created_at);
 CREATE INDEX run_params_by_parent ON public.run_params USING btree (parent) WHERE (parent IS NOT NULL);
 CREATE UNIQUE INDEX run_params_pkey ON public.run_params USING btree (run_id);
 CREATE INDEX runs_adoptable ON public.runs USING btree (requires) WHERE (open = 'adopt'::text);
+CREATE INDEX runs_called ON public.runs USING btree (group_key) WHERE ((waiting = 'group'::text) AND (state = 'pending'::text) AND (parked IS NULL));
 CREATE INDEX runs_cursors ON public.runs USING btree (requires, backlog, ready_at) WHERE ((state = 'pending'::text) AND (lane IS NULL) AND cursor AND recurring);
+CREATE INDEX runs_expire_in_group ON public.runs USING btree (waiting_until) WHERE ((parked = 'group'::text) AND (waiting_until IS NOT NULL));
 CREATE INDEX runs_free ON public.runs USING btree (requires, backlog, ready_at) WHERE ((state = 'pending'::text) AND (lane IS NULL) AND (NOT (cursor AND recurring)));
+CREATE INDEX runs_in_group ON public.runs USING btree (group_key) WHERE ((state = 'running'::text) AND (group_key IS NOT NULL));
+CREATE INDEX runs_in_line ON public.runs USING btree (lane) WHERE ((waiting = 'group'::text) AND (state = 'pending'::text) AND (lane > 0));
 CREATE INDEX runs_jittered ON public.runs USING btree (tenant, due_at, id) WHERE (cursor AND (parked IS NULL) AND (due_at <> slot));
-CREATE UNIQUE INDEX runs_lane_holder ON public.runs USING btree (lane) WHERE ((state = 'running'::text) AND (lane IS NOT NULL));
+CREATE UNIQUE INDEX runs_lane_holder ON public.runs USING btree (lane) WHERE ((state = 'running'::text) AND (lane > 0));
 CREATE INDEX runs_lanes ON public.runs USING btree (requires, backlog, ready_at) WHERE ((state = 'pending'::text) AND (lane IS NOT NULL));
 CREATE INDEX runs_listed ON public.runs USING btree (tenant, slot, id) WHERE ((state = 'pending'::text) AND (NOT (cursor AND (parked IS NULL) AND (due_at = slot))));
 CREATE INDEX runs_next ON public.runs USING btree (tenant, slot, id) WHERE (cursor AND (parked IS NULL) AND (due_at = slot));
+CREATE INDEX runs_of_group ON public.runs USING btree (group_key, group_limit) WHERE (group_key IS NOT NULL);
 CREATE INDEX runs_of_node ON public.runs USING btree (node) WHERE (state = 'running'::text);
 CREATE UNIQUE INDEX runs_one_cursor ON public.runs USING btree (job_id) WHERE cursor;
 CREATE INDEX runs_open ON public.runs USING btree (tenant, slot, id) WHERE (open IS NOT NULL);
 CREATE INDEX runs_ordered ON public.runs USING btree (node) WHERE (orders IS NOT NULL);
 CREATE INDEX runs_overdue ON public.runs USING btree (open_until) WHERE (open IS NOT NULL);
 CREATE UNIQUE INDEX runs_pkey ON public.runs USING btree (id);
+CREATE INDEX runs_wait_for_group ON public.runs USING btree (group_key, due_at, id) WHERE (parked = 'group'::text);
 CREATE INDEX runs_waiting ON public.runs USING btree (lane, due_at) WHERE (parked = 'lane'::text);
 CREATE INDEX runs_waiting_until ON public.runs USING btree (waiting_until) WHERE ((waiting_until IS NOT NULL) AND (state = 'pending'::text) AND (parked IS NULL));
 CREATE UNIQUE INDEX scripts_pkey ON public.scripts USING btree (tenant, id);

@@ -190,6 +190,10 @@ CREATE TABLE notes (
     created_at INTEGER NOT NULL
 );
 
+CREATE TABLE run_groups (
+    group_key TEXT PRIMARY KEY
+);
+
 CREATE TABLE run_logs (
     run_id     TEXT PRIMARY KEY,
     tenant     INTEGER NOT NULL,
@@ -244,7 +248,9 @@ CREATE TABLE runs (
     progress TEXT,
     waiting TEXT,
     waiting_since INTEGER,
-    waiting_until INTEGER
+    waiting_until INTEGER,
+    group_key TEXT,
+    group_limit INTEGER
 );
 
 CREATE TABLE scripts (
@@ -322,15 +328,23 @@ CREATE INDEX run_params_by_parent ON run_params (parent) WHERE parent IS NOT NUL
 
 CREATE INDEX runs_adoptable ON runs (requires) WHERE open = 'adopt';
 
+CREATE INDEX runs_called ON runs (group_key) WHERE waiting = 'group' AND state = 'pending' AND parked IS NULL;
+
 CREATE INDEX runs_cursors ON runs (requires, backlog, ready_at)
     WHERE state = 'pending' AND lane IS NULL AND cursor AND recurring;
+
+CREATE INDEX runs_expire_in_group ON runs (waiting_until) WHERE parked = 'group' AND waiting_until IS NOT NULL;
 
 CREATE INDEX runs_free ON runs (requires, backlog, ready_at)
     WHERE state = 'pending' AND lane IS NULL AND NOT (cursor AND recurring);
 
+CREATE INDEX runs_in_group ON runs (group_key) WHERE state = 'running' AND group_key IS NOT NULL;
+
+CREATE INDEX runs_in_line ON runs (lane) WHERE waiting = 'group' AND state = 'pending' AND lane > 0;
+
 CREATE INDEX runs_jittered ON runs (tenant, due_at, id) WHERE cursor AND parked IS NULL AND due_at <> slot;
 
-CREATE UNIQUE INDEX runs_lane_holder ON runs (lane) WHERE state = 'running' AND lane IS NOT NULL;
+CREATE UNIQUE INDEX runs_lane_holder ON runs (lane) WHERE state = 'running' AND lane > 0;
 
 CREATE INDEX runs_lanes ON runs (requires, backlog, ready_at) WHERE state = 'pending' AND lane IS NOT NULL;
 
@@ -338,6 +352,8 @@ CREATE INDEX runs_listed ON runs (tenant, slot, id)
     WHERE state = 'pending' AND NOT (cursor AND parked IS NULL AND due_at = slot);
 
 CREATE INDEX runs_next ON runs (tenant, slot, id) WHERE cursor AND parked IS NULL AND due_at = slot;
+
+CREATE INDEX runs_of_group ON runs (group_key, group_limit) WHERE group_key IS NOT NULL;
 
 CREATE INDEX runs_of_node ON runs (node) WHERE state = 'running';
 
@@ -348,6 +364,8 @@ CREATE INDEX runs_open ON runs (tenant, slot, id) WHERE open IS NOT NULL;
 CREATE INDEX runs_ordered ON runs (node) WHERE orders IS NOT NULL;
 
 CREATE INDEX runs_overdue ON runs (open_until) WHERE open IS NOT NULL;
+
+CREATE INDEX runs_wait_for_group ON runs (group_key, due_at, id) WHERE parked = 'group';
 
 CREATE INDEX runs_waiting ON runs (lane, due_at) WHERE parked = 'lane';
 

@@ -51,6 +51,9 @@ async def _look(context: Context) -> None:
     for kind in specs().keys() | backlog.kinds.keys():
         gauges.backlog.labels(kind).set(backlog.kinds.get(kind, 0))
     gauges.waiting.set(backlog.waiting)
+    grouped, oldest = await context.service.waiting_for_groups()
+    gauges.group_waiting.set(grouped)
+    gauges.group_wait.set(oldest)
     breakers = await context.service.open_breakers()
     for breaker in ("open", "half_open"):
         gauges.breakers.labels(breaker).set(breakers.get(breaker, 0))

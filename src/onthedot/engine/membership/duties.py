@@ -54,6 +54,7 @@ class Duties:
         self._set_back = 0  # of the times the clock was set back, those after which floors were looked at
         self._logs_at = clock.monotonic() + LOGS_EVERY * rng.random()
         self._next_resume: int | None = None  # ms until a pause is over
+        self.groups_wait = False  # as the last beat said: runs wait for their concurrency group
 
     async def step(self) -> None:
         pause = LOOK_EVERY * self._rng.uniform(0.8, 1.0)
@@ -71,6 +72,8 @@ class Duties:
             await self._look_at_floors(now)
             self._next_resume = await self._store.resume_due()
             await self._store.close_one_offs_in_passing()
+            if self.groups_wait and await self._store.watch_groups():
+                await self._store.notify("due")
             if now >= self._maintenance_at:
                 self._maintenance_at = now + MAINTENANCE_EVERY
                 await self._store.ensure_partitions()

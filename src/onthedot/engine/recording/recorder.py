@@ -163,6 +163,7 @@ class Recorder:
         else:
             self._recorded(self._finished, answer)
             self._finished = []
+            await self._say_called(answer)
 
     async def _finish_singly(self) -> None:
         """A result that the store can't take must not take the others with it: it alone is written without its details.
@@ -178,6 +179,13 @@ class Recorder:
                 answer = await self._store.finish(self._node_id, [item])
             self._recorded([item], answer)
             del self._finished[0]
+            await self._say_called(answer)
+
+    async def _say_called(self, answer: FinishReport) -> None:
+        """Runs that waited for their group can be claimed now: by this node, which has just become free, or another."""
+        if answer.called:
+            self._look_times.ask()
+            await self._store.notify("due")
 
     def collect(self) -> None:
         """Take what waits without waiting: the last look before a stop."""

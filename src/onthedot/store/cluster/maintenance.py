@@ -114,6 +114,8 @@ class Maintenance(Topic):
             stuck = [row["lane"] for row in await tx.rows("stuck_lanes")]
             if stuck:
                 await tx.execute("release_lanes", stuck)
+            if self.driver.dialect == "postgres":
+                await tx.execute("drop_groups", BATCH)
 
         async def look(tx: Transaction) -> tuple[list[int], int]:
             there = await tx.row("job_after", self._watched, WATCHED)

@@ -38,6 +38,7 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     orphans: bool = False  # there are running rows of lost or unknown nodes, or open ones whose time is up
     adoptable: bool = False  # there are open runs: work that goes on, and no node has it
     noted: bool = False  # what ended runs cause elsewhere is still to be done
+    grouped: bool = False  # there are runs that wait for their concurrency group
     open: bool = False  # no key was ever made, and no live node's API is reached by others: see `is_open`
     bindings: list[str] = msgspec.field(
         default_factory=list
@@ -85,6 +86,7 @@ class Nodes(Topic):
                 orphans=row["orphaned"],
                 adoptable=row["adoptable"],
                 noted=row["noted"],
+                grouped=row["grouped"],
                 open=row["open"],
                 bindings=row["bindings"],
             )
@@ -102,7 +104,8 @@ class Nodes(Topic):
         async def look(tx: Transaction) -> dict[str, bool]:
             orphans = bool(await tx.rows("orphans", 1) or await tx.rows("overdue_runs", 1))
             adoptable, noted = bool(await tx.rows("adoptable")), bool(await tx.rows("any_notes", 0))
-            return {"orphans": orphans, "adoptable": adoptable, "noted": noted}
+            grouped = bool(await tx.rows("any_in_group"))
+            return {"orphans": orphans, "adoptable": adoptable, "noted": noted, "grouped": grouped}
 
         answer = await self.driver.transact_slow(body)
         seen = await self.driver.read(look, watched=True)  # nobody waits for the writer

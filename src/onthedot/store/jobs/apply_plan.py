@@ -7,20 +7,22 @@ from collections.abc import Sequence
 import msgspec
 
 from onthedot.errors import Conflict, VersionMismatch
+from onthedot.model.group import membership
 from onthedot.model.job import JobRecord, JobSpec
 from onthedot.model.level import level_of
-from onthedot.plan import FIRINGS, NOTHING_TAKEN, Change, Skipped, Taken, floor_ahead, on_delete, timetable_of
+from onthedot.plan import FIRINGS, NOTHING_TAKEN, Change, Skipped, Taken, floor_ahead, laned, on_delete, timetable_of
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.chains import write_chains
 from onthedot.store.jobs.close_one_offs import is_over, note_endings
 from onthedot.store.jobs.floors import correct, find_correction
 from onthedot.store.jobs.rows import ChangedJob, job_record, spec_columns, tags_of
 from onthedot.store.jobs.taken_slots import may_be_taken, taken_after
+from onthedot.store.runs.groups import call_next
 from onthedot.store.runs.row import add_runs, lane_of, scheduled_run
 from onthedot.store.runs.terminate import Ending, SkippedSlots, end_runs, skip_slots
 from onthedot.store.shapes import Rows
 
-__all__ = ["Locked", "apply_change", "lock", "refuse_other_version", "remove"]
+__all__ = ["Locked", "apply_change", "groups_of", "lock", "refuse_other_version", "remove"]
 
 
 class Locked(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,9 +88,15 @@ def refuse_other_version(job: Locked, if_match: int | None) -> None:
 
 
 async def apply_change(
-    tx: Transaction, job: Locked, spec: JobSpec, change: Change, pause: tuple[str | None, int | None] | None = None
+    tx: Transaction,
+    job: Locked,
+    spec: JobSpec,
+    change: Change,
+    pause: tuple[str | None, int | None] | None = None,
+    *,
+    settle: bool = True,
 ) -> None:
-    """`pause`: why and until when, if that is said anew."""
+    """`pause`: why and until when, if that is said anew. Not `settle`: see `groups_of`."""
     await _write_job(tx, job, spec, change, pause)
     await _write_skipped(tx, job, change.skipped)
     await _cancel_strays(tx, job, spec, change)
@@ -99,9 +107,20 @@ async def apply_change(
     elif change.state in ("active", "ended"):  # ended: what was begun before still goes to its end
         await tx.execute("release_runs", job.record.id, job.now)
     await tx.execute("recall_runs", job.record.id)
+    if settle:
+        await call_next(tx, groups_of(job, spec))
 
 
-async def remove(tx: Transaction, job: Locked) -> None:
+def groups_of(job: Locked, spec: JobSpec | None = None) -> set[str]:
+    """The concurrency groups that a change concerns: there may be room in one, or more of it. Whoever changes several
+    jobs calls the next ones of all of them at the end (see `runs.groups`)."""
+    record = job.record
+    specs = [record.spec] if spec is None else [record.spec, spec]
+    found = [membership(record.tenant, record.id, each.policy) for each in specs if laned(each.policy)]
+    return {group.key for group in found if group is not None}
+
+
+async def remove(tx: Transaction, job: Locked, *, settle: bool = True) -> None:
     """The job goes, its ledger stays. A run that executes finds its end without the job."""
     tenant, job_id = job.record.tenant, job.record.id
     await _cancel(tx, job, [row["id"] for row in job.pending], "deleted")
@@ -113,6 +132,8 @@ async def remove(tx: Transaction, job: Locked) -> None:
     await tx.execute("delete_job_stats", job_id)
     await tx.execute("delete_job_dead_letters", job_id)
     await tx.execute("delete_job", tenant, job_id)
+    if settle:
+        await call_next(tx, groups_of(job))
 
 
 async def _write_job(
@@ -159,7 +180,8 @@ async def _cancel_strays(tx: Transaction, job: Locked, spec: JobSpec, change: Ch
 async def _cancel(tx: Transaction, job: Locked, ids: Sequence[str], reason: str) -> None:
     """Pending runs, which are locked."""
     if ids:
-        await end_runs(tx, [Ending(id=run, status="cancelled", reason=reason, finished_at=job.now) for run in ids])
+        endings = [Ending(id=run, status="cancelled", reason=reason, finished_at=job.now) for run in ids]
+        await end_runs(tx, endings, settle=False)
 
 
 async def _set_cursor(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:
@@ -195,3 +217,7 @@ async def _refit_runs(tx: Transaction, job: Locked, spec: JobSpec) -> None:
     job_id, once = job.record.id, spec.policy.delivery == "at_most_once"
     await tx.execute("refit_runs", job_id, needed, level_of(spec), once, not spec.schedule.one_off)
     await tx.execute("relane_runs", job_id, lane_of(job_id, spec), job.now)
+    before, group = (membership(job.record.tenant, job_id, each.policy) for each in (old, spec))
+    if before is not None or group is not None:
+        key, limit = (None, None) if group is None else (group.key, group.limit)
+        await tx.execute("regroup_runs", job_id, key, limit, job.now)

@@ -69,6 +69,7 @@ def _simple(item: NewJob) -> bool:
         and not spec.paused
         and not spec.chained
         and not spec.policy.jitter  # it hashes the run's id, which the statement gives
+        and (not laned(spec.policy) or spec.policy.overlap != "allow")  # a group is written with the run
         and plain_delay(spec.schedule, _FAR) is not None
         and not mask_problems(spec.target)
     )

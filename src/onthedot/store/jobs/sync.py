@@ -19,13 +19,14 @@ from onthedot.model.secrets import mask_problems
 from onthedot.model.sync import SyncReport
 from onthedot.model.unstorable import MOST_PROBLEMS
 from onthedot.store.driver import Collision, Row, Transaction
-from onthedot.store.jobs.apply_plan import lock, remove
+from onthedot.store.jobs.apply_plan import groups_of, lock, remove
 from onthedot.store.jobs.chains import check_chains, refuse_if_named
 from onthedot.store.jobs.create import Fresh, NewJob, prepare
 from onthedot.store.jobs.create_rows import insert_fresh
 from onthedot.store.jobs.idempotency import Idempotency, once
 from onthedot.store.jobs.rows import KeyOfJob, decode_spec, keep_owner, keep_secrets, owned
 from onthedot.store.jobs.verbs import edit
+from onthedot.store.runs.groups import call_next
 from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
 from onthedot.timing import check_schedule
@@ -98,9 +99,10 @@ class JobSync(Topic):
             plan = await _compare(tx, tenant, source, specs, prune, others, former, file)
             await _check_chains(tx, tenant, specs, plan)
             if not dry_run:
-                await _apply(tx, tenant, source, plan, run_now, owner)
+                groups = await _apply(tx, tenant, source, plan, run_now, owner)
                 mine = [spec.key for spec in specs if spec.key not in plan.held]
                 await tx.execute("set_origin", tenant, source, mine, file)
+                await call_next(tx, groups)
             return plan.report()
 
         try:
@@ -254,10 +256,11 @@ def _whose(row: Row) -> str:
 
 async def _apply(
     tx: Transaction, tenant: int, source: str, plan: _Plan, run_now: frozenset[str], owner: str | None
-) -> None:
+) -> set[str]:
+    """The concurrency groups that this concerns."""
     if plan.adopted:
         await tx.execute("set_source", tenant, source, [job_id for job_id, _ in plan.adopted])
-    await _change(tx, tenant, plan)
+    groups = await _change(tx, tenant, plan)
     if plan.paused:
         await tx.execute("set_source_paused", tenant, Rows(plan.paused))
     items = [
@@ -265,21 +268,24 @@ async def _apply(
         for spec in plan.created
     ]
     await _create(tx, items)
+    return groups
 
 
-async def _change(tx: Transaction, tenant: int, plan: _Plan) -> None:
+async def _change(tx: Transaction, tenant: int, plan: _Plan) -> set[str]:
     """In the order of their ids, as whoever locks several does. One after the other: a source has 50,000 jobs at times,
     and as many locked records at once kept the collector busy for 50 ms at a time."""
-    updated = dict(plan.updated)
+    updated, groups = dict(plan.updated), set[str]()
     for job_id in sorted([*updated, *(job_id for job_id, _ in plan.removed)]):
         job = await lock(tx, tenant, job_id)
         if job is None:
             continue
         spec = updated.get(job_id)
+        groups |= groups_of(job, spec)
         if spec is None:
-            await remove(tx, job)
+            await remove(tx, job, settle=False)
         else:
-            await edit(tx, job, spec)
+            await edit(tx, job, spec, settle=False)
+    return groups
 
 
 async def _create(tx: Transaction, items: Sequence[NewJob]) -> None:

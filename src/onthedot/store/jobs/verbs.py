@@ -198,7 +198,7 @@ async def _refuse_chains(tx: Transaction, tenant: int, spec: JobSpec, old: JobSp
         raise refusal
 
 
-async def edit(tx: Transaction, job: Locked, spec: JobSpec) -> bool:
+async def edit(tx: Transaction, job: Locked, spec: JobSpec, *, settle: bool = True) -> bool:
     """Give the job this spec; False if it has it already. An update revives ended and quarantined jobs."""
     spec = keep_owner(keep_secrets(spec, job.record.spec), job.record.spec)
     if spec == job.record.spec:
@@ -211,7 +211,7 @@ async def edit(tx: Transaction, job: Locked, spec: JobSpec) -> bool:
             raise Conflict(f"the key {spec.key!r} is already used by job {holder['id']}")
     letter = await dead_firing(tx, job.record) if job.record.state == "ended" else None
     change = on_edit(job.record, job.cursor_slot, spec, job.now, job.taken, dead=letter is not None)
-    await apply_change(tx, job, spec, change)
+    await apply_change(tx, job, spec, change, settle=settle)
     if letter is not None and change.driven:
         revived = msgspec.structs.replace(job.record, spec=spec, state=change.state)
         await drive_again(tx, [(letter, revived)], job.now, backlog=False)

@@ -122,9 +122,12 @@ class Claims(Looks, OneOffClosing):
             now = rows[0].now if rows else there.now
             batch = ClaimBatch(now, lookahead_ms, soon)
             runs = await self._follow_up(tx, node, taken, batch)
+            if batch.set_aside and there.free:
+                runs += await self._instead(tx, queue, batch)
             ready = [row.ready_at for row in rows]
             if there.unbounded and (queue.more or len(rows) >= limit):
                 ready += await queue.left_behind()
+            queue.more = queue.more or batch.left_alone
             following = now if queue.more else batch.soonest
             if not queue.more and len(rows) < limit:
                 following = _earlier(following, there.next_ready)
@@ -170,6 +173,18 @@ class Claims(Looks, OneOffClosing):
         runs += _free(taken.free, specs, batch)
         await batch.write(tx, jobs)
         return await _with_own_params(tx, await with_retry_limits(tx, self._specs, runs, jobs))
+
+    async def _instead(self, tx: Transaction, queue: _Queue, batch: ClaimBatch) -> list[ClaimedRun]:
+        """What waits for its group takes no room: others have it. A full group does not delay them."""
+        rows = await queue.take("claim_free", batch.set_aside)
+        if not rows:
+            return []
+        others = ClaimBatch(batch.now, 0, 0)
+        specs = await self._specs.read_specs(tx, (row.job_id for row in rows))
+        runs = _free(rows, specs, others)
+        await others.write(tx, {})
+        batch.join(others)
+        return await _with_own_params(tx, await with_retry_limits(tx, self._specs, runs, {}))
 
 
 class _Queue:

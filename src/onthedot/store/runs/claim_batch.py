@@ -54,6 +54,8 @@ class ClaimBatch:
         self._parked: list[str] = []
         self._ended: list[Ending] = []
         self.soonest: int | None = None  # when to look for the first of the new runs
+        self.left_alone = False  # there are runs of groups that could not be taken now, and can be in a moment
+        self.set_aside = 0  # runs that wait for their group, and take no room
         self._events: list[tuple[str, dict[str, Any]]] = []
 
     @property
@@ -171,6 +173,11 @@ class ClaimBatch:
 
     def _alarm(self, ids: Iterable[str]) -> None:
         self._events.extend(("ledger.conflict", {"run_id": run}) for run in ids)
+
+    def join(self, other: ClaimBatch) -> None:
+        """What another batch of the same claim has to say is said with this one's."""
+        self._events += other._events
+        self._ended += other._ended
 
     def announce(self) -> None:
         """After the commit: nothing is said that did not happen."""

@@ -25,6 +25,7 @@ from onthedot.store.runs.finish_rows import (
     pending_again,
     storable,
 )
+from onthedot.store.runs.groups import settle_groups
 from onthedot.store.runs.notes import ChainNote, NewNote, ParkNote, chain_note, park_note
 from onthedot.store.runs.orders import OwnedRun, is_stop, why_stopped
 from onthedot.store.runs.row import CALLBACK, decode_attempts
@@ -42,6 +43,7 @@ class FinishReport(msgspec.Struct, frozen=True, kw_only=True):
     refused: list[str]
     repeated: list[str]
     noted: bool = False
+    called: int = 0  # runs that waited for their group, and whose turn has come with these ends
 
 
 class FinishBatch:
@@ -59,6 +61,7 @@ class FinishBatch:
         self._noted = False
         self._refused: list[str] = []
         self._repeated: list[str] = []
+        self._called = 0
 
     async def attempt(self, tx: Transaction) -> None:
         """The whole transaction."""
@@ -74,6 +77,7 @@ class FinishBatch:
             await note_endings(tx, firings_of_one_offs(ended), ended_at)
         await release_lanes(tx, lanes)
         await self._look_up_rest(tx)
+        self._called = await settle_groups(tx, lanes)  # last: who has locked a group waits for nothing any more
 
     async def _accept(self, tx: Transaction) -> None:
         items = {item.id: item for item in self._items if isinstance(item.decision, Accepted)}
@@ -166,7 +170,13 @@ class FinishBatch:
 
     def report(self) -> FinishReport:
         recorded = len(self._recorded) + len(self._retried) + len(self._accepted)
-        return FinishReport(recorded=recorded, refused=self._refused, repeated=self._repeated, noted=self._noted)
+        return FinishReport(
+            recorded=recorded,
+            refused=self._refused,
+            repeated=self._repeated,
+            noted=self._noted,
+            called=self._called,
+        )
 
     def written(self) -> list[Item]:
         """What this batch ended or put back."""

@@ -3,17 +3,22 @@
 Their jobs are locked, so no other node decides about the same lane; the run that holds the lane is locked too, so that
 its finish comes after us and releases whom we park. A holder that can't be locked is being finished this very moment:
 its lane is left for the next claim.
+
+So are runs of concurrency groups, with or without a lane: who may run by its lane runs if its group has room, and is
+set aside otherwise (see `groups`). While it waits for its group, it has its lane as if it were running.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from onthedot.model.group import Membership, membership
 from onthedot.model.job import JobRecord
 from onthedot.model.run import ClaimedRun
-from onthedot.plan import Skipped, expired, on_lane
+from onthedot.plan import LaneMove, Skipped, expired, on_lane
 from onthedot.store.driver import Transaction
 from onthedot.store.runs.claim_batch import ClaimBatch, Firing
+from onthedot.store.runs.groups import ClaimedGroups
 from onthedot.store.runs.orders import StopOrder, order_stop, replace_by
 from onthedot.store.runs.row import ClaimedRow, claimed_run
 
@@ -21,11 +26,14 @@ __all__ = ["claim_lanes"]
 
 
 class _Lane:
-    """One lane as this claim sees it: who holds it, which scheduled run waits."""
+    """One lane as this claim sees it: who holds it, which scheduled run waits, and who will hold it when its group has
+    room."""
 
     def __init__(self) -> None:
         self.holder: str | None = None
         self.waiter: str | None = None
+        self.in_line: str | None = None
+        self.replaceable = False  # who is in line: a slot's own firing that never ran
         self.busy = False
 
 
@@ -35,18 +43,40 @@ async def claim_lanes(
     """Decide on each picked run, in order of its time; those that may run are taken."""
     if not rows:
         return []
-    lanes = await _lanes(tx, {row.lane for row in rows if row.lane is not None})
-    moves = _Moves(batch)
+    memberships = _memberships(rows, jobs)
+    grouped = {row.lane for row in rows if row.job_id in memberships and row.lane is not None}
+    lanes = await _lanes(tx, {row.lane for row in rows if row.lane is not None and row.lane > 0}, grouped)
+    groups = ClaimedGroups(tx)
+    await groups.lock(memberships.values())
+    moves = _Moves(batch, groups)
     for row in rows:
         assert row.lane is not None  # it is how they were picked
-        lane, job = lanes[row.lane], jobs[row.job_id]
-        if not lane.busy:
-            moves.decide(row, job, lane)
+        lane, group = lanes.get(row.lane), memberships.get(row.job_id)
+        if group is not None and not groups.has(group.key):
+            batch.left_alone = True
+        elif lane is None or not lane.busy:
+            moves.decide(row, jobs[row.job_id], lane, group)
     return await moves.write(tx, node)
 
 
-async def _lanes(tx: Transaction, wanted: set[int]) -> dict[int, _Lane]:
+def _memberships(rows: Sequence[ClaimedRow], jobs: dict[int, JobRecord]) -> dict[int, Membership]:
+    """By job; most have none."""
+    found: dict[int, Membership] = {}
+    for row in rows:
+        group = membership(row.tenant, row.job_id, jobs[row.job_id].spec.policy)
+        if group is not None:
+            found[row.job_id] = group
+    return found
+
+
+async def _lanes(tx: Transaction, wanted: set[int], grouped: set[int]) -> dict[int, _Lane]:
     lanes = {lane: _Lane() for lane in wanted}
+    if not wanted:
+        return lanes
+    if among := sorted(wanted & grouped):
+        for row in await tx.rows("lanes_in_line", among):
+            lane = lanes[row["lane"]]
+            lane.in_line, lane.replaceable = row["id"], row["kind"] == "scheduled" and not row["token"]
     for row in await tx.rows("lane_state", sorted(wanted)):
         lane = lanes[row["lane"]]
         if not row["running"]:
@@ -66,24 +96,21 @@ def _fires_after(run: str | None, slot: int, now: int) -> bool:
 
 
 class _Moves:
-    def __init__(self, batch: ClaimBatch) -> None:
+    def __init__(self, batch: ClaimBatch, groups: ClaimedGroups) -> None:
         self._batch = batch
+        self._groups = groups
         self._run: dict[str, JobRecord] = {}
         self._wait: list[str] = []
         self._stop: dict[str, str] = {}  # who holds a lane, and who takes it
 
-    def decide(self, row: ClaimedRow, job: JobRecord, lane: _Lane) -> None:
+    def decide(self, row: ClaimedRow, job: JobRecord, lane: _Lane | None, group: Membership | None) -> None:
         firing = self._firing(row, job)
         if firing is None:
             return
-        move = on_lane(
-            job.spec.policy.overlap,
-            row.kind,
-            first=row.token == 0,
-            held=lane.holder is not None,
-            waited_for=lane.waiter is not None,
-            newer=any(_fires_after(other, firing.slot, self._batch.now) for other in (lane.holder, lane.waiter)),
-        )
+        if lane is None:
+            move: LaneMove = "run"
+        else:
+            move = self._in_lane(row, job, lane, firing)
         if move == "skip":
             if row.recurring:
                 self._give_up(row.id, job, firing.slot)
@@ -93,9 +120,14 @@ class _Moves:
         if firing.id != row.id:
             self._batch.move(row.id, firing)
         if move == "run":
-            lane.holder = firing.id
-            self._run[firing.id] = job
+            if lane is not None:
+                lane.holder = firing.id
+            if group is None:
+                self._run[firing.id] = job
+            else:
+                self._groups.want(group.key, firing.id, firing.due_at, job, _until(row, job, firing))
             return
+        assert lane is not None
         if move == "replace" and lane.holder is not None:
             self._stop[lane.holder] = firing.id
             if lane.waiter is not None:
@@ -103,6 +135,25 @@ class _Moves:
         self._wait.append(firing.id)
         if row.kind == "scheduled" and row.token == 0:
             lane.waiter = firing.id
+
+    def _in_lane(self, row: ClaimedRow, job: JobRecord, lane: _Lane, firing: Firing) -> LaneMove:
+        """Who waits for its group has the lane: the next one is skipped, waits, or takes its place."""
+        overlap, first = job.spec.policy.overlap, row.token == 0
+        ahead = None if lane.in_line == row.id else lane.in_line
+        newer = any(_fires_after(other, firing.slot, self._batch.now) for other in (lane.holder, lane.waiter, ahead))
+        if ahead is not None and lane.replaceable and overlap == "replace" and row.kind == "scheduled" and first:
+            if newer:
+                return "skip"
+            self._replace_waiter(job, ahead)
+            lane.in_line = ahead = None
+        return on_lane(
+            overlap,
+            row.kind,
+            first=first,
+            held=lane.holder is not None or ahead is not None,
+            waited_for=lane.waiter is not None,
+            newer=newer,
+        )
 
     def _firing(self, row: ClaimedRow, job: JobRecord) -> Firing | None:
         """Which slot this row fires, after catch-up; None: none."""
@@ -121,12 +172,16 @@ class _Moves:
         slot = int(waiter.partition("-")[2])
         if waiter in self._wait:
             self._wait.remove(waiter)
+        self._groups.give_up(waiter)
         self._give_up(waiter, job, slot)
 
     async def write(self, tx: Transaction, node: str) -> list[ClaimedRun]:
         """Rows get their names before they are taken, and stop being cursors before their successors come."""
         await self._batch.write_moves(tx)
         taken = []
+        self._run |= await self._groups.decide()
+        self._batch.set_aside = self._groups.set_aside
+        self._batch.left_alone = self._batch.left_alone or self._groups.called > 0
         if self._run:
             for row in [ClaimedRow(*found) for found in await tx.rows("take_lanes", node, list(self._run))]:
                 job = self._run[row.id]
@@ -135,3 +190,9 @@ class _Moves:
             await tx.execute("wait_in_lane", self._wait)
         await order_stop(tx, [StopOrder(holder, replace_by(newer)) for holder, newer in sorted(self._stop.items())])
         return taken
+
+
+def _until(row: ClaimedRow, job: JobRecord, firing: Firing) -> int | None:
+    """When it expires while it waits for its group; None: never, as what was sent before."""
+    expires = job.spec.policy.expires_in
+    return None if expires is None or row.token else firing.due_at + expires + 1

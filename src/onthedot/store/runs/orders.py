@@ -16,6 +16,7 @@ from onthedot.errors import NoRoom
 from onthedot.model.job import JobRecord
 from onthedot.plan import SLACK_MS, laned, ready_at, timetable_of
 from onthedot.store.driver import Driver, Row, Transaction
+from onthedot.store.runs.groups import settle_groups
 from onthedot.store.runs.row import job_of
 from onthedot.store.runs.spec_cache import SpecCache
 from onthedot.store.runs.terminate import Ending, end_runs, release_lanes
@@ -141,10 +142,11 @@ async def put_back(
     now = await tx.now()
     endings, back = _decide(held, jobs, now, tx.lookahead)
     if endings:
-        await end_runs(tx, endings)
+        await end_runs(tx, endings, settle=False)
     if back:
         await tx.execute("finish_retry", Rows(back))
     await release_lanes(tx, held)
+    await settle_groups(tx, held)
     return back
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from onthedot.errors import NotFound
+from onthedot.model.group import membership
 from onthedot.model.instant import NEVER
 from onthedot.model.job import JobSpec
 from onthedot.model.level import CHAINS, OWN_PARAMS, level_of
@@ -56,12 +57,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     state: str  # pending | running
     due_at: int
     ready_at: int  # from when on it may be claimed; NEVER while it is parked
-    parked: str | None  # paused | lane | quarantined
+    parked: str | None  # paused | lane | group | quarantined
     resume_at: int | None  # what ready_at was when a pause parked it
     requires: str  # what a node must offer to run it, with labels (see `model.labels`)
     backlog: bool
     level: int  # the lowest code level that understands its job
-    lane: int | None  # runs of one lane never run at the same time
+    lane: int | None  # runs of one lane never run at the same time; below zero: its group alone decides
     at_most_once: bool
     begun_at: int | None  # the send was recorded before it left
     node: str | None  # who has it
@@ -81,9 +82,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     noted: bool | None  # its end causes something elsewhere
     depth: int | None  # how many runs stand above it in its chain
     progress: str | None  # JSON: what its work last said of itself
-    waiting: str | None  # destination: what it waits for, beside its time
+    waiting: str | None  # destination, group: what it waits for, beside its time
     waiting_since: int | None
     waiting_until: int | None  # then it expires while it waits
+    group_key: str | None  # its concurrency group (see `model.group`); then it has a lane, too
+    group_limit: int | None  # how many of them its job allows at once
 
 
 class NewRun(Shape, frozen=True, kw_only=True):
@@ -108,6 +111,8 @@ class NewRun(Shape, frozen=True, kw_only=True):
     parent: str | None
     n: int
     created_at: int
+    group_key: str | None
+    group_limit: int | None
 
 
 class ClaimedRow(Shape, frozen=True):
@@ -159,7 +164,10 @@ def claimed_run(row: ClaimedRow, version: int, spec: JobSpec) -> ClaimedRun:
 
 
 def lane_of(job_id: int, spec: JobSpec) -> int | None:
-    return job_id if laned(spec.policy) else None
+    """Below zero, several of them may run at once: they are claimed like those of a lane, and their group decides."""
+    if spec.policy.overlap != "allow":
+        return job_id
+    return -job_id if laned(spec.policy) else None
 
 
 def new_run(
@@ -180,6 +188,8 @@ def new_run(
     own_params: bool = False,
 ) -> NewRun:
     """A run of that job as its spec is now. parked: its job is paused, and the run waits for the resume."""
+    lane = lane_of(job_id, spec)
+    group = None if lane is None else membership(tenant, job_id, spec.policy)
     return NewRun(
         id=run_id(job_id, slot, kind, n),
         tenant=tenant,
@@ -195,11 +205,13 @@ def new_run(
         requires=spec.requirement(),
         backlog=backlog,
         level=max(level_of(spec), CHAINS if kind == "chain" else OWN_PARAMS) if own_params else level_of(spec),
-        lane=lane_of(job_id, spec),
+        lane=lane,
         at_most_once=spec.policy.delivery == "at_most_once",
         parent=parent,
         n=n,
         created_at=now,
+        group_key=None if group is None else group.key,
+        group_limit=None if group is None else group.limit,
     )
 
 

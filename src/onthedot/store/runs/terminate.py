@@ -11,6 +11,7 @@ from onthedot.model.run import run_id
 from onthedot.plan import FIRINGS, Skipped
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.close_one_offs import note_endings
+from onthedot.store.runs.groups import settle_groups
 from onthedot.store.shapes import Rows, Shape
 
 __all__ = ["Ending", "SkippedSlots", "end_runs", "firings_of_one_offs", "release_lanes", "skip_slots"]
@@ -61,10 +62,13 @@ def _alarm(run_id: str) -> None:
     telemetry.emit("ledger.conflict", run_id=run_id)
 
 
-async def end_runs(tx: Transaction, endings: Sequence[Ending], alarm: Callable[[str], None] = _alarm) -> list[Row]:
+async def end_runs(
+    tx: Transaction, endings: Sequence[Ending], alarm: Callable[[str], None] = _alarm, *, settle: bool = True
+) -> list[Row]:
     """Rows that this transaction has locked move into the ledger. A one-off job whose firing this was has ended, and
-    whoever waits for a lane that becomes free is let go. Answers what they were. alarm: told of slots that were in the
-    ledger before."""
+    whoever waits for a lane or a group that has room now is let go. Answers what they were. alarm: told of slots that
+    were in the ledger before. Not `settle`: the caller does that for their groups, when it has nothing left to wait
+    for."""
     ids = [ending.id for ending in endings]
     ended = list(await tx.rows("runs_by_id", ids))
     if not ended:
@@ -76,6 +80,8 @@ async def end_runs(tx: Transaction, endings: Sequence[Ending], alarm: Callable[[
             alarm(row["id"])
     await note_endings(tx, firings_of_one_offs(ended), max(ending.finished_at for ending in endings))
     await release_lanes(tx, ended)
+    if settle:
+        await settle_groups(tx, ended)
     return ended
 
 
@@ -86,6 +92,6 @@ def firings_of_one_offs(ended: Sequence[Row]) -> list[int]:
 
 async def release_lanes(tx: Transaction, ended: Sequence[Row]) -> None:
     """The next one in each lane that lost its holder may be claimed now."""
-    lanes = sorted({row["lane"] for row in ended if row["lane"] is not None})
+    lanes = sorted({row["lane"] for row in ended if row["lane"] is not None and row["lane"] > 0})
     if lanes:
         await tx.execute("release_lanes", lanes)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from onthedot.model.destination import read_waiting
+from onthedot.model.group import MAX_RUNNING, read_group
 from onthedot.model.instant import format_instant
 from onthedot.model.labels import NodeOffer, missing_labels, read_requires
 from onthedot.model.result import read_result
@@ -41,8 +42,7 @@ def live_view(row: Row, now: int, *, full: bool = False, nodes: Sequence[NodeOff
     last = attempts[-1] if attempts else None
     running = row["state"] == "running"
     missing = missing_labels(read_requires(row["requires"]), nodes) if asks_for_labels(row, now) else None
-    turned_away = not (running or row["parked"] or missing) and row["waiting"]
-    waiting = read_waiting(row["requires"]) if turned_away else None
+    waiting, waiting_for = ("label", ", ".join(missing)) if missing else _waiting(row)
     return RunView(
         id=row["id"],
         job_id=row["job_id"],
@@ -65,12 +65,25 @@ def live_view(row: Row, now: int, *, full: bool = False, nodes: Sequence[NodeOff
         attempts=[_attempt_view(attempt) for attempt in attempts],
         params=_params(row),
         trigger=trigger_of(row["kind"], row["parent"]),
-        waiting=CALLBACK if row["open"] == CALLBACK else "label" if missing else row["waiting"] if waiting else None,
-        waiting_since=_instant(_since(row) if missing else row["waiting_since"] if waiting else None),
-        waiting_for=", ".join(missing) if missing else waiting.destination if waiting else None,
+        waiting=CALLBACK if row["open"] == CALLBACK else waiting,
+        waiting_since=None if waiting is None else _instant(_since(row) if missing else row["waiting_since"]),
+        waiting_for=waiting_for,
         progress=None if row["progress"] is None else msgspec.json.decode(row["progress"]),
         result=None if full else msgspec.UNSET,
     )
+
+
+def _waiting(row: Row) -> tuple[str | None, str | None]:
+    """What a due run waits for in the store, and which one; None: nothing."""
+    if row["state"] == "running" or not row["waiting"]:
+        return None, None
+    if row["waiting"] == "group":
+        if row["parked"] not in (None, "group") or row["group_key"] is None:
+            return None, None
+        _, name, _ = read_group(row["group_key"])
+        return "group", MAX_RUNNING if name is None else name
+    place = None if row["parked"] else read_waiting(row["requires"])
+    return (None, None) if place is None else (row["waiting"], place.destination)
 
 
 def history_view(row: Row, *, full: bool = False) -> RunView:

@@ -97,15 +97,22 @@ FROM (
 -- What runs in these lanes, and which scheduled run waits there. `locked`: its finish has to wait for us, and will see who
 -- waits. A holder we can't lock is just being finished: leave its lane alone for now.
 WITH locked AS (
-    SELECT id FROM runs WHERE lane = ANY ($1::bigint[]) AND state = 'running' FOR UPDATE SKIP LOCKED
+    SELECT id FROM runs WHERE lane = ANY ($1::bigint[]) AND lane > 0 AND state = 'running' FOR UPDATE SKIP LOCKED
 )
 SELECT r.lane, r.id, r.state = 'running' AS running, l.id IS NOT NULL AS locked
 FROM runs r LEFT JOIN locked l ON l.id = r.id
-WHERE r.lane = ANY ($1::bigint[])
+WHERE r.lane = ANY ($1::bigint[]) AND r.lane > 0
   AND (r.state = 'running' OR (r.parked = 'lane' AND r.kind = 'scheduled' AND r.token = 0));
 
+-- name: lanes_in_line
+-- Who will hold these lanes when their groups have room; the one that is due first comes last.
+SELECT lane, id, kind, token FROM runs
+WHERE lane = ANY ($1::bigint[]) AND lane > 0 AND waiting = 'group' AND state = 'pending'
+  AND (parked IS NULL OR parked = 'group')
+ORDER BY due_at DESC, id DESC;
+
 -- name: take_lanes
-UPDATE runs r SET {part taken}
+UPDATE runs r SET {part taken}, waiting = NULL, waiting_until = NULL
 FROM (SELECT {now} AS now) t
 WHERE r.id = ANY ($2::text[])
 RETURNING {columns ClaimedRow r now=t.now};

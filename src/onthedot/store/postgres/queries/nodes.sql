@@ -43,6 +43,7 @@ SELECT coalesce((SELECT beat_at FROM me), {now}) AS now, EXISTS (SELECT 1 FROM m
     ) AS orphaned,
     EXISTS (SELECT 1 FROM runs WHERE open = 'adopt') AS adoptable,
     EXISTS (SELECT 1 FROM notes) AS noted,
+    EXISTS (SELECT 1 FROM runs WHERE parked = 'group') AS grouped,
     NOT EXISTS (SELECT 1 FROM api_keys) AND NOT EXISTS (SELECT 1 FROM nodes WHERE lost_at IS NULL AND exposed) AS open,
     ARRAY(
         SELECT DISTINCT n.binding FROM nodes n JOIN nodes i ON i.id = $1 AND i.host = n.host

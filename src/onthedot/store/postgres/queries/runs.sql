@@ -3,7 +3,7 @@
 
 -- part: live
 r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
-    r.attempts, r.parent, r.open, r.progress, r.waiting, r.waiting_since, r.requires, r.ready_at,
+    r.attempts, r.parent, r.open, r.progress, r.waiting, r.waiting_since, r.requires, r.ready_at, r.group_key,
     (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
     CASE WHEN r.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = r.id) END AS params
 

@@ -28,6 +28,16 @@ SET lane = $2,
     parked = CASE WHEN parked = 'lane' THEN NULL ELSE parked END
 WHERE {of_job runs $1} AND state = 'pending' AND lane IS DISTINCT FROM $2;
 
+-- name: regroup_runs
+-- $2 the group, $3 its limit. Those that are running count where their job says now; they have a lane from then on, so that
+-- their end is told to the group. Those that waited for the group before are claimed and judged anew.
+UPDATE runs
+SET group_key = $2::text, group_limit = $3::bigint,
+    lane = CASE WHEN lane IS NULL AND $2::text IS NOT NULL THEN -job_id ELSE lane END,
+    ready_at = CASE WHEN parked = 'group' THEN $4::bigint ELSE ready_at END,
+    parked = CASE WHEN parked = 'group' THEN NULL ELSE parked END
+WHERE {of_job runs $1};
+
 -- name: park_runs
 UPDATE runs
 SET resume_at = CASE WHEN parked IS NULL THEN ready_at ELSE due_at END, ready_at = {NEVER}, parked = 'paused'

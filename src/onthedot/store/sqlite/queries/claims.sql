@@ -65,12 +65,19 @@ SELECT {columns ClaimedRow r now={now}} FROM p JOIN runs r ON r.rowid = p.id {pa
 -- name: lane_state
 SELECT lane, id, state = 'running' AS running, 1 AS locked
 FROM runs
-WHERE lane IN (SELECT value FROM json_each(?1))
+WHERE lane IN (SELECT value FROM json_each(?1)) AND lane > 0
   AND (state = 'running' OR (parked = 'lane' AND kind = 'scheduled' AND token = 0));
+
+-- name: lanes_in_line
+-- Who will hold these lanes when their groups have room; the one that is due first comes last.
+SELECT lane, id, kind, token FROM runs
+WHERE lane IN (SELECT value FROM json_each(?1)) AND lane > 0 AND waiting = 'group' AND state = 'pending'
+  AND (parked IS NULL OR parked = 'group')
+ORDER BY due_at DESC, id DESC;
 
 -- name: take_lanes
 WITH n (now) AS (SELECT {now})
-UPDATE runs SET {part taken} WHERE id IN (SELECT value FROM json_each(?2))
+UPDATE runs SET {part taken}, waiting = NULL, waiting_until = NULL WHERE id IN (SELECT value FROM json_each(?2))
 RETURNING {columns ClaimedRow runs now=claimed_at};
 
 -- name: wait_in_lane

@@ -77,7 +77,8 @@ ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- name: finish_lock
-SELECT r.id, r.job_id, r.lane, r.slot, r.kind, r.recurring, r.due_at, r.tries, r.losses, r.token, r.attempts, r.orders
+SELECT r.id, r.job_id, r.lane, r.group_key, r.slot, r.kind, r.recurring, r.due_at, r.tries, r.losses, r.token, r.attempts,
+    r.orders
 FROM {rows OwnedRun} JOIN runs r ON r.id = x.id
 WHERE r.token = x.token AND coalesce(r.node, r.open) = x.node;
 
@@ -128,7 +129,7 @@ INSERT INTO run_logs ({columns AttemptLog}) SELECT {columns AttemptLog x} FROM {
 ON CONFLICT (run_id) DO UPDATE SET log = substr(log || excluded.log, -{LOG_LIMIT}), updated_at = excluded.updated_at;
 
 -- name: runs_by_id
-SELECT id, tenant, job_id, slot, kind, recurring, lane FROM runs WHERE id IN (SELECT value FROM json_each(?1));
+SELECT id, tenant, job_id, slot, kind, recurring, lane, group_key FROM runs WHERE id IN (SELECT value FROM json_each(?1));
 
 -- name: end_runs
 INSERT INTO history (tenant, job_id, slot, kind, due_at, token, tries, losses, attempts, parent, {columns Ending})

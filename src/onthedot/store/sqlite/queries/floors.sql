@@ -31,11 +31,11 @@ UPDATE jobs SET state = ?2, slots_used = ?3, ended_at = NULL WHERE id = ?1;
 
 -- name: set_back_runs
 -- Slots that were put into the queue before their time, and are not taken yet, wait for it. So do those that waited for
--- their lane: nobody is to take their place for having come later.
+-- their lane or group: nobody is to take their place for having come later.
 UPDATE runs
 SET parked = NULL, ready_at = max(CASE WHEN lane IS NULL THEN due_at - ?3 ELSE due_at END, ?2), backlog = 0
 WHERE {of_job runs ?1} AND node IS NULL AND open IS NULL AND NOT cursor AND kind = 'scheduled' AND tries = 0 AND losses = 0
-  AND (parked IS NULL OR parked = 'lane') AND due_at > ?2;
+  AND (parked IS NULL OR parked IN ('lane', 'group')) AND due_at > ?2;
 
 -- name: run_after
 -- How far one look at the runs goes that begins after ?1: over ?2 of them.

@@ -29,7 +29,8 @@ DELETE FROM nodes AS n WHERE n.lost_at < ?1 AND NOT EXISTS (SELECT 1 FROM runs r
 -- Lanes in which somebody waits and nobody runs or is about to: there should be none.
 SELECT DISTINCT w.lane FROM runs w
 WHERE w.parked = 'lane'
-  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.lane = w.lane AND r.state = 'running')
+  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.lane = w.lane AND r.lane > 0 AND r.state = 'running')
+  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.lane = w.lane AND r.lane > 0 AND r.waiting = 'group' AND r.state = 'pending')
   AND (SELECT 1 FROM runs r
        WHERE {of_job r w.lane} AND r.lane = w.lane AND r.state = 'pending' AND r.ready_at <= {now}
        ORDER BY r.id LIMIT 1) IS NULL;
