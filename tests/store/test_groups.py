@@ -409,3 +409,10 @@ async def test_many_who_claim_and_finish_at_once(hands: Hands, times: Times):
     assert most["1/db"] <= 3
     assert most["1/other"] <= 2
     await hands.check()
+
+
+async def test_the_backlog_counts_who_was_called(hands: Hands, times: Times):
+    """It waits for its group, and not for a destination: the look from kind to kind must not stay at it."""
+    run, _ = await TestFreed().held(hands, times)
+    await hands.finish(run)
+    assert (await hands.store.backlog()).due == 1

@@ -54,7 +54,7 @@ ORDER BY j.id LIMIT 100;
 
 -- part: last_of_kind
 -- All that wait for destinations with one capability are one kind, however many destinations there are. `A` follows `@`.
-CASE WHEN waiting IS NULL THEN requires ELSE split_part(requires, '@', 1) || 'A' END COLLATE "C"
+CASE WHEN strpos(requires, '@') = 0 THEN requires ELSE split_part(requires, '@', 1) || 'A' END COLLATE "C"
 
 -- name: backlog
 -- What is due, kind by kind. The kinds are found by hopping through the index, and each is counted to 10,000 at most:

@@ -50,7 +50,7 @@ ORDER BY j.id LIMIT 100;
 -- part: kind
 -- With the last of it: all that wait for destinations with one capability are one kind, however many there are. `A`
 -- follows `@`.
-json_array(requires, CASE WHEN waiting IS NULL THEN requires
+json_array(requires, CASE WHEN instr(requires, '@') = 0 THEN requires
     ELSE substr(requires, 1, instr(requires, '@') - 1) || 'A' END)
 
 -- name: backlog
