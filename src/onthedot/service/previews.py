@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onthedot.errors import Invalid
-        trigger=trigger_of(row["kind"], row["parent"]),
+from onthedot.model.chains import LONGEST_CHAIN
 from onthedot.model.group import MAX_RUNNING
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.job import JobRecord
