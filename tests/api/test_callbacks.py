@@ -40,7 +40,7 @@ async def test_a_receiver_completes_it(api, waiting):
     assert answer.status_code == 200, answer.text
     run = answer.json()
     assert (run["id"], run["status"], run["result"]) == (run_id, "DONE", {"rows": 3})
-    assert (await api.get(f"/v1/runs/{run_id}")).json() == run
+    assert (await api.get(f"/v1/runs/{run_id}")).json() == {**run, "followers": []}
     again = await api.post(address(), json={"status": "failed"})
     assert (again.status_code, again.json()) == (200, run), "a repeat changes nothing"
 

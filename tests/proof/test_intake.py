@@ -7,7 +7,6 @@ import pytest
 from proof.intake.play import play
 
 
-@pytest.mark.alone
 @pytest.mark.timeout(300)
 async def test_each_message_makes_one_job(capsys: pytest.CaptureFixture[str]) -> None:
     played = await play("redis", 300, 100.0, quiet=1.0)

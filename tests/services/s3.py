@@ -64,7 +64,8 @@ def running_s3() -> Iterator[str]:
         orphan_reaper.runs(server.pid, signal.SIGKILL)
         try:
             url = f"http://127.0.0.1:{ports['s3']}"
-            until_blocking(lambda: _answers(url), "the S3 server answers", START_SECONDS)
+            until_blocking(lambda: _answers(f"{url}/{BUCKET}"), "the S3 server answers", START_SECONDS)
+            until_blocking(lambda: _answers(f"{url}/{BUCKET}/first"), "the S3 server stores something", START_SECONDS)
             yield url
         finally:
             server.kill()
@@ -73,7 +74,7 @@ def running_s3() -> Iterator[str]:
 
 
 def _answers(url: str) -> bool:
-    request = urllib.request.Request(f"{url}/{BUCKET}", method="PUT")
+    request = urllib.request.Request(url, data=b"", method="PUT")
     try:
         with urllib.request.urlopen(request, timeout=2):
             return True
