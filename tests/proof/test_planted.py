@@ -20,7 +20,7 @@ from proof.planted.focus import Focus, focused
 from proof.planted.plant import Bug, Code, NotPlantable, Sql, Swap, planted
 from proof.planted.search import Caught, search
 
-QUICK = ("record before send", "successor not inserted", "finish_retry: tries forgotten", "retry: never ends")
+QUICK = ("record before send", "successor not inserted", "retry: never ends")
 
 
 def bug_named(name: str) -> Bug:
@@ -43,7 +43,7 @@ def test_every_bug_still_fits_where_it_is_planted():
     for bug in BUGS:
         try:
             with planted(bug):
-                for dialect in ("sqlite", "postgres"):
+                for dialect in ("sqlite", "postgres") if any(isinstance(edit, Sql) for edit in bug.edits) else ():
                     Queries(dialect, "now_ms()")
         except Exception as error:
             misfits.append(f"{type(error).__name__}: {error}")

@@ -23,9 +23,10 @@ from proof.sim.world import World
 
 ROOT = Path(__file__).parents[2]
 MINUTES = 1.6
+SEEDS = range(2, 32)
 
 
-@pytest.mark.parametrize("seed", range(1, 31))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_seed_keeps_every_promise(seed):
     outcome = play(seed, minutes=MINUTES)
     assert outcome.violations == [], f"again: python -m proof.sim --seed {seed} --minutes {MINUTES}"
@@ -33,8 +34,8 @@ def test_seed_keeps_every_promise(seed):
     assert outcome.slots > 10
 
 
-def test_thirty_seeds_meet_every_family_of_faults():
-    assert {profile_of(seed) for seed in range(1, 31)} == {*PROFILES, "destinations", "chains", "groups"}
+def test_these_seeds_meet_every_family_of_faults():
+    assert {profile_of(seed) for seed in SEEDS} == {*PROFILES, "destinations", "chains", "groups"}
 
 
 def test_same_seed_same_history():

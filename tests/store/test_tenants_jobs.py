@@ -23,6 +23,7 @@ BY_ID_UNDER_LOCK = {  # within a transaction that locked the job by (tenant, id)
     "drop_cursor",
     "move_cursor",
     "refit_runs",
+    "regroup_runs",
     "relane_runs",
     "park_runs",
     "release_runs",
