@@ -1,4 +1,4 @@
-"""Lists of jobs read what they show, and little more: with 50,000 jobs and with 300,000, also in the generic plan.
+"""Lists of jobs read what they show, and little more: with 50,000 jobs and with a million, also in the generic plan.
 
 A prepared statement gets its generic plan after five executions, and that one knows no values: a LIMIT is a tenth of
 the table to it, a filter an average. What is fast in a test with literals may read everything then. So the plan is
@@ -75,7 +75,7 @@ LISTS = {
 }
 
 
-@pytest.fixture(params=[50_000, 300_000], ids=["50k", "300k"])
+@pytest.fixture(params=[50_000, 1_000_000], ids=["50k", "1M"])
 def size(request: pytest.FixtureRequest) -> int:
     number: int = request.param
     return number
