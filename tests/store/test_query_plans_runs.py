@@ -1,4 +1,4 @@
-"""Claims, finishes and lists of runs look at what they take and little more: with 2,000 rows, 50,000 and 300,000.
+"""Claims, finishes and lists look at what they take and little more, with 2,000 and 50,000 runs (LARGE=1: a million).
 
 On PostgreSQL the generic plan is forced, executed and rolled back, and the rows it touched are counted: finish once
 read all that was running, by the index on the node, because it named the state. SQLite's machine steps are counted.
@@ -7,6 +7,7 @@ read all that was running, by the index on the node, because it named the state.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -242,7 +243,7 @@ def begun(run: str) -> BegunWork:
     return BegunWork(id=run, token=1, work="{}", requires="c@1", within_ms=5)
 
 
-@pytest.fixture(params=[2_000, 50_000, 300_000], ids=["2k", "50k", "300k"])
+@pytest.fixture(params=[2_000, 50_000, *([1_000_000] if os.environ.get("LARGE") else [])], ids="{:,}".format)
 def size(request: pytest.FixtureRequest) -> int:
     number: int = request.param
     return number
