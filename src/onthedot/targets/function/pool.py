@@ -161,8 +161,11 @@ class WorkerPool:
         return sent
 
     def _again(self, taken: Iterable[PendingCall]) -> None:
-        """What was taken back goes before what came later."""
-        self._waiting.extendleft(reversed([asked for asked in taken if not asked.answered]))
+        """What was taken back goes before what came later. It has not begun, whatever it seemed when it was sent."""
+        again = [asked for asked in taken if not asked.answered]
+        for asked in again:
+            asked.began = None
+        self._waiting.extendleft(reversed(again))
 
     def _dispatch(self) -> None:
         while self._closed and self._waiting:
