@@ -54,6 +54,20 @@ async def outcome_of(kind: Containers, **fields: Any) -> Outcome:
     return outcome
 
 
+async def test_adopted_after_its_image_was_disallowed_it_goes_on_but_is_not_created(peer):
+    kind = Containers(ContainerSetting(socket=peer.url, images=("other",)), capacity=2)
+    kind.belong_to("ours")
+    async with kind:
+        outcome = await outcome_of(kind, adopted=True)
+        assert (outcome.kind, peer.container) == ("refused", None)
+        assert "not allowed by the operator" in (outcome.error or "")
+    async with Containers(ContainerSetting(socket=peer.url, images=("*",)), capacity=2) as allowing:
+        allowing.belong_to("ours")
+        assert (await outcome_of(allowing)).kind == "ok"
+    async with kind:
+        assert (await outcome_of(kind, adopted=True)).kind == "ok", "what is there is followed to its end"
+
+
 async def test_a_lost_answer_to_create_makes_no_second_container(peer, kind):
     peer.says["POST /containers/create"] = [lambda: CUT]
     assert await end(kind) == Ended(None, None), "nothing was started"

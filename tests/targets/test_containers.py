@@ -130,17 +130,21 @@ async def test_it_runs_without_privileges_and_its_last_line_is_the_result(engine
     assert found["Mounts"] == []
 
 
+KILLED = "exit code 137 (SIGKILL; perhaps out of memory, limit 16 MB)"
+
+
 async def test_how_it_fails(kind):
     failed, oom, absent = (
         Watched(kind, "sh", "-c", "echo oh; exit 3"),
-        Watched(kind, "sh", "-c", "dd if=/dev/zero of=/dev/null bs=64M", memory="8M"),
+        Watched(kind, "sh", "-c", "dd if=/dev/zero of=/dev/null bs=64M", memory="16M"),
         Watched(kind, "no-such-program"),
     )
     outcome = await failed.outcome()
     assert (outcome.kind, outcome.retryable, outcome.error) == ("error", True, "exit code 3")
     assert failed.text == "oh\n"
     outcome = await oom.outcome()
-    assert (outcome.error, outcome.detail["out_of_memory"]) == ("out of memory (limit 8 MB)", True)
+    # Docker hears of the kernel's kill by another way than of the end, now and then after it.
+    assert outcome.error in ("out of memory (limit 16 MB)", KILLED), outcome
     outcome = await absent.outcome()
     assert (outcome.kind, outcome.error) == ("error", "exit code 127 (command not found)")
     assert "no-such-program" in absent.text
@@ -386,7 +390,7 @@ async def on_podman(podman: EngineServer) -> None:
         outcome = await second.outcome()
         assert (outcome.kind, outcome.detail["result"], second.text) == ("ok", 42, "one\n42\n")
         oom = Watched(kind, "sh", "-c", "dd if=/dev/zero of=/dev/null bs=64M", memory="16M")
-        assert (await oom.outcome()).error == "exit code 137 (SIGKILL; perhaps out of memory, limit 16 MB)"
+        assert (await oom.outcome()).error == KILLED
         taken = Watched(kind, "true", run=first.call.run_id)
         assert (await taken.outcome()).detail["result"] == 42, "the name is taken, by itself"
         absent = Watched(kind, "true", image="registry.test/team/none:1", pull="never")

@@ -122,10 +122,18 @@ class Containers(CoroutineKind):
 
     async def send(self, call: Call) -> Outcome | Ended:
         assert isinstance(call.target, ContainerTarget)
-        if not call.adopted and (why := self.problem(call.target)) is not None:
-            return Outcome(kind="refused", error=why)
+        refused = self.problem(call.target)  # the operator may have changed what is allowed since the job was made
+        if refused is not None and not call.adopted:
+            return Outcome(kind="refused", error=refused)
         run = ContainerRun(
-            call, call.target, self._setting, self._engine, self._link, self._installation, clock=self._clock
+            call,
+            call.target,
+            self._setting,
+            self._engine,
+            self._link,
+            self._installation,
+            clock=self._clock,
+            refused=refused,
         )
         return await run.carry_out()
 

@@ -50,9 +50,12 @@ class ContainerRun:
         installation: str,
         *,
         clock: Clock,
+        refused: str | None = None,
     ) -> None:
+        """`refused`: why no container may be created for it any more; one that is there goes on."""
         self._call, self._target, self._setting = call, target, setting
         self._engine, self._link, self._installation, self._clock = engine, link, installation, clock
+        self._refused = refused
         self._name, self._place = container_name(call), link.place
         self._following = Following(engine, link, self._name, call.log)
         self._stage = "looking for its container"
@@ -94,6 +97,8 @@ class ContainerRun:
             if not call.may_create:
                 error = "its container is gone, and nobody knows whether it ran"
                 raise NotStarted(Outcome(kind="unknown", error=error))
+            if self._refused is not None:
+                raise NotStarted(Outcome(kind="refused", error=self._refused))
             if call.stopped is None and not call.may_begin():
                 raise NotStarted(NOT_BEGUN)
             await self._create()
