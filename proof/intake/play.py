@@ -13,16 +13,15 @@ import tempfile
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from proof.two_nodes import TwoNodes, strike_in_turn
 from tests.services.brokers import RUNNING, BrokerServer
 from tests.services.consumers import CONSUMERS
-from tests.services.ports import free_port
-from tests.services.postgres import PostgresServer, running_postgres
+from tests.services.postgres import running_postgres
 from tests.services.process import NodeProcess
 from tests.services.senders import SENDERS
 from tests.services.waiting import until
@@ -73,13 +72,18 @@ async def play(broker: str, messages: int, rate: float, *, quiet: float = 40.0) 
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="onthedot-intake-")))
         for topic in (TOPIC, DEAD):
             await CONSUMERS[broker].prepare(server, topic)
-        cluster = _Cluster(place, postgres, server)
+        intake = {"orders": {"broker": "it", "topic": TOPIC, "dead_letter": DEAD}}
+        env = {
+            "ONTHEDOT_BROKERS": json.dumps({"it": {"url": server.url}}),
+            "ONTHEDOT_INTAKE": json.dumps(intake),
+        }
+        cluster = _Cluster(place, postgres, "intake", env)
         stack.callback(cluster.kill)
         for number in range(2):
             await cluster.start(number)
         bodies = {f"m{number}": _message(number) for number in range(messages)}
         sending = asyncio.create_task(_send(broker, server, bodies, rate))
-        await _trouble(cluster, server, messages / rate)
+        await strike_in_turn(cluster, server, time.monotonic(), messages / rate)
         await sending
         good = {number for number, body in bodies.items() if body != b"bad"}
         names = await cluster.settled(len(good), quiet)
@@ -148,32 +152,7 @@ async def _letters(broker: str, server: BrokerServer, count: int) -> list[str]:
     return found
 
 
-class _Cluster:
-    def __init__(self, place: Path, postgres: PostgresServer, server: BrokerServer) -> None:
-        self._place = place
-        self._store = postgres.create_database("intake")
-        self._env = {
-            "ONTHEDOT_BROKERS": json.dumps({"it": {"url": server.url}}),
-            "ONTHEDOT_INTAKE": json.dumps({"orders": {"broker": "it", "topic": TOPIC, "dead_letter": DEAD}}),
-            "ONTHEDOT_LEASE": "2s",
-        }
-        self.nodes: dict[int, NodeProcess] = {}
-
-    async def start(self, number: int) -> None:
-        directory = self._place / str(number)
-        directory.mkdir(exist_ok=True)
-        self.nodes[number] = await NodeProcess.serve(
-            "--store", self._store, directory=directory, port=free_port(), env=self._env
-        )
-
-    async def replace(self, number: int) -> None:
-        self.nodes[number].kill()
-        await self.start(number)
-
-    def kill(self) -> None:
-        for node in self.nodes.values():
-            node.kill()
-
+class _Cluster(TwoNodes):
     async def settled(self, count: int, quiet: float) -> list[str]:
         """The names of all jobs, when there are as many, and a while has passed in which no more came."""
 
@@ -196,42 +175,22 @@ class _Cluster:
         return await asyncio.to_thread(self._names)
 
     def _names(self) -> list[str]:
-        found: list[str] = []
-        path = "/v1/jobs?limit=500"
-        while path:
-            page = json.loads(self._ask(path))
-            found += [job["name"] for job in page["items"]]
-            path = page.get("next")
-        return found
+        return [job["name"] for job in self.items("/v1/jobs?limit=500")]
 
     def _handled(self) -> list[str]:
         """Of both nodes, since each was started."""
         return [
             line
             for node in self.nodes.values()
-            for line in self._ask(f"{node.url}/metrics").decode().splitlines()
+            for line in _metrics(node)
             if line.startswith("onthedot_intake_messages_total")
         ]
 
     def repeated(self) -> int:
         return sum(int(float(line.split()[-1])) for line in self._handled() if 'result="repeated"' in line)
 
-    def _ask(self, path: str) -> bytes:
-        url = path if path.startswith("http") else self.nodes[max(self.nodes)].url + path
-        with urllib.request.urlopen(url, timeout=60) as answer:
-            found: bytes = answer.read()
-            return found
 
-
-async def _trouble(cluster: _Cluster, server: BrokerServer, lasts: float) -> None:
-    """At a fifth, two fifths … of the time."""
-    part, began = lasts / 5, time.monotonic()
-    strikes: list[Callable[[], Awaitable[None]]] = [
-        lambda: cluster.replace(0),
-        lambda: asyncio.to_thread(server.restart),
-        lambda: cluster.replace(1),
-        lambda: asyncio.to_thread(server.restart, kill=True),
-    ]
-    for number, strike in enumerate(strikes, 1):
-        await asyncio.sleep(max(0.0, began + number * part - time.monotonic()))
-        await strike()
+def _metrics(node: NodeProcess) -> list[str]:
+    with urllib.request.urlopen(f"{node.url}/metrics", timeout=60) as answer:
+        found: str = answer.read().decode()
+    return found.splitlines()

@@ -10,26 +10,21 @@ import asyncio
 import json
 import tempfile
 import time
-import urllib.request
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tests.services.brokers import RUNNING, BrokerServer
+from proof.two_nodes import TwoNodes, strike_in_turn
+from tests.services.brokers import RUNNING
 from tests.services.consumers import CONSUMERS
-from tests.services.ports import free_port
-from tests.services.postgres import PostgresServer, running_postgres
-from tests.services.process import NodeProcess
-from tests.services.waiting import until
+from tests.services.postgres import running_postgres
 
 __all__ = ["Played", "play"]
 
 TOPIC = "orders"
-BATCH = 1000
 AHEAD = 3.0
+TARGET = {"type": "queue", "broker": "it", "topic": TOPIC, "body": {"a": 1}}
 POLICY = {"timeout": "5s", "retry": {"attempts": 100, "backoff": "200ms", "factor": 2, "max": "2s"}}
 
 
@@ -65,13 +60,15 @@ async def play(broker: str, firings: int, rate: float) -> Played:
         postgres = await asyncio.to_thread(stack.enter_context, running_postgres())
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="onthedot-queues-")))
         await CONSUMERS[broker].prepare(server, TOPIC)
-        cluster = _Cluster(place, postgres, server)
+        env = {"ONTHEDOT_BROKERS": json.dumps({"it": {"url": server.url}})}
+        cluster = TwoNodes(place, postgres, "queues", env)
         stack.callback(cluster.kill)
         for number in range(2):
             await cluster.start(number)
-        jobs = await asyncio.to_thread(cluster.create, firings, rate)
-        await _trouble(cluster, server, firings / rate)
-        runs = await cluster.ended(len(jobs))
+        first_at = time.time() + AHEAD + firings / 2000
+        await asyncio.to_thread(cluster.create, TARGET, POLICY, firings, rate, first_at)
+        await strike_in_turn(cluster, server, time.monotonic() + AHEAD, firings / rate)
+        runs = await cluster.ended(firings, within=120 + firings / 100)
         messages = await CONSUMERS[broker].consume(server, TOPIC)
     seen = Counter(message.id for message in messages)
     expected = set(runs)
@@ -87,90 +84,3 @@ async def play(broker: str, firings: int, rate: float) -> Played:
         kills=2,
         seconds=time.monotonic() - began,
     )
-
-
-class _Cluster:
-    def __init__(self, place: Path, postgres: PostgresServer, server: BrokerServer) -> None:
-        self._place = place
-        self._store = postgres.create_database("queues")
-        self._env = {"ONTHEDOT_BROKERS": json.dumps({"it": {"url": server.url}}), "ONTHEDOT_LEASE": "2s"}
-        self.nodes: dict[int, NodeProcess] = {}
-
-    async def start(self, number: int) -> None:
-        directory = self._place / str(number)
-        directory.mkdir(exist_ok=True)
-        self.nodes[number] = await NodeProcess.serve(
-            "--store", self._store, directory=directory, port=free_port(), env=self._env
-        )
-
-    async def replace(self, number: int) -> None:
-        self.nodes[number].kill()
-        await self.start(number)
-
-    def kill(self) -> None:
-        for node in self.nodes.values():
-            node.kill()
-
-    def create(self, firings: int, rate: float) -> list[int]:
-        target = {"type": "queue", "broker": "it", "topic": TOPIC, "body": {"a": 1}}
-        ids: list[int] = []
-        began = time.time() + AHEAD + firings / 2000
-        for first in range(0, firings, BATCH):
-            jobs = [
-                {
-                    "schedule": {"at": _instant(began + number / rate)},
-                    "target": target,
-                    "policy": POLICY,
-                }
-                for number in range(first, min(first + BATCH, firings))
-            ]
-            answers = self._ask("POST", "/v1/jobs/batch", jobs)
-            assert all(answer["status"] == 201 for answer in answers), answers[0]
-            ids += [answer["id"] for answer in answers]
-        return ids
-
-    async def ended(self, count: int) -> dict[str, str]:
-        async def all_ended() -> dict[str, str]:
-            runs = await asyncio.to_thread(self._runs)
-            return runs if len(runs) == count else {}
-
-        return await until(all_ended, f"{count} runs have ended", 120 + count / 100)
-
-    def _runs(self) -> dict[str, str]:
-        """Of those that have ended, by id."""
-        found: dict[str, str] = {}
-        for status in ("DONE", "FAILED", "CANCELLED", "SKIPPED"):
-            path = f"/v1/runs?status={status}&limit=500"
-            while path:
-                page = self._ask("GET", path)
-                found |= {run["id"]: run["status"] for run in page["items"]}
-                path = page.get("next")
-        return found
-
-    def _ask(self, method: str, path: str, body: Any = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        node = self.nodes[max(self.nodes)]
-        url = path if path.startswith("http") else node.url + path
-        request = urllib.request.Request(url, data=data, method=method, headers={"content-type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.loads(answer.read())
-
-
-async def _trouble(cluster: _Cluster, server: BrokerServer, lasts: float) -> None:
-    """At a fifth, two fifths … of the firings."""
-    part = lasts / 5
-    began = time.monotonic() + AHEAD
-    strikes: list[Callable[[], Awaitable[None]]] = [
-        lambda: cluster.replace(0),
-        lambda: asyncio.to_thread(server.restart),
-        lambda: cluster.replace(1),
-        lambda: asyncio.to_thread(server.restart, kill=True),
-    ]
-    for number, strike in enumerate(strikes, 1):
-        await asyncio.sleep(max(0.0, began + number * part - time.monotonic()))
-        await strike()
-
-
-def _instant(seconds: float) -> str:
-    milliseconds = round(seconds * 1000)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(milliseconds // 1000)) + f".{milliseconds % 1000:03}Z"
