@@ -19,7 +19,7 @@ from onthedot.targets.container.http_client import EngineAway
 from onthedot.targets.container.kind import Containers
 from onthedot.targets.container.log_stream import ContainerLog, stamped
 from onthedot.targets.container.verdict import outcome_of as outcome_verdict
-from onthedot.targets.contract import Ended
+from onthedot.targets.contract import NOT_BEGUN, Ended, Handle
 from onthedot.targets.process.last_line import LastLine
 from tests.services.waiting import until
 from tests.targets.engine_peer import CUT, EnginePeer, answer, entry, running_peer
@@ -40,12 +40,15 @@ async def kind(peer: EnginePeer) -> AsyncIterator[Containers]:
 
 
 async def end(kind: Containers, **fields: Any) -> Ended:
-    of_call = {name: fields.pop(name) for name in ("adopted", "may_create") if name in fields}
+    return await asyncio.wait_for(begin(kind, **fields)[1], 20)
+
+
+def begin(kind: Containers, **fields: Any) -> tuple[Handle, asyncio.Future[Ended]]:
+    of_call = {name: fields.pop(name) for name in ("adopted", "may_create", "place") if name in fields}
     target = ContainerTarget(image="app", **fields)
     call = Call(run_id="7-1", job_id=7, slot=1, attempt=1, target=target, **of_call)
     ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
-    kind.start(call, time.monotonic(), ended.set_result)
-    return await asyncio.wait_for(ended, 20)
+    return kind.start(call, time.monotonic(), ended.set_result), ended
 
 
 async def outcome_of(kind: Containers, **fields: Any) -> Outcome:
@@ -157,10 +160,71 @@ async def test_what_is_gone_while_another_engine_answers_is_not_gone(peer, kind)
 
     new = {"Config": {"Labels": labels()}, "State": {"Status": "created"}}
     first = [lambda: answer(404, {"message": "none"}), lambda: answer(200, new)]
-    peer.says["GET /containers/7-1-1/json"] = [*first, elsewhere, elsewhere]
+    peer.says["GET /containers/7-1-1/json"] = [*first, *[elsewhere] * 3]
     outcome = await outcome_of(kind)
     assert "removed by somebody else" in str(outcome.error)
-    assert peer.count("GET /info") >= 3
+    assert peer.says["GET /containers/7-1-1/json"] == [], "it was asked until it was the right one that said so"
+
+
+@pytest.mark.parametrize("may_create", [False, True])
+async def test_adopted_it_is_not_gone_because_another_engine_was_asked_for_it(peer, kind, may_create):
+    """The other one has answered, and the right one is back before anybody asks who it is."""
+    peer.container = {"Config": {"Labels": labels()}, "State": {"Status": "exited", "ExitCode": 0}}
+    peer.says["GET /containers/7-1-1/json"] = [lambda: answer(404, {"message": "No such container"})]
+    assert (await outcome_of(kind, adopted=True, may_create=may_create)).kind == "ok"
+    assert peer.count("/create") + peer.count("/start") == 0
+
+
+async def test_adopted_it_is_gone_only_if_the_engine_says_so_where_it_began(peer, kind):
+    """Claimed while the right engine answered, and started when another one did: nobody else's word counts."""
+    assert await end(kind, adopted=True, place="container@elsewhere") == NOT_BEGUN
+    assert (await outcome_of(kind, adopted=True, may_create=False, place=kind.adopted_by(None))).kind == "unknown"
+
+
+def runs(peer: EnginePeer) -> None:
+    peer.container = {"Config": {"Labels": labels()}, "State": {"Status": "running", "StartedAt": ""}}
+
+
+async def test_what_another_engine_does_not_have_was_not_stopped_there(peer, kind):
+    runs(peer)
+    handle, ended = begin(kind, adopted=True)
+    await until(lambda: peer.count("/wait"), "it is followed")
+
+    def elsewhere() -> bytes:
+        peer.info["ID"] = "OTHER"
+        return answer(404, {"message": "No such container"})
+
+    def back() -> bytes:
+        assert not ended.done()
+        peer.info["ID"] = "AB:CD"
+        return answer(204)
+
+    peer.says["POST /containers/7-1-1/stop"] = [elsewhere, back]
+    handle.stop("cancelled")
+    await asyncio.wait_for(ended, 20)
+    assert (peer.count("/stop"), peer.count("/kill")) == (2, 0)
+
+
+async def test_an_engine_that_does_not_stop_it_is_asked_until_the_time_is_up_and_not_told_to_kill(
+    peer, kind, monkeypatch
+):
+    """That comes with a second request: it must not be taken for one that the time is up."""
+    monkeypatch.setattr("onthedot.targets.container.following.STOP_WITHIN", 0.5)
+    runs(peer)
+    handle, ended = begin(kind, adopted=True)
+    await until(lambda: peer.count("/wait"), "it is followed")
+    peer.says["POST /containers/7-1-1/stop"] = [lambda: CUT] * 100
+    handle.stop("timeout")
+    assert (await asyncio.wait_for(ended, 20)).outcome is None
+    assert (peer.count("/stop") >= 2, peer.count("/kill")) == (True, 0)
+    handle, ended = begin(kind, adopted=True)
+    before = peer.count("/wait")
+    await until(lambda: peer.count("/wait") > before, "it is followed")
+    handle.stop("timeout")
+    await asyncio.sleep(0)
+    handle.stop("timeout")
+    await asyncio.wait_for(ended, 20)
+    assert peer.count("/kill") == 1, "asked again, it is killed at once"
 
 
 async def test_an_image_is_pulled_and_what_the_engine_says_in_the_end_counts(peer, kind):

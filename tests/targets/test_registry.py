@@ -113,6 +113,9 @@ def test_what_is_built_offers_what_was_registered():
         "queue": 50,
         "script": 3,
         "container": 3,
+        "kubernetes": 3,
+        "lambda": 50,
+        "workflow": 50,
     }
     assert targets.in_process == frozenset()
     for target in (WEBHOOK, FunctionTarget(function="reports:x"), CommandTarget(command="backup")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import shlex
 from datetime import UTC, datetime
 from email import message_from_string
 from email.policy import HTTP
@@ -16,6 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 
+from onthedot.model.instant import format_instant
+from onthedot.model.run_request import SentRun, as_curl
 from onthedot.model.targets import WebhookTarget
 from onthedot.targets.contract import Call
 from onthedot.targets.webhook.destination import place_of, split_url
@@ -321,3 +324,35 @@ def test_the_timestamp_is_of_the_attempt(make_call: MakeCall):
     assert (first["webhook-timestamp"], second["webhook-timestamp"]) == ("1", "2")
     assert first["webhook-id"] == second["webhook-id"]
     assert first["webhook-signature"] != second["webhook-signature"]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        WebhookTarget(url="http://example.com/a?b=c", body={"id": {"$": "run_id"}, "n": {"$": "params.n"}}),
+        WebhookTarget(url="http://example.com/", headers={"X-Team": "ops", "Content-Type": "text/csv"}, body="a,b"),
+        WebhookTarget(url="http://example.com/", method="GET"),
+        WebhookTarget(url="http://example.com/", secret=SECRET),
+    ],
+)
+def test_what_is_shown_of_a_request_is_what_was_sent(make_call: MakeCall, target: WebhookTarget):
+    call = make_call(target, attempt=2, params={"n": 3})
+    line, headers, body = sent(call, now_ms=5000)
+    about = SentRun(
+        run_id=call.run_id,
+        job_id=call.job_id,
+        scheduled_for=format_instant(SLOT),
+        attempt=2,
+        started_at=5000,
+        params=call.params,
+    )
+    shown = target.request(about)
+    assert line.split()[0] == shown.method
+    assert body_of(shown.body)[0] == body
+    ours = ("host", "user-agent", "accept", "accept-encoding", "content-length", "traceparent")
+    signed = {"webhook-signature": "v1,••••••"} if target.secret else {}
+    assert shown.headers == {**{name: value for name, value in headers.items() if name not in ours}, **signed}
+    command = as_curl(shown)
+    assert command is not None
+    assert command.startswith("curl -i ")
+    assert target.url in shlex.split(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onthedot.settings.aws import AwsSetting
 from onthedot.settings.brokers import BrokerAddress, BrokerSetting, WrongBroker
 from onthedot.settings.intakes import INTAKE_OPERATIONS, IntakeSetting
 from onthedot.settings.sources import load_settings
@@ -10,23 +11,30 @@ from onthedot.settings.structs import (
     CertificateSetting,
     CommandSetting,
     ContainerSetting,
+    KubernetesSetting,
+    KubernetesTemplate,
     ScriptSetting,
     Settings,
     address,
 )
 from onthedot.settings.tables import read_commands
+from onthedot.settings.workflows import WorkflowSetting
 
 __all__ = [
     "EXTENSIONS",
     "INTAKE_OPERATIONS",
+    "AwsSetting",
     "BrokerAddress",
     "BrokerSetting",
     "CertificateSetting",
     "CommandSetting",
     "ContainerSetting",
     "IntakeSetting",
+    "KubernetesSetting",
+    "KubernetesTemplate",
     "ScriptSetting",
     "Settings",
+    "WorkflowSetting",
     "WrongBroker",
     "address",
     "load_settings",

@@ -62,7 +62,8 @@ def load_settings(
         raise SettingsError("\n".join(problems))
     for name in NOT_YET:
         values.pop(name.lower(), None)
-    return Settings(**values, given=frozenset(values))
+    origins = {name.lower(): origin for name, (origin, _) in found.items() if name.lower() in values}
+    return Settings(**values, given=frozenset(values), origins=origins)
 
 
 def _from_file(file: Path | str | None, problems: list[str]) -> dict[str, tuple[str, Any]]:

@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 
 from onthedot.model.duration import DAY, MINUTE, SECOND, Duration
+from onthedot.settings.aws import AwsSetting
 from onthedot.settings.brokers import BrokerSetting
 from onthedot.settings.intakes import IntakeSetting
+from onthedot.settings.workflows import WorkflowSetting
 
 __all__ = [
     "EXTENSIONS",
@@ -19,6 +21,8 @@ __all__ = [
     "CertificateSetting",
     "CommandSetting",
     "ContainerSetting",
+    "KubernetesSetting",
+    "KubernetesTemplate",
     "ScriptSetting",
     "Settings",
     "address",
@@ -75,8 +79,38 @@ class ContainerSetting(msgspec.Struct, frozen=True, kw_only=True):
     place: str | None = None  # the name of the engine, where it can't say who it is
 
 
+class KubernetesTemplate(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod template that jobs may name. `pod`: metadata and spec, as Kubernetes has them."""
+
+    pod: dict[str, Any]
+    namespace: str | None = None
+
+
+class KubernetesSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """Which cluster, and what jobs may run there. Without an image and a template there is no kind `kubernetes`."""
+
+    images: tuple[str, ...] = ()  # patterns: see `model.image`
+    templates: dict[str, KubernetesTemplate] = msgspec.field(default_factory=dict)
+    kubeconfig: str | None = None  # a file; None: in the cluster that the node runs in, or the user's own file
+    context: str | None = None  # None: the current one
+    namespace: str | None = None  # None: that of the context or the service account
+    namespaces: tuple[str, ...] = ()  # further ones that jobs may name
+    service_accounts: tuple[str, ...] = ()  # that jobs may name
+    memory: int = 1 << 30  # bytes: the most that a job may ask for, and what one gets that does not
+    cpus: float = 1.0  # the same
+    concurrency: int | None = None  # None: as many as FUNCTION_PROCESSES
+    start_within: Duration = Duration(15 * MINUTE)  # how long an image may be pulled or a node looked for
+    keep: Duration = Duration(10 * MINUTE)  # how long a Job stays after its end
+    place: str | None = None  # the name of the cluster, where its uid can't be read
+
+    @property
+    def is_used(self) -> bool:
+        return bool(self.images or self.templates)
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All settings of a node. Durations are `Duration` (ms); `given` has the names that were set explicitly."""
+    """All settings of a node. Durations are `Duration` (ms); `given` has the names that were set explicitly, `origins`
+    says where: "flag", "$ONTHEDOT_PORT", the path of the file."""
 
     store: str = "sqlite:///onthedot.db"
     host: str = "127.0.0.1"
@@ -103,6 +137,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     auth: tuple[str, ...] = ("auto",)
     egress_allow: tuple[str, ...] = ()
     public_url: str | None = None
+    root_path: str = ""  # the prefix under which a proxy serves the API and the pages
+    trusted_proxies: tuple[str, ...] = ()  # networks whose forwarding headers are believed
     functions: tuple[str, ...] = ()
     commands: dict[str, CommandSetting] = msgspec.field(default_factory=dict)
     brokers: dict[str, BrokerSetting] = msgspec.field(default_factory=dict)
@@ -111,8 +147,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     object_store: str = "objects"
     scripts: ScriptSetting = ScriptSetting()
     containers: ContainerSetting = ContainerSetting()
+    kubernetes: KubernetesSetting = KubernetesSetting()
+    aws: AwsSetting = AwsSetting()
+    workflows: dict[str, WorkflowSetting] = msgspec.field(default_factory=dict)
     targets: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)  # of plug-ins, by name; each reads its own
     given: frozenset[str] = frozenset()
+    origins: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def loopback(self) -> bool:

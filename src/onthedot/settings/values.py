@@ -13,11 +13,14 @@ import msgspec
 
 from onthedot.model.duration import ACCEPTED_DURATIONS, DAY, HOUR, MINUTE, SECOND, Duration
 from onthedot.model.labels import ACCEPTED_LABELS, LABEL_PATTERN, MOST_OF_NODE
+from onthedot.settings.aws import parse_aws
 from onthedot.settings.containers import parse_containers
 from onthedot.settings.host_names import is_host, is_host_port
 from onthedot.settings.intakes import parse_intakes
+from onthedot.settings.kubernetes import parse_kubernetes
 from onthedot.settings.structs import EXTENSIONS, ROLES
 from onthedot.settings.tables import parse_brokers, parse_certificates, parse_commands, parse_scripts, parse_targets
+from onthedot.settings.workflows import parse_workflows
 from onthedot.settings.wrong_value import WrongValue
 
 __all__ = ["NOT_YET", "PARSERS", "NotYet"]
@@ -162,6 +165,24 @@ def _public_url(value: Any) -> str:
     return str(value).rstrip("/")
 
 
+def _root_path(value: Any) -> str:
+    path = str(value).rstrip("/") if isinstance(value, str) else None
+    if path is None or not re.fullmatch(r"(/(?!\.\.?(/|$))[A-Za-z0-9._~-]{1,100}){0,10}", path):
+        raise WrongValue("a path such as /scheduler, of letters, digits, dots, underscores, tildes and hyphens")
+    return path
+
+
+def _networks(value: Any) -> tuple[str, ...]:
+    accepted = "addresses and networks separated by commas, such as 127.0.0.1,10.0.0.0/8"
+    words = _words(value, accepted)
+    for word in words:
+        try:
+            ipaddress.ip_network(word, strict=False)
+        except ValueError:
+            raise WrongValue(accepted) from None
+    return words
+
+
 def _labels(value: Any) -> tuple[str, ...]:
     accepted = f"at most {MOST_OF_NODE} labels separated by commas, such as gpu,eu; each of {ACCEPTED_LABELS}"
     words = _words(value, accepted)
@@ -222,6 +243,8 @@ PARSERS: dict[str, Parser] = {
     "AUTH": _auth,
     "EGRESS_ALLOW": _egress,
     "PUBLIC_URL": _public_url,
+    "ROOT_PATH": _root_path,
+    "TRUSTED_PROXIES": _networks,
     "FUNCTIONS": _functions,
     "COMMANDS": parse_commands,
     "BROKERS": parse_brokers,
@@ -230,6 +253,9 @@ PARSERS: dict[str, Parser] = {
     "OBJECT_STORE": _object_store,
     "SCRIPTS": parse_scripts,
     "CONTAINERS": parse_containers,
+    "KUBERNETES": parse_kubernetes,
+    "AWS": parse_aws,
+    "WORKFLOWS": parse_workflows,
     "TARGETS": parse_targets,
     **dict.fromkeys(NOT_YET, _not_yet),
 }

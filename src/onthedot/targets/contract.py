@@ -80,6 +80,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     `begun` when the work began, which may be before the call. What is over is removed once it is `recorded`."""
     has_destinations: bool = False
     """Calls go to parties that may be slow or away (`Kind.destination`): each has a part of the slots and a breaker."""
+    shares_workers: bool = False
+    """Each call has a worker for as long as it takes: no job and no tenant has all of them (`Kind.is_brief`)."""
     stop_within: float = 5.0
     """Seconds after which a call that was asked to stop is not waited for any more."""
 
@@ -109,9 +111,11 @@ class Call(msgspec.Struct, kw_only=True, gc=False):
     adopted: bool = False
     """Another node has begun this very try: what it started goes on, and is to be found, followed and, if it comes to
     that, killed. It may also have died before it started anything."""
+    place: str | None = None
+    """Of what was adopted: what `Kind.adopted_by` said when it began. Only who is there can say that it is gone."""
     may_create: bool = True
-    """Whether what is not found may be started. Not where it was adopted and is to be done once at most: then nobody
-    knows whether it was done (`unknown`)."""
+    """Whether what is not found may be started. Not where it was adopted and is to be done once at most, or its job was
+    deleted or paused meanwhile: then nobody knows whether it was done (`unknown`)."""
     key: str | None = None
     tenant: int = 1
     params: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -193,6 +197,11 @@ class Kind(ABC):
         """Who is called: one that hangs or fails must not keep calls of others. The same text for the same party, also
         on other nodes; None: nobody in particular. Asked for each call. For kinds that have destinations."""
         return None
+
+    def is_brief(self, target: Any) -> bool:
+        """Whether calls of this target took so little time of late that nobody is late who waits for their workers. For
+        kinds that share workers; asked for each call."""
+        return False
 
     def answered(self, outcome: Outcome) -> bool | None:
         """What an outcome says of the destination: True, it is there; False, it is away, overloaded or out of order;

@@ -17,9 +17,18 @@ from typing import Any
 from onthedot.model.run import Outcome
 from onthedot.targets.contract import NOT_BEGUN, Call, Cause, Done, Ended, Handle, Kind, Profile, Stop, failed_try
 
-__all__ = ["CoroutineKind", "Send", "from_coroutine"]
+__all__ = ["CoroutineKind", "Send", "from_coroutine", "take_cancel"]
 
 Send = Callable[[Call], Awaitable[Outcome | Ended]]
+
+
+def take_cancel() -> None:
+    """For who has caught CancelledError and goes on, to tidy up: now `asyncio.timeout` works again. In a task that
+    counts as cancelled, Python before 3.11.3 raises CancelledError instead of TimeoutError when the time is up, which
+    looks like being asked to stop a second time."""
+    task = asyncio.current_task()
+    while task is not None and task.cancelling():
+        task.uncancel()
 
 
 class CoroutineKind(Kind):

@@ -78,6 +78,11 @@ class Targets:
     def having_destinations(self) -> frozenset[str]:
         return frozenset(name for name, kind in self._by_name.items() if kind.profile.has_destinations)
 
+    @property
+    def sharing_workers(self) -> frozenset[str]:
+        """Kinds of whose workers each job and each tenant has a share."""
+        return frozenset(name for name, kind in self._by_name.items() if kind.profile.shares_workers)
+
     def waiting_capabilities(self) -> list[str]:
         """With which runs of this node may have to wait for a destination."""
         kinds = [kind for kind in self._by_name.values() if kind.profile.has_destinations]

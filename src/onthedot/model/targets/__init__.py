@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from onthedot.model.targets.aws_lambda import LambdaTarget
 from onthedot.model.targets.command import CommandTarget
 from onthedot.model.targets.container import ContainerTarget
 from onthedot.model.targets.function import FunctionTarget
+from onthedot.model.targets.kubernetes import KubernetesTarget
 from onthedot.model.targets.opaque import OpaqueTarget
 from onthedot.model.targets.queue import QueueTarget
 from onthedot.model.targets.registry import known_union
 from onthedot.model.targets.script import ScriptTarget
 from onthedot.model.targets.spec import Flag, Target, TargetSpec, TargetSummary
 from onthedot.model.targets.webhook import WebhookTarget
+from onthedot.model.targets.workflow import WorkflowTarget
 
 __all__ = [
     "CommandTarget",
@@ -20,6 +23,8 @@ __all__ = [
     "Flag",
     "FunctionTarget",
     "Known",
+    "KubernetesTarget",
+    "LambdaTarget",
     "OpaqueTarget",
     "QueueTarget",
     "ScriptTarget",
@@ -27,6 +32,7 @@ __all__ = [
     "TargetSpec",
     "TargetSummary",
     "WebhookTarget",
+    "WorkflowTarget",
 ]
 
 if TYPE_CHECKING:

@@ -47,8 +47,11 @@ BUILT_IN = {
     "queue": BuiltIn("queue:QueueTarget", "queue.kind:Queues"),
     "script": BuiltIn("script:ScriptTarget", "script.kind:Scripts"),
     "container": BuiltIn("container:ContainerTarget", "container.kind:Containers"),
+    "kubernetes": BuiltIn("kubernetes:KubernetesTarget", "kubernetes.kind:KubernetesJobs"),
+    "lambda": BuiltIn("aws_lambda:LambdaTarget", "aws_lambda.kind:Lambdas"),
+    "workflow": BuiltIn("workflow:WorkflowTarget", "workflow.kind:Workflows"),
 }
-PLANNED = ("kubernetes", "lambda", "workflow")
+PLANNED = ("checkin",)
 """Further kinds of the contract: where one is neither built in nor installed, it is "not available", not unknown."""
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from onthedot.errors import FieldProblem
 from onthedot.model.duration import Duration
+from onthedot.model.run_request import RunRequest, SentRun
 from onthedot.model.struct import Strict
 
 __all__ = ["Flag", "Target", "TargetSpec", "TargetSummary"]
@@ -84,6 +85,10 @@ class Target:
 
     def summary(self) -> TargetSummary:
         return TargetSummary(self.type, "", self.type)
+
+    def request(self, sent: SentRun) -> RunRequest:
+        """What a run of it sent; asked of a target whose secrets are masked."""
+        return RunRequest(type=self.type, what=self.summary().line, body=dict(sent.params) or None)
 
     @classmethod
     def how_to_offer(cls, name: str) -> str:

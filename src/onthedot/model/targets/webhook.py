@@ -6,13 +6,15 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from onthedot.errors import FieldProblem
-from onthedot.model.body_template import body_problems, encode_body, is_template
+from onthedot.model.body_template import CALLBACK, MissingParam, body_problems, encode_body, fill, is_template
 from onthedot.model.duration import SECOND, Duration
+from onthedot.model.run_request import RunRequest, SentRun
 from onthedot.model.secret_text import MASK, is_secret_name, masked_url
 from onthedot.model.targets.spec import Flag, TargetSpec, TargetSummary
 from onthedot.model.webhook_url import cut_url, read_place
@@ -21,6 +23,7 @@ __all__ = ["WebhookTarget", "url_problem"]
 
 ACCEPTED_URL = "an absolute http:// or https:// URL with a host, without user name or password"
 SIGNED_WITH = "whsec_ and 24 to 64 bytes in base64, or a text of at least 16 characters"
+BODILESS = frozenset({"GET", "HEAD"})
 MAX_HEADERS, MAX_HEADER_VALUE, MAX_URL, MAX_SECRETS = 100, 8192, 8192, 2
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -126,6 +129,34 @@ class WebhookTarget(TargetSpec, frozen=True, kw_only=True, tag="webhook"):
 
     def summary(self) -> TargetSummary:
         return TargetSummary(self.method, self.url, self.url if self.method == "POST" else f"{self.method} {self.url}")
+
+    def request(self, sent: SentRun) -> RunRequest:
+        """Without what depends on the connection alone (host, length, trace)."""
+        body = self.body
+        if body is None:
+            body = dict(sent.params) or None if self.method not in BODILESS else None
+        elif type(body) is not str and is_template(encode_body(body)):
+            values = {"run_id": sent.run_id, "scheduled_for": sent.scheduled_for, "attempt": sent.attempt}
+            with suppress(MissingParam):  # it was never sent: shown as it is written
+                body = fill(body, {**values, **({CALLBACK: MASK} if sent.callback else {})}, sent.params)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        if body is not None:
+            headers.setdefault("content-type", "text/plain; charset=utf-8" if type(body) is str else "application/json")
+        headers |= {"webhook-id": sent.run_id, "webhook-timestamp": str(sent.started_at // 1000)}
+        if self.signing_secrets:
+            headers["webhook-signature"] = f"v1,{MASK}"
+        headers |= {"x-onthedot-job": str(sent.job_id), "x-onthedot-scheduled-for": sent.scheduled_for}
+        headers["x-onthedot-attempt"] = str(sent.attempt)
+        if sent.callback:
+            headers["x-onthedot-callback"] = MASK
+        return RunRequest(
+            type=self.type,
+            what=f"{self.method} {self.url}",
+            method=self.method,
+            url=self.url,
+            headers=headers,
+            body=body,
+        )
 
 
 def url_problem(url: str) -> str | None:

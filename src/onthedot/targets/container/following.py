@@ -9,8 +9,9 @@ from contextlib import asynccontextmanager, suppress
 from onthedot.targets.container.creation import GRACE
 from onthedot.targets.container.engine import ContainerEngine, EngineRefused, FoundContainer
 from onthedot.targets.container.http_client import EngineAway
-from onthedot.targets.container.link import EngineLink
+from onthedot.targets.container.link import EngineElsewhere, EngineLink
 from onthedot.targets.container.log_stream import ContainerLog
+from onthedot.targets.coroutine import take_cancel
 
 __all__ = ["STOP_WITHIN", "Following"]
 
@@ -28,10 +29,11 @@ PAUSE = 0.3
 class Following:
     """`cut`: the engine was away meanwhile."""
 
-    def __init__(self, engine: ContainerEngine, link: EngineLink, name: str, log: Callable[[str], None]) -> None:
+    def __init__(
+        self, engine: ContainerEngine, link: EngineLink, place: str, name: str, log: Callable[[str], None]
+    ) -> None:
         self.cut = False
-        self._engine, self._link, self._name = engine, link, name
-        self._place = link.place
+        self._engine, self._link, self._place, self._name = engine, link, place, name
         self._log = ContainerLog(engine, name, log)
         self._reading: asyncio.Task[None] | None = None
 
@@ -41,16 +43,14 @@ class Following:
         waited = False
         while True:
             try:
-                found = await self._engine.inspect(self._name)
-                if found is None and await self._link.is_at(self._place):
-                    return None
-                if found is not None and (found.is_over or found.is_new):
+                found = await self._link.found_at(self._place, self._name)
+                if found is None or found.is_over or found.is_new:
                     return found
-                if found is not None and not waited:
+                if not waited:
                     await self._engine.wait(self._name, LOOK_EVERY)
                     waited = True
                     continue
-            except EngineRefused:
+            except (EngineElsewhere, EngineRefused):
                 pass  # as engines do while they start or stop
             except EngineAway as away:
                 self._away(away)
@@ -81,6 +81,7 @@ class Following:
     async def stop(self) -> None:
         """SIGTERM, a while to tidy up, SIGKILL. Asked again, it is killed at once. An engine that is away is asked
         until the time is up."""
+        take_cancel()
         try:
             async with asyncio.timeout(STOP_WITHIN):
                 await self._asked(lambda: self._engine.stop(self._name, GRACE))
@@ -88,17 +89,21 @@ class Following:
         except TimeoutError:
             pass  # then it is said that it may still run
         except asyncio.CancelledError:
+            take_cancel()
             with suppress(TimeoutError):
                 async with asyncio.timeout(STOP_WITHIN):
                     await self._asked(lambda: self._engine.kill(self._name))
             raise
 
     async def _asked(self, ask: Callable[[], Awaitable[None]]) -> None:
+        """Until the engine that has it says that it is done: of one that another does not have, it says so, too."""
         while True:
             try:
                 await ask()
-                return
-            except (EngineAway, EngineRefused) as error:
-                if isinstance(error, EngineAway):
-                    self._link.lost(error)
-                await asyncio.sleep(PAUSE)
+                if await self._link.is_at(self._place):
+                    return
+            except EngineAway as away:
+                self._link.lost(away)
+            except EngineRefused:
+                pass
+            await asyncio.sleep(PAUSE)

@@ -6,14 +6,18 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from onthedot.targets.container.engine import ContainerEngine, EngineAbout, EngineRefused
+from onthedot.targets.container.engine import ContainerEngine, EngineAbout, EngineRefused, FoundContainer
 from onthedot.targets.container.http_client import EngineAway
 from onthedot.telemetry import emit
 
-__all__ = ["EngineLink"]
+__all__ = ["EngineElsewhere", "EngineLink"]
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 OPEN_WITHIN = 2.0
+
+
+class EngineElsewhere(Exception):
+    """Who answers is not the engine that was asked for: what it does not have may well be there."""
 
 
 class EngineLink:
@@ -50,6 +54,18 @@ class EngineLink:
     async def is_at(self, place: str) -> bool:
         """Whether who answers now is this engine: only then is what it does not have gone."""
         return await self._look() and self.place == place
+
+    async def found_at(self, place: str, name: str) -> FoundContainer | None:
+        """None: it is gone. That counts only from an engine that was this one before and after it was asked: an address
+        may lead to another for a moment, and its answer does not say whose it is."""
+        found = await self._engine.inspect(name)
+        if found is None and await self.is_at(place):
+            found = await self._engine.inspect(name)
+            if found is None and await self.is_at(place):
+                return None
+        if found is None:
+            raise EngineElsewhere
+        return found
 
     async def _keep(self) -> None:
         pause = FIRST_PAUSE

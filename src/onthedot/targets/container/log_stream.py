@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import codecs
 from collections.abc import AsyncIterator, Callable
-from datetime import datetime
 
 from onthedot.targets.container.engine import ContainerEngine, EngineRefused
 from onthedot.targets.container.http_client import EngineAway, EngineResponse
 from onthedot.targets.process.last_line import LastLine
+from onthedot.targets.process.log_stamps import Instant, stamped
 from onthedot.targets.process.output import OUTPUT_LIMIT
 
 __all__ = ["ContainerLog", "frames", "last_line", "stamped"]
@@ -26,8 +26,6 @@ AGAIN_AFTER = 0.5
 RESUMES_AFTER_END = 3
 _HEAD = 8
 _LARGEST_FRAME = 32 << 20
-
-Instant = tuple[int, int]  # seconds since the epoch, nanoseconds
 
 
 class ContainerLog:
@@ -104,23 +102,9 @@ async def frames(response: EngineResponse) -> AsyncIterator[tuple[int, bytes]]:
         while len(kept) >= _HEAD:
             size = int.from_bytes(kept[4:_HEAD])
             if size > _LARGEST_FRAME or kept[0] > 2:
-                raise EngineAway("what the engine sent is no log")
+                raise EngineAway("the engine sent an invalid log stream")
             if len(kept) < _HEAD + size:
                 break
             stream, entry = kept[0], bytes(kept[_HEAD : _HEAD + size])
             del kept[: _HEAD + size]
             yield 2 if stream == 2 else 1, entry
-
-
-def stamped(entry: bytes) -> tuple[Instant | None, bytes]:
-    """The time that stands before it, which may be any offset from UTC, and the rest."""
-    stamp, space, text = entry.partition(b" ")
-    if not space or len(stamp) > 40:
-        return None, entry
-    try:
-        said = stamp.decode("ascii")
-        seconds = int(datetime.fromisoformat(said).timestamp() // 1)
-        fraction = said[20:].rstrip("Z").partition("+")[0].partition("-")[0] if said[19:20] == "." else ""
-        return (seconds, int(fraction[:9].ljust(9, "0"))), text
-    except ValueError:
-        return None, entry

@@ -18,7 +18,7 @@ from onthedot.targets.container.engine import (
 )
 from onthedot.targets.container.following import STOP_WITHIN, Following
 from onthedot.targets.container.http_client import EngineAway
-from onthedot.targets.container.link import EngineLink
+from onthedot.targets.container.link import EngineElsewhere, EngineLink
 from onthedot.targets.container.log_stream import last_line
 from onthedot.targets.container.verdict import outcome_of
 from onthedot.targets.contract import NOT_BEGUN, Call, Ended
@@ -56,8 +56,9 @@ class ContainerRun:
         self._call, self._target, self._setting = call, target, setting
         self._engine, self._link, self._installation, self._clock = engine, link, installation, clock
         self._refused = refused
-        self._name, self._place = container_name(call), link.place
-        self._following = Following(engine, link, self._name, call.log)
+        self._name = container_name(call)
+        self._place = link.place if call.place is None else call.place.partition("@")[2]
+        self._following = Following(engine, link, self._place, self._name, call.log)
         self._stage = "looking for its container"
         self._began: float | None = None
 
@@ -90,10 +91,8 @@ class ContainerRun:
         call = self._call
         if call.try_number > 1 and not call.adopted:
             await self._engine.kill(f"{call.run_id}-{call.try_number - 1}")
-        found = await self._engine.inspect(self._name)
+        found = await self._found()
         if found is None:
-            if call.adopted and not await self._link.is_at(self._place):
-                raise NotStarted(NOT_BEGUN)
             if not call.may_create:
                 error = "its container is gone, and nobody knows whether it ran"
                 raise NotStarted(Outcome(kind="unknown", error=error))
@@ -110,6 +109,14 @@ class ContainerRun:
             error = "its container was created, and nobody knows whether it ran"
             raise NotStarted(Outcome(kind="unknown", error=error))
         return await self._start()
+
+    async def _found(self) -> FoundContainer | None:
+        if not self._call.adopted:
+            return await self._engine.inspect(self._name)
+        try:
+            return await self._link.found_at(self._place, self._name)
+        except EngineElsewhere:
+            raise NotStarted(NOT_BEGUN) from None
 
     async def _create(self) -> None:
         target = self._target

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Any
 
 from onthedot.model.run import Outcome
 from onthedot.model.size import format_size
 from onthedot.targets.container.engine import ContainerState
+from onthedot.targets.process.exit_words import exit_words
 from onthedot.targets.process.last_line import LastLine
 
 __all__ = ["outcome_of"]
-
-_BY_SIGNAL = 128
-_BY_SHELLS = {126: "command can't be executed", 127: "command not found"}  # and by the init of an engine
 
 
 def outcome_of(state: ContainerState, memory: int, printed: LastLine | None, *, cut: bool) -> Outcome:
@@ -31,21 +28,9 @@ def outcome_of(state: ContainerState, memory: int, printed: LastLine | None, *, 
         detail["out_of_memory"] = True
         error = f"out of memory (limit {format_size(memory)})"
     else:
-        error = _how(code, memory)
+        error = exit_words(code, memory)
     if state.error:
         error += f": {state.error[:300]}"
     if cut:
         error += "; the container engine was restarted or not reachable while it ran"
     return Outcome(kind="error", retryable=True, error=error, detail=detail)
-
-
-def _how(code: int, memory: int) -> str:
-    if code in _BY_SHELLS:
-        return f"exit code {code} ({_BY_SHELLS[code]})"
-    number = code - _BY_SIGNAL
-    if number not in set(signal.Signals):
-        return f"exit code {code}"
-    name = signal.Signals(number).name
-    if number == signal.SIGKILL:  # not every engine says why
-        return f"exit code {code} ({name}; perhaps out of memory, limit {format_size(memory)})"
-    return f"exit code {code} ({name})"

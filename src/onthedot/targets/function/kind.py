@@ -43,7 +43,7 @@ class Functions(Kind):
         self.allow(registered)
         self._import_paths = tuple(import_paths)
         self._workers = WorkerPool(processes, import_paths)
-        self.profile = Profile(capacity=processes)
+        self.profile = Profile(capacity=processes, shares_workers=True)
 
     @classmethod
     def of(cls, setup: KindSetup) -> Kind:
@@ -107,6 +107,9 @@ class Functions(Kind):
     def ahead(self) -> int:
         """Short ones are sent ahead."""
         return self._workers.ahead
+
+    def is_brief(self, target: FunctionTarget) -> bool:
+        return self._workers.is_brief(target.function)
 
     def start(self, call: Call, at: float, done: Done) -> Handle:
         """Without a task that waits: that alone would cost as much as the rest."""

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from onthedot.targets.contract import Cause, Stop
 from onthedot.targets.exhaustion import Lacking, lack_of
-from onthedot.targets.function.estimates import AHEAD, PATIENCE, SHORT, DurationEstimates, Throughput
+from onthedot.targets.function.estimates import AHEAD, BRIEF, PATIENCE, SHORT, DurationEstimates, Throughput
 from onthedot.targets.function.pending_call import PendingCall, Refused, WorkerDied
 from onthedot.targets.function.protocol import CallResult
 from onthedot.targets.function.worker import WorkerProcess
@@ -56,6 +56,9 @@ class WorkerPool:
     def ahead(self) -> int:
         """How many calls more than there are processes are welcome now."""
         return self._ahead
+
+    def is_brief(self, function: str) -> bool:
+        return self._estimates.expected(function) < BRIEF
 
     # calls
 

@@ -21,7 +21,7 @@ from onthedot.model.targets import ScriptTarget
 from onthedot.objects import ObjectStore, open_objects
 from onthedot.settings import ScriptSetting
 from onthedot.targets.contract import NOT_BEGUN, Call, Ended, Profile, TargetDiagnosis, run_environment
-from onthedot.targets.coroutine import CoroutineKind
+from onthedot.targets.coroutine import CoroutineKind, take_cancel
 from onthedot.targets.exhaustion import lack_of
 from onthedot.targets.process.last_line import LastLine
 from onthedot.targets.process.output import ProcessOutput
@@ -61,7 +61,7 @@ class Scripts(CoroutineKind):
         capacity: int | None = None,
     ) -> None:
         """`executes`: whether this node runs scripts, or only lets jobs be made. `probed`: what is known already."""
-        self.profile = Profile(capacity=capacity, stop_within=grace + KILLED_WITHIN)
+        self.profile = Profile(capacity=capacity, shares_workers=True, stop_within=grace + KILLED_WITHIN)
         self._setting, self._executes, self._grace = setting, executes, grace
         self._interpreters = interpreters(setting.interpreters)
         self._codes = CodeCache(objects)
@@ -176,6 +176,7 @@ class Scripts(CoroutineKind):
                 output.close_write()
             code = await run.wait()
         except asyncio.CancelledError:
+            take_cancel()
             if run is not None:
                 await self._end(run)
             raise

@@ -18,6 +18,7 @@ from typing import Any
 from onthedot.model.body_template import CALLBACK, encode_body, fill, is_template
 from onthedot.model.instant import format_instant
 from onthedot.model.targets import WebhookTarget
+from onthedot.model.targets.webhook import BODILESS
 from onthedot.targets.contract import Call
 from onthedot.targets.webhook.destination import Destination
 from onthedot.targets.webhook.signature import sign, traceparent
@@ -27,7 +28,6 @@ __all__ = ["body_of", "request_of"]
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _REMEMBERED = 1000  # characters of a job's own headers, so that long ones do not fill the memory
-_BODILESS = frozenset({"GET", "HEAD"})
 _OURS = re.compile(
     r"host|content-length|transfer-encoding|connection|keep-alive|te|trailer|upgrade|expect|proxy-.*"
     r"|webhook-.*|x-onthedot-.*|traceparent"
@@ -48,7 +48,7 @@ def request_of(call: Call, target: WebhookTarget, place: Destination, path: str,
     """Ours over the job's headers, the job's over the defaults. ValueError: a header that can't be sent. MissingParam:
     its body names what this run does not have."""
     given = target.body
-    if given is None and call.params and target.method not in _BODILESS:
+    if given is None and call.params and target.method not in BODILESS:
         given = call.params
     body, content_type = body_of(given)
     if target.body is not None and type(target.body) is not str and is_template(body):
@@ -61,7 +61,7 @@ def request_of(call: Call, target: WebhookTarget, place: Destination, path: str,
         signed = " ".join([sign(secret, run, timestamp, body) for secret in target.signing_secrets])
         signature = f"webhook-signature: {signed}\r\n"
     callback = "" if call.callback is None else f"x-onthedot-callback: {call.callback}\r\n"
-    length = f"content-length: {len(body)}\r\n" if body or target.method not in _BODILESS else ""
+    length = f"content-length: {len(body)}\r\n" if body or target.method not in BODILESS else ""
     return (
         f"{target.method} {path} HTTP/1.1\r\n"
         f"{lines(place.host, place.authorization, agent, content_type, headers)}{length}"

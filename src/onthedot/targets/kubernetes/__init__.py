@@ -1,0 +1,1 @@
+"""The kind `kubernetes`: Jobs of a cluster."""

@@ -1,0 +1,1 @@
+"""The kind `workflow`: executions of workflow engines, followed to their end."""

@@ -1,0 +1,150 @@
+"""AWS Step Functions. An execution has the name, the input, and the mark as the root of its trace.
+
+Only standard workflows: express ones have no names, and can't be asked how they are.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from onthedot.targets.aws.failure import AwsFailed
+from onthedot.targets.aws.service import AwsService
+from onthedot.targets.workflow.engine import AlreadyThere, EngineDown, Execution, NewExecution, StartRefused
+
+__all__ = ["StepFunctions"]
+
+PAGE, MOST_PAGES = 1000, 10
+_MACHINE = re.compile(
+    r"arn:aws[a-z-]*:states:(?P<region>[a-z0-9-]{5,30}):[0-9]{12}:stateMachine:(?P<name>[\w.+=@-]{1,80})(:[\w-]{1,80})?",
+    re.ASCII,
+)
+_ROOT = re.compile(r"Root=1-([0-9a-f]{8})-([0-9a-f]{24})")
+_ENDED = ("FAILED", "TIMED_OUT", "ABORTED")
+
+
+class StepFunctions:
+    title = "AWS Step Functions"
+
+    def __init__(self, service: AwsService) -> None:
+        self._service = service
+        self.address = service.address
+        self.place = f"stepfunctions@{service.region}"
+
+    def problem(self, workflow: str) -> tuple[str, str] | None:
+        found = _MACHINE.fullmatch(workflow)
+        if found is None:
+            accepted = "the ARN of a state machine: arn:aws:states:REGION:ACCOUNT:stateMachine:NAME"
+            return "not the ARN of a state machine", accepted
+        if found["region"] != self._service.region:
+            return f"in another region than this node uses ({self._service.region})", "a state machine of its region"
+        return None
+
+    async def start(self, new: NewExecution) -> None:
+        try:
+            answer = await self._service.ask(
+                "start_execution",
+                stateMachineArn=new.workflow,
+                name=new.name,
+                input=msgspec.json.encode(new.input).decode(),
+                traceHeader=f"Root=1-{new.mark[:8]}-{new.mark[8:]}",
+            )
+        except AwsFailed as failed:
+            if failed.code == "ExecutionAlreadyExists":
+                raise AlreadyThere from None
+            raise _told(failed) from None
+        if ":express:" in answer["executionArn"]:
+            raise StartRefused("it is an express workflow, which can't be followed: use a standard one")
+
+    async def look(self, workflow: str, name: str) -> Execution | None:
+        try:
+            found = await self._service.ask("describe_execution", executionArn=_execution(workflow, name))
+        except AwsFailed as failed:
+            if failed.code == "ExecutionDoesNotExist":
+                return None
+            raise _told(failed) from None
+        status = found["status"]
+        root = _ROOT.match(found.get("traceHeader") or "")
+        arn = found["executionArn"]
+        region = workflow.split(":")[3]
+        return Execution(
+            state="ok" if status == "SUCCEEDED" else "failed" if status in _ENDED else "going",
+            mark=root[1] + root[2] if root else None,
+            input=_json(found.get("input")),
+            started_at=_epoch_ms(found.get("startDate")),
+            ended_at=_epoch_ms(found.get("stopDate")),
+            result=_json(found.get("output")),
+            error=_error(status, found) if status in _ENDED else None,
+            detail={
+                "status": status,
+                "link": f"https://{region}.console.aws.amazon.com/states/home?region={region}"
+                f"#/v2/executions/details/{arn}",
+            },
+        )
+
+    async def going(self, workflow: str) -> set[str]:
+        found: set[str] = set()
+        asked: dict[str, Any] = {"stateMachineArn": workflow, "statusFilter": "RUNNING", "maxResults": PAGE}
+        for _ in range(MOST_PAGES):
+            try:
+                page = await self._service.ask("list_executions", **asked)
+            except AwsFailed as failed:
+                raise _told(failed) from None
+            found.update(each["name"] for each in page["executions"])
+            if not page.get("nextToken"):
+                break
+            asked["nextToken"] = page["nextToken"]
+        return found
+
+    async def stop(self, workflow: str, name: str) -> None:
+        try:
+            await self._service.ask(
+                "stop_execution",
+                executionArn=_execution(workflow, name),
+                error="Stopped",
+                cause="Stopped by On the Dot",
+            )
+        except AwsFailed as failed:
+            if failed.code != "ExecutionDoesNotExist":
+                raise _told(failed) from None
+
+    async def hello(self) -> str:
+        try:
+            await self._service.ask("list_state_machines", maxResults=1)
+        except AwsFailed as failed:
+            if not failed.is_denied:
+                raise _told(failed) from None
+        return f"region {self._service.region}"
+
+    async def close(self) -> None:
+        await self._service.close()
+
+
+def _told(failed: AwsFailed) -> EngineDown | StartRefused:
+    if failed.is_login:
+        return StartRefused(str(failed), retryable=True)
+    return EngineDown(str(failed)) if failed.retryable else StartRefused(str(failed))
+
+
+def _execution(workflow: str, name: str) -> str:
+    """A version or an alias of the state machine is no part of it."""
+    return ":".join(workflow.split(":")[:7]).replace(":stateMachine:", ":execution:", 1) + f":{name}"
+
+
+def _error(status: str, found: dict[str, Any]) -> str:
+    parts = [status, *(str(found[name]) for name in ("error", "cause") if found.get(name))]
+    return ": ".join(parts)[:2000]
+
+
+def _json(text: Any) -> Any:
+    try:
+        return msgspec.json.decode(text) if text else None
+    except (msgspec.DecodeError, TypeError, RecursionError):
+        return None
+
+
+def _epoch_ms(instant: Any) -> int | None:
+    return round(instant.timestamp() * 1000) if isinstance(instant, datetime) else None
