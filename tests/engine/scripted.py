@@ -11,7 +11,7 @@ from typing import Any
 
 from onthedot.clock import FakeClock
 from onthedot.errors import StoreUnavailable
-from onthedot.store import FinishReport, PolledOrders, WaitingSeen
+from onthedot.store import FinishReport, PolledOrders, WaitingSeen, WorkedOff
 
 AWAY = StoreUnavailable("the database is away")
 
@@ -57,6 +57,12 @@ class ScriptedStore:
 
     async def close_one_offs(self, most):
         return self._answer("close_one_offs", most, 0)
+
+    async def wait_for_operation(self) -> int | None:
+        return None
+
+    async def work_off_operation(self, node: str) -> WorkedOff | None:
+        return None
 
     async def carry_out_notes(self, after):
         return self._answer("carry_out_notes", after, None)
@@ -109,6 +115,9 @@ class ScriptedStore:
     async def take_duty(self, name, node):
         return self._answer("take_duty", name, True)
 
+    async def forget_noticed(self):
+        return self._answer("forget_noticed", None, 0)
+
     async def prune(self, before):
         return self._answer("prune", before, 0)
 
@@ -138,6 +147,12 @@ class ScriptedStore:
 
     async def watch_groups(self):
         return self._answer("watch_groups", None, 0)
+
+    async def prove(self, kept_ms):
+        return self._answer("prove", kept_ms, False)
+
+    async def roll_up(self):
+        return self._answer("roll_up", None, 0)
 
     async def watch_ledger(self):
         return self._answer("watch_ledger", None, [])

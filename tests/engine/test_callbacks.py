@@ -207,7 +207,7 @@ async def test_a_node_that_receivers_can_not_reach_sends_nothing(stage):
 
 
 async def test_a_node_without_an_api_uses_that_of_its_machine(stage):
-    await stage.node(roles=("api",), binding="127.0.0.1:9000", host="h")
+    await stage.node("command:backup", roles=("api",), binding="127.0.0.1:9000", host="h")
     member = await stage.node("webhook", host="h")
     await stage.begin()
     await stage.clock.advance(3)

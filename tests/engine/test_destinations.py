@@ -67,10 +67,14 @@ class Town(Bench):
     async def patience_ends(self) -> None:
         """Long enough to see that a destination does not get through those that wait for it."""
         for _ in range(5):
-            await self.clock.advance(NO_SLOT_MS / 1000)
-            self.beat()
-            self.dispatcher.tick()
-            await self.clock.settle()
+            await self.moment()
+
+    async def moment(self) -> None:
+        """As long as a held run waits for a slot."""
+        await self.clock.advance(NO_SLOT_MS / 1000)
+        self.beat()
+        self.dispatcher.tick()
+        await self.clock.settle()
 
     def away(self) -> list[str]:
         """Who was sent to wait in the store, and where."""
@@ -126,6 +130,24 @@ async def test_after_a_moment_it_waits_in_the_store(town: Town):
     await town.patience_ends()
     assert town.away() == ["5-1 " + A, "6-1 " + A]
     assert (town.slots.held, len(town.dispatcher.running)) == (0, 5)
+
+
+async def test_one_that_hangs_is_not_waited_for_longer_than_a_slot(town: Town):
+    """Another node may have room there."""
+    town.take(*town.to("a", *range(6)))
+    await town.moment()
+    assert town.away() == ["5-1 " + A]
+
+
+async def test_who_finds_room_at_its_destination_and_no_slot_goes_back_to_all_nodes(fake_clock: FakeClock):
+    """The machine has run out of something meanwhile, so that there are fewer slots than before."""
+    town = Town(fake_clock, destination_concurrency=3)
+    town.take(*town.to("a", *range(6)), *town.to("b", 10, 11, 12))
+    town.slots.of("webhook").squeeze(0.0, "descriptors")
+    for number in range(3):
+        town.hosts.end(f"{number}-1")
+    await town.moment()
+    assert [item.run_id for item in town.written if isinstance(item, Return)] == ["5-1"]
 
 
 async def test_of_two_slots_one_destination_has_both_and_the_rest_goes_back_to_all_nodes(fake_clock: FakeClock):
@@ -410,7 +432,7 @@ async def test_the_watch_bears_with_a_store_that_is_away(fake_clock: FakeClock):
     store.script("waited_for", AWAY)
     destinations = Destinations(sender.targets, fake_clock, LookTimes(fake_clock))
     watch = WaitingWatch(
-        destinations=destinations,
+        waits=destinations.waits,
         offers=NodeOffers(sender.targets),
         store=store,
         clock=fake_clock,

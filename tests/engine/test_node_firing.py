@@ -72,6 +72,22 @@ async def test_cron_to_the_second_is_never_early_and_never_misses(cluster, fake_
     assert (stats.runs, stats.failures, stats.last_lateness_ms) == (10, 0, 0)
 
 
+async def test_a_node_that_is_drained_ends_what_it_has_and_another_one_takes_the_rest(cluster, fake_clock):
+    drained = await cluster.node()
+    await cluster.create(spec(schedule=EVERY_SECOND))
+    await fake_clock.advance(3)
+    assert await cluster.store.drain(drained.id)
+    await fake_clock.advance(5)  # its next beat tells it; what it holds ahead fires
+    before = len(drained.sender.calls)
+    await fake_clock.advance(5)
+    assert len(drained.sender.calls) == before >= 3
+    assert [node.state for node in await cluster.store.list_nodes()] == ["draining"]
+    other = await cluster.node()
+    await fake_clock.advance(5)
+    assert len(other.sender.calls) >= 5
+    assert len(drained.sender.calls) == before
+
+
 async def test_a_run_that_may_not_overlap_is_on_time_though_it_can_t_be_held(cluster, fake_clock):
     """Laned runs are claimed at their instant: the claim says when the next one is ready."""
     node = await cluster.node()

@@ -196,6 +196,51 @@ async def test_who_died_before_it_was_created_leaves_that_to_the_next(stage):
     assert (await stage.ended(job_id)).status == "DONE"
 
 
+async def test_after_its_job_was_deleted_it_is_not_created_by_the_next(stage):
+    member = await stage.reach(creates=False)
+    job_id = await stage.begin()
+    run_id = (await stage.run(job_id)).id
+    member.kill()
+    await stage.store.delete_job(1, job_id)
+    await stage.reach()
+    await stage.adopted(2)
+    await stage.clock.advance(2)
+    run = await stage.store.get_run(1, run_id)
+    assert (run.status, run.reason, run.tries) == ("CANCELLED", "the job was deleted", 0)
+    assert stage.world.created == []
+
+
+async def test_after_its_target_was_changed_the_new_one_is_begun(stage):
+    member = await stage.reach(creates=False)
+    job_id = await stage.begin()
+    member.kill()
+    changed = msgspec.structs.replace(COMMAND, command="other")
+    await stage.store.update_job(1, job_id, lambda old: msgspec.structs.replace(old, target=changed))
+    await stage.reach(places=("backup", "other"))
+    await stage.until(lambda: stage.world.created, most=20.0)
+    assert [call.target for call in stage.world.calls if call.may_create][-1] == changed
+    stage.world.only.over.set()
+    run = await stage.ended(job_id)
+    assert (run.status, run.tries, len(stage.world.created)) == ("DONE", 1, 1)
+
+
+async def test_while_its_job_is_paused_it_is_not_created_by_the_next(stage):
+    member = await stage.reach(creates=False)
+    job_id = await stage.begin(retry=Retry(attempts=1))
+    member.kill()
+    await stage.store.pause_job(1, job_id)
+    await stage.reach()
+    await stage.adopted(2)
+    await stage.clock.advance(2)
+    run = await stage.run(job_id)
+    assert (run.status, run.tries, stage.world.created) == ("PENDING", 0, [])
+    await stage.store.resume_job(1, job_id)
+    await stage.until(lambda: stage.world.created, most=10.0)
+    stage.world.only.over.set()
+    run = await stage.ended(job_id)
+    assert (run.status, run.tries) == ("DONE", 1)
+
+
 async def test_at_most_once_it_is_not_created_by_the_next(stage):
     member = await stage.reach(creates=False)
     job_id = await stage.begin(delivery="at_most_once")

@@ -44,10 +44,10 @@ async def test_it_is_not_changed(service: Service, job: JobView):
 
 async def test_a_kind_of_the_contract_is_not_available(service: Service, store: Store):
     (made,) = await store.create_jobs(
-        [NewJob(tenant=TENANT, spec=spec(target=OpaqueTarget({"type": "lambda", "function": "f"}, "lambda", 1)))]
+        [NewJob(tenant=TENANT, spec=spec(target=OpaqueTarget({"type": "checkin", "grace": "1m"}, "checkin", 1)))]
     )
     assert isinstance(made, JobView)
-    with pytest.raises(NotAvailable, match="'lambda' is not supported in this version"):
+    with pytest.raises(NotAvailable, match="'checkin' is not supported in this version"):
         await service.patch_job(TENANT, made.id, {"name": "x"})
 
 

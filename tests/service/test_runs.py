@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onthedot.errors import IdempotencyMismatch, Invalid, NotFound
+from onthedot.model.dead import DeadFilter
 from onthedot.model.duration import Duration
 from onthedot.model.schedule import Schedule
 from onthedot.store import RunFilter
@@ -84,7 +85,7 @@ async def test_a_span_without_slots_hints_at_nothing(service, hints):
 async def test_without_dead_letters_there_is_nothing_to_redrive(service, hints):
     assert (await service.list_dead(TENANT)).items == []
     assert await service.redrive(TENANT) == []
-    assert await service.redrive(TENANT, job_id=1, idempotency_key="once") == []
+    assert await service.redrive(TENANT, wanted=DeadFilter(job_id=1), idempotency_key="once") == []
     assert hints == []
 
 

@@ -55,6 +55,21 @@ _ROWS = (
     """,
         "WHERE n % 10 IN (5, 7)",
     ),
+    (
+        """
+    INSERT INTO job_stats (job_id, tenant, runs, failures, timed, duration_ms, last_lateness_ms, last_status)
+    SELECT n, 1, 1, 0, 0, 0, CASE WHEN n % 7000 = 4 THEN 5000 ELSE 1 END,
+           CASE WHEN n % 3000 = 4 THEN 'failed' ELSE 'done' END
+    """,
+        "WHERE n % 1000 = 4",
+    ),
+    (
+        """
+    INSERT INTO noticed_jobs (tenant, what, job_id, noticed_at)
+    SELECT 1, CASE WHEN n % 2000 = 4 THEN 'failing' ELSE 'late' END, n, 0
+    """,
+        "WHERE n % 1000 = 4",
+    ),
 )
 
 _POSTGRES_CONSTRAINTS = """

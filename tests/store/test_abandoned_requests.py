@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from onthedot.errors import Abandoned
+from onthedot.model.actor import ChangeActor
 from onthedot.model.job import JobView
 from onthedot.model.key import ApiKeySpec
 from onthedot.store import NewJob, Store
@@ -25,6 +26,7 @@ class Leaves:
     def __init__(self, after: int) -> None:
         self.left = after
         self.name: str | None = None
+        self.actor: ChangeActor | None = None
 
     def check(self, *, late: bool = True) -> None:
         self.left -= 1

@@ -19,7 +19,7 @@ from onthedot.model.job import JobSpec, JobView
 from onthedot.model.policy import Retry
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.plan import chain_number
-from onthedot.store import NewJob, Store
+from onthedot.store import LetterFilter, NewJob, Store
 from tests.store.conftest import START, Times
 from tests.store.hands import FAILED, OK, REFUSED, Hands, at, every, node_info, spec
 
@@ -122,7 +122,7 @@ async def test_a_redriven_dead_letter_that_goes_well_starts_what_follows_success
     run = await a_run(hands, times)
     await hands.finish(run, outcome=REFUSED)
     (dead, _) = await carry_out(hands)
-    (again,) = await hands.store.redrive(1, ids=[run.id])
+    (again,) = await hands.store.redrive(1, LetterFilter(ids=[run.id]))
     driven = next(each for each in (await hands.claim()).runs if each.id == again)
     await hands.finish(driven)
     started = await carry_out(hands)
@@ -138,7 +138,7 @@ async def test_a_driven_run_of_a_chain_keeps_its_trigger(hands: Hands, times: Ti
     started = await carry_out(hands)
     first = next(each for each in (await hands.claim()).runs if each.id == started[0])
     await hands.finish(first, outcome=REFUSED)
-    (again,) = await hands.store.redrive(1, ids=[first.id])
+    (again,) = await hands.store.redrive(1, LetterFilter(ids=[first.id]))
     view = await hands.store.get_run(1, again)
     assert view.params == (await hands.store.get_run(1, first.id)).params
     assert (view.trigger.kind, view.trigger.run_id) == ("retry", first.id)
@@ -486,3 +486,18 @@ async def test_an_older_node_leaves_them_alone(hands: Hands, times: Times):
     assert row["level"] == 4
     plain = json.loads((await hands.sql("SELECT spec FROM jobs WHERE key = 'done'"))[0]["spec"])
     assert not {"on_success", "on_failure", "on_finish"} & set(plain)
+
+
+async def test_a_job_knows_its_neighbours(store: Store) -> None:
+    specs = [chained("b"), chained("a", on_finish=["b"])]
+    b, a = await store.create_jobs([NewJob(tenant=1, spec=each) for each in specs])
+    assert isinstance(a, JobView)
+    assert isinstance(b, JobView)
+    found = await store.chain_of(1, a.id)
+    assert ([(each.on, each.id, each.key) for each in found.followers], found.follows) == (
+        [("on_finish", b.id, "b")],
+        [],
+    )
+    assert [(each.on, each.id, each.key) for each in (await store.chain_of(1, b.id)).follows] == [
+        ("on_finish", a.id, "a")
+    ]

@@ -8,11 +8,12 @@ import msgspec
 import pytest
 
 from onthedot.errors import NotFound
-from onthedot.model.run import ClaimedRun
+from onthedot.model.instant import format_instant
+from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.store import JobFilter, Store
 from tests.store.conftest import START, Times
 from tests.store.given import fetch
-from tests.store.hands import FAILED, REFUSED, Hands, at, every, spec
+from tests.store.hands import FAILED, OK, REFUSED, Hands, at, every, spec
 
 MINUTE = 60_000
 
@@ -75,11 +76,13 @@ class TestReading:
         await hands.store.close_one_offs()
         await hands.finish(second, rest[0])
         ended, page = list[int](), JobFilter(status="ended", limit=1, **by)
-        for left in (2, 1, 0):
+        pages = 0
+        while pages == 0 or page.cursor is not None:
             found = await hands.store.list_jobs(1, page)
             ended += [job.id for job in found.items]
-            assert (found.next is None) == (not left)
             page = msgspec.structs.replace(page, cursor=found.next)
+            pages += 1
+        assert pages <= 4, "a list by words may end with an empty page"
         assert sorted(ended) == made[:3]
         (active,) = (await hands.store.list_jobs(1, JobFilter(status="active", **by))).items
         assert active.id == made[3]
@@ -99,7 +102,7 @@ class TestReading:
 
     async def test_the_active_are_never_among_too_many_to_close(self, hands: Hands, monkeypatch: pytest.MonkeyPatch):
         """However many have just ended: what is over is not listed as active."""
-        monkeypatch.setattr("onthedot.store.jobs.lists.NOTED", 0)
+        monkeypatch.setattr("onthedot.store.jobs.list_statements.NOTED", 0)
         await fired(hands)
         assert await listed(hands, status="active") == []
         assert await listed(hands, status="paused") == []
@@ -176,7 +179,7 @@ class TestSettling:
         await hands.check()
 
     async def test_changed_and_unchanged_ones_together(self, hands: Hands):
-        """The unchanged end without a look at their runs; of the changed, one waits for its next time."""
+        """The unchanged end without a lock; of the changed, one waits for its next time."""
         jobs = await hands.create(*(spec(at(START + 1000), key=key) for key in "abc"))
         await hands.finish(*(await hands.claim()).runs)
         await hands.store.update_job(1, jobs[0].id, lambda _: spec(at(START + MINUTE), key="a"))
@@ -224,6 +227,30 @@ class TestVerbs:
         await hands.finish(again)
         await hands.store.close_one_offs()
         assert [state for state, _ in await rows(hands)] == ["ended"]
+
+    @pytest.mark.parametrize("outcome", [OK, REFUSED])
+    async def test_a_manual_run_driven_again_before_the_firing_ends_nothing(
+        self, hands: Hands, times: Times, outcome: Outcome
+    ):
+        """Its job was never changed and a redrive has ended, but not one of the firing: that still lies ahead."""
+        job = await hands.job(at(START + 10 * MINUTE))
+        await hands.store.run_job(1, job)
+        await hands.finish(await hands.one(), outcome=REFUSED)
+        assert len(await hands.store.redrive(1)) == 1
+        await hands.finish(await hands.one(), outcome=outcome)
+        await hands.store.close_one_offs()
+        assert await rows(hands) == [("active", None)]
+        await times.advance(5 * MINUTE)
+        await hands.store.prune(times.now)
+        view = await hands.store.get_job(1, job)
+        assert (view.state, view.next_run) == ("active", format_instant(START + 10 * MINUTE))
+        await times.advance(5 * MINUTE)
+        run = await hands.one()
+        assert (run.kind, run.slot) == ("scheduled", START + 10 * MINUTE)
+        await hands.finish(run)
+        await hands.store.close_one_offs()
+        assert [state for state, _ in await rows(hands)] == ["ended"]
+        await hands.check()
 
     async def test_what_is_driven_again_while_paused_waits_for_the_resume(self, hands: Hands, times: Times):
         """Paused while it ran, and driven again before it had ended: the job has not ended, and can be resumed."""

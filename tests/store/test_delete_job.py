@@ -6,6 +6,7 @@ import pytest
 
 from onthedot.errors import NotFound
 from onthedot.store import Store
+from onthedot.store.jobs.undelete import UNDELETE_WITHIN
 from tests.store.conftest import START, Times
 from tests.store.given import create, execute, fetch, history_of, hold, runs_of
 
@@ -33,7 +34,10 @@ async def test_everything_of_it_is_gone_but_its_ledger(store: Store, times: Time
     ]
     assert {row["finished_at"] for row in cancelled} == {START + 10}
     assert await fetch(store, "SELECT job_id FROM job_tags") == [{"job_id": other.id}]
+    await times.advance(UNDELETE_WITHIN + 1)
+    await store.prune(0)
     assert await fetch(store, "SELECT job_id FROM job_stats") == [{"job_id": other.id}]
+    assert await fetch(store, "SELECT id FROM deleted_jobs") == []
     assert (await create(store, key="a")).id not in (job.id, other.id)
 
 

@@ -35,6 +35,8 @@ NOW = "(SELECT now_ms FROM test_clock)"
 TABLES = [
     "jobs",
     "job_tags",
+    "deleted_jobs",
+    "deleted_dead_letters",
     "job_chains",
     "runs",
     "run_params",

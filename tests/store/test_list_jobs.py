@@ -77,7 +77,7 @@ class TestPrefix:
         a = await create(store, key="Report-b")
         b = await create(store, name="REPORT a")
         c = await create(store, key="xreport", name="nothing")
-        assert await ids(store, q="rep") == [b.id, a.id]
+        assert await ids(store, q="rep") == [b.id, a.id, c.id]  # those that begin so first
         assert await ids(store, q="REPORT-") == [a.id]
         assert await ids(store, q="x") == [c.id]
         assert await ids(store, q="") == [c.id, b.id, a.id]

@@ -41,6 +41,15 @@ class TestBeat:
         assert (view.id, view.state, view.held, view.running, view.lateness_ms) == ("a", "draining", 3, 2, 12)
         assert (view.roles, view.offers, view.capacity) == (["api", "executor"], ["webhook", "command:x"], 7)
 
+    async def test_it_is_told_to_drain_and_stays_so(self, store: Store, times: Times):
+        await store.register(node_info("a"))
+        assert not (await store.beat("a", NodeLoad())).draining
+        assert await store.drain("a")
+        assert (await store.beat("a", NodeLoad())).draining, "though it did not say so itself"
+        assert (await store.beat("a", NodeLoad())).draining
+        assert [node.state for node in await store.list_nodes()] == ["draining"]
+        assert not await store.drain("nobody")
+
     async def test_an_unknown_node_is_not_alive(self, store: Store, times: Times):
         assert not (await store.beat("nobody", NodeLoad())).alive
 

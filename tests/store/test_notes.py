@@ -280,3 +280,13 @@ async def test_a_call_that_was_accepted_for_later_may_have_been_the_last(hands: 
     assert await carry_out(hands) == [run.id]
     assert (await hands.store.get_job(1, run.job_id)).state == "paused"
     assert [row["open"] for row in await hands.live(run.job_id) if row["id"] == run.id] == ["callback"]
+
+
+async def test_those_that_nobody_carries_out_are_counted_with_their_age(hands: Hands, times: Times):
+    run = await a_run(hands, times)
+    await hands.finish(run, outcome=GONE)
+    await times.advance(MINUTE)
+    assert await hands.store.count_old_notes(MINUTE + 1) == (0, 0)
+    assert await hands.store.count_old_notes(MINUTE) == (1, MINUTE)
+    await carry_out(hands)
+    assert await hands.store.count_old_notes(0) == (0, 0)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from onthedot.errors import Conflict, NotFound
-from onthedot.store import Store
+from onthedot.store import LetterFilter, Store
 from tests.store.conftest import START, Times
 from tests.store.hands import FAILED, Hands, at, every, spec
 
@@ -251,7 +251,7 @@ class TestRedrive:
 
     async def test_a_new_run_takes_the_place_of_the_dead_letter(self, hands: Hands):
         (dead,) = await self.dead(hands)
-        (new,) = await hands.store.redrive(1, ids=[dead])
+        (new,) = await hands.store.redrive(1, LetterFilter(ids=[dead]))
         assert new.startswith(f"{dead}-r")
         assert (await hands.store.list_dead(1)).items == []
         (row,) = await hands.live()
@@ -265,12 +265,12 @@ class TestRedrive:
     async def test_once(self, hands: Hands):
         (dead,) = await self.dead(hands)
         assert len(await hands.store.redrive(1)) == 1
-        assert await hands.store.redrive(1, ids=[dead]) == []
+        assert await hands.store.redrive(1, LetterFilter(ids=[dead])) == []
 
     async def test_all_of_a_job_or_all_there_are(self, hands: Hands):
         dead = await self.dead(hands, 4)
         job = int(dead[0].partition("-")[0])
-        assert len(await hands.store.redrive(1, job_id=job)) == 1
+        assert len(await hands.store.redrive(1, LetterFilter(job_id=job))) == 1
         assert len(await hands.store.redrive(1, limit=2)) == 2
         assert len(await hands.store.redrive(1)) == 1
         assert await hands.store.redrive(1) == []
@@ -328,4 +328,4 @@ class TestRedrive:
                 break
         assert seen == names[::-1]
         job = int(names[0].partition("-")[0])
-        assert [run.id for run in (await hands.store.list_dead(1, job_id=job)).items] == [names[0]]
+        assert [run.id for run in (await hands.store.list_dead(1, LetterFilter(job_id=job))).items] == [names[0]]

@@ -146,16 +146,28 @@ def statements(size: int) -> Iterator[tuple[str, list[Any], str | None, int]]:
             yield "list_pending", [1, *bounds, LAST, LIMIT], index, 5 * LIMIT
         yield "list_pending_of_job", [1, *bounds, LAST, LIMIT, 50], "runs_pkey", 5
         yield "list_history+where.all_of_history", [1, *bounds, LIMIT], "history_", 5 * LIMIT
-        yield "list_history+where.done", [1, *bounds, LIMIT], "history_", 5 * LIMIT
+        for only in ("only.done", "only.late", "only.not_late"):
+            args = [1, *bounds, LIMIT, 10 * LIMIT]
+            yield f"find_history+where.all_of_history+{only}", args, "history_", 15 * LIMIT
+        yield "reach_history+where.all_of_history", [1, *bounds, 10 * LIMIT], "history_", 10 * LIMIT + 1
+        failed = [1, *bounds, LIMIT, 10 * LIMIT, "failed", "x"]
+        yield "find_history+where.not_done+by.not_done+only.error", failed, "status", 11 * LIMIT
+        of_job = [1, *bounds, 5, LIMIT, 10 * LIMIT, "n9"]
+        yield "find_history_of_job+where.all_of_history+only.node", of_job, "job_id", 11 * LIMIT
+        yield "reach_history_of_job+where.all_of_history", [1, *bounds, 5, 10 * LIMIT], "job_id", 10 * LIMIT + 1
         yield "list_history+where.not_done+by.not_done", [1, *bounds, LIMIT, "failed"], "status", 5 * LIMIT
         yield "list_history+where.not_done+by.not_done", [1, *bounds, LIMIT, "cancelled"], "status", 5 * LIMIT
-        yield "list_history_of_job+where.all_of_history", [1, *bounds, LIMIT, 5], "job_id", 5 * LIMIT
+        yield "list_history_of_job+where.all_of_history", [1, *bounds, 5, LIMIT], "job_id", 5 * LIMIT
         yield (
             "list_history_of_job+where.not_done+by.job_not_done",
-            [1, *bounds, LIMIT, 5, "failed"],
+            [1, *bounds, 5, LIMIT, "failed"],
             "job_id_status",
             5 * LIMIT,
         )
+    for name in ("slot_entries", "ended_by_quarter"):
+        yield name, [1, 5, 0, LAST, LIMIT], "job_id", 5 * LIMIT
+    yield "ranges_within", [1, 5, 0, LAST, LIMIT], "job_id_status", 5 * LIMIT
+    yield "ranges_into", [1, 5, LAST], "job_id_status", 5 * LIMIT
     yield "list_running", [1, 0, LAST, LAST, ANY_ID, None, LIMIT, LATER], "runs_of_node", 4000
     yield "claimed_specs", [list(range(1, LIMIT))], "jobs_", LIMIT
     yield from of_one_job()
@@ -184,6 +196,7 @@ def of_one_job() -> Iterator[tuple[str, list[Any], str | None, int]]:
         ("timer_left", [1, 55]),
         ("slots_taken", [1, 55, 0, START]),
         ("slots_with_rows", [55, 0, START]),
+        ("live_slots", [1, 55, 0, START]),
         ("refit_runs", [55, "webhook", 1, False, False]),
         ("relane_runs", [2055, 3, 5]),
         ("park_runs", [55]),

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 import pytest
 
 from onthedot.clock import FakeClock
+from onthedot.errors import Conflict, Invalid, NotFound
 from onthedot.model.job import JobView
 from onthedot.model.run import ClaimedRun, Outcome
+from onthedot.plan import coming
 from onthedot.store import Store, open_store
 from onthedot.store.runs.look import Floor
 from tests.store.conftest import START, Times
@@ -42,6 +46,9 @@ POLICIES: list[dict[str, Any]] = [
 ]
 
 
+MORE = (("job_versions", "job_id, version"), ("deleted_jobs", "id"))
+
+
 class Walk:
     def __init__(self, store: Store, times: Times, seed: int) -> None:
         self.store = store
@@ -49,6 +56,8 @@ class Walk:
         self.random = random.Random(seed)
         self.hands = Hands(store)
         self.jobs: list[JobView] = []
+        self.deleted: list[JobView] = []
+        self.skipped: list[tuple[JobView, int]] = []
         self.held: dict[str, ClaimedRun] = {}
 
     async def go(self, steps: int) -> None:
@@ -59,6 +68,10 @@ class Walk:
             (2, self.pause),
             (3, self.resume),
             (1, self.delete),
+            (1, self.undelete),
+            (3, self.skip),
+            (2, self.unskip),
+            (1, self.cancel),
             (1, self.manual),
             (1, self.backfill),
             (6, self.wait),
@@ -106,6 +119,37 @@ class Walk:
         if job := self._some():
             await self.store.delete_job(1, job.id)
             self.jobs.remove(job)
+            self.deleted.append(job)
+
+    async def undelete(self) -> None:
+        """Those that are too old, and those whose time has come, are all the same to a walk: they come back or not."""
+        if self.deleted:
+            job = self.deleted.pop(self.random.randrange(len(self.deleted)))
+            with suppress(NotFound):
+                self.jobs.append(await self.store.undelete_job(1, job.id))
+
+    async def skip(self) -> None:
+        """Any of its next slots; what is not possible changes nothing."""
+        if job := self._some():
+            ahead = await self.store.job_ahead(1, job.id)
+            slots = list(islice(coming(ahead.record, ahead.cursor_slot, ahead.now, ahead.taken), 5))
+            if slots:
+                slot = self.random.choice(slots)
+                with suppress(Conflict, Invalid):
+                    await self.store.skip_slot(1, job.id, slot)
+                    self.skipped.append((job, slot))
+
+    async def unskip(self) -> None:
+        if self.skipped:
+            job, slot = self.skipped.pop(self.random.randrange(len(self.skipped)))
+            with suppress(NotFound, Conflict):
+                await self.store.unskip_slot(1, job.id, slot)
+
+    async def cancel(self) -> None:
+        if job := self._some():
+            ahead = await self.store.job_ahead(1, job.id)
+            if ahead.cursor_slot is not None and ahead.record.state != "quarantined":
+                await self.store.cancel_run(1, f"{job.id}-{ahead.cursor_slot}")
 
     async def manual(self) -> None:
         if job := self._some():
@@ -141,7 +185,7 @@ class Walk:
     async def everything(self) -> dict[str, list[dict[str, Any]]]:
         """All that is kept, as plain values."""
         found = {}
-        for table, order in (("jobs", "id"), ("runs", "id"), ("history", "id"), ("job_tags", "job_id, tag")):
+        for table, order in (("jobs", "id"), ("runs", "id"), ("history", "id"), ("job_tags", "job_id, tag"), *MORE):
             rows = await fetch(self.store, f"SELECT * FROM {table} ORDER BY {order}")
             found[table] = [{name: _plain(value) for name, value in row.items()} for row in rows]
         return found

@@ -10,7 +10,7 @@ import pytest
 
 from onthedot.clock import FakeClock
 from onthedot.errors import StoreUnavailable
-from onthedot.store import Idempotency, JobFilter, NewJob, RunFilter, Store, open_store
+from onthedot.store import AuditFilter, Idempotency, JobFilter, NewJob, RunFilter, Store, open_store
 from tests.store.conftest import START, Times
 from tests.store.given import fetch
 from tests.store.hands import REFUSED, Hands, at, every, node_info, spec
@@ -27,6 +27,7 @@ READS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "destinations_of_nodes": lambda store: store.destinations_of_nodes(),
     "durability": lambda store: store.durability(),
     "earlier_jobs": lambda store: store.earlier_jobs(1, [REPEAT]),
+    "count_old_notes": lambda store: store.count_old_notes(0),
     "count_waiting_for_groups": lambda store: store.count_waiting_for_groups(),
     "find_key": lambda store: store.find_key("hash"),
     "find_script": lambda store: store.find_script(1, "sha256:0"),
@@ -54,6 +55,20 @@ READS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "now": lambda store: store.now(),
     "refuse_other_bodies": lambda store: store.refuse_other_bodies(1, [REPEAT]),
     "required": lambda store: store.required("", 10),
+    "proof": lambda store: store.proof(1),
+    "recent_runs": lambda store: store.recent_runs(1, [1, 2, 3]),
+    "list_versions": lambda store: store.list_versions(1, 1),
+    "series": lambda store: store.series(1, "minute", 0, 120_000),
+    "spec_at": lambda store: store.spec_at(1, 1, 1),
+    "chain_of": lambda store: store.chain_of(1, 3),
+    "group_dead": lambda store: store.group_dead(1),
+    "job_ahead": lambda store: store.job_ahead(1, 3),
+    "list_audit": lambda store: store.list_audit(1, AuditFilter()),
+    "list_discarded": lambda store: store.list_discarded(1),
+    "list_operations": lambda store: store.list_operations(1),
+    "slot_counts": lambda store: store.slot_counts(1, 3, START, START + 1000),
+    "slot_entries": lambda store: store.slot_entries(1, 3, START, START + 1000, 10),
+    "slot_state": lambda store: store.slot_state(1, 3),
     "run_at_present": lambda store: store.run_at_present(1, 3),
     "run_logs": lambda store: store.run_logs(1, RUN),
     "stats": lambda store: store.stats(1),
@@ -66,6 +81,11 @@ WRITES = {
     *("resume_job", "retry_run", "revoke_key", "run_job", "sync_jobs", "update_job", "create_session", "end_session"),
     "carry_out_notes",
     "watch_groups",
+    *("forget_noticed", "prove", "roll_up", "undelete_job", "skip_slot", "unskip_slot", "discard", "drain"),
+    *("abort_operation", "start_operation", "wait_for_operation", "work_off_operation"),
+    "count_operation",  # asked for by POST
+    "get_operation",  # as the one that works it off reads it
+    "deleted_by_key",  # asked for by the verb that undeletes
     *("beat", "begin", "claim", "claim_each", "declare_lost", "drop_live_logs", "ensure_partitions", "finish"),
     *("give_back", "leave", "prune", "put_floors_right", "put_live_logs", "reclaim", "register", "resume_due"),
     *(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from onthedot.model.job import JobSpec, JobView
-from onthedot.store import JobFilter, Store
+from onthedot.store import JobFilter, LetterFilter, Store
 from tests.store.conftest import START, Times
 from tests.store.given import spec
 from tests.store.hands import OK, REFUSED, Hands
@@ -98,7 +98,7 @@ async def test_nor_does_one_of_what_succeeded(hands: Hands, times: Times) -> Non
 
 async def test_what_was_driven_again_by_hand_and_succeeded_is_over(hands: Hands, times: Times) -> None:
     job = await fired(hands, times, schedule=AT)
-    (again,) = await hands.store.redrive(1, job_id=job.id)
+    (again,) = await hands.store.redrive(1, LetterFilter(job_id=job.id))
     await updated(hands, job, "update", schedule=AT, target=GOOD)
     assert [row["id"] for row in await hands.live(job.id)] == [again], "it is under way already"
     await hands.finish(await hands.one())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from onthedot.errors import Invalid, NotFound
 from onthedot.model.duration import Duration
 from onthedot.model.instant import format_instant
 from onthedot.store import RunFilter, Store
+from onthedot.store.runs import run_page
 from tests.store.conftest import START, Times
 from tests.store.hands import FAILED, OK, REFUSED, Hands, at, every, spec
 
@@ -187,3 +189,52 @@ class TestOne:
         assert await hands.store.run_logs(1, run.id) is None
         with pytest.raises(NotFound):
             await hands.store.run_logs(1, "77-1700000000000")
+
+
+class TestNarrowFilters:
+    """Filters that no index serves: with all that a page may look at, and with pages that look at two."""
+
+    async def made(self, hands: Hands, times: Times) -> dict[str, str]:
+        names = {}
+        for n, what in enumerate(("done", "failed", "refused", "waiting")):
+            job = await hands.job(at(START + n * MINUTE + 100))
+            await times.set(START + n * MINUTE + (5000 if what == "refused" else 100))
+            run = await hands.one()
+            late = 5000 if what == "refused" else 3
+            outcome = {"done": OK, "failed": msgspec.structs.replace(REFUSED, error="Disk FULL")}.get(what, REFUSED)
+            if what == "waiting":
+                outcome = FAILED  # and is tried again
+            await hands.finish(run, outcome=outcome, lateness_ms=late)
+            names[what] = f"{job}-{START + n * MINUTE + 100}"
+        return names
+
+    @pytest.mark.parametrize("scanned", [2000, 2])
+    async def test_by_each(self, hands: Hands, times: Times, monkeypatch, scanned):
+        names = await self.made(hands, times)
+        monkeypatch.setattr(run_page, "SCANNED_RUNS", scanned)
+        await hands.store.run_job(1, int(names["done"].partition("-")[0]))
+        (manual,) = await pages(hands, 1, trigger="manual")
+        assert "-m" in manual
+        for wanted, expected in (
+            ({"q": "disk full"}, ["failed"]),
+            ({"q": "BOOM"}, ["waiting"]),
+            ({"q": "disk", "status": "FAILED"}, ["failed"]),
+            ({"q": "disk", "status": "DONE"}, []),
+            ({"late": True}, ["refused"]),
+            ({"late": False, "status": "FAILED"}, ["failed"]),
+            ({"node": "n1"}, ["refused", "failed", "done"]),
+            ({"node": "n2"}, []),
+            ({"trigger": "schedule"}, ["waiting", "refused", "failed", "done"]),
+            ({"trigger": "chain"}, []),
+            ({"status": "DONE"}, ["done"]),
+            ({"status": "DONE", "job_id": int(names["failed"].partition("-")[0])}, []),
+        ):
+            for limit in (1, 50):
+                assert await pages(hands, limit, **wanted) == [names[each] for each in expected], (wanted, limit)
+
+    async def test_a_page_that_found_too_few_goes_on_where_it_stopped(self, hands: Hands, times: Times, monkeypatch):
+        names = await self.made(hands, times)
+        monkeypatch.setattr(run_page, "SCANNED_RUNS", 1)
+        first = await hands.store.list_runs(1, RunFilter(status="DONE"))
+        assert (first.items, first.next is None) == ([], False)
+        assert await pages(hands, 50, status="DONE") == [names["done"]]

@@ -20,6 +20,7 @@ MAY = {
     "api/routes/jobs.py": "an example for the documentation of the API",
     "api/routes/sync.py": "an example for the documentation of the API",
     "model/policy.py": "`queue` is also a way to deal with overlap",
+    "web/definition.py": "`queue` is also a way to deal with overlap",
     "brokers/sqs.py": "`queue` is what SQS calls its topics",
     "service/scripts.py": "what is uploaded there is for one kind",
     "api/fastpath/creates.py": "an attribute is called `function`, which is no kind there",

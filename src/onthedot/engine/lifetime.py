@@ -181,7 +181,7 @@ class Incarnation:
         """No more claims → what goes on without us is detached → grace for the rest → what is left is given back →
         Recorder drained → node row removed."""
         self.draining = True
-        await self._end("timer", "failure_detector", "duties")
+        await self._end("timer", "failure_detector", "duties", "operation_runner")
         await self.wiring.dispatcher.close(self._settings.lease / 1000)
         self.wiring.dispatcher.detach_all()
         await self._grace(at_once)
@@ -198,7 +198,7 @@ class Incarnation:
         """Declared lost: others have our runs or will have them. What ended already is offered once more; the store
         takes it only where the row is still ours."""
         emit("node.lost", node=self.info.id, by=self.info.id)
-        await self._end("timer", "failure_detector", "duties", "heartbeat")
+        await self._end("timer", "failure_detector", "duties", "operation_runner", "heartbeat")
         await self.wiring.dispatcher.close(self._settings.lease / 1000)
         await self._stop_all("gone")
         await self._end("recorder")

@@ -21,6 +21,7 @@ from onthedot.store import (
     TurnedAway,
     WaitingSeen,
     Want,
+    WorkedOff,
 )
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "LiveLogStore",
     "NoteStore",
     "Offload",
+    "OperationStore",
     "OrderStore",
     "RecordStore",
     "WatchStore",
@@ -103,6 +105,14 @@ class BeatStore(Protocol):
     async def beat(self, node: str, load: NodeLoad) -> Beat: ...
 
 
+class OperationStore(Protocol):
+    async def wait_for_operation(self) -> int | None: ...
+
+    async def work_off_operation(self, node: str) -> WorkedOff | None: ...
+
+    async def notify(self, topic: str) -> None: ...
+
+
 class OrderStore(Protocol):
     async def poll_orders(self, node: str) -> PolledOrders: ...
 
@@ -128,11 +138,17 @@ class DutyStore(Protocol):
 
     async def ensure_partitions(self) -> list[str]: ...
 
+    async def forget_noticed(self) -> int: ...
+
     async def watch_ledger(self) -> list[int]: ...
 
     async def put_floors_right(self, after: int = 0) -> tuple[int, int]: ...
 
     async def watch_groups(self) -> int: ...
+
+    async def roll_up(self) -> int: ...
+
+    async def prove(self, kept_ms: int) -> bool: ...
 
     async def notify(self, topic: str) -> None: ...
 
@@ -147,6 +163,7 @@ class EngineStore(
     RecordStore,
     NoteStore,
     BeatStore,
+    OperationStore,
     OrderStore,
     WatchStore,
     DutyStore,

@@ -44,6 +44,8 @@ __all__ = [
     "LIVE_LOG_PORTION",
     "LOOK_GAP",
     "NO_SLOT_MS",
+    "OPERATIONS_EVERY",
+    "OPERATION_REST",
     "ORDERS_EVERY",
     "ORDERS_MISSED",
     "ORDERS_WAY",
@@ -53,6 +55,7 @@ __all__ = [
     "PLACE_SOON_MS",
     "RECONCILE_EVERY",
     "RECOVER_EVERY",
+    "SHARES_SIFTED",
     "SLOT_SOON",
     "STARTS_PER_TURN",
     "STOP_AGAIN",
@@ -100,6 +103,9 @@ SLOT_SOON = NO_SLOT_MS / 2000
 before it is given back, so that runs twice as slow as expected still find one."""
 PAUSE_WHEN_SHORT = 0.25
 """No claims for so long after this machine had no room for a run: what went back would come again at once."""
+SHARES_SIFTED = 64
+"""More runs than could start are claimed, after some were turned away because their job has its share of the workers:
+whose run is due next is seen only behind the others of that job."""
 RECOVER_EVERY = 1.0
 """After a shortage a pool that was made smaller grows again by a quarter each time; and only another shortage after
 this time makes it smaller once more: hundreds of runs meet the same one together. Longer than the pause, or it would
@@ -177,6 +183,10 @@ was busy or a timer came before the sockets were looked at, has come in time. It
 told to who waits for it, and one to spare."""
 LEFTOVERS_EVERY = 60.0
 """Between two looks for what is left outside of tries that are over."""
+OPERATIONS_EVERY = 2.0
+"""Between two looks for bulk operations that another node left; a hint tells of new ones."""
+OPERATION_REST = 0.5
+"""Of the time that a portion of a bulk operation took, how much passes before the next: it belongs to firings."""
 LIVE_LOG_EVERY = 0.7
 """Between two portions of live logs: who follows a log sees a line about a second after it was printed."""
 LIVE_LOG_PORTION = 1024 * 1024

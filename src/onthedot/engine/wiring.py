@@ -33,6 +33,7 @@ from onthedot.engine.membership.heartbeat import Heartbeat
 from onthedot.engine.membership.lateness import Lateness
 from onthedot.engine.membership.lease import Lease
 from onthedot.engine.membership.lease_end import LeaseEnd
+from onthedot.engine.membership.operation_runner import OperationRunner
 from onthedot.engine.membership.order_poller import OrderPoller
 from onthedot.engine.membership.peer_beats import PeerBeats
 from onthedot.engine.messages import DispatcherMessage, Fence, RecorderMessage
@@ -49,6 +50,7 @@ from onthedot.engine.running.leftovers import Leftovers
 from onthedot.engine.running.live_logs import LiveLogWriter
 from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.run_log_files import LogFiles
+from onthedot.engine.running.worker_shares import WorkerShares
 from onthedot.engine.settings import EngineSettings
 from onthedot.engine.tuning import beat_every, orders_valid
 from onthedot.model.node import NodeLoad
@@ -92,9 +94,14 @@ class Wiring:
         def backoff() -> Backoff:
             return Backoff(rng)
 
+        def waits(requires: str) -> None:
+            destinations.waits(requires)
+            shares.waits(requires)
+
         def heard_too(answer: Beat) -> None:
             self.callbacks.heard(answer.bindings)
             self.duties.groups_wait = answer.grouped
+            self.claimer.draining = answer.draining
             heard(answer)
 
         self.time = time = DatabaseClock(clock)
@@ -103,6 +110,7 @@ class Wiring:
         unrecorded: dict[Fence, Handle] = {}
         self.look_times = look_times = LookTimes(clock, adopts=bool(targets.surviving))
         self.destinations = destinations = Destinations(targets, clock, look_times, settings.destination_concurrency)
+        self.shares = shares = WorkerShares(targets, look_times)
         self.offers = offers = NodeOffers(targets, settings.labels)
         self.lease = Lease(
             clock, lease_seconds, wake=look_times.wake, orders_valid=orders_valid(settings.lookahead / 1000)
@@ -126,35 +134,38 @@ class Wiring:
             batch_window=BatchWindow(targets.in_process, self.due_heap, time),
             look_times=look_times,
             notes=self.note_runner.left,
-            waits=destinations.waits,
+            waits=waits,
         )
         self.gate = BeginGate(node_id, store=store, clock=clock, health=health, backoff=backoff(), size=slots.capacity)
+        self.claimer = Claimer(
+            node_id,
+            mailbox=to_dispatcher,
+            store=store,
+            policy=ClaimPolicy(slots),
+            clock=clock,
+            time=time,
+            owned=owned,
+            look_times=look_times,
+            lookahead_ms=settings.lookahead,
+            rng=rng,
+            health=health,
+            backoff=backoff(),
+            crashed=crashed,
+            destinations=destinations,
+            shares=shares,
+            results=to_recorder,
+            surviving=targets.surviving,
+        )
         self.dispatcher = Dispatcher(
             mailbox=to_dispatcher,
             clock=clock,
             due_heap=self.due_heap,
             slots=slots,
-            claimer=Claimer(
-                node_id,
-                mailbox=to_dispatcher,
-                store=store,
-                policy=ClaimPolicy(slots),
-                clock=clock,
-                time=time,
-                owned=owned,
-                look_times=look_times,
-                lookahead_ms=settings.lookahead,
-                rng=rng,
-                health=health,
-                backoff=backoff(),
-                crashed=crashed,
-                destinations=destinations,
-                results=to_recorder,
-                surviving=targets.surviving,
-            ),
+            claimer=self.claimer,
             gate=self.gate,
             offers=offers,
             destinations=destinations,
+            shares=shares,
             context=RunContext(
                 clock=clock,
                 time=time,
@@ -237,11 +248,20 @@ class Wiring:
             retention_ms=settings.retention,
             logs=self.logs,
         )
+        self.operation_runner = OperationRunner(
+            node_id, store=store, clock=clock, rng=rng, health=health, backoff=backoff()
+        )
 
         self.waiting_watch = None
-        if destinations.pools:
+        if destinations.pools or shares.pools:
             self.waiting_watch = WaitingWatch(
-                destinations=destinations, offers=offers, store=store, clock=clock, rng=rng, health=health
+                waits=waits,
+                offers=offers,
+                sharing=shares.pools,
+                store=store,
+                clock=clock,
+                rng=rng,
+                health=health,
             )
         self.label_watch = None
         if offers.labels:
@@ -265,6 +285,7 @@ class Wiring:
             "order_poller": self.order_poller,
             "failure_detector": self.failure_detector,
             "duties": self.duties,
+            "operation_runner": self.operation_runner,
             "live_logs": self.live_logs,
         }
         if self.logs is not None:
@@ -297,3 +318,5 @@ class Wiring:
                 self.label_watch.hints.set()
         elif topic == "orders":
             self.order_poller.hints.set()
+        elif topic == "operations":
+            self.operation_runner.hints.set()

@@ -11,6 +11,7 @@ import random
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -49,7 +50,7 @@ async def prepared_when_there(
                 return await _unless(stop, settings, jobs, clock)
             except StoreUnavailable as error:
                 if said == -SAID_EVERY and listener is not None:
-                    await stack.enter_async_context(answering(listener))
+                    await stack.enter_async_context(answering(listener, settings.root_path))
                 if clock.monotonic() - said >= SAID_EVERY:
                     said = clock.monotonic()
                     _log.warning("store unavailable; waiting for it", error=str(error))
@@ -73,11 +74,11 @@ async def _unless(stop: asyncio.Event, settings: Settings, jobs: JobsFile | None
 
 
 @asynccontextmanager
-async def answering(listener: socket.socket) -> AsyncIterator[None]:
+async def answering(listener: socket.socket, root: str = "") -> AsyncIterator[None]:
     """A temporary server on the same socket; connections made during the handover wait in the socket's backlog."""
     from onthedot.api.server.server import make_server
 
-    server = make_server(waiting_app, grace_seconds=1, lifespan="off")
+    server = make_server(partial(waiting_app, root=root), grace_seconds=1, lifespan="off")
     server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]  # signals are ours
     task = asyncio.create_task(server.serve(sockets=[listener.dup()]), name="launcher.waiting")
     try:
@@ -88,28 +89,29 @@ async def answering(listener: socket.socket) -> AsyncIterator[None]:
         task.result()
 
 
-async def waiting_app(scope: Any, receive: Callable[..., Any], send: Callable[..., Any]) -> None:
+async def waiting_app(scope: Any, receive: Callable[..., Any], send: Callable[..., Any], *, root: str = "") -> None:
     """/healthz: alive. /readyz: not ready. Browsers get a page that reloads itself, others 503 and Retry-After."""
     from onthedot.api.http.problems import PROBLEM_MEDIA, problem_of
     from onthedot.api.routes.health import Alive, Ready
-    from onthedot.web.problem_page import problem_page
-    from onthedot.web.static import MEDIA, read_static
+    from onthedot.web.problem_page import waiting_page
+    from onthedot.web.static import media_by_name, read_static
 
     status, kind, body, more = 503, "application/json", b"", {"retry-after": "1"}
-    if scope["path"] == "/healthz":
+    path = scope["path"].removeprefix(root)
+    accepts = dict(scope.get("headers", ())).get(b"accept", b"")
+    if path == "/healthz":
         status, more, body = 200, {}, msgspec.json.encode(Alive(status="ok", version=__version__))
-    elif scope["path"] == "/readyz":
+    elif path == "/readyz":
         body = msgspec.json.encode(Ready(status="not ready", store="can't be reached", engine="not started"))
-    elif scope["path"].removeprefix("/static/") in MEDIA:
-        name = scope["path"].removeprefix("/static/")
-        status, more, kind, body = 200, {}, MEDIA[name], read_static(name)
+    elif (name := path.removeprefix("/static/")) in media_by_name():
+        status, more, kind, body = 200, {}, media_by_name()[name], read_static(name)
     else:
         problem, more = problem_of(
             StoreUnavailable("the node is waiting for its database and will start when it is available")
         )
         kind, body = PROBLEM_MEDIA, msgspec.json.encode(problem)
-        if scope["path"] == "/":
-            kind, body = "text/html; charset=utf-8", problem_page(problem).encode()
+        if path in ("", "/") or (b"text/html" in accepts and not path.startswith("/v1")):
+            kind, body = "text/html; charset=utf-8", waiting_page(problem, root).encode()
     headers = {"content-type": kind, "content-length": str(len(body)), "cache-control": "no-store", **more}
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": raw})

@@ -39,10 +39,12 @@ def is_template(encoded: bytes) -> bool:
     return _KEY in encoded
 
 
-def body_problems(body: Any, params: Mapping[str, Any], *, callback: bool = False) -> Iterator[FieldProblem]:
-    """What can't be filled in. `callback`: there is one."""
+def body_problems(
+    body: Any, params: Mapping[str, Any], *, callback: bool = False, path: str = "target.body"
+) -> Iterator[FieldProblem]:
+    """What can't be filled in. `callback`: there is one. `path`: of the body in the job."""
     if isinstance(body, (dict, list)) and is_template(encode_body(body)):
-        found = (_problem(path, value, params, callback) for path, value in _templates(body, "target.body"))
+        found = (_problem(where, value, params, callback) for where, value in _templates(body, path))
         yield from islice((problem for problem in found if problem is not None), MOST_PROBLEMS)
 
 

@@ -10,7 +10,16 @@ import msgspec
 from onthedot.errors import FieldProblem
 from onthedot.model.job import JobSpec
 
-__all__ = ["EDGES", "LONGEST_CHAIN", "ChainTrigger", "chain_problems", "edges_of", "followers"]
+__all__ = [
+    "EDGES",
+    "LONGEST_CHAIN",
+    "ChainLink",
+    "ChainNeighbours",
+    "ChainTrigger",
+    "chain_problems",
+    "edges_of",
+    "followers",
+]
 
 EDGES = ("on_success", "on_failure", "on_finish")
 
@@ -28,6 +37,21 @@ class ChainTrigger(msgspec.Struct, frozen=True, kw_only=True):
     status: str  # DONE | FAILED
     result: Any
     error: str | None
+
+
+class ChainLink(msgspec.Struct, frozen=True, kw_only=True):
+    """Another job of a chain. `on`: the field that names it, or that names this job there."""
+
+    on: str
+    id: int
+    key: str | None
+
+
+class ChainNeighbours(msgspec.Struct, frozen=True, kw_only=True):
+    """The jobs that the end of a run starts (`followers`), and those whose ends start this one (`follows`)."""
+
+    follows: list[ChainLink]
+    followers: list[ChainLink]
 
 
 def edges_of(spec: JobSpec) -> Iterator[tuple[str, int, str]]:

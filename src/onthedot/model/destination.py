@@ -1,8 +1,13 @@
-"""Destinations: who is called, as scheme, host and port of a URL, or a broker's name. A tenant's are its own.
+"""Destinations and shares: what a run that is due may have to wait for in the store.
+
+Destinations: who is called, as scheme, host and port of a URL, or a broker's name. A tenant's are its own.
 
 A run that waits for one requires more of a node than its job does: `webhook@https://example.com` instead of `webhook`,
 `webhook@#2/https://example.com` for tenant 2. So no node claims it with the others, and what waits for one destination
 is found by an index. `#` is no letter of a URL's origin nor of a broker's name, and stands before all of them.
+
+A run that waits because its job or its tenant has its share of the workers requires that in the same way:
+`function:reports@job:17`, `function:reports@#2/job:17`, `function:reports@#2/tenant:2`.
 """
 
 from __future__ import annotations
@@ -15,10 +20,14 @@ __all__ = [
     "BreakerView",
     "DestinationLoad",
     "DestinationView",
+    "Share",
     "Waiting",
     "capability_of",
+    "kind_range",
+    "read_share",
     "read_waiting",
     "waits_for",
+    "waits_for_share",
     "waits_range",
 ]
 
@@ -65,6 +74,36 @@ def waits_range(capability: str, tenant: int | None = None) -> tuple[str, str]:
     if tenant == _FIRST_TENANT:
         return f"{capability}@$", f"{capability}{_AFTER_AT}"  # `$` comes after `#`
     return f"{capability}@#{tenant}/", f"{capability}@#{tenant}0"  # `0` comes after `/`
+
+
+def kind_range(kind: str) -> tuple[str, str]:
+    """Between these two is all that runs of a kind of target require which has capabilities of its own, such as
+    `function:reports`: waiting or not."""
+    return f"{kind}:", f"{kind};"  # `;` comes after `:`
+
+
+class Share(msgspec.Struct, frozen=True):
+    """Of the workers: a job's, or a tenant's."""
+
+    tenant: int
+    job_id: int | None = None
+
+
+def waits_for_share(capability: str, share: Share) -> str:
+    """What a run requires while it waits for a worker of this share."""
+    name = f"tenant:{share.tenant}" if share.job_id is None else f"job:{share.job_id}"
+    return waits_for(capability, name, share.tenant)
+
+
+def read_share(requires: str) -> Share | None:
+    """None: it does not say that."""
+    waiting = read_waiting(requires)
+    if waiting is None:
+        return None
+    what, _, number = waiting.destination.partition(":")
+    if what not in ("job", "tenant") or not (number.isascii() and number.isdigit()):
+        return None
+    return Share(waiting.tenant, int(number) if what == "job" else None)
 
 
 class DestinationLoad(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

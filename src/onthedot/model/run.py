@@ -8,17 +8,22 @@ from typing import Any, Literal
 import msgspec
 
 from onthedot.model.job import JobSpec
+from onthedot.model.run_request import RunRequest, RunResponse
 from onthedot.model.work import Work
 
 __all__ = [
+    "NO_JOB",
     "Attempt",
     "ClaimedRun",
     "Outcome",
+    "RecentRun",
     "RunKind",
     "RunStatus",
     "RunTrigger",
     "RunView",
     "SkipReason",
+    "TriggerKind",
+    "kind_of_trigger",
     "may_have_begun",
     "run_id",
     "trigger_of",
@@ -26,7 +31,9 @@ __all__ = [
 
 RunStatus = Literal["PENDING", "EXECUTING", "DONE", "FAILED", "CANCELLED", "SKIPPED"]
 RunKind = Literal["scheduled", "manual", "backfill", "redrive", "chain"]
-SkipReason = Literal["coalesced", "overlap", "late", "paused", "excluded", "deleted", "chain_too_long"]
+SkipReason = Literal["coalesced", "overlap", "late", "paused", "excluded", "deleted", "skipped", "chain_too_long"]
+NO_JOB = -1
+"""The version of the job of a run whose job was deleted."""
 _SUFFIX = {"scheduled": "", "manual": "-m", "backfill": "-b", "redrive": "-r", "chain": "-c"}
 TriggerKind = Literal["schedule", "manual", "backfill", "retry", "chain"]
 _TRIGGERS: dict[RunKind, TriggerKind] = {
@@ -89,7 +96,7 @@ class ClaimedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     id: str
     tenant: int
     job_id: int
-    version: int  # of the job whose spec this is
+    version: int  # of the job whose spec this is; NO_JOB: it was deleted
     spec: JobSpec
     kind: RunKind
     slot: int
@@ -131,6 +138,21 @@ def trigger_of(kind: RunKind, parent: str | None) -> RunTrigger:
     return RunTrigger(kind=_TRIGGERS[kind], run_id=msgspec.UNSET if parent is None else parent)
 
 
+def kind_of_trigger(trigger: TriggerKind) -> RunKind:
+    return next(kind for kind, named in _TRIGGERS.items() if named == trigger)
+
+
+class RecentRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One of the last runs of a job, in short. `reason`: why it ended so, in one line; null: it went well."""
+
+    id: str
+    status: RunStatus
+    scheduled_for: str
+    duration_ms: int | None
+    lateness_ms: int | None
+    reason: str | None
+
+
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
     """A run as the API shows it. A SKIPPED run may stand for a range: `until` and `slots` say which and how many."""
 
@@ -158,11 +180,15 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     params: dict[str, Any] | None = None  # its own; those of its job are under them
     waiting: str | None = None
     """destination: it is due and waits for that, and no attempt is made meanwhile. group: as many runs of its
-    concurrency group are running as may. label: it is due, and no live node has the labels that its job requires.
-    callback: its call was accepted, and the receiver will tell how it ended."""
-    waiting_since: str | None = None  # for its destination, group or label
+    concurrency group are running as may. slot: its job or its tenant has its share of a node's workers. label: it is
+    due, and no live node has the labels that its job requires. callback: its call was accepted, and the receiver will
+    tell how it ended."""
+    waiting_since: str | None = None  # for its destination, group, slot or label
     waiting_for: str | None = None  # "https://example.com", "db"; the labels that are missing: "eu, gpu"
     progress: dict[str, Any] | None = None  # what its receiver last said of it: percent, message, at
     result: Any | msgspec.UnsetType = msgspec.UNSET  # what it gave back, if anything; lists leave it out
     trigger: RunTrigger = RunTrigger(kind="schedule")
+    next_attempt_at: str | None = None  # of a run that failed and waits to be tried again
+    request: RunRequest | msgspec.UnsetType | None = msgspec.UNSET  # of its last attempt, redacted; lists leave it out
+    response: RunResponse | msgspec.UnsetType | None = msgspec.UNSET  # to its last attempt; lists leave it out
     followers: list[str] | msgspec.UnsetType = msgspec.UNSET  # the runs that its end has started; lists leave it out

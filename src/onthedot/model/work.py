@@ -18,4 +18,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     place: str  # where it can be reached: an engine, a cluster and namespace, an account and region
     started_at: int | None = None
     lateness_ms: int | None = None
+    outdated: bool = (
+        False  # never stored: the job has another target now, so what was not started of this is not started
+    )
     accepted: dict[str, Any] | None = None  # what the receiver of a call answered that will tell later how it ended

@@ -1,12 +1,17 @@
 """Pure decisions: what a verb, a claim, an outcome, a lost node do. Data in, data out; no clock, no store, no chance.
 
+skip      one slot that a user leaves out
+undelete  where a job goes on that was deleted and comes back
 cursor    where a job's cursor stands after create, edit, pause, resume
 ahead     what a clock that was ahead left behind
 chains    which jobs can follow which
+differences  which firings a change adds, moves and removes
+future    which slots are to come
 claim     which slots a first claim fires, gives up, puts into the backlog
 lane      overlap
 groups    concurrency groups: who may run, who waits, whose turn is next
 outcome   done, retry, dead letter; lost and interrupted attempts
+cause     why a run failed, in short
 completion  results that come later, by a callback
 retries   how often, how long apart, until when
 slots     ranges of slots, and `count`
@@ -26,6 +31,7 @@ from onthedot.plan.ahead import (
     on_clock_back,
     wait_after_clock_back,
 )
+from onthedot.plan.cause import cause_of
 from onthedot.plan.chains import chain_number, chain_objections
 from onthedot.plan.claim import ClaimPlan, expired, on_claim, recorded_first
 from onthedot.plan.completion import Standing, not_completed, on_complete, standing_of
@@ -42,6 +48,8 @@ from onthedot.plan.cursor import (
     opening,
     same_times,
 )
+from onthedot.plan.differences import SlotDifference, compare
+from onthedot.plan.future import ToCome, to_come
 from onthedot.plan.groups import TURN_MS, GroupState, InLine, Turns, take_turns
 from onthedot.plan.lane import LaneMove, on_lane
 from onthedot.plan.outcome import (
@@ -59,9 +67,11 @@ from onthedot.plan.outcome import (
 )
 from onthedot.plan.retries import backoff, most_tries, retry_until, wait_after
 from onthedot.plan.shares import in_backlog, on_time_share, shares
+from onthedot.plan.skip import coming, is_coming, nearest_coming, on_skip, on_unskip
 from onthedot.plan.slots import EXACT, Skipped
 from onthedot.plan.taken import NOTHING_TAKEN, Free, Taken, free
 from onthedot.plan.times import LOOKAHEAD_MS, due_at, laned, ready_at, timetable_of
+from onthedot.plan.undelete import Leftover, on_undelete, what_is_left
 
 __all__ = [
     "EXACT",
@@ -82,24 +92,32 @@ __all__ = [
     "GroupState",
     "InLine",
     "LaneMove",
+    "Leftover",
     "Lost",
     "Opening",
     "RetryLater",
     "Skipped",
+    "SlotDifference",
     "Standing",
     "Taken",
+    "ToCome",
     "Turns",
     "backoff",
+    "cause_of",
     "chain_number",
     "chain_objections",
+    "coming",
+    "compare",
     "cut_off",
     "due_at",
     "expired",
     "floor_ahead",
     "free",
     "in_backlog",
+    "is_coming",
     "laned",
     "most_tries",
+    "nearest_coming",
     "not_completed",
     "on_cancel",
     "on_claim",
@@ -113,7 +131,10 @@ __all__ = [
     "on_outcome",
     "on_pause",
     "on_resume",
+    "on_skip",
     "on_time_share",
+    "on_undelete",
+    "on_unskip",
     "only_slot",
     "opening",
     "overdue",
@@ -126,6 +147,8 @@ __all__ = [
     "stopped_by",
     "take_turns",
     "timetable_of",
+    "to_come",
     "wait_after",
     "wait_after_clock_back",
+    "what_is_left",
 ]

@@ -22,6 +22,7 @@ __all__ = [
     "FIRINGS",
     "Change",
     "Opening",
+    "after_gap",
     "on_cancel",
     "on_delete",
     "on_edit",
@@ -30,6 +31,7 @@ __all__ = [
     "only_slot",
     "opening",
     "same_times",
+    "unchanged",
 ]
 
 FIRINGS: tuple[RunKind, ...] = ("scheduled", "redrive")
@@ -108,17 +110,17 @@ def on_edit(
 def on_pause(job: JobRecord, cursor_slot: int | None) -> Change:
     """Everything that waits is parked where it is. An ended or quarantined job has nothing to pause."""
     if job.state in ("ended", "quarantined"):
-        return _unchanged(job, cursor_slot)
-    return _unchanged(job, cursor_slot, state="paused", parked=True)
+        return unchanged(job, cursor_slot)
+    return unchanged(job, cursor_slot, state="paused", parked=True)
 
 
 def on_resume(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken = NOTHING_TAKEN) -> Change:
     """Slots that passed while paused become one range row; a one-off still fires, however late."""
     if job.state != "paused":
-        return _unchanged(job, cursor_slot)
+        return unchanged(job, cursor_slot)
     if job.spec.schedule.one_off or (cursor_slot is not None and cursor_slot > now):
-        return _unchanged(job, cursor_slot, state="active")
-    return _after_gap(job, cursor_slot, now, taken, reason="paused")
+        return unchanged(job, cursor_slot, state="active")
+    return after_gap(job, cursor_slot, now, taken, reason="paused")
 
 
 def on_cancel(job: JobRecord, cursor_slot: int, taken: Taken = NOTHING_TAKEN) -> Change:
@@ -156,7 +158,7 @@ def on_delete(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken = 
         return []
 
 
-def _unchanged(
+def unchanged(
     job: JobRecord, cursor_slot: int | None, *, state: JobState | None = None, parked: bool | None = None
 ) -> Change:
     after = state or job.state
@@ -174,17 +176,17 @@ def _revived(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken, *,
     """Same schedule, but it had ended or could not be computed: see whether it has a slot to come after all."""
     if job.spec.schedule.one_off:
         if cursor_slot is None and dead:
-            return msgspec.structs.replace(_unchanged(job, None, state="paused" if paused else "active"), driven=True)
+            return msgspec.structs.replace(unchanged(job, None, state="paused" if paused else "active"), driven=True)
         if cursor_slot is None:
-            return _unchanged(job, None)
-        return _unchanged(job, cursor_slot, state="paused" if paused else "active")  # quarantined before it fired
-    change = _after_gap(job, cursor_slot, now, taken, reason="late")
+            return unchanged(job, None)
+        return unchanged(job, cursor_slot, state="paused" if paused else "active")  # quarantined before it fired
+    change = after_gap(job, cursor_slot, now, taken, reason="late")
     if paused and change.state == "active":
         return msgspec.structs.replace(change, state="paused", parked=True)
     return change
 
 
-def _after_gap(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken, *, reason: SkipReason) -> Change:
+def after_gap(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken, *, reason: SkipReason) -> Change:
     """The slots from the old cursor up to now are given up; the next one is the first after that."""
     every = timetable_of(job.spec, job.anchor_at)
     times = free(every, taken)

@@ -114,8 +114,10 @@ def stopped_by(newer: str | None) -> Outcome:
 
 def _failed(run: ClaimedRun, outcome: Outcome, tries: int, now: int, random: chance.Random) -> Decision:
     policy = run.spec.policy
-    if outcome.kind == "unknown":
+    if outcome.kind == "unknown" and policy.delivery == "at_most_once":
         return Dead(reason="unknown", tries=tries, losses=run.losses)
+    if outcome.kind == "unknown":  # nothing was found of it, and nothing could be started: no try is counted
+        return RetryLater(ready_at=now, tries=run.tries, losses=run.losses)
     if policy.delivery == "at_most_once":
         return Dead(reason="at_most_once", tries=tries, losses=run.losses)
     if not outcome.retryable:

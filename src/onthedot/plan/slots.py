@@ -7,12 +7,13 @@ import msgspec
 from onthedot.model.run import SkipReason
 from onthedot.timing import Timetable
 
-__all__ = ["EXACT", "Skipped", "Span", "newest", "remaining", "span"]
+__all__ = ["COUNTED", "EXACT", "Skipped", "Span", "newest", "remaining", "span"]
 
 EXACT = 10_000
 """A range says how many slots it covers up to here; counting on would make one long outage stop a whole claim."""
 
-_COUNTED = 100_000  # how far we count when a `count` depends on it: under a second of cron arithmetic
+COUNTED = 100_000
+"""How far we count when a `count` depends on it: under a second of cron arithmetic."""
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,11 +49,11 @@ def span(times: Timetable, first: int, until: int, left: int | None) -> Span:
     slots = _count(times, first, last, EXACT)
     if left is None:
         return Span(first=first, last=last, slots=slots, used=slots or EXACT)
-    counted = slots if slots is not None else _count(times, first, last, min(max(left, EXACT), _COUNTED))
-    if left <= _COUNTED and (counted is None or counted > left):
+    counted = slots if slots is not None else _count(times, first, last, min(max(left, EXACT), COUNTED))
+    if left <= COUNTED and (counted is None or counted > left):
         last, counted = _nth(times, first, left), left
         slots = left if left <= EXACT else None
-    return Span(first=first, last=last, slots=slots, used=counted if counted is not None else _COUNTED)
+    return Span(first=first, last=last, slots=slots, used=counted if counted is not None else COUNTED)
 
 
 def _count(times: Timetable, first: int, last: int, limit: int) -> int | None:

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from onthedot.model.decoding import encode_json
 from onthedot.model.instant import NEVER
-from onthedot.model.job import JobSpec
+from onthedot.model.job import JobSpec, JobView
 from onthedot.model.policy import Policy
 from onthedot.timing import Timetable, compile_schedule
 
@@ -18,7 +18,7 @@ LOOKAHEAD_MS = 2000
 """How early a run may be claimed, so that a node can fire it from its heap exactly at its instant."""
 
 
-def seed_of(spec: JobSpec) -> str:
+def seed_of(spec: JobSpec | JobView) -> str:
     """What `H` in a cron expression hashes: the key; for a job without one its target (it has no id yet)."""
     return spec.key or encode_json(spec.target).decode()
 

@@ -7,14 +7,19 @@ from collections.abc import Sequence
 
 import msgspec
 
-from onthedot.errors import OnTheDotError, StoreMoved
+from onthedot.errors import Conflict, Forbidden, NotFound, OnTheDotError, StoreMoved
 from onthedot.model.job import JobView
 from onthedot.model.labels import NodeOffer, Requirement, missing_labels, type_of
 from onthedot.model.node import NodeView
 from onthedot.service.base import ServiceBase
+from onthedot.service.keys import DEFAULT_TENANT
 from onthedot.store import BacklogCount, StoreStats
+from onthedot.telemetry import emit
 
-__all__ = ["ClusterHealth", "ClusterVerbs"]
+__all__ = ["NOTE_WAIT", "ClusterHealth", "ClusterVerbs"]
+
+NOTE_WAIT = 60_000
+"""ms after which a note (what the end of a run causes elsewhere) that is not carried out is worth a warning."""
 
 
 class ClusterHealth(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,11 +64,29 @@ class ClusterVerbs(ServiceBase):
     async def list_nodes(self) -> list[NodeView]:
         return list(await self.store.list_nodes())
 
+    async def drain_node(self, tenant: int, node_id: str) -> NodeView:
+        """It claims nothing more and ends what it has; it goes on when it is started again. Drained twice is once."""
+        if tenant != DEFAULT_TENANT:
+            raise Forbidden("only admins of the default tenant can drain a node: it runs the jobs of all tenants")
+        found = {node.id: node for node in await self.store.list_nodes()}
+        if node_id not in found:
+            raise NotFound(f"node {node_id[:100]!r} not found")
+        if found[node_id].state == "lost" or not await self.store.drain(node_id):
+            raise Conflict(f"node {node_id!r} was lost: other nodes have taken over its runs")
+        emit("node.draining", node=node_id)
+        return msgspec.structs.replace(found[node_id], state="draining")
+
     async def stats(self, tenant: int) -> StoreStats:
         return await self.store.stats(tenant)
 
     async def backlog(self) -> BacklogCount:
         return await self.store.backlog()
+
+    async def old_notes(self) -> tuple[int, float]:
+        """How many ended runs have consequences that nobody has carried out within a minute, and for how many seconds
+        the oldest of them."""
+        notes, oldest = await self.store.count_old_notes(NOTE_WAIT)
+        return notes, oldest / 1000
 
     async def health(self) -> ClusterHealth:
         kind = "sqlite" if self.settings.is_sqlite else "postgresql"

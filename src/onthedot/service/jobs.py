@@ -11,12 +11,14 @@ from onthedot.errors import Invalid, NotFound
 from onthedot.model.decoding import convert, to_builtins
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.targets.script import script_named_in
-from onthedot.service.checking import check_new
+from onthedot.model.version import ChangeVerb, JobVersion
+from onthedot.service.checking import check_job, check_new
 from onthedot.service.merge_patch import patched
+from onthedot.service.repeats import IdempotencyKey, idempotency
 from onthedot.service.scripts import ScriptVerbs, missing_script
 from onthedot.service.stored_spec import as_stored, who_asks
 from onthedot.store import Idempotency, JobFilter, Page
-from onthedot.store.jobs.rows import keep_owner, keep_secrets, owned
+from onthedot.store.jobs.rows import keep_owner, keep_secrets, owned, with_present_secrets
 from onthedot.telemetry import emit
 
 __all__ = ["JobVerbs"]
@@ -31,6 +33,20 @@ class JobVerbs(ScriptVerbs):
 
     async def list_jobs(self, tenant: int, wanted: JobFilter) -> Page[JobView]:
         return await self.store.list_jobs(tenant, wanted)
+
+    async def check_job(self, tenant: int, spec: JobSpec, job_id: int | None = None) -> None:
+        """Whether this job could be created, or this one changed to it: raises Invalid. Changes nothing."""
+        old = None if job_id is None else (await self.store.get_record(tenant, job_id)).spec
+        wanted = spec if old is None else keep_secrets(spec, old)
+        check_job(
+            wanted,
+            self.targets,
+            tenant=tenant,
+            now=await self.time.now(),
+            before=old,
+            calls_back=self.calls_back,
+        )
+        await self.check_scripts(tenant, wanted.target)
 
     async def replace_job(
         self,
@@ -77,6 +93,31 @@ class JobVerbs(ScriptVerbs):
             return self._checked(tenant, keep_secrets(convert(merged, JobSpec), old), old, now)
 
         return await self._update(tenant, job_id, change, if_match, idempotency)
+
+    async def list_versions(
+        self, tenant: int, job_id: int, limit: int = 50, cursor: str | None = None
+    ) -> Page[JobVersion]:
+        return await self.store.list_versions(tenant, job_id, limit=limit, cursor=cursor)
+
+    async def restore_version(
+        self,
+        tenant: int,
+        job_id: int,
+        version: int,
+        if_match: int | None = None,
+        idempotency_key: IdempotencyKey | None = None,
+    ) -> JobView:
+        """An edit to what the job was at that version. It stays paused or not; a secret that it has now stays, too:
+        one that was replaced since must not come back."""
+        repeat = idempotency("restore", idempotency_key, job_id, version)
+        now, former = await self.time.now(), await self.store.spec_at(tenant, job_id, version)
+        await self.check_scripts(tenant, former.target)
+
+        def change(old: JobSpec) -> JobSpec:
+            spec = msgspec.structs.replace(with_present_secrets(former, old), paused=old.paused)
+            return self._checked(tenant, spec, old, now)
+
+        return await self._update(tenant, job_id, change, if_match, repeat, verb="restore")
 
     async def put_job_by_key(
         self,
@@ -126,6 +167,18 @@ class JobVerbs(ScriptVerbs):
         emit("job.deleted", tenant=tenant, job_id=job_id)
         await self.hint_orders()
 
+    async def undelete_job(self, tenant: int, job_id: int, idempotency_key: IdempotencyKey | None = None) -> JobView:
+        """The job comes back as it was, if it was deleted in the last 10 minutes."""
+        repeat = idempotency("undelete", idempotency_key, job_id)
+        job = await self.store.undelete_job(tenant, job_id, idempotency=repeat)
+        emit("job.changed", tenant=tenant, job_id=job_id)
+        await self.hint(job)
+        return job
+
+    async def deleted_by_key(self, tenant: int, key: str) -> int:
+        """The id of the job with this key that was deleted last."""
+        return await self.store.deleted_by_key(tenant, key)
+
     async def _update(
         self,
         tenant: int,
@@ -133,8 +186,9 @@ class JobVerbs(ScriptVerbs):
         change: Callable[[JobSpec], JobSpec],
         if_match: int | None,
         idempotency: Idempotency | None,
+        verb: ChangeVerb = "edit",
     ) -> JobView:
-        job = await self.store.update_job(tenant, job_id, change, if_match=if_match, idempotency=idempotency)
+        job = await self.store.update_job(tenant, job_id, change, verb=verb, if_match=if_match, idempotency=idempotency)
         emit("job.changed", tenant=tenant, job_id=job_id)
         await self.hint(job)
         await self.hint_orders()

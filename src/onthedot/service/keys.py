@@ -10,6 +10,7 @@ import msgspec
 
 from onthedot.clock import Clock
 from onthedot.errors import Unauthorized
+from onthedot.model.actor import ChangeActor
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec, Scope
 from onthedot.service.base import ServiceBase
 from onthedot.service.checking import TargetRules
@@ -20,6 +21,7 @@ __all__ = ["DEFAULT_TENANT", "KeyVerbs", "Principal", "Session", "hash_key", "ne
 
 DEFAULT_TENANT = 1
 KNOWN_FOR = 2.0  # seconds that an answer about a key is believed: a revoked key dies this late on other nodes
+REMEMBERED_FOR = 60.0  # … while the store is away, for what may be read then
 KNOWN_MOST = 10_000
 SHOWN = 12  # characters of a key that stay readable, so that a person can tell keys apart
 
@@ -37,6 +39,12 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     scope: Scope
     key_id: int | None = None
     name: str | None = None  # of the key
+
+    def actor(self, address: str | None = None) -> ChangeActor:
+        """Who is written down for what they change."""
+        if self.key_id is None:
+            return ChangeActor(kind="open", name="open", address=address)
+        return ChangeActor(kind="key", name=self.name or "", key_id=self.key_id, address=address)
 
 
 ANYBODY = Principal(tenant=DEFAULT_TENANT, scope="admin")
@@ -79,8 +87,10 @@ class KeyVerbs(ServiceBase):
         return list(await self.store.list_keys(tenant))
 
     async def revoke_key(self, tenant: int, key_id: int) -> None:
-        await self.store.revoke_key(tenant, key_id)
-        self.forget_keys()
+        try:
+            await self.store.revoke_key(tenant, key_id)
+        finally:  # also where nobody knows whether it was written
+            self.forget_keys()
 
     async def authenticate(self, bearer: str | Session | None, *, used: bool = True) -> Principal:
         """The principal of a request, or Unauthorized. Without a key only an open server answers. `used` False: only
@@ -107,18 +117,19 @@ class KeyVerbs(ServiceBase):
             known = self._known[looked_up] = (self.clock.monotonic() + KNOWN_FOR, principal)
         return known[1]
 
-    async def log_in(self, key: str) -> tuple[Session, Principal]:
+    async def log_in(self, key: str, address: str | None = None) -> tuple[Session, Principal]:
         """A session of its own: what lies in the browser is not the key, and ends without it."""
         principal = await self.authenticate(key)
         assert principal.key_id is not None
         session = Session(secrets.token_urlsafe(32))
-        await self.store.create_session(_hash_session(session.token), principal.key_id)
+        actor = principal.actor(address)
+        await self.store.create_session(_hash_session(session.token), principal.key_id, principal.tenant, actor)
         return session, principal
 
-    async def log_out(self, session: Session) -> bool:
+    async def log_out(self, session: Session, address: str | None = None) -> bool:
         """Whether there was such a session. Other nodes believe in it for two more seconds at most."""
         hashed = _hash_session(session.token)
-        ended = await self.store.end_session(hashed)
+        ended = await self.store.end_session(hashed, address)
         self._known.pop(hashed, None)
         self._known.pop(f"look {hashed}", None)
         return ended
@@ -131,6 +142,16 @@ class KeyVerbs(ServiceBase):
             return ANYBODY if self._may_be_open and not locked and until > now else None
         known = self._known.get(hash_key(bearer))
         return None if known is None or known[0] <= now else known[1]
+
+    def remembered_principal(self, bearer: str | None) -> Principal | None:
+        """What the store said of this key within the last minute, for when it can't be asked; None: nothing good. What
+        it said since, and a revocation on this node, counts."""
+        since = self.clock.monotonic() - REMEMBERED_FOR + KNOWN_FOR
+        if bearer is None:
+            until, locked = self._locked
+            return ANYBODY if self._may_be_open and not locked and until > max(0.0, since) else None
+        known = self._known.get(hash_key(bearer))
+        return None if known is None or known[0] <= since else known[1]
 
     async def is_open(self) -> bool:
         """For one person on one machine: bound to loopback, no key ever made, and nobody asked for keys."""

@@ -16,7 +16,7 @@ from onthedot.service.base import ServiceBase
 from onthedot.store import RunFilter
 from onthedot.timing import check_schedule, compile_schedule, describe, remarks
 
-__all__ = ["PreviewVerbs", "preview_schedule"]
+__all__ = ["SKIPPED", "PreviewVerbs", "preview_schedule"]
 
 MOST = 1000
 FEW = 5  # found while the loop waits: some milliseconds, whatever the schedule says
@@ -93,6 +93,8 @@ class PreviewVerbs(ServiceBase):
 
 
 def _because(job: JobRecord, run: RunView | None, cursor: int | None, *, slot: bool, moment: int, now: int) -> str:
+    if run is not None and run.reason == "skipped" and run.status == "SKIPPED":
+        return f"skipped by {(run.outcome or {}).get('actor', 'a user')}"
     if run is not None and run.status == "SKIPPED":
         return f"skipped: {SKIPPED.get(run.reason or '', run.reason)}"
     if run is not None and run.waiting == "group":
@@ -119,6 +121,6 @@ SKIPPED = {
     "late": "it was too late for the catch_up policy",
     "paused": "the job was paused",
     "excluded": "the schedule excludes this instant",
-    "deleted": "the job was deleted before the run was claimed",
+    "deleted": "the job was deleted",
     "chain_too_long": f"it would have been run {LONGEST_CHAIN + 1} of a chain, and a chain has at most {LONGEST_CHAIN}",
 }

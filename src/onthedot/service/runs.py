@@ -1,15 +1,17 @@
-"""Verbs on runs: start one, fill a gap, look, stop, try again; and the dead letters."""
+"""Verbs on runs: start one, fill a gap, look, stop, try again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from onthedot.errors import Invalid
+import msgspec
+
+from onthedot.errors import Invalid, NotFound
 from onthedot.model.duration import SECOND
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.job import JobStatus, JobView
-from onthedot.model.run import RunView
+from onthedot.model.run import RecentRun, RunView
 from onthedot.service.base import ServiceBase
 from onthedot.service.repeats import IdempotencyKey, idempotency
 from onthedot.store import Page, RunFilter
@@ -108,8 +110,21 @@ class RunVerbs(ServiceBase):
             attempt=0 if run is None else run.attempt,
         )
 
-    async def list_runs(self, tenant: int, wanted: RunFilter) -> Page[RunView]:
+    async def list_runs(self, tenant: int, wanted: RunFilter, key: str | None = None) -> Page[RunView]:
+        """`key`: of the job; one that no job has gives no runs, as does one of another job than `job_id`."""
+        if key is not None:
+            try:
+                job_id = (await self.store.get_job_by_key(tenant, key)).id
+            except NotFound:
+                return Page(items=[], next=None)
+            if wanted.job_id not in (None, job_id):
+                return Page(items=[], next=None)
+            wanted = msgspec.structs.replace(wanted, job_id=job_id)
         return await self.store.list_runs(tenant, wanted)
+
+    async def recent_runs(self, tenant: int, job_ids: Sequence[int]) -> dict[int, list[RecentRun]]:
+        """The last 20 runs that ended of each of up to 100 jobs, the newest first, in one question."""
+        return await self.store.recent_runs(tenant, job_ids)
 
     async def get_run(self, tenant: int, run_id: str) -> RunView:
         return await self.store.get_run(tenant, run_id)
@@ -126,33 +141,18 @@ class RunVerbs(ServiceBase):
         return run
 
     async def retry_run(
-        self, tenant: int, run_id: str, idempotency_key: IdempotencyKey | None = None, if_match: int | None = None
-    ) -> RunView:
-        """A new run of the same slot: a terminal run never changes."""
-        repeat = idempotency("retry", idempotency_key, run_id)
-        run = await self.store.retry_run(tenant, run_id, if_match=if_match, idempotency=repeat)
-        await self.hint_now()
-        return run
-
-    async def list_dead(
-        self, tenant: int, job_id: int | None = None, limit: int = 50, cursor: str | None = None
-    ) -> Page[RunView]:
-        return await self.store.list_dead(tenant, job_id=job_id, limit=limit, cursor=cursor)
-
-    async def redrive(
         self,
         tenant: int,
-        ids: Sequence[str] | None = None,
-        job_id: int | None = None,
-        limit: int = 1000,
+        run_id: str,
         idempotency_key: IdempotencyKey | None = None,
-    ) -> list[str]:
-        """New runs for the named dead letters, those of one job, or all of them. Answers the ids of the new runs."""
-        repeat = idempotency("redrive", idempotency_key, body=(ids, job_id, limit))
-        new = await self.store.redrive(tenant, ids=ids, job_id=job_id, limit=limit, idempotency=repeat)
-        if new:
-            await self.hint_now()
-        return new
+        if_match: int | None = None,
+        params: dict[str, Any] | None = None,
+    ) -> RunView:
+        """A new run of the same slot: a terminal run never changes. `params`: its own, instead of those it had."""
+        repeat = idempotency("retry", idempotency_key, run_id, body=params)
+        run = await self.store.retry_run(tenant, run_id, params=params, if_match=if_match, idempotency=repeat)
+        await self.hint_now()
+        return run
 
 
 def _span(start: str, end: str) -> tuple[int, int]:

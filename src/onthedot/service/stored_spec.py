@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from onthedot.model.actor import ChangeActor
 from onthedot.model.chains import EDGES
 from onthedot.model.duration import SECOND, Duration
 from onthedot.model.job import JobSpec
@@ -40,16 +41,17 @@ def _with_timeout(policy: Policy, seconds: float) -> Policy:
 class _Named:
     """Somebody in this process, who waits for as long as it takes."""
 
-    def __init__(self, name: str) -> None:
-        self.name: str | None = name
+    def __init__(self, actor: ChangeActor) -> None:
+        self.name: str | None = actor.name
+        self.actor: ChangeActor | None = actor
 
     def check(self, *, late: bool = True) -> None:
         pass
 
 
-def act_as(name: str) -> None:
-    """What this task makes from now on belongs to `name`, unless it says otherwise."""
-    ASKER.set(_Named(name))
+def act_as(actor: ChangeActor) -> None:
+    """What this task changes from now on is changed by this one; new jobs are its own, unless they say otherwise."""
+    ASKER.set(_Named(actor))
 
 
 def who_asks() -> str | None:

@@ -6,57 +6,73 @@ from onthedot.clock import Clock, SystemClock
 from onthedot.errors import SettingsError, StoreError
 from onthedot.model.sync import SyncReport
 from onthedot.plan import LOOKAHEAD_MS
+from onthedot.store.bulk.portion import WorkedOff
 from onthedot.store.cluster.keys import FoundKey
 from onthedot.store.cluster.maintenance import BacklogCount, StoreStats
 from onthedot.store.cluster.nodes import Beat
+from onthedot.store.cluster.rollups import CountedSeries
 from onthedot.store.cluster.sessions import SESSION_IDLE, SESSION_LONGEST
 from onthedot.store.driver import Driver
+from onthedot.store.jobs.audit_log import AuditFilter
 from onthedot.store.jobs.carry_out import CarriedOut
 from onthedot.store.jobs.create import NewJob
 from onthedot.store.jobs.idempotency import Idempotency
-from onthedot.store.jobs.lists import JobFilter
+from onthedot.store.jobs.job_filter import LAST_STATUSES, JobFilter
+from onthedot.store.jobs.job_filter import SORTS as JOB_SORTS
 from onthedot.store.migrate import check_version, migrate
 from onthedot.store.paging import Page
 from onthedot.store.postgres.driver import PostgresDriver
 from onthedot.store.runs.callbacks import Completed
 from onthedot.store.runs.claim import Claim, Want
-from onthedot.store.runs.destinations import DestinationCount, TurnedAway, WaitingSeen
+from onthedot.store.runs.dead_letters import LetterFilter
+from onthedot.store.runs.destinations import DestinationCount, TurnedAway, WaitingSeen, WaitsFor
 from onthedot.store.runs.finish import Finished, FinishReport
-from onthedot.store.runs.lists import RunFilter
 from onthedot.store.runs.live_logs import LiveLog
 from onthedot.store.runs.open import Adopted, StartedWork
 from onthedot.store.runs.orders import Order, PolledOrders
+from onthedot.store.runs.run_filter import RunFilter
+from onthedot.store.runs.slot_rows import SlotCounts, SlotEntry, SlotState
 from onthedot.store.sqlite.driver import SqliteDriver
 from onthedot.store.store import Store
 
 __all__ = [
+    "JOB_SORTS",
+    "LAST_STATUSES",
     "SESSION_IDLE",
     "SESSION_LONGEST",
     "Adopted",
+    "AuditFilter",
     "BacklogCount",
     "Beat",
     "CarriedOut",
     "Claim",
     "Completed",
+    "CountedSeries",
     "DestinationCount",
     "FinishReport",
     "Finished",
     "FoundKey",
     "Idempotency",
     "JobFilter",
+    "LetterFilter",
     "LiveLog",
     "NewJob",
     "Order",
     "Page",
     "PolledOrders",
     "RunFilter",
+    "SlotCounts",
+    "SlotEntry",
+    "SlotState",
     "StartedWork",
     "Store",
     "StoreStats",
     "SyncReport",
     "TurnedAway",
     "WaitingSeen",
+    "WaitsFor",
     "Want",
+    "WorkedOff",
     "open_driver",
     "open_store",
 ]

@@ -14,9 +14,10 @@ from contextvars import ContextVar
 from typing import Protocol
 
 from onthedot.errors import Abandoned
+from onthedot.model.actor import ITSELF, ChangeActor
 from onthedot.model.duration import SECOND
 
-__all__ = ["ASKER", "PATIENCE", "Asker", "too_late"]
+__all__ = ["ASKER", "PATIENCE", "Asker", "acting", "too_late"]
 
 PATIENCE = 30 * SECOND
 """How long after it was read a request may still be carried out: longer than clients wait."""
@@ -25,6 +26,8 @@ PATIENCE = 30 * SECOND
 class Asker(Protocol):
     name: str | None
     """Of the key it came with: new jobs belong to it."""
+    actor: ChangeActor | None
+    """Who it is, for what is written about changes; None: not known (yet)."""
 
     def check(self, *, late: bool = True) -> None:
         """Raise Abandoned if nobody waits for the answer any more; with `late`, also if it took too long."""
@@ -33,6 +36,12 @@ class Asker(Protocol):
 
 ASKER: ContextVar[Asker | None] = ContextVar("onthedot.asker", default=None)
 """Whose request is being carried out. None: the node's own will, or a caller in this process that waits."""
+
+
+def acting() -> ChangeActor:
+    """Who changes what is changed now."""
+    asker = ASKER.get()
+    return ITSELF if asker is None or asker.actor is None else asker.actor
 
 
 def too_late() -> Abandoned:

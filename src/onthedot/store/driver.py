@@ -19,7 +19,7 @@ __all__ = ["HINTS", "Collision", "Driver", "Row", "Transaction"]
 
 T = TypeVar("T")
 
-HINTS = ("due", "orders")
+HINTS = ("due", "orders", "operations")
 """The topics there are. After a listener reconnects, it gets one of each: whatever was said meanwhile is lost."""
 
 

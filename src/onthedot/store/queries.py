@@ -16,6 +16,8 @@ import re
 from collections.abc import Iterable
 from importlib import resources
 
+from onthedot.model.duration import MINUTE
+from onthedot.model.histogram import BOUNDS
 from onthedot.model.instant import NEVER
 from onthedot.plan import FIRINGS, LOOKAHEAD_MS
 from onthedot.plan.groups import TURN_MS
@@ -23,7 +25,7 @@ from onthedot.plan.outcome import OVERDUE_MS
 from onthedot.plan.shares import BACKLOG_MS
 from onthedot.store.shapes import fill_in
 
-__all__ = ["DUTY_MS", "LOG_LIMIT", "Queries"]
+__all__ = ["DUTY_MS", "LATE_MS", "LOG_LIMIT", "Queries"]
 
 DUTY_MS = 15_000
 """How long a duty is somebody's who does not renew it."""
@@ -33,6 +35,9 @@ LOG_LIMIT = 65_536
 
 FULL = 64
 """So many runs that may be held ahead are claimed without waiting for more of them."""
+
+LATE_MS = 1000
+"""A run that begins later than this after its instant is late, and so is a job whose last or next run is."""
 
 COUNTED = 1000
 """Runs that wait for one destination or group are counted so far."""
@@ -44,6 +49,11 @@ _WORDS = {
     "FIRINGS": "({})".format(", ".join(f"'{kind}'" for kind in FIRINGS)),
     "COUNTED": str(COUNTED),
     "FULL": str(FULL),
+    "LATE_MS": str(LATE_MS),
+    "MINUTE_MS": str(MINUTE),
+    "LATENESS_BUCKET": "CASE WHEN lateness_ms IS NULL THEN NULL {} ELSE {} END".format(
+        " ".join(f"WHEN lateness_ms <= {bound} THEN {place}" for place, bound in enumerate(BOUNDS)), len(BOUNDS)
+    ),
     "LOG_LIMIT": str(LOG_LIMIT),
     "OVERDUE_MS": str(OVERDUE_MS),
     "TURN_MS": str(TURN_MS),

@@ -13,6 +13,7 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | run.retried | tenant, job_id, run_id, key, tries, error |
 | run.skipped | tenant, job_id, reason, n |
 | run.waiting | n, reason (limit, breaker): runs that wait for their destination |
+| run.over_share | n: runs that wait because their job or tenant has its share of the workers |
 | run.unroutable, run.routable | requires, (n, labels): due runs that no live node can take, or that one can again |
 | destination.opened, destination.closed | tenant, destination, failures, (error): a circuit breaker of this node |
 | run.refused | run_id: a result was discarded because the fencing token no longer matched |
@@ -28,7 +29,10 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | log.unwritten | path, error |
 | lookup.abandoned | tenant, host: the DNS lookup timed out |
 | broker.connected, broker.unavailable, broker.back | broker, (error): a message broker that jobs publish to |
+| aws.unavailable | service, error: it was not reached, or refused the login of this node |
+| workflows.unavailable | engine, error: a workflow engine whose executions are followed does not answer |
 | containers.engine, containers.unavailable | address, engine or error: the container engine of this node |
+| kubernetes.cluster, kubernetes.unavailable | address, version or error: the cluster of this node |
 | intake.reading, intake.paused | intake, (error): messages of it are carried out, or not at present |
 | intake.handled, intake.lag | intake, ok, repeated, refused; n |
 | intake.refused | intake, message, status, error: it goes to the dead-letter topic |
@@ -40,7 +44,7 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | scripts.sandbox | sandbox, broken: what scripts run in, and interpreters that do not |
 | scripts.no_sandbox | reason, remedy: this node runs no scripts |
 | scripts.left_behind | removed: cgroups of scripts whose node was killed |
-| node.registered, node.lost, node.left | node, (by) |
+| node.registered, node.draining, node.lost, node.left | node, (by) |
 | store.unavailable, store.back, store.refused, store.moved | error |
 | store.failover | before, now (system/timeline), gap: failed over or restored; IDs continue after the gap |
 

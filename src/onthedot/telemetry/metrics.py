@@ -128,6 +128,11 @@ class Metrics:
             ["reason"],
             registry=registry,
         )
+        self.share_waits = Counter(
+            "onthedot_share_waits",
+            "Runs that this node put back because their job or tenant had its share of the workers",
+            registry=registry,
+        )
         self.breakers_opened = Counter(
             "onthedot_destination_breakers_opened", "Circuit breakers that this node opened", registry=registry
         )
@@ -164,7 +169,17 @@ class Metrics:
             registry=registry,
         )
         self.waiting = Gauge(
-            "onthedot_destination_runs_waiting", "Due runs that wait for their destination", registry=registry
+            "onthedot_destination_runs_waiting",
+            "Due runs that wait for their destination, or for their share of the workers",
+            registry=registry,
+        )
+        self.notes = Gauge(
+            "onthedot_notes_waiting",
+            "Ended runs whose consequences (runs of chains, pauses) are not carried out after a minute",
+            registry=registry,
+        )
+        self.note_wait = Gauge(
+            "onthedot_note_wait_seconds", "How long the oldest of them has waited, in seconds", registry=registry
         )
         self.group_waiting = Gauge(
             "onthedot_group_runs_waiting", "Due runs that wait for their concurrency group", registry=registry
@@ -198,6 +213,7 @@ class Metrics:
             "chain.started": lambda f: self.chains_started.inc(),
             "chain.not_started": lambda f: self.chains_not_started.labels(_known(f.get("reason"), _NOT_STARTED)).inc(),
             "run.waiting": lambda f: self.destination_waits.labels(_known(f.get("reason"), _WAIT_REASONS)).inc(f["n"]),
+            "run.over_share": lambda f: self.share_waits.inc(f["n"]),
             "destination.opened": lambda f: self.breakers_opened.inc(),
             "destination.closed": lambda f: self.breakers_closed.inc(),
             "run.refused": lambda f: self.refused.inc(f.get("n", 1)),

@@ -38,6 +38,7 @@ __all__ = [
     "wall_of",
     "zone",
     "zone_data",
+    "zone_names",
 ]
 
 _LACKS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
@@ -91,7 +92,8 @@ def zone_data() -> str:
 
 
 @cache
-def _names() -> frozenset[str]:
+def zone_names() -> frozenset[str]:
+    """All that a schedule may name."""
     with _room_for("the list of time zones"):
         if _operators():
             return frozenset(zoneinfo.available_timezones() - _NOT_NAMES)
@@ -104,12 +106,12 @@ def _operators() -> bool:
 
 def is_zone(name: str) -> bool:
     """Is this an IANA name, exactly as written? (`ZoneInfo` alone would open paths and, on some disks, any case.)"""
-    return name in _names()
+    return name in zone_names()
 
 
 def close_names(name: str) -> list[str]:
     """Names that the writer may have meant, best first."""
-    folded = {known.casefold(): known for known in sorted(_names())}
+    folded = {known.casefold(): known for known in sorted(zone_names())}
     wanted = name[:60].strip().casefold().replace(" ", "_")
     close = [folded[match] for match in difflib.get_close_matches(wanted, folded, n=3, cutoff=0.6)]
     cities = [known for lower, known in folded.items() if wanted and lower.rpartition("/")[2] == wanted]

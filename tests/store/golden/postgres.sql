@@ -14,12 +14,88 @@ CREATE TABLE api_keys (
     UNIQUE (hashed)
 );
 
+CREATE TABLE audit_log (
+    id bigint NOT NULL IDENTITY,
+    tenant bigint NOT NULL,
+    at bigint NOT NULL,
+    verb text COLLATE C NOT NULL,
+    actor text COLLATE C NOT NULL,
+    actor_kind text NOT NULL,
+    key_id bigint,
+    address text,
+    job_id bigint,
+    job_key text COLLATE C,
+    run_id text,
+    version_before bigint,
+    version_after bigint,
+    summary text,
+    PRIMARY KEY (id)
+);
+
 CREATE TABLE dead_letters (
     run_id text COLLATE C NOT NULL,
     tenant bigint NOT NULL,
     job_id bigint NOT NULL,
     slot bigint NOT NULL,
     failed_at bigint NOT NULL,
+    cause text COLLATE C NOT NULL DEFAULT 'unknown'::text,
+    PRIMARY KEY (run_id)
+);
+
+CREATE TABLE deleted_dead_letters (
+    run_id text COLLATE C NOT NULL,
+    tenant bigint NOT NULL,
+    job_id bigint NOT NULL,
+    slot bigint NOT NULL,
+    failed_at bigint NOT NULL,
+    cause text COLLATE C NOT NULL DEFAULT 'unknown'::text,
+    PRIMARY KEY (run_id)
+);
+
+CREATE TABLE deleted_jobs (
+    id bigint NOT NULL,
+    tenant bigint NOT NULL,
+    key text COLLATE C,
+    name text,
+    key_search text COLLATE C,
+    name_search text COLLATE C,
+    spec text NOT NULL,
+    version bigint NOT NULL,
+    state text NOT NULL,
+    level bigint NOT NULL,
+    requires text NOT NULL,
+    target_type text NOT NULL,
+    schedule_kind text NOT NULL,
+    one_off boolean NOT NULL,
+    anchor_at bigint NOT NULL,
+    claimed_slot bigint,
+    slots_used bigint NOT NULL,
+    paused_at bigint,
+    ended_at bigint,
+    reason text,
+    source text COLLATE C,
+    source_paused boolean,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    origin text,
+    pause_note text,
+    pause_until bigint,
+    owner text COLLATE C,
+    cursor_slot bigint,
+    deleted_at bigint NOT NULL,
+    PRIMARY KEY (id)
+);
+
+CREATE TABLE discarded_letters (
+    run_id text COLLATE C NOT NULL,
+    tenant bigint NOT NULL,
+    job_id bigint NOT NULL,
+    slot bigint NOT NULL,
+    failed_at bigint NOT NULL,
+    cause text COLLATE C NOT NULL,
+    note text,
+    actor text,
+    discarded_at bigint NOT NULL,
     PRIMARY KEY (run_id)
 );
 
@@ -30,6 +106,12 @@ CREATE TABLE duties (
     PRIMARY KEY (name)
 ) WITH (fillfactor=50);
 
+CREATE TABLE duty_marks (
+    name text COLLATE C NOT NULL,
+    at bigint NOT NULL,
+    PRIMARY KEY (name)
+) WITH (fillfactor=50);
+
 CREATE TABLE endings (
     id bigint NOT NULL IDENTITY,
     jobs bigint NOT NULL,
@@ -37,6 +119,14 @@ CREATE TABLE endings (
     ended_at bigint NOT NULL,
     PRIMARY KEY (id)
 ) WITH (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=1);
+
+CREATE TABLE findings (
+    name text COLLATE C NOT NULL,
+    tenant bigint NOT NULL,
+    found text NOT NULL,
+    at bigint NOT NULL,
+    PRIMARY KEY (name, tenant)
+);
 
 CREATE TABLE history (
     id text COLLATE C NOT NULL,
@@ -140,6 +230,17 @@ CREATE TABLE job_tags (
     PRIMARY KEY (tenant, tag, job_id)
 );
 
+CREATE TABLE job_versions (
+    job_id bigint NOT NULL,
+    version bigint NOT NULL,
+    at bigint NOT NULL,
+    verb text,
+    actor text,
+    actor_kind text,
+    spec text NOT NULL,
+    PRIMARY KEY (job_id, version)
+);
+
 CREATE TABLE jobs (
     id bigint NOT NULL,
     tenant bigint NOT NULL,
@@ -234,6 +335,61 @@ CREATE TABLE notes (
     said text NOT NULL,
     created_at bigint NOT NULL,
     PRIMARY KEY (id)
+);
+
+CREATE TABLE noticed_jobs (
+    tenant bigint NOT NULL,
+    what text COLLATE C NOT NULL,
+    job_id bigint NOT NULL,
+    noticed_at bigint NOT NULL,
+    PRIMARY KEY (tenant, what, job_id)
+);
+
+CREATE TABLE operations (
+    id bigint NOT NULL IDENTITY,
+    tenant bigint NOT NULL,
+    verb text NOT NULL,
+    state text NOT NULL DEFAULT 'running'::text,
+    filter text,
+    ids text,
+    params text NOT NULL,
+    rate bigint,
+    bound bigint NOT NULL,
+    position text,
+    total bigint NOT NULL,
+    total_exact boolean NOT NULL,
+    done bigint NOT NULL DEFAULT 0,
+    failed bigint NOT NULL DEFAULT 0,
+    skipped bigint NOT NULL DEFAULT 0,
+    errors text NOT NULL DEFAULT '[]'::text,
+    watched text NOT NULL DEFAULT '[]'::text,
+    waiting_for bigint NOT NULL DEFAULT 0,
+    failed_again bigint NOT NULL DEFAULT 0,
+    actor text,
+    node text,
+    reason text,
+    next_at bigint NOT NULL,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    finished_at bigint,
+    PRIMARY KEY (id)
+);
+
+CREATE TABLE rollups (
+    tenant bigint NOT NULL,
+    step text COLLATE C NOT NULL,
+    at bigint NOT NULL,
+    firings bigint NOT NULL,
+    done bigint NOT NULL,
+    failed bigint NOT NULL,
+    cancelled bigint NOT NULL,
+    skipped bigint NOT NULL,
+    timed bigint NOT NULL,
+    duration_ms bigint NOT NULL,
+    longest_ms bigint,
+    lateness text NOT NULL,
+    CHECK ((step = ANY (ARRAY['minute'::text, 'hour'::text, 'day'::text]))),
+    PRIMARY KEY (tenant, step, at)
 );
 
 CREATE TABLE run_groups (
@@ -333,17 +489,37 @@ CREATE TABLE tenants (
 CREATE UNIQUE INDEX api_keys_hashed_key ON public.api_keys USING btree (hashed);
 CREATE INDEX api_keys_of_tenant ON public.api_keys USING btree (tenant, id);
 CREATE UNIQUE INDEX api_keys_pkey ON public.api_keys USING btree (id);
+CREATE INDEX audit_log_age ON public.audit_log USING btree (at);
+CREATE INDEX audit_log_by_actor ON public.audit_log USING btree (tenant, actor, at, id);
+CREATE INDEX audit_log_by_verb ON public.audit_log USING btree (tenant, verb, at, id);
+CREATE INDEX audit_log_newest ON public.audit_log USING btree (tenant, at, id);
+CREATE INDEX audit_log_of_job ON public.audit_log USING btree (tenant, job_id, at, id) WHERE (job_id IS NOT NULL);
+CREATE INDEX audit_log_of_key ON public.audit_log USING btree (tenant, job_key, at, id) WHERE (job_key IS NOT NULL);
+CREATE UNIQUE INDEX audit_log_pkey ON public.audit_log USING btree (id);
 CREATE INDEX dead_letters_age ON public.dead_letters USING btree (slot);
 CREATE INDEX dead_letters_newest ON public.dead_letters USING btree (tenant, failed_at, run_id);
+CREATE INDEX dead_letters_of_cause ON public.dead_letters USING btree (tenant, cause, failed_at, run_id);
 CREATE INDEX dead_letters_of_job ON public.dead_letters USING btree (job_id, failed_at, run_id);
 CREATE UNIQUE INDEX dead_letters_pkey ON public.dead_letters USING btree (run_id);
+CREATE INDEX deleted_dead_letters_of_job ON public.deleted_dead_letters USING btree (job_id);
+CREATE UNIQUE INDEX deleted_dead_letters_pkey ON public.deleted_dead_letters USING btree (run_id);
+CREATE INDEX deleted_jobs_age ON public.deleted_jobs USING btree (deleted_at);
+CREATE INDEX deleted_jobs_by_key ON public.deleted_jobs USING btree (tenant, key, deleted_at) WHERE (key IS NOT NULL);
+CREATE UNIQUE INDEX deleted_jobs_pkey ON public.deleted_jobs USING btree (id);
+CREATE INDEX discarded_letters_age ON public.discarded_letters USING btree (slot);
+CREATE INDEX discarded_letters_newest ON public.discarded_letters USING btree (tenant, discarded_at, run_id);
+CREATE UNIQUE INDEX discarded_letters_pkey ON public.discarded_letters USING btree (run_id);
 CREATE UNIQUE INDEX duties_pkey ON public.duties USING btree (name);
+CREATE UNIQUE INDEX duty_marks_pkey ON public.duty_marks USING btree (name);
 CREATE UNIQUE INDEX endings_pkey ON public.endings USING btree (id);
+CREATE UNIQUE INDEX findings_pkey ON public.findings USING btree (name, tenant);
 CREATE INDEX history_default_age ON public.history_default USING btree (slot);
+CREATE INDEX history_default_finished_at_idx ON public.history_default USING brin (finished_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX history_default_job_id_slot_id_idx ON public.history_default USING btree (job_id, slot, id);
 CREATE INDEX history_default_job_id_status_slot_id_idx ON public.history_default USING btree (job_id, status, slot, id) WHERE (status <> 'done'::text);
 CREATE UNIQUE INDEX history_default_pkey ON public.history_default USING btree (tenant, slot, id);
 CREATE INDEX history_default_tenant_status_slot_id_idx ON public.history_default USING btree (tenant, status, slot, id) WHERE (status <> 'done'::text);
+CREATE INDEX history_finished ON ONLY public.history USING brin (finished_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX history_not_done ON ONLY public.history USING btree (tenant, status, slot, id) WHERE (status <> 'done'::text);
 CREATE INDEX history_of_job ON ONLY public.history USING btree (job_id, slot, id);
 CREATE INDEX history_of_job_not_done ON ONLY public.history USING btree (job_id, status, slot, id) WHERE (status <> 'done'::text);
@@ -357,10 +533,13 @@ CREATE UNIQUE INDEX job_chains_pkey ON public.job_chains USING btree (job_id, ed
 CREATE UNIQUE INDEX job_stats_pkey ON public.job_stats USING btree (job_id);
 CREATE INDEX job_tags_of_job ON public.job_tags USING btree (job_id);
 CREATE UNIQUE INDEX job_tags_pkey ON public.job_tags USING btree (tenant, tag, job_id);
+CREATE INDEX job_versions_age ON public.job_versions USING btree (at);
+CREATE UNIQUE INDEX job_versions_pkey ON public.job_versions USING btree (job_id, version);
 CREATE INDEX jobs_by_key_search ON public.jobs USING btree (tenant, key_search, id) WHERE (key_search IS NOT NULL);
 CREATE INDEX jobs_by_name_search ON public.jobs USING btree (tenant, name_search, id) WHERE (name_search IS NOT NULL);
 CREATE INDEX jobs_by_owner ON public.jobs USING btree (tenant, owner, ((- id))) WHERE (owner IS NOT NULL);
 CREATE INDEX jobs_by_source ON public.jobs USING btree (tenant, source, id) WHERE (source IS NOT NULL);
+CREATE INDEX jobs_by_title ON public.jobs USING btree (tenant, COALESCE(name_search, key_search), id) WHERE (COALESCE(name_search, key_search) IS NOT NULL);
 CREATE INDEX jobs_ended_one_off ON public.jobs USING btree (ended_at, id) WHERE ((state = 'ended'::text) AND one_off);
 CREATE UNIQUE INDEX jobs_key ON public.jobs USING btree (tenant, key) WHERE (key IS NOT NULL);
 CREATE INDEX jobs_listed ON public.jobs USING btree (tenant, state, target_type, schedule_kind, ((id + 0)));
@@ -372,6 +551,13 @@ CREATE UNIQUE INDEX meta_pkey ON public.meta USING btree (number);
 CREATE UNIQUE INDEX nodes_pkey ON public.nodes USING btree (id);
 CREATE INDEX notes_by_job ON public.notes USING btree (job_id);
 CREATE UNIQUE INDEX notes_pkey ON public.notes USING btree (id);
+CREATE UNIQUE INDEX noticed_jobs_pkey ON public.noticed_jobs USING btree (tenant, what, job_id);
+CREATE INDEX operations_age ON public.operations USING btree (finished_at) WHERE (finished_at IS NOT NULL);
+CREATE INDEX operations_of_tenant ON public.operations USING btree (tenant, id);
+CREATE UNIQUE INDEX operations_pkey ON public.operations USING btree (id);
+CREATE INDEX operations_to_do ON public.operations USING btree (next_at) WHERE (state = 'running'::text);
+CREATE INDEX rollups_age ON public.rollups USING btree (step, at);
+CREATE UNIQUE INDEX rollups_pkey ON public.rollups USING btree (tenant, step, at);
 CREATE UNIQUE INDEX run_groups_pkey ON public.run_groups USING btree (group_key);
 CREATE INDEX run_logs_age ON public.run_logs USING btree (updated_at);
 CREATE UNIQUE INDEX run_logs_pkey ON public.run_logs USING btree (run_id);
@@ -407,8 +593,10 @@ CREATE UNIQUE INDEX tenants_name_key ON public.tenants USING btree (name);
 CREATE UNIQUE INDEX tenants_pkey ON public.tenants USING btree (id);
 
 CREATE SEQUENCE api_keys_id_seq;
+CREATE SEQUENCE audit_log_id_seq;
 CREATE SEQUENCE endings_id_seq;
 CREATE SEQUENCE job_ids;
 CREATE SEQUENCE notes_id_seq;
+CREATE SEQUENCE operations_id_seq;
 CREATE SEQUENCE run_numbers;
 CREATE SEQUENCE tenants_id_seq;

@@ -10,12 +10,84 @@ CREATE TABLE api_keys (
     revoked_at INTEGER
 );
 
+CREATE TABLE audit_log (
+    id             INTEGER PRIMARY KEY,
+    tenant         INTEGER NOT NULL,
+    at             INTEGER NOT NULL,
+    verb           TEXT NOT NULL,
+    actor          TEXT NOT NULL,
+    actor_kind     TEXT NOT NULL,
+    key_id         INTEGER,
+    address        TEXT,
+    job_id         INTEGER,
+    job_key        TEXT,
+    run_id         TEXT,
+    version_before INTEGER,
+    version_after  INTEGER,
+    summary        TEXT
+);
+
 CREATE TABLE dead_letters (
     run_id    TEXT PRIMARY KEY,
     tenant    INTEGER NOT NULL,
     job_id    INTEGER NOT NULL,
     slot      INTEGER NOT NULL,
-    failed_at INTEGER NOT NULL
+    failed_at INTEGER NOT NULL,
+    cause TEXT NOT NULL DEFAULT 'unknown'
+);
+
+CREATE TABLE deleted_dead_letters (
+    run_id    TEXT PRIMARY KEY,
+    tenant    INTEGER NOT NULL,
+    job_id    INTEGER NOT NULL,
+    slot      INTEGER NOT NULL,
+    failed_at INTEGER NOT NULL,
+    cause TEXT NOT NULL DEFAULT 'unknown'
+);
+
+CREATE TABLE deleted_jobs (
+    id            INTEGER PRIMARY KEY,
+    tenant        INTEGER NOT NULL,
+    key           TEXT,
+    name          TEXT,
+    key_search    TEXT,
+    name_search   TEXT,
+    spec          TEXT NOT NULL,
+    version       INTEGER NOT NULL,
+    state         TEXT NOT NULL,
+    level         INTEGER NOT NULL,
+    requires      TEXT NOT NULL,
+    target_type   TEXT NOT NULL,
+    schedule_kind TEXT NOT NULL,
+    one_off       INTEGER NOT NULL,
+    anchor_at     INTEGER NOT NULL,
+    claimed_slot  INTEGER,
+    slots_used    INTEGER NOT NULL,
+    paused_at     INTEGER,
+    ended_at      INTEGER,
+    reason        TEXT,
+    source        TEXT,
+    source_paused INTEGER,
+    created_at    INTEGER NOT NULL,
+    updated_at    INTEGER NOT NULL,
+    origin        TEXT,
+    pause_note    TEXT,
+    pause_until   INTEGER,
+    owner         TEXT,
+    cursor_slot   INTEGER,
+    deleted_at    INTEGER NOT NULL
+);
+
+CREATE TABLE discarded_letters (
+    run_id       TEXT PRIMARY KEY,
+    tenant       INTEGER NOT NULL,
+    job_id       INTEGER NOT NULL,
+    slot         INTEGER NOT NULL,
+    failed_at    INTEGER NOT NULL,
+    cause        TEXT NOT NULL,
+    note         TEXT,
+    actor        TEXT,
+    discarded_at INTEGER NOT NULL
 );
 
 CREATE TABLE duties (
@@ -24,11 +96,24 @@ CREATE TABLE duties (
     taken_at INTEGER NOT NULL
 );
 
+CREATE TABLE duty_marks (
+    name TEXT PRIMARY KEY,
+    at   INTEGER NOT NULL
+) WITHOUT ROWID;
+
 CREATE TABLE endings (
     id       INTEGER PRIMARY KEY,
     jobs     INTEGER NOT NULL,
     job_ids  TEXT NOT NULL,
     ended_at INTEGER NOT NULL
+);
+
+CREATE TABLE findings (
+    name   TEXT NOT NULL,
+    tenant INTEGER NOT NULL,
+    found  TEXT NOT NULL,
+    at     INTEGER NOT NULL,
+    PRIMARY KEY (name, tenant)
 );
 
 CREATE TABLE history (
@@ -100,6 +185,17 @@ CREATE TABLE job_tags (
     tag    TEXT NOT NULL,
     job_id INTEGER NOT NULL,
     PRIMARY KEY (tenant, tag, job_id)
+) WITHOUT ROWID;
+
+CREATE TABLE job_versions (
+    job_id     INTEGER NOT NULL,
+    version    INTEGER NOT NULL,
+    at         INTEGER NOT NULL,
+    verb       TEXT,
+    actor      TEXT,
+    actor_kind TEXT,
+    spec       TEXT NOT NULL,
+    PRIMARY KEY (job_id, version)
 ) WITHOUT ROWID;
 
 CREATE TABLE jobs (
@@ -189,6 +285,59 @@ CREATE TABLE notes (
     said       TEXT NOT NULL,
     created_at INTEGER NOT NULL
 );
+
+CREATE TABLE noticed_jobs (
+    tenant     INTEGER NOT NULL,
+    what       TEXT NOT NULL,
+    job_id     INTEGER NOT NULL,
+    noticed_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, what, job_id)
+) WITHOUT ROWID;
+
+CREATE TABLE operations (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant       INTEGER NOT NULL,
+    verb         TEXT NOT NULL,
+    state        TEXT NOT NULL DEFAULT 'running',
+    filter       TEXT,
+    ids          TEXT,
+    params       TEXT NOT NULL,
+    rate         INTEGER,
+    bound        INTEGER NOT NULL,
+    position     TEXT,
+    total        INTEGER NOT NULL,
+    total_exact  INTEGER NOT NULL,
+    done         INTEGER NOT NULL DEFAULT 0,
+    failed       INTEGER NOT NULL DEFAULT 0,
+    skipped      INTEGER NOT NULL DEFAULT 0,
+    errors       TEXT NOT NULL DEFAULT '[]',
+    watched      TEXT NOT NULL DEFAULT '[]',
+    waiting_for  INTEGER NOT NULL DEFAULT 0,
+    failed_again INTEGER NOT NULL DEFAULT 0,
+    actor        TEXT,
+    node         TEXT,
+    reason       TEXT,
+    next_at      INTEGER NOT NULL,
+    created_at   INTEGER NOT NULL,
+    updated_at   INTEGER NOT NULL,
+    finished_at  INTEGER
+);
+
+CREATE TABLE rollups (
+    tenant      INTEGER NOT NULL,
+    step        TEXT NOT NULL CHECK (step IN ('minute', 'hour', 'day')),
+    at          INTEGER NOT NULL,
+    firings     INTEGER NOT NULL,
+    done        INTEGER NOT NULL,
+    failed      INTEGER NOT NULL,
+    cancelled   INTEGER NOT NULL,
+    skipped     INTEGER NOT NULL,
+    timed       INTEGER NOT NULL,
+    duration_ms INTEGER NOT NULL,
+    longest_ms  INTEGER,
+    lateness    TEXT NOT NULL,
+    PRIMARY KEY (tenant, step, at)
+) WITHOUT ROWID;
 
 CREATE TABLE run_groups (
     group_key TEXT PRIMARY KEY
@@ -282,11 +431,37 @@ CREATE TABLE tenants (
 
 CREATE INDEX api_keys_of_tenant ON api_keys (tenant, id);
 
+CREATE INDEX audit_log_age ON audit_log (at);
+
+CREATE INDEX audit_log_by_actor ON audit_log (tenant, actor, at, id);
+
+CREATE INDEX audit_log_by_verb ON audit_log (tenant, verb, at, id);
+
+CREATE INDEX audit_log_newest ON audit_log (tenant, at, id);
+
+CREATE INDEX audit_log_of_job ON audit_log (tenant, job_id, at, id) WHERE job_id IS NOT NULL;
+
+CREATE INDEX audit_log_of_key ON audit_log (tenant, job_key, at, id) WHERE job_key IS NOT NULL;
+
 CREATE INDEX dead_letters_age ON dead_letters (slot);
 
 CREATE INDEX dead_letters_newest ON dead_letters (tenant, failed_at, run_id);
 
+CREATE INDEX dead_letters_of_cause ON dead_letters (tenant, cause, failed_at, run_id);
+
 CREATE INDEX dead_letters_of_job ON dead_letters (job_id, failed_at, run_id);
+
+CREATE INDEX deleted_dead_letters_of_job ON deleted_dead_letters (job_id);
+
+CREATE INDEX deleted_jobs_age ON deleted_jobs (deleted_at);
+
+CREATE INDEX deleted_jobs_by_key ON deleted_jobs (tenant, key, deleted_at) WHERE key IS NOT NULL;
+
+CREATE INDEX discarded_letters_age ON discarded_letters (slot);
+
+CREATE INDEX discarded_letters_newest ON discarded_letters (tenant, discarded_at, run_id);
+
+CREATE INDEX history_finished ON history (finished_at);
 
 CREATE INDEX history_not_done ON history (tenant, status, slot, id) WHERE status <> 'done';
 
@@ -302,6 +477,8 @@ CREATE INDEX job_chains_by_target ON job_chains (tenant, target_key);
 
 CREATE INDEX job_tags_of_job ON job_tags (job_id);
 
+CREATE INDEX job_versions_age ON job_versions (at);
+
 CREATE INDEX jobs_by_key_search ON jobs (tenant, key_search, id) WHERE key_search IS NOT NULL;
 
 CREATE INDEX jobs_by_name_search ON jobs (tenant, name_search, id) WHERE name_search IS NOT NULL;
@@ -309,6 +486,8 @@ CREATE INDEX jobs_by_name_search ON jobs (tenant, name_search, id) WHERE name_se
 CREATE INDEX jobs_by_owner ON jobs (tenant, owner, id) WHERE owner IS NOT NULL;
 
 CREATE INDEX jobs_by_source ON jobs (tenant, source, id) WHERE source IS NOT NULL;
+
+CREATE INDEX jobs_by_title ON jobs (tenant, (coalesce(name_search, key_search)), id) WHERE coalesce(name_search, key_search) IS NOT NULL;
 
 CREATE INDEX jobs_ended_one_off ON jobs (ended_at, id) WHERE state = 'ended' AND one_off;
 
@@ -319,6 +498,14 @@ CREATE INDEX jobs_listed ON jobs (tenant, state, target_type, schedule_kind, id)
 CREATE INDEX jobs_paused_until ON jobs (pause_until) WHERE state = 'paused' AND pause_until IS NOT NULL;
 
 CREATE INDEX notes_by_job ON notes (job_id);
+
+CREATE INDEX operations_age ON operations (finished_at) WHERE finished_at IS NOT NULL;
+
+CREATE INDEX operations_of_tenant ON operations (tenant, id);
+
+CREATE INDEX operations_to_do ON operations (next_at) WHERE state = 'running';
+
+CREATE INDEX rollups_age ON rollups (step, at);
 
 CREATE INDEX run_logs_age ON run_logs (updated_at);
 

@@ -80,8 +80,8 @@ def test_an_installed_kind_is_decoded_as_strictly_as_those_built_in(place: Path)
 
 
 def test_a_kind_of_the_contract_may_be_installed(place: Path):
-    install(place, "clouds", KIND.replace('"fax"', '"lambda"'), "lambda = clouds:Fax")
-    assert ask(place, {"type": "lambda", "number": 1})[3] == [{"type": "lambda", "number": 1}, "lambda"]
+    install(place, "clouds", KIND.replace('"fax"', '"checkin"'), "checkin = clouds:Fax")
+    assert ask(place, {"type": "checkin", "number": 1})[3] == [{"type": "checkin", "number": 1}, "checkin"]
 
 
 @pytest.mark.parametrize(

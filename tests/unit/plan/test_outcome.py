@@ -76,8 +76,10 @@ class TestOutcome:
     def test_expired_is_skipped_as_late(self):
         assert decide(claimed(), Outcome(kind="expired")) == Done(status="skipped", reason="late", tries=0, losses=0)
 
-    def test_unknown_is_a_dead_letter(self):
-        assert decide(claimed(), Outcome(kind="unknown")) == Dead(reason="unknown", tries=1, losses=0)
+    def test_unknown_is_a_dead_letter_if_it_may_be_done_once_at_most(self):
+        once = claimed(delivery="at_most_once")
+        assert decide(once, Outcome(kind="unknown")) == Dead(reason="unknown", tries=1, losses=0)
+        assert decide(claimed(), Outcome(kind="unknown")) == RetryLater(ready_at=NOW + 10, tries=0, losses=0)
 
 
 class TestBackoff:

@@ -171,3 +171,25 @@ def test_granularity_is_a_word_or_a_duration(written, seconds, nothing):
 @pytest.mark.parametrize(("written", "seconds"), [("3", 3.0), ("0.5", 0.5), ("10s", 10.0), ("1m", 60.0)])
 def test_timeout_seconds_is_in_seconds(written, seconds, nothing):
     assert load_settings({}, {"ONTHEDOT_TIMEOUT_SECONDS": written}, nothing).timeout_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "accepted"),
+    [
+        ("ROOT_PATH", "scheduler", "a path such as /scheduler"),
+        ("ROOT_PATH", "/a/../b", "a path such as /scheduler"),
+        ("ROOT_PATH", '/"><script>', "a path such as /scheduler"),
+        ("TRUSTED_PROXIES", "proxy.internal", "addresses and networks"),
+    ],
+)
+def test_where_a_proxy_may_be_is_checked(name, given, accepted, nothing):
+    with pytest.raises(SettingsError, match=f"{name}.*{accepted}"):
+        load_settings({}, {f"ONTHEDOT_{name}": given}, nothing)
+
+
+def test_a_prefix_has_no_slash_at_its_end(nothing):
+    given = {"ONTHEDOT_ROOT_PATH": "/jobs/", "ONTHEDOT_TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8,::1"}
+    settings = load_settings({}, given, nothing)
+    assert settings.root_path == "/jobs"
+    assert settings.trusted_proxies == ("127.0.0.1", "10.0.0.0/8", "::1")
+    assert load_settings({}, {"ONTHEDOT_ROOT_PATH": "/"}, nothing).root_path == ""

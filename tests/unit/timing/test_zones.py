@@ -67,7 +67,7 @@ def another_system(tmp_path: Path) -> Iterator[Path]:
     for name in ("Europe/Berlin", "Mars/Base"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_bytes(zone_file("Asia/Tokyo").read_bytes())
-    caches = (zones.zone, zones._names, zones._stretches)
+    caches = (zones.zone, zones.zone_names, zones._stretches)
     zoneinfo.reset_tzpath([tmp_path])
     for kept in caches:
         kept.cache_clear()

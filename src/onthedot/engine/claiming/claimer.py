@@ -25,6 +25,7 @@ from onthedot.engine.ports import ClaimStore
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.running.destinations import Destinations
 from onthedot.engine.running.slot_pool import SlotPool
+from onthedot.engine.running.worker_shares import WorkerShares
 from onthedot.engine.tuning import DESTINATIONS_ASKED, RECONCILE_EVERY
 from onthedot.engine.waiting import at_most
 from onthedot.errors import StoreUnavailable
@@ -53,6 +54,7 @@ class Claimer:
         backoff: Backoff,
         crashed: Callable[[BaseException], None],
         destinations: Destinations,
+        shares: WorkerShares,
         results: Mailbox[RecorderMessage],
         surviving: frozenset[str] = frozenset(),
     ) -> None:
@@ -73,8 +75,10 @@ class Claimer:
         self._backoff = backoff
         self._crashed = crashed
         self._destinations = destinations
+        self._shares = shares
         self._results = results
         self._surviving = surviving
+        self.draining = False  # nothing is claimed any more; what is here runs to its end
         self._closed = False
         self._turn = False
         self._question: asyncio.Task[None] | None = None
@@ -92,7 +96,7 @@ class Claimer:
         if now >= self._reconcile_at:
             self._reconcile_at = now + RECONCILE_EVERY
             self._ask(self.rows)
-        elif not self._results.overflowing and (pools := self._policy.pools()):
+        elif not self.draining and not self._results.overflowing and (pools := self._policy.pools()):
             self._ask(partial(self.claim, pools))
 
     def answered(self, answer: Answer) -> None:
@@ -108,6 +112,7 @@ class Claimer:
         """One pool's part of the answer has been handled, or one destination's: when is the next worth it?"""
         if "@" in pool:
             self._destinations.brought(pool, limit, claim)
+            self._shares.brought(pool, limit, claim)
             return
         self._look_times.after_claim(pool, self._policy.claimed(pool, limit, claim))
 
@@ -171,15 +176,22 @@ class Claimer:
         return Claimed(brought, adopted)
 
     def _wants(self, pool: SlotPool, taken: int) -> list[tuple[str, Want]]:
-        """What waits for destinations comes first, it is older, but gets no more than half of the room: others wait
-        too. Of one alone it gets every other."""
+        """What waits for destinations or shares comes first, it is older, but gets no more than half of the room:
+        others wait too. Of one alone it gets every other."""
         limit = pool.room - taken
         late = pool.backlog.room(on_time_share(limit), pool.most)
         wants = list[tuple[str, Want]]()
-        if pool.name in self._destinations.pools:
+        waits = (
+            self._destinations
+            if pool.name in self._destinations.pools
+            else self._shares
+            if pool.name in self._shares.pools
+            else None
+        )
+        if waits is not None:
             self._turn = not self._turn
             half = limit // 2 or (limit if self._turn else 0)
-            for requires, most in self._destinations.wanted(pool, pool.capabilities, half, DESTINATIONS_ASKED):
+            for requires, most in waits.wanted(pool, pool.capabilities, half, DESTINATIONS_ASKED):
                 share = min(late, on_time_share(most))
                 wants.append((requires, Want(offers=[requires], limit=most, late=share)))
                 limit, late = limit - most, late - share

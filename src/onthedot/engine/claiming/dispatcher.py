@@ -34,6 +34,7 @@ from onthedot.engine.running.destinations import Admission, CallPlace, Destinati
 from onthedot.engine.running.monitor import NODE_STOPPED, Monitor
 from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.slot_pool import SlotPool
+from onthedot.engine.running.worker_shares import WorkerShares
 from onthedot.engine.tuning import EARLY_BY_MS, EARLY_FROM_MS, NO_SLOT_MS, PLACE_SOON_MS, STARTS_PER_TURN
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.plan import in_backlog, laned, recorded_first, stopped_by
@@ -57,6 +58,7 @@ class Dispatcher:
         offers: NodeOffers,
         context: RunContext,
         destinations: Destinations,
+        shares: WorkerShares,
     ) -> None:
         self.mailbox = mailbox
         self.due_heap = due_heap
@@ -71,6 +73,8 @@ class Dispatcher:
         self._context = context
         self._destinations = destinations
         self._limited = destinations.pools
+        self._shares = shares
+        self._sharing = shares.pools
         self._slot_waiters = SlotWaiters()  # in the heap too, until their patience ends
         self._start_queue = StartQueue(context.crashed)
         self._on_end = self._ended  # made once, not for each Monitor
@@ -145,7 +149,11 @@ class Dispatcher:
         place = self._place_of(run, pool)
         if place is None or run.id not in (waiting := self._slot_waiters.get(place.requires, {})):
             return False
-        if place.breaker.since is None and self._destinations.keeps_up(place, len(waiting)):
+        if self._destinations.admits(place, pool) is Admission.GO:  # what it lacks is a slot
+            self._slot_waiters.drop(place.requires, run.id)
+            pool.stuck()
+            self._return(run, pool)
+        elif place.breaker.since is None and self._destinations.keeps_up(place, len(waiting)):
             self.due_heap.push(run, now + NO_SLOT_MS)
         else:
             self._slot_waiters.drop(place.requires, run.id)
@@ -153,11 +161,13 @@ class Dispatcher:
         return True
 
     def _start(self, run: ClaimedRun, pool: SlotPool, now: int, ready: list[Monitor], *, waited: bool = False) -> None:
-        """It gets its slot; what can begin without asking the store is added to `ready`. `waited`: for its destination,
-        in the store."""
+        """It gets its slot; what can begin without asking the store is added to `ready`. `waited`: for its destination
+        or its share, in the store."""
         if run.spec.policy.expires_in is not None and (outcome := self._context.too_late(run, now)) is not None:
             pool.let_go(run.id)
             self._context.recorder.put_over(self._context.finished(run, outcome, None, now))
+            return
+        if pool.name in self._sharing and self._beyond_share(run, pool, waited=waited):
             return
         place = self._destinations.of(run) if pool.name in self._limited and run.work is None else None
         if place is not None and (why := self._destinations.admits(place, pool, waited=waited)) is not Admission.GO:
@@ -182,8 +192,12 @@ class Dispatcher:
         """Who waits for a slot, in the order in which they came due, as many as there are. If its destination has no
         room, it waits for that."""
         ready: list[Monitor] = []
-        while pool.name in self._slot_waiters and pool.start():
+        while pool.name in self._slot_waiters and pool.has_slot:
             run = self._slot_waiters.first(pool.name)
+            if pool.name in self._sharing and self._beyond_share(run, pool):
+                self.due_heap.remove(run.id)
+                continue
+            pool.start()
             place = self._place_of(run, pool) if pool.name in self._limited else None
             if place is None or self._destinations.admits(place, pool, taken=1) is Admission.GO:
                 self.due_heap.remove(run.id)
@@ -209,6 +223,16 @@ class Dispatcher:
                 self._turn_away(run, pool, place)
         self._start_queue.begin(ready)
 
+    def _beyond_share(self, run: ClaimedRun, pool: SlotPool, *, waited: bool = False) -> bool:
+        """Its job or its tenant has its share of the workers: then it waits in the store."""
+        requires = self._shares.refuses(run, pool, waited=waited)
+        if requires is None:
+            return False
+        pool.let_go(run.id)
+        emit("run.over_share", n=1)
+        self._context.recorder.put_over(self._context.turned_away(run, requires, "slot"))
+        return True
+
     def _turn_away(self, run: ClaimedRun, pool: SlotPool, place: CallPlace) -> None:
         """It waits for its destination in the store, where all nodes find it."""
         pool.let_go(run.id)
@@ -224,6 +248,8 @@ class Dispatcher:
         monitor = Monitor(run, pool, kind, self._context, self._on_end)
         if place is not None:
             monitor.place, monitor.probe = place, self._destinations.begin(place)
+        if pool.name in self._sharing:
+            self._shares.begin(run, pool.name)
         self.running[run.id] = monitor
         policy = run.spec.policy
         if run.work is not None:  # what it has started is recorded
@@ -244,6 +270,8 @@ class Dispatcher:
             del running[run_id]
         if pool.end(monitor.seconds, run_id):
             self.mailbox.merge(ROOM_FREED)
+        if pool.name in self._sharing:
+            self._shares.end(monitor.run, pool.name)
         place = monitor.place
         if place is not None:
             self._destinations.end(place, monitor.run, monitor.outcome, monitor.began, probe=monitor.probe)
@@ -276,6 +304,8 @@ class Dispatcher:
                 if in_backlog(run.kind, run.due_at, claim.now):
                     self._pool(run).backlog.add(run.id)
                 self._place(run, now_us, may_start, ready, waited=waited)
+            if name in self._sharing:
+                self._shares.claimed(self._slots.pools[name])
             self._claimer.brought(name, limit, claim)
         self._start_queue.begin(ready)
 

@@ -1,5 +1,5 @@
-"""Maintenance that one node does for all: old rows, partitions. Whoever holds the duty is shown as the leader; no
-firing depends on it. And the one thing each node does for itself: its own old log files."""
+"""Maintenance that one node does for all: old rows, partitions, numbers over time, the proof. Whoever holds the duty is
+shown as the leader; no firing depends on it. And the one thing each node does for itself: its own old log files."""
 
 from __future__ import annotations
 
@@ -74,10 +74,13 @@ class Duties:
             await self._store.close_one_offs_in_passing()
             if self.groups_wait and await self._store.watch_groups():
                 await self._store.notify("due")
+            await self._store.roll_up()
+            await self._store.prove(self._retention_ms)
             if now >= self._maintenance_at:
                 self._maintenance_at = now + MAINTENANCE_EVERY
                 await self._store.ensure_partitions()
                 await self._store.watch_ledger()
+                await self._store.forget_noticed()
                 await self._store.prune(await self._store.now() - self._retention_ms)
         await self._remove_old_logs(now)
 

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from onthedot.model.run import ClaimedRun
+from onthedot.model.run import NO_JOB, ClaimedRun
+from onthedot.model.work import Work
 from onthedot.targets.contract import Call, Cause, Handle, Stop
 
 __all__ = ["ask_to_stop", "call_of"]
@@ -50,9 +51,18 @@ def call_of(monitor: Listener, timeout: float | None, now_ms: Callable[[], int])
         now_ms=now_ms,
     )
     if run.work is not None:
-        call.adopted = True
-        call.may_create = spec.policy.delivery != "at_most_once"
+        call.adopted, call.place = True, run.work.place
+        call.may_create = _may_create(run, run.work)
     return call
+
+
+def _may_create(run: ClaimedRun, work: Work) -> bool:
+    """Whether work that was adopted may be started, if there is nothing of it. Not after its job was deleted or paused:
+    who was told so was told that nothing starts any more. Nor if the job has another target now: that is started."""
+    spec = run.spec
+    if spec.policy.delivery == "at_most_once" or run.version == NO_JOB or work.outdated:
+        return False
+    return not spec.paused or run.kind == "manual"
 
 
 def ask_to_stop(handle: Handle, cause: Cause) -> Stop:

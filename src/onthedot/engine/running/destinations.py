@@ -16,6 +16,7 @@ from onthedot.engine.look_times import LookTimes
 from onthedot.engine.running.slot_pool import SlotPool
 from onthedot.engine.tuning import CLAIM_AGAIN, DESTINATION_KEPT, DESTINATIONS_KNOWN, DESTINATIONS_MOST
 from onthedot.model.destination import DestinationLoad, read_waiting, waits_for
+from onthedot.model.labels import type_of
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.plan.breaker import Breaker
 from onthedot.store import Claim
@@ -79,6 +80,11 @@ class CallPlace:
         return self._rate
 
     @property
+    def moves(self) -> bool:
+        """Whether a call has ended since `per_second` began to count."""
+        return self.ended > self._ended_before
+
+    @property
     def matters(self) -> bool:
         """Whether something would be forgotten with it."""
         return self.waited_for or self.breaker.failures > 0 or self.breaker.since is not None
@@ -134,10 +140,11 @@ class Destinations:
         return max(self.limit(pool), pool.capacity // 2 + 1)
 
     def keeps_up(self, place: CallPlace, waiting: int, *, sure: bool = False) -> bool:
-        """Whether it gets through so many within a second, as it went of late, or if that is not known. Then they wait
-        here: a receiver that is only busy would else cost the store half of each claim twice."""
+        """Whether it gets through so many within a second, as it went of late; if that is not known, whether any call
+        has ended since it was first asked for. Then they wait here: a receiver that is only busy would else cost the
+        store half of each claim twice. One that hangs is not waited for longer than for a slot."""
         rate = place.per_second(self._clock.monotonic())
-        return not sure if rate is None else waiting <= rate
+        return place.moves and not sure if rate is None else waiting <= rate
 
     def begin(self, place: CallPlace) -> int:
         """A call takes its slot. Its number if it is the probe of an open breaker, else 0."""
@@ -177,7 +184,7 @@ class Destinations:
         place = self._places.get(requires)
         if place is None:
             waiting = read_waiting(requires)
-            if waiting is None:
+            if waiting is None or type_of(requires) not in self.pools:
                 return
             place = self._known(requires, waiting.tenant)
         if not place.waited_for:

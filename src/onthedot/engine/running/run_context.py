@@ -26,7 +26,7 @@ from onthedot.model.result import settled
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.work import Work
 from onthedot.plan import expired, laned, on_outcome
-from onthedot.store import Finished, StartedWork, TurnedAway
+from onthedot.store import Finished, StartedWork, TurnedAway, WaitsFor
 from onthedot.targets import Targets
 from onthedot.targets.contract import Handle
 
@@ -113,11 +113,13 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
             log=log,
         )
 
-    def turned_away(self, run: ClaimedRun, requires: str) -> TurnedAway:
-        """It waits for its destination, at the latest until it expires."""
+    def turned_away(self, run: ClaimedRun, requires: str, waiting: WaitsFor = "destination") -> TurnedAway:
+        """It waits for its destination, or its share of the slots, at the latest until it expires."""
         expires = run.spec.policy.expires_in
         until = None if expires is None or run.begun_before else run.due_at + expires + 1
-        return TurnedAway(run_id=run.id, token=run.token, version=run.version, requires=requires, until=until)
+        return TurnedAway(
+            run_id=run.id, token=run.token, version=run.version, requires=requires, until=until, waiting=waiting
+        )
 
     def too_late(self, run: ClaimedRun, now: int) -> Outcome | None:
         """What becomes of it if it is not to begin any more. Not asked of what may have begun before: a retry is late

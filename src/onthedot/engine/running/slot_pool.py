@@ -33,6 +33,7 @@ class SlotPool:
         "lacking",
         "name",
         "running",
+        "sifted",
         "supplied",
         "wanted",
     )
@@ -56,6 +57,7 @@ class SlotPool:
         self._run_seconds: float | None = None  # seconds a run took of late; None: not known, or they get stuck
         self.held = 0
         self.running = 0
+        self.sifted = 0  # so many more are claimed as long as some slot is free: of most, others than they take it
         self.supplied = False  # what it holds lasts for a while: it claims in portions
         self.wanted = 0  # a claim waits for room for so many; 0: none does
         self._missing = 0  # not before so many came free: reckoning the room at each end was 0.5 µs a run
@@ -66,6 +68,8 @@ class SlotPool:
         """How many more may be claimed now: what could start at once, and what will find a slot in a moment."""
         most = self.most
         free = most - self.running + self._soon(most)
+        if self.sifted and free > 0:
+            return max(0, min(self.hold_most, free + self._spare + self.sifted) - self.held)
         return max(0, min(self.hold_most - self.held, free, free + self._spare - self.held))
 
     @property
@@ -113,6 +117,10 @@ class SlotPool:
         """A held run was given back, cancelled or dropped. Whether there is room now that was waited for."""
         self.held -= 1
         return self._gave_room(run_id)
+
+    @property
+    def has_slot(self) -> bool:
+        return self.running < self.capacity or self.running < self.most
 
     def start(self) -> bool:
         """A held run takes its slot; False when none is free."""

@@ -8,6 +8,7 @@ from onthedot.errors import Conflict, NotFound
 from onthedot.model.instant import format_instant
 from onthedot.model.key import ApiKey, ApiKeySpec, Scope
 from onthedot.store.driver import Collision, Row, Transaction
+from onthedot.store.jobs.audit_log import write_audit
 from onthedot.store.topic import Topic
 
 __all__ = ["FoundKey", "Keys", "found_key"]
@@ -32,6 +33,8 @@ class Keys(Topic):
             expires_at = None if spec.expires is None else now + int(spec.expires)
             row = await tx.row("insert_key", spec.tenant, spec.name, spec.scope, hashed, prefix, now, expires_at)
             assert row is not None
+            said = f"key {row['id']}: {spec.name} ({spec.scope})"
+            await write_audit(tx, "create_key", row["tenant"], now, summary=said, always=True)
             return _key(row)
 
         try:
@@ -57,6 +60,7 @@ class Keys(Topic):
             if not await tx.execute("revoke_key", tenant, key_id):
                 raise NotFound(f"API key {key_id} not found")
             await tx.execute("drop_sessions_of_key", key_id)
+            await write_audit(tx, "revoke_key", tenant, await tx.now(), summary=f"key {key_id}", always=True)
 
         await self.as_asked(body)
 

@@ -14,6 +14,7 @@ from onthedot.model.labels import NodeOffer, missing_labels, read_requires, type
 from onthedot.store.cluster.partitions import drop_old, make_ahead
 from onthedot.store.driver import Transaction
 from onthedot.store.jobs.close_one_offs import NOTED, close_one_offs
+from onthedot.store.jobs.undelete import UNDELETE_WITHIN, forget_deleted
 from onthedot.store.runs.requirements import live_offers
 from onthedot.store.topic import Topic
 
@@ -27,10 +28,22 @@ WATCHED = 50_000
 database from a drain of 20,000 runs for five times what the drain itself cost it."""
 
 
+PRUNED = (
+    "prune_history",
+    "prune_logs",
+    "prune_dead",
+    "prune_discarded",
+    "prune_run_params",
+    "prune_versions",
+    "prune_operations",
+    "prune_audit",
+)
+
+
 class BacklogCount(msgspec.Struct, frozen=True, kw_only=True):
     """What is due and not claimed. Counts of a kind end at 10,000. `unoffered`: due runs that no live node can run, by
     what they require. `lacking`: of these, which labels no live node has that could run them otherwise. `waiting`:
-    those that wait for a destination. `kinds`: all of them, by the type of their target.
+    those that wait for a destination or a share. `kinds`: all of them, by the type of their target.
     `unreached`: runs whose work goes on where no live node reaches it."""
 
     due: int
@@ -73,10 +86,11 @@ class Maintenance(Topic):
         await close_one_offs(self.driver, BATCH)  # a little: `close_one_offs_in_passing` knows when there is time
         if self.driver.dialect == "postgres":
             gone += len(await self.driver.transact_slow(lambda tx: drop_old(tx, before)))
-        for statement in ("prune_history", "prune_logs", "prune_dead", "prune_run_params"):
+        for statement in PRUNED:
             gone += await self._in_batches(statement, before)
         gone += await self._prune_jobs(before)
         now = await self.driver.read(lambda tx: tx.now())
+        gone += await self._forget_deleted(now - UNDELETE_WITHIN)
         gone += await self._in_batches("prune_idempotency", now - DAY)
         gone += await self._in_batches("prune_live_logs", now - MINUTE)  # of nodes that died
         await self.driver.transact_slow(lambda tx: tx.execute("prune_nodes", now - DAY))
@@ -90,12 +104,22 @@ class Maintenance(Topic):
             if count < BATCH:
                 return total
 
+    async def _forget_deleted(self, before: int) -> int:
+        """Jobs that were deleted before can't come back any more: what is left of them goes."""
+        total = 0
+        while True:
+            count = await self.driver.transact_slow(lambda tx: forget_deleted(tx, before, BATCH))
+            total += count
+            if count < BATCH:
+                return total
+
     async def _prune_jobs(self, before: int) -> int:
         async def body(tx: Transaction) -> int:
             gone = [row["id"] for row in await tx.rows("prune_jobs", before, BATCH)]
             if gone:
                 await tx.execute("prune_tags", gone)
                 await tx.execute("delete_chains", gone)
+                await tx.execute("delete_versions", gone)
             return len(gone)
 
         total = 0

@@ -34,6 +34,7 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     now: int
     alive: bool
     peers: list[tuple[str, int]]  # (node, its beat) of all others that are not lost
+    draining: bool = False  # this node was asked to drain, or is stopping
     orders: bool = False  # somebody wants something of runs that this node has
     orphans: bool = False  # there are running rows of lost or unknown nodes, or open ones whose time is up
     adoptable: bool = False  # there are open runs: work that goes on, and no node has it
@@ -82,6 +83,7 @@ class Nodes(Topic):
                 now=row["now"],
                 alive=row["alive"],
                 peers=peers,
+                draining=row["draining"],
                 orders=row["ordered"],
                 orphans=row["orphaned"],
                 adoptable=row["adoptable"],
@@ -99,7 +101,15 @@ class Nodes(Topic):
             ordered = any(row["id"] for row in await tx.rows("news_of", node))
             bindings = [row["binding"] for row in await tx.rows("bindings", node)]
             is_open = await _is_open(tx)
-            return Beat(now=row["now"], alive=True, peers=peers, orders=ordered, open=is_open, bindings=bindings)
+            return Beat(
+                now=row["now"],
+                alive=True,
+                peers=peers,
+                draining=bool(row["draining"]),
+                orders=ordered,
+                open=is_open,
+                bindings=bindings,
+            )
 
         async def look(tx: Transaction) -> dict[str, bool]:
             orphans = bool(await tx.rows("orphans", 1) or await tx.rows("overdue_runs", 1))
@@ -132,6 +142,10 @@ class Nodes(Topic):
             found += _told(batch)
         overdue = await end_overdue(self.driver)
         return found if overdue is None else found + _told(overdue)
+
+    async def drain(self, node: str) -> bool:
+        """Ask a node to claim no more, which it hears with its next beat. False: it is not there, or was lost."""
+        return await self.driver.transact_slow(lambda tx: tx.execute("drain", node)) > 0
 
     async def leave(self, node: str) -> None:
         """A node that stops in order takes its row with it; its duties are free at once."""
@@ -208,6 +222,7 @@ def _lost(row: Row) -> Item:
         duration_ms=None,
         log=None,
         chained=spec if spec is not None and spec.chained else None,
+        target=None if spec is None else spec.target,
     )
 
 

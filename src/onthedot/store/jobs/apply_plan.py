@@ -7,16 +7,33 @@ from collections.abc import Sequence
 import msgspec
 
 from onthedot.errors import Conflict, VersionMismatch
+from onthedot.model.actor import ChangeActor
 from onthedot.model.group import membership
+from onthedot.model.instant import format_instant
 from onthedot.model.job import JobRecord, JobSpec
 from onthedot.model.level import level_of
-from onthedot.plan import FIRINGS, NOTHING_TAKEN, Change, Skipped, Taken, floor_ahead, laned, on_delete, timetable_of
+from onthedot.model.version import ChangeVerb
+from onthedot.plan import (
+    FIRINGS,
+    NOTHING_TAKEN,
+    Change,
+    Skipped,
+    Taken,
+    floor_ahead,
+    laned,
+    on_delete,
+    timetable_of,
+    what_is_left,
+)
+from onthedot.store.abandoned_requests import acting
 from onthedot.store.driver import Row, Transaction
+from onthedot.store.jobs.audit_log import changed_fields, write_audit
 from onthedot.store.jobs.chains import write_chains
 from onthedot.store.jobs.close_one_offs import is_over, note_endings
 from onthedot.store.jobs.floors import correct, find_correction
 from onthedot.store.jobs.rows import ChangedJob, job_record, spec_columns, tags_of
 from onthedot.store.jobs.taken_slots import may_be_taken, taken_after
+from onthedot.store.jobs.versions import write_version
 from onthedot.store.runs.groups import call_next
 from onthedot.store.runs.row import add_runs, lane_of, scheduled_run
 from onthedot.store.runs.terminate import Ending, SkippedSlots, end_runs, skip_slots
@@ -94,10 +111,17 @@ async def apply_change(
     change: Change,
     pause: tuple[str | None, int | None] | None = None,
     *,
+    verb: ChangeVerb = "edit",
+    actor: ChangeActor | None = None,
+    audited: bool = True,
     settle: bool = True,
 ) -> None:
-    """`pause`: why and until when, if that is said anew. Not `settle`: see `groups_of`."""
+    """`pause`: why and until when, if that is said anew. `actor`: who does it, if not who asks. Not `audited`: it is
+    part of what is written down as a whole. Not `settle`: see `groups_of`."""
     await _write_job(tx, job, spec, change, pause)
+    await write_version(tx, job.record, spec, verb, actor or acting(), job.now)
+    if audited:
+        await _write_down(tx, job, spec, pause, verb, actor or acting())
     await _write_skipped(tx, job, change.skipped)
     await _cancel_strays(tx, job, spec, change)
     await _set_cursor(tx, job, spec, change)
@@ -111,6 +135,27 @@ async def apply_change(
         await call_next(tx, groups_of(job, spec))
 
 
+async def _write_down(
+    tx: Transaction,
+    job: Locked,
+    spec: JobSpec,
+    pause: tuple[str | None, int | None] | None,
+    verb: ChangeVerb,
+    actor: ChangeActor,
+) -> None:
+    """Who changed what."""
+    record, now = job.record, job.now
+    if actor.kind == "system" or verb == "create":
+        return
+    if verb == "pause":
+        note, until = pause or (None, None)
+        parts = [note, None if until is None else f"until {format_instant(until)}"]
+        said = "; ".join(part for part in parts if part) or None
+    else:
+        said = None if verb == "resume" else changed_fields(record.spec, spec)
+    await write_audit(tx, verb, record.tenant, now, job=record, changed=True, summary=said, actor=actor)
+
+
 def groups_of(job: Locked, spec: JobSpec | None = None) -> set[str]:
     """The concurrency groups that a change concerns: there may be room in one, or more of it. Whoever changes several
     jobs calls the next ones of all of them at the end (see `runs.groups`)."""
@@ -120,8 +165,9 @@ def groups_of(job: Locked, spec: JobSpec | None = None) -> set[str]:
     return {group.key for group in found if group is not None}
 
 
-async def remove(tx: Transaction, job: Locked, *, settle: bool = True) -> None:
-    """The job goes, its ledger stays. A run that executes finds its end without the job."""
+async def remove(tx: Transaction, job: Locked, *, actor: ChangeActor | None = None, settle: bool = True) -> None:
+    """The job goes, its ledger stays; for a while it can come back. What executes finds its end without the job."""
+    await write_audit(tx, "delete", job.record.tenant, job.now, job=job.record, actor=actor)
     tenant, job_id = job.record.tenant, job.record.id
     await _cancel(tx, job, [row["id"] for row in job.pending], "deleted")
     await _write_skipped(tx, job, on_delete(job.record, job.cursor_slot, job.now, job.taken))
@@ -129,11 +175,20 @@ async def remove(tx: Transaction, job: Locked, *, settle: bool = True) -> None:
     await tx.execute("delete_tags", job_id)
     if job.record.spec.chained:
         await tx.execute("delete_chains", [job_id])
-    await tx.execute("delete_job_stats", job_id)
+    await _keep(tx, job)
     await tx.execute("delete_job_dead_letters", job_id)
     await tx.execute("delete_job", tenant, job_id)
     if settle:
         await call_next(tx, groups_of(job))
+
+
+async def _keep(tx: Transaction, job: Locked) -> None:
+    """For a while it can come back (see `jobs.undelete`). Its statistics stay where they are until then."""
+    record = job.record
+    left = what_is_left(record, job.cursor_slot, job.now, job.taken)
+    kept = (left.claimed_slot, left.slots_used, left.cursor_slot, job.now)
+    await tx.execute("keep_deleted", record.tenant, record.id, *kept)
+    await tx.execute("keep_dead_letters", record.id)
 
 
 async def _write_job(

@@ -58,6 +58,18 @@ class NotesOfRuns(Topic):
         super().__init__(driver)
         self._followed = SpecCache()
 
+    async def count_old_notes(self, age_ms: int) -> tuple[int, int]:
+        """How many notes have waited for longer than this to be carried out, of the ten thousand oldest, and how long
+        the first of them has, in milliseconds."""
+
+        async def body(tx: Transaction) -> tuple[int, int]:
+            now = await tx.now()
+            row = await tx.row("count_old_notes", now - age_ms)
+            assert row is not None
+            return row["notes"], 0 if row["since"] is None else max(0, now - row["since"])
+
+        return await self.driver.read(body)
+
     async def carry_out_notes(self, after: int = 0) -> CarriedOut | None:
         """Do what the notes of one kind (and, unless they are chains, of one job) say, and delete them. None: there are
         none (with an id over `after`) that somebody else does not have in hand."""
@@ -132,6 +144,7 @@ async def _park(tx: Transaction, notes: Sequence[Row]) -> Parked | None:
             continue
         reason = f"system: {said.reason} (run {note['run_id']})"
         change = on_pause(job.record, job.cursor_slot)
-        await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=True), change, (reason, None))
+        paused = msgspec.structs.replace(job.record.spec, paused=True)
+        await apply_change(tx, job, paused, change, (reason, None), verb="pause")
         return Parked(tenant=job.record.tenant, job_id=job.record.id, run_id=note["run_id"], reason=reason)
     return None

@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from onthedot.errors import Conflict, Invalid
-from onthedot.model.chains import edges_of
+from onthedot.model.chains import ChainLink, ChainNeighbours, edges_of
 from onthedot.model.job import JobRecord, JobSpec
 from onthedot.plan import chain_objections
 from onthedot.store.driver import Row, Transaction
-from onthedot.store.jobs.rows import KeyOfJob
+from onthedot.store.jobs.rows import KeyOfJob, job_record
+from onthedot.store.jobs.views import no_job
 from onthedot.store.shapes import Rows, Shape
+from onthedot.store.topic import Topic
 
 __all__ = [
     "ChainedJob",
+    "JobChains",
     "TenantNotLocked",
     "chain_rows",
     "check_chains",
@@ -39,6 +42,25 @@ class ChainedJob(Shape, frozen=True):
     edge: str
     source_key: str | None
     target_key: str
+
+
+class JobChains(Topic):
+    async def chain_of(self, tenant: int, job_id: int) -> ChainNeighbours:
+        async def body(tx: Transaction) -> ChainNeighbours:
+            row = await tx.row("find_job", tenant, job_id)
+            if row is None:
+                raise no_job(job_id)
+            spec = job_record(row).spec
+            edges = list(edges_of(spec))
+            named = [KeyOfJob(tenant, key) for key in sorted({key for _, _, key in edges})]
+            ids = {each["key"]: each["id"] for each in await tx.rows("holders_of_keys", Rows(named))} if named else {}
+            naming = [] if spec.key is None else await tx.rows("naming_jobs", Rows([KeyOfJob(tenant, spec.key)]))
+            return ChainNeighbours(
+                follows=[ChainLink(on=each["edge"], id=each["job_id"], key=each["source_key"]) for each in naming],
+                followers=[ChainLink(on=field, id=ids[key], key=key) for field, _, key in edges if key in ids],
+            )
+
+        return await self.driver.read(body)
 
 
 class TenantNotLocked(Exception):

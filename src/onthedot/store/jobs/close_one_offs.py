@@ -76,7 +76,7 @@ async def close_one_offs(driver: Driver, most: int = AT_MOST) -> int:
 
 
 async def _end(tx: Transaction, ended: dict[int, int]) -> None:
-    """Most jobs were never changed: their only firing is over, and nothing else has to be looked at."""
+    """Most jobs were never changed: they need no lock."""
     jobs = sorted(EndedJob(job_id, ended_at) for job_id, ended_at in ended.items())
     done = {row["id"] for row in await tx.rows("end_unchanged", Rows(jobs))}
     if len(done) < len(jobs):

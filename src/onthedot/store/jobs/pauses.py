@@ -35,7 +35,8 @@ class Pauses(Topic):
             if job is None or until is None or job.record.state != "paused" or until > job.now:
                 return False
             change = on_resume(job.record, job.cursor_slot, until, job.taken)
-            await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=False), change)
+            resumed = msgspec.structs.replace(job.record.spec, paused=False)
+            await apply_change(tx, job, resumed, change, verb="resume")
             return True
 
         if await self.driver.transact_slow(body):

@@ -12,7 +12,7 @@ from onthedot.model.decoding import convert, dec_hook, encode_json
 from onthedot.model.job import JobRecord, JobSpec, JobState, OpenJobSpec
 from onthedot.model.labels import read_requires
 from onthedot.model.level import level_of
-from onthedot.model.secrets import kept
+from onthedot.model.secrets import kept, masked
 from onthedot.model.targets import OpaqueTarget
 from onthedot.store.driver import Row
 from onthedot.store.shapes import Shape
@@ -21,6 +21,7 @@ __all__ = [
     "SEARCHED",
     "AdvancedJob",
     "ChangedJob",
+    "KeptJob",
     "KeyOfJob",
     "NewJobRow",
     "QuarantinedJob",
@@ -33,6 +34,7 @@ __all__ = [
     "search_text",
     "spec_columns",
     "tags_of",
+    "with_present_secrets",
 ]
 
 SEARCHED = 200
@@ -135,6 +137,37 @@ class ChangedJob(Shape, frozen=True, kw_only=True):
     updated_at: int
 
 
+class KeptJob(Shape, frozen=True, kw_only=True):
+    """What of a job stays as it is while it is deleted: all columns but those that count its slots."""
+
+    id: int
+    tenant: int
+    key: str | None
+    name: str | None
+    key_search: str | None
+    name_search: str | None
+    spec: str
+    version: int
+    state: JobState
+    level: int
+    requires: str
+    target_type: str
+    schedule_kind: str
+    one_off: bool
+    anchor_at: int
+    paused_at: int | None
+    ended_at: int | None
+    reason: str | None
+    source: str | None
+    source_paused: bool | None
+    created_at: int
+    updated_at: int
+    origin: str | None
+    pause_note: str | None
+    pause_until: int | None
+    owner: str | None
+
+
 class AdvancedJob(Shape, frozen=True):
     """A job that went on to its next slot; ended_at: there is none."""
 
@@ -205,6 +238,14 @@ def keep_secrets(new: JobSpec, old: JobSpec) -> JobSpec:
     """Secrets read back masked; the mask sent back means the secret there is."""
     target = kept(new.target, old.target)
     return new if target is new.target else msgspec.structs.replace(new, target=target)
+
+
+def with_present_secrets(former: JobSpec, present: JobSpec) -> JobSpec:
+    """What the job was, with the secrets that it has now; where it has none in that place, with those of then."""
+    try:
+        return keep_secrets(msgspec.structs.replace(former, target=masked(former.target)), present)
+    except Invalid:
+        return former
 
 
 def owned(spec: JobSpec, owner: str | None) -> JobSpec:

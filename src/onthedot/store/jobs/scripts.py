@@ -8,6 +8,7 @@ from onthedot.errors import Conflict, NotFound
 from onthedot.model.instant import format_instant
 from onthedot.model.script import ScriptView
 from onthedot.store.driver import Row, Transaction
+from onthedot.store.jobs.audit_log import write_audit
 from onthedot.store.paging import Page, check_limit, fingerprint, open_cursor, seal_cursor
 from onthedot.store.topic import Topic
 
@@ -25,6 +26,8 @@ class ScriptRows(Topic):
             added = await tx.execute("insert_script", tenant, script, name, size)
             row = await tx.row("find_script", tenant, script)
             assert row is not None
+            if added:
+                await write_audit(tx, "upload_script", tenant, await tx.now(), summary=name or script)
             return _script(row), bool(added)
 
         return await self.as_asked(body)
@@ -62,6 +65,7 @@ class ScriptRows(Topic):
                 raise Conflict(f"the script is used by {', '.join(jobs)}; delete or change these jobs first")
             if not await tx.execute("delete_script", tenant, script):
                 raise NotFound(f"script {script} not found")
+            await write_audit(tx, "delete_script", tenant, await tx.now(), summary=script)
 
         await self.as_asked(body)
 

@@ -14,10 +14,12 @@ from typing import Literal
 import msgspec
 
 from onthedot.errors import Conflict, FieldProblem, Invalid, OnTheDotError
+from onthedot.model.actor import ChangeActor, file_actor
 from onthedot.model.job import JobSpec
 from onthedot.model.secrets import mask_problems
 from onthedot.model.sync import SyncReport
 from onthedot.model.unstorable import MOST_PROBLEMS
+from onthedot.store.abandoned_requests import ASKER, acting
 from onthedot.store.driver import Collision, Row, Transaction
 from onthedot.store.jobs.apply_plan import groups_of, lock, remove
 from onthedot.store.jobs.chains import check_chains, refuse_if_named
@@ -93,13 +95,14 @@ class JobSync(Topic):
         are removed: another one of the same name may be loaded, too. `run_now`: keys of jobs that also run at once
         if they are new; `owner`: whose those are that don't say it."""
         _check_keys(specs)
+        actor = file_actor(source) if ASKER.get() is None else acting()
 
         async def apply(tx: Transaction) -> SyncReport:
             await tx.rows("lock_tenant", tenant)
             plan = await _compare(tx, tenant, source, specs, prune, others, former, file)
             await _check_chains(tx, tenant, specs, plan)
             if not dry_run:
-                groups = await _apply(tx, tenant, source, plan, run_now, owner)
+                groups = await _apply(tx, tenant, source, plan, run_now, owner, actor)
                 mine = [spec.key for spec in specs if spec.key not in plan.held]
                 await tx.execute("set_origin", tenant, source, mine, file)
                 await call_next(tx, groups)
@@ -255,12 +258,18 @@ def _whose(row: Row) -> str:
 
 
 async def _apply(
-    tx: Transaction, tenant: int, source: str, plan: _Plan, run_now: frozenset[str], owner: str | None
+    tx: Transaction,
+    tenant: int,
+    source: str,
+    plan: _Plan,
+    run_now: frozenset[str],
+    owner: str | None,
+    actor: ChangeActor,
 ) -> set[str]:
     """The concurrency groups that this concerns."""
     if plan.adopted:
         await tx.execute("set_source", tenant, source, [job_id for job_id, _ in plan.adopted])
-    groups = await _change(tx, tenant, plan)
+    groups = await _change(tx, tenant, plan, actor)
     if plan.paused:
         await tx.execute("set_source_paused", tenant, Rows(plan.paused))
     items = [
@@ -271,7 +280,7 @@ async def _apply(
     return groups
 
 
-async def _change(tx: Transaction, tenant: int, plan: _Plan) -> set[str]:
+async def _change(tx: Transaction, tenant: int, plan: _Plan, actor: ChangeActor) -> set[str]:
     """In the order of their ids, as whoever locks several does. One after the other: a source has 50,000 jobs at times,
     and as many locked records at once kept the collector busy for 50 ms at a time."""
     updated, groups = dict(plan.updated), set[str]()
@@ -282,9 +291,9 @@ async def _change(tx: Transaction, tenant: int, plan: _Plan) -> set[str]:
         spec = updated.get(job_id)
         groups |= groups_of(job, spec)
         if spec is None:
-            await remove(tx, job, settle=False)
+            await remove(tx, job, actor=actor, settle=False)
         else:
-            await edit(tx, job, spec, settle=False)
+            await edit(tx, job, spec, actor=actor, settle=False)
     return groups
 
 

@@ -15,9 +15,11 @@ from typing import TypeVar
 import msgspec
 
 from onthedot.errors import Conflict, Invalid, OnTheDotError, VersionMismatch
+from onthedot.model.actor import ChangeActor
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobSpec, JobView
-from onthedot.plan import on_edit, on_pause, on_resume
+from onthedot.model.version import ChangeVerb
+from onthedot.plan import Change, on_edit, on_pause, on_resume
 from onthedot.store.driver import Collision, Transaction
 from onthedot.store.jobs.apply_plan import Locked, apply_change, lock, refuse_other_version, remove
 from onthedot.store.jobs.chains import TenantNotLocked, check_chains, lock_tenants, names_more, refuse_if_named
@@ -30,7 +32,7 @@ from onthedot.store.runs.verbs import dead_firing, drive_again
 from onthedot.store.topic import Topic
 from onthedot.timing import check_schedule
 
-__all__ = ["JobChanges", "edit"]
+__all__ = ["JobChanges", "edit", "pause_change"]
 
 T = TypeVar("T")
 
@@ -42,6 +44,7 @@ class JobChanges(Topic):
         job_id: int,
         change: Callable[[JobSpec], JobSpec],
         *,
+        verb: ChangeVerb = "edit",
         if_match: int | None = None,
         idempotency: Idempotency | None = None,
     ) -> JobView:
@@ -51,7 +54,7 @@ class JobChanges(Topic):
             async def update() -> None:
                 job = await self._locked(tx, tenant, job_id, if_match)
                 await _change_chains(tx, job, spec := change(job.record.spec), locked=locked)
-                await edit(tx, job, spec)
+                await edit(tx, job, spec, verb=verb)
 
             await once(tx, tenant, idempotency, NoneType, update)
             return await read_view(tx, tenant, job_id)
@@ -114,10 +117,10 @@ class JobChanges(Topic):
             if until is not None and until <= job.now:
                 after = f"a time after {format_instant(job.now)}"
                 raise Invalid.one("until", "is in the past", given=format_instant(until), accepted=after)
-            change, said = on_pause(job.record, job.cursor_slot), (note, until)
-            anew = said not in ((None, None), (job.record.pause_note, job.record.pause_until))
-            if change.state != job.record.state or (change.state == "paused" and anew):
-                await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=True), change, said)
+            change = pause_change(job, note, until)
+            if change is not None:
+                paused = msgspec.structs.replace(job.record.spec, paused=True)
+                await apply_change(tx, job, paused, change, (note, until), verb="pause")
 
         return await self._once(tenant, job_id, idempotency, pause)
 
@@ -130,7 +133,8 @@ class JobChanges(Topic):
             job = await self._locked(tx, tenant, job_id, if_match)
             if job.record.state == "paused":
                 change = on_resume(job.record, job.cursor_slot, job.now, job.taken)
-                await apply_change(tx, job, msgspec.structs.replace(job.record.spec, paused=False), change)
+                resumed = msgspec.structs.replace(job.record.spec, paused=False)
+                await apply_change(tx, job, resumed, change, verb="resume")
 
         return await self._once(tenant, job_id, idempotency, resume)
 
@@ -198,7 +202,22 @@ async def _refuse_chains(tx: Transaction, tenant: int, spec: JobSpec, old: JobSp
         raise refusal
 
 
-async def edit(tx: Transaction, job: Locked, spec: JobSpec, *, settle: bool = True) -> bool:
+def pause_change(job: Locked, note: str | None, until: int | None) -> Change | None:
+    """None: it is paused already, and nothing new is said of why and until when; or there is nothing to pause."""
+    change, said = on_pause(job.record, job.cursor_slot), (note, until)
+    anew = said not in ((None, None), (job.record.pause_note, job.record.pause_until))
+    return change if change.state != job.record.state or (change.state == "paused" and anew) else None
+
+
+async def edit(
+    tx: Transaction,
+    job: Locked,
+    spec: JobSpec,
+    *,
+    verb: ChangeVerb = "edit",
+    actor: ChangeActor | None = None,
+    settle: bool = True,
+) -> bool:
     """Give the job this spec; False if it has it already. An update revives ended and quarantined jobs."""
     spec = keep_owner(keep_secrets(spec, job.record.spec), job.record.spec)
     if spec == job.record.spec:
@@ -211,7 +230,7 @@ async def edit(tx: Transaction, job: Locked, spec: JobSpec, *, settle: bool = Tr
             raise Conflict(f"the key {spec.key!r} is already used by job {holder['id']}")
     letter = await dead_firing(tx, job.record) if job.record.state == "ended" else None
     change = on_edit(job.record, job.cursor_slot, spec, job.now, job.taken, dead=letter is not None)
-    await apply_change(tx, job, spec, change, settle=settle)
+    await apply_change(tx, job, spec, change, verb=verb, actor=actor, settle=settle)
     if letter is not None and change.driven:
         revived = msgspec.structs.replace(job.record, spec=spec, state=change.state)
         await drive_again(tx, [(letter, revived)], job.now, backlog=False)

@@ -1,4 +1,5 @@
-"""Runs that wait for a destination: it has as many open calls of a node as it may, or its breaker is open there.
+"""Runs that wait for a destination: it has as many open calls of a node as it may, or its breaker is open there; or for
+a slot, because their job or tenant has its share of a node's workers.
 
 What a claim brought goes back before it is begun: pending, with the same token, no try counted and due when it was.
 Until a node has room there, it requires the destination too (see `model.destination`): so no node claims it with the
@@ -8,6 +9,7 @@ others, and each finds by hopping through an index what is waited for.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -18,7 +20,7 @@ from onthedot.store.runs.spec_cache import SpecCache
 from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
 
-__all__ = ["DestinationCount", "DestinationWaits", "TurnedAway", "WaitingSeen"]
+__all__ = ["DestinationCount", "DestinationWaits", "TurnedAway", "WaitingSeen", "WaitsFor"]
 
 RELEASED = 1000
 """Runs that expired while they waited, in one transaction."""
@@ -26,14 +28,19 @@ RELEASED = 1000
 _LOADS = msgspec.json.Decoder(list[DestinationLoad])
 
 
+WaitsFor = Literal["destination", "slot"]
+
+
 class TurnedAway(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that a node holds and that has to wait for its destination. `version`: of the job, as it was claimed."""
+    """A run that a node holds and that has to wait for its destination or its share. `version`: of the job, as it was
+    claimed."""
 
     run_id: str
     token: int
     version: int
     requires: str
     until: int | None = None  # when it expires
+    waiting: WaitsFor = "destination"
 
 
 class WaitingRun(Shape, frozen=True):
@@ -41,6 +48,7 @@ class WaitingRun(Shape, frozen=True):
     version: int
     requires: str
     until: int | None
+    waiting: str
 
 
 class WaitingSeen(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +77,7 @@ class DestinationWaits(Topic):
 
         async def body(tx: Transaction) -> None:
             back = {run.id for run in await put_back(tx, self._present_jobs, node, [(r.run_id, r.token) for r in runs])}
-            rows = [WaitingRun(r.run_id, r.version, r.requires, r.until) for r in runs if r.run_id in back]
+            rows = [WaitingRun(r.run_id, r.version, r.requires, r.until, r.waiting) for r in runs if r.run_id in back]
             if rows:
                 await tx.rows("wait_for_destination", Rows(rows))
 

@@ -10,9 +10,10 @@ from onthedot import telemetry
 from onthedot.model.chains import ChainTrigger, followers
 from onthedot.model.job import JobSpec
 from onthedot.model.result import read_result
-from onthedot.plan import Accepted, Dead, Done, RetryLater, ready_at
+from onthedot.plan import Accepted, Dead, Done, RetryLater, cause_of, ready_at
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.close_one_offs import note_endings
+from onthedot.store.jobs.noticed import noticed_of
 from onthedot.store.jobs.stats import stats_rows
 from onthedot.store.queries import LOG_LIMIT
 from onthedot.store.runs.finish_rows import (
@@ -127,12 +128,22 @@ class FinishBatch:
         if stats:
             await tx.execute("add_stats", Rows(stats))
         dead = [
-            DeadLetter(item.id, item.tenant, item.job_id, item.slot, item.finished_at)
+            DeadLetter(
+                item.id,
+                item.tenant,
+                item.job_id,
+                item.slot,
+                item.finished_at,
+                storable(cause_of(item.outcome, item.target)) or "unknown",
+            )
             for item in recorded
             if isinstance(item.decision, Dead)
         ]
         if dead:
             await tx.execute("add_dead_letters", Rows(dead))
+        noticed = noticed_of((item.tenant, item.recurring, item) for item in recorded)
+        if noticed:
+            await tx.execute("notice_jobs", Rows(noticed))
         logs = [
             AttemptLog(item.id, item.tenant, (storable(item.log) or "")[-LOG_LIMIT:], item.finished_at)
             for item in (*recorded, *self._retried.values())

@@ -16,6 +16,7 @@ from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.plan import FIRINGS, Decision, Done, laned
 from onthedot.store.driver import Collision, Driver, Transaction
 from onthedot.store.jobs.close_one_offs import note_endings
+from onthedot.store.jobs.noticed import is_late, noticed_of
 from onthedot.store.jobs.stats import stats_rows
 from onthedot.store.runs.finish_rows import EndOfTry, Item, outcome_json
 from onthedot.store.runs.terminate import firings_of_one_offs
@@ -76,6 +77,15 @@ async def record_done(driver: Driver, node: str, results: Sequence[Finished]) ->
     ordered = sorted(results, key=_id)  # verbs lock the runs of a job in this order too
     also = "also.stats" if any(result.run.recurring for result in ordered) else "also.nothing"
     done = [_done(result) for result in ordered]
+    rest = await _record(driver, node, ordered, done, also)
+    if not rest:
+        await _notice(driver, node, ordered)
+    return rest
+
+
+async def _record(
+    driver: Driver, node: str, ordered: list[Finished], done: Sequence[DoneRun], also: str
+) -> list[Finished]:
     try:
         if driver.dialect == "postgres":
             if len(done) == 1:
@@ -85,6 +95,15 @@ async def record_done(driver: Driver, node: str, results: Sequence[Finished]) ->
     except (Collision, _NotAll):  # a slot that is in the ledger already is found, and told, on the long way
         return ordered
     return []
+
+
+async def _notice(driver: Driver, node: str, results: Sequence[Finished]) -> None:
+    """A statement of its own, and only where a job was late: on time it costs nothing. Lost with its node, the job is
+    noticed when it is late again."""
+    late = [result for result in results if result.run.recurring and is_late(result.lateness_ms)]
+    if late:
+        noticed = noticed_of((result.run.tenant, True, item_of(node, result)) for result in late)
+        await driver.statement("notice_jobs", Rows(noticed), repeatable=True)
 
 
 _id = attrgetter("run.id")
@@ -159,6 +178,7 @@ def item_of(node: str, result: Finished) -> Item:
         log=result.log,
         end=_end_of_try(run, result.decision) if run.spec.policy.completion == "callback" else None,
         chained=run.spec if run.spec.chained else None,
+        target=run.spec.target,
     )
 
 

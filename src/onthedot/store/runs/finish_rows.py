@@ -11,6 +11,7 @@ from onthedot.model.decoding import encode_json
 from onthedot.model.job import JobSpec
 from onthedot.model.result import large_result
 from onthedot.model.run import Attempt, Outcome, RunKind
+from onthedot.model.targets.spec import Target
 from onthedot.model.work import Work
 from onthedot.plan import Accepted, Dead, Decision, Done, RetryLater, wait_after_clock_back
 from onthedot.store.runs.orders import PendingAgain
@@ -70,6 +71,7 @@ class DeadLetter(Shape, frozen=True):
     job_id: int
     slot: int
     failed_at: int
+    cause: str
 
 
 class AttemptLog(Shape, frozen=True):
@@ -123,6 +125,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     log: str | None
     end: EndOfTry | None = None  # of runs that are completed by callbacks
     chained: JobSpec | None = None  # its job, if that names others that follow
+    target: Target | None = None
 
     @property
     def status(self) -> str:

@@ -3,55 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
-from onthedot.errors import NotFound
-from onthedot.model.run import RunStatus, RunView
-from onthedot.store.driver import Row, Transaction
-from onthedot.store.paging import Page, check_limit, fingerprint, open_cursor, seal_cursor
+from onthedot.errors import Invalid, NotFound
+from onthedot.model.run import RecentRun, RunView
+from onthedot.store.driver import Transaction
+from onthedot.store.paging import Page, check_limit, open_cursor, seal_cursor
 from onthedot.store.queries import LOG_LIMIT
-from onthedot.store.runs.requirements import live_offers
 from onthedot.store.runs.row import parse_run_id
-from onthedot.store.runs.views import asks_for_labels, history_view, live_view
+from onthedot.store.runs.run_filter import RunFilter, asked_of_runs
+from onthedot.store.runs.run_page import LAST, LAST_ID, RunPage, live_views
+from onthedot.store.runs.views import history_view, recent_run
 from onthedot.store.topic import Topic
 
-__all__ = ["RunFilter", "RunLists", "no_run", "read_run"]
+__all__ = ["RunLists", "no_run", "read_run"]
 
-_FIRST, _LAST, _LAST_ID = -(2**62), 2**63 - 1, "~"  # before, after and above anything there is
-
-
-class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which runs. `since` and `until` bound `scheduled_for`, in ms, both included."""
-
-    job_id: int | None = None
-    status: RunStatus | None = None
-    since: int | None = None
-    until: int | None = None
-    limit: int = 50
-    cursor: str | None = None
+RECENT, RECENT_JOBS = 20, 100
 
 
 class RunLists(Topic):
     async def list_runs(self, tenant: int, filter: RunFilter) -> Page[RunView]:  # noqa: A002
-        """Newest first. What is not yet due comes only when PENDING is asked for."""
+        """Newest first. What is not yet due comes only when PENDING is asked for. A page may be short, or empty, and
+        still have a next one: then it has looked at as many runs as a page may."""
         limit = check_limit(filter.limit)
-        asked = fingerprint("runs", tenant, filter.job_id, filter.status, filter.since, filter.until)
-        place: list[Any] = [_LAST, _LAST_ID]
-        if filter.cursor is not None:
-            place = open_cursor(filter.cursor, asked, (int, str))
-        low = _FIRST if filter.since is None else filter.since
-        high = min(_LAST if filter.until is None else filter.until, place[0])  # SQLite starts here, not at (slot, id)
+        asked = asked_of_runs(tenant, filter)
+        place = (LAST, LAST_ID) if filter.cursor is None else open_cursor(filter.cursor, asked, (int, str))
 
         async def body(tx: Transaction) -> Page[RunView]:
-            page = _Page(tx, tenant, filter, [low, high, *place], limit + 1)
-            found = await page.read()
-            rows = sorted(found.values(), key=lambda each: each[0], reverse=True)
-            more = seal_cursor(asked, *rows[limit - 1][0]) if len(rows) > limit else None
+            rows, end = await RunPage(tx, tenant, filter, (place[0], place[1])).read()
+            stop = rows[limit - 1][0] if len(rows) > limit else end
+            more = None if stop is None else seal_cursor(asked, *stop)
             return Page(items=[view for _, view in rows[:limit]], next=more)
 
         return await self.driver.read(body)
+
+    async def recent_runs(self, tenant: int, job_ids: Sequence[int], limit: int = RECENT) -> dict[int, list[RecentRun]]:
+        """The last runs that ended of each of these jobs, up to 100 of them, the newest slot first."""
+        if len(job_ids) > RECENT_JOBS:
+            raise Invalid.one("job_ids", "too many", given=len(job_ids), accepted=f"up to {RECENT_JOBS}")
+        found: dict[int, list[RecentRun]] = {job_id: [] for job_id in job_ids}
+        if found:
+            rows = await self.driver.read(lambda tx: tx.rows("recent_runs", tenant, list(found), limit))
+            for row in rows:
+                found[row["job_id"]].append(recent_run(row))
+        return found
 
     async def get_run(self, tenant: int, run_id: str) -> RunView:
         async def body(tx: Transaction) -> RunView:
@@ -66,7 +62,7 @@ class RunLists(Topic):
 
         async def body(tx: Transaction) -> RunView | None:
             row = await tx.row("run_at_present", tenant, job_id)
-            return None if row is None else (await _live_views(tx, [row], row["now"]))[0]
+            return None if row is None else (await live_views(tx, [row], row["now"]))[0]
 
         return await self.driver.read(body)
 
@@ -85,102 +81,18 @@ class RunLists(Topic):
 
         return await self.driver.read(body)
 
-    async def list_dead(
-        self, tenant: int, *, job_id: int | None = None, limit: int = 50, cursor: str | None = None
-    ) -> Page[RunView]:
-        """Dead letters that nobody has driven again yet, the last that failed first."""
-        check_limit(limit)
-        asked = fingerprint("dead", tenant, job_id)
-        place = open_cursor(cursor, asked, (int, str)) if cursor is not None else [_LAST, _LAST_ID]
-        name, args = ("list_dead+where.any_dead", []) if job_id is None else ("list_dead+where.dead_job", [job_id])
-
-        async def body(tx: Transaction) -> Page[RunView]:
-            rows = list(await tx.rows(name, tenant, *place, limit + 1, *args))
-            more = None
-            if len(rows) > limit:
-                more = seal_cursor(asked, rows[limit - 1]["failed_at"], rows[limit - 1]["id"])
-            return Page(items=[history_view(row) for row in rows[:limit]], next=more)
-
-        return await self.driver.read(body)
-
 
 async def read_run(tx: Transaction, tenant: int, run_id: str) -> RunView:
     """Live first: a run that ends between the two looks is found by the second."""
     _, slot = parse_run_id(run_id)
     row = await tx.row("get_live", tenant, run_id)
     if row is not None:
-        return (await _live_views(tx, [row], row["now"], full=True))[0]
+        return (await live_views(tx, [row], row["now"], full=True))[0]
     row = await tx.row("get_ended", tenant, run_id, slot)
     if row is None:
         raise no_run(run_id)
     return history_view(row, full=True)
 
 
-async def _live_views(tx: Transaction, rows: Sequence[Row], now: int, *, full: bool = False) -> list[RunView]:
-    """Which labels are missing is found by a look at the nodes, and only for runs that ask for some."""
-    nodes = await live_offers(tx) if any(asks_for_labels(row, now) for row in rows) else []
-    return [live_view(row, now, full=full, nodes=nodes) for row in rows]
-
-
 def no_run(run_id: str, why: str | None = None) -> NotFound:
     return NotFound(f"run {run_id[:100]!r} not found" + (f": {why}" if why else ""))
-
-
-_Found = dict[str, tuple[tuple[int, str], RunView]]
-
-
-class _Page:
-    """One page from each of the three places, by run: what moved from live to history in between is there once."""
-
-    def __init__(self, tx: Transaction, tenant: int, wanted: RunFilter, bounds: list[Any], limit: int) -> None:
-        self._tx = tx
-        self._tenant = tenant
-        self._wanted = wanted
-        self._bounds = bounds
-        self._limit = limit
-
-    async def read(self) -> _Found:
-        status, found = self._wanted.status, {}
-        if status in (None, "PENDING", "EXECUTING"):
-            now = await self._tx.now()
-            if status != "EXECUTING":
-                found.update(await self._pending(now))
-            found.update(await self._running(now))
-        if status not in ("PENDING", "EXECUTING"):
-            found.update(await self._ended())
-        return found
-
-    async def _pending(self, now: int) -> _Found:
-        low, high, *place = self._bounds
-        due = _LAST if self._wanted.status == "PENDING" else now
-        args = [self._tenant, low, min(high, due), *place, due, self._limit]
-        if self._wanted.job_id is None:
-            rows = await self._tx.rows("list_pending", *args)
-        else:
-            rows = await self._tx.rows("list_pending_of_job", *args, self._wanted.job_id)
-        views = await _live_views(self._tx, rows, now)
-        return {row["id"]: ((row["slot"], row["id"]), view) for row, view in zip(rows, views, strict=True)}
-
-    async def _running(self, now: int) -> _Found:
-        args = [self._tenant, *self._bounds, self._wanted.status, self._limit, now]
-        if self._wanted.job_id is None:
-            rows = await self._tx.rows("list_running", *args)
-        else:
-            rows = await self._tx.rows("list_running_of_job", *args, self._wanted.job_id)
-        shown = [row for row in rows if self._wanted.status is not None or row["due_at"] <= now or row["begun_at"]]
-        return {row["id"]: ((row["slot"], row["id"]), live_view(row, now)) for row in shown}
-
-    async def _ended(self) -> _Found:
-        args: list[Any] = [self._tenant, *self._bounds, self._limit]
-        name, status = "list_history", self._wanted.status
-        if self._wanted.job_id is not None:
-            name, args = "list_history_of_job", [*args, self._wanted.job_id]
-        if status is None:
-            name += "+where.all_of_history"
-        elif status == "DONE":
-            name += "+where.done"
-        else:
-            by = "by.not_done" if self._wanted.job_id is None else "by.job_not_done"
-            name, args = f"{name}+where.not_done+{by}", [*args, status.lower()]
-        rows = await self._tx.rows(name, *args)
-        return {row["id"]: ((row["slot"], row["id"]), history_view(row)) for row in rows}

@@ -12,13 +12,14 @@ from onthedot.model.run import RunView, run_id, trigger_of
 from onthedot.plan import timetable_of
 from onthedot.store.driver import Transaction
 from onthedot.store.jobs.apply_plan import Locked, lock, refuse_other_version, refuse_quarantined
+from onthedot.store.jobs.audit_log import write_audit
 from onthedot.store.jobs.idempotency import Idempotency, once
 from onthedot.store.jobs.sequences import take_run_numbers
 from onthedot.store.jobs.views import no_job
 from onthedot.store.runs.row import add_runs, new_run
 from onthedot.store.topic import Topic
 
-__all__ = ["ManualRuns"]
+__all__ = ["ManualRuns", "fill_slots"]
 
 
 class ManualRuns(Topic):
@@ -42,6 +43,8 @@ class ManualRuns(Topic):
             await add_runs(tx, [new])
             if own:
                 await tx.execute("add_params", new.id, tenant, encode_json(params).decode(), now)
+            said = "with other params" if own else None
+            await write_audit(tx, "run", tenant, now, job=job.record, run_id=new.id, summary=said)
             return _view(job.record, n, now, params)
 
         return await self.as_asked(lambda tx: once(tx, tenant, idempotency, RunView, lambda: run(tx)))
@@ -63,28 +66,11 @@ class ManualRuns(Topic):
 
         async def fill(tx: Transaction) -> list[str]:
             job = await _locked(tx, tenant, job_id, if_match)
-            slots = await _to_fill(tx, job, start, end, limit, force=force)
-            numbers = await take_run_numbers(tx, len(slots))
-            parked = job.record.state == "paused"
-            runs = [
-                new_run(
-                    tenant,
-                    job_id,
-                    job.record.spec,
-                    slot,
-                    "backfill",
-                    now=job.now,
-                    due=job.now,
-                    ready=job.now + place,  # a millisecond apart, so that they run in their order
-                    n=n,
-                    parked=parked,
-                    backlog=True,
-                )
-                for place, (slot, n) in enumerate(zip(slots, numbers, strict=True))
-            ]
-            if runs:
-                await add_runs(tx, runs)
-            return [run.id for run in runs]
+            made = await fill_slots(tx, job, start, end, limit, force=force)
+            if made:
+                said = f"{len(made)} runs, {format_instant(start)} to {format_instant(end)}"
+                await write_audit(tx, "backfill", tenant, job.now, job=job.record, summary=said)
+            return made
 
         return await self.as_asked(lambda tx: once(tx, tenant, idempotency, list[str], lambda: fill(tx)))
 
@@ -97,6 +83,32 @@ class ManualRuns(Topic):
             return await _to_fill(tx, await _locked(tx, tenant, job_id), start, end, limit, force=force)
 
         return await self.driver.transact_slow(look)
+
+
+async def fill_slots(tx: Transaction, job: Locked, start: int, end: int, limit: int, *, force: bool) -> list[str]:
+    """Runs for the slots from `start` to `end` that lie before the next one. Their ids."""
+    slots = await _to_fill(tx, job, start, end, limit, force=force)
+    numbers = await take_run_numbers(tx, len(slots))
+    parked = job.record.state == "paused"
+    runs = [
+        new_run(
+            job.record.tenant,
+            job.record.id,
+            job.record.spec,
+            slot,
+            "backfill",
+            now=job.now,
+            due=job.now,
+            ready=job.now + place,  # a millisecond apart, so that they run in their order
+            n=n,
+            parked=parked,
+            backlog=True,
+        )
+        for place, (slot, n) in enumerate(zip(slots, numbers, strict=True))
+    ]
+    if runs:
+        await add_runs(tx, runs)
+    return [run.id for run in runs]
 
 
 async def _locked(tx: Transaction, tenant: int, job_id: int, if_match: int | None = None) -> Locked:

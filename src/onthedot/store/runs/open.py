@@ -18,7 +18,7 @@ import msgspec
 
 from onthedot.model.decoding import encode_json
 from onthedot.model.job import JobSpec
-from onthedot.model.run import ClaimedRun, Outcome
+from onthedot.model.run import NO_JOB, ClaimedRun, Outcome
 from onthedot.model.work import Work
 from onthedot.plan import Decision, Done, on_outcome, overdue
 from onthedot.store.driver import Driver, Row, Transaction
@@ -151,10 +151,13 @@ async def end_overdue(driver: Driver) -> FinishBatch | None:
 
 def _adopted(row: Row, known: tuple[int, JobSpec] | None) -> Adopted:
     work, until = _decode(row["work"]), row["open_until"]
-    version, job = known or (-1, None)
+    version, job = known or (NO_JOB, None)
     claimed = ClaimedRow(**{name: row[name] for name in ClaimedRow.__struct_fields__})
+    spec = spec_of(row, work, job)
+    if job is not None and job.target != spec.target:
+        work = msgspec.structs.replace(work, outdated=True)
     return Adopted(
-        run=msgspec.structs.replace(claimed_run(claimed, version, spec_of(row, work, job)), work=work),
+        run=msgspec.structs.replace(claimed_run(claimed, version, spec), work=work),
         work=work,
         left_ms=None if until is None else until - row["now"],
         order=None if row["orders"] is None else order_of(row),

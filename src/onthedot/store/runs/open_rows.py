@@ -8,7 +8,7 @@ from onthedot.model.decoding import encode_json
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobSpec
 from onthedot.model.policy import Policy, Retry
-from onthedot.model.run import ClaimedRun, Outcome
+from onthedot.model.run import NO_JOB, ClaimedRun, Outcome
 from onthedot.model.schedule import Schedule
 from onthedot.model.work import Work
 from onthedot.plan import Decision
@@ -52,7 +52,7 @@ def run_of(row: Row, work: Work | None) -> ClaimedRun:
         id=row["id"],
         tenant=row["tenant"],
         job_id=row["job_id"],
-        version=-1 if row["version"] is None else row["version"],
+        version=NO_JOB if row["version"] is None else row["version"],
         spec=spec,
         kind=row["kind"],
         slot=row["slot"],
@@ -92,6 +92,7 @@ def ended_item(
         log=None,
         end=end,
         chained=run.spec if run.spec.chained else None,
+        target=run.spec.target,
     )
 
 

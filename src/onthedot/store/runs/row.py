@@ -30,6 +30,7 @@ __all__ = [
     "add_runs",
     "claimed_run",
     "decode_attempts",
+    "is_run_id",
     "job_of",
     "lane_of",
     "new_run",
@@ -269,6 +270,11 @@ def parse_run_id(run_id: str) -> tuple[int, int]:
     if match is None or int(match[1]) >= 2**63 or abs(int(match[2])) >= 2**63:
         raise NotFound(f"run {run_id[:100]!r} not found")
     return int(match[1]), int(match[2])
+
+
+def is_run_id(text: object) -> bool:
+    """Whether a run could be called so."""
+    return isinstance(text, str) and (match := _SHAPE.fullmatch(text)) is not None and int(match[1]) < 2**63
 
 
 def job_of(run_id: str) -> int:

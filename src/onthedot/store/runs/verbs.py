@@ -7,15 +7,18 @@ from types import NoneType
 from typing import Any
 
 from onthedot.errors import Conflict, VersionMismatch
+from onthedot.model.decoding import encode_json
 from onthedot.model.job import JobRecord
 from onthedot.model.run import RunView, run_id
-from onthedot.plan import on_cancel, only_slot
+from onthedot.plan import Change, on_cancel, only_slot
 from onthedot.store.driver import Driver, Row, Transaction
 from onthedot.store.jobs.apply_plan import Locked, lock, refuse_other_version, refuse_quarantined
+from onthedot.store.jobs.audit_log import write_audit
 from onthedot.store.jobs.idempotency import Idempotency, once
 from onthedot.store.jobs.rows import AdvancedJob
 from onthedot.store.jobs.sequences import take_run_numbers
 from onthedot.store.runs.callbacks import cancel_open
+from onthedot.store.runs.dead_letters import ALL_LETTERS, LetterFilter, letter_parts
 from onthedot.store.runs.lists import no_run, read_run
 from onthedot.store.runs.orders import CANCEL, StopOrder, order_stop
 from onthedot.store.runs.row import CALLBACK, add_runs, new_run, parse_run_id, scheduled_run
@@ -24,7 +27,7 @@ from onthedot.store.runs.terminate import Ending, end_runs
 from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
 
-__all__ = ["RunChanges", "dead_firing", "drive_again"]
+__all__ = ["RunChanges", "dead_firing", "drive_again", "go_on"]
 
 
 class EndedKey(Shape, frozen=True):
@@ -70,7 +73,9 @@ class RunChanges(Topic):
                 ending = Ending(id=run_id, status="cancelled", reason="cancelled", finished_at=now)
                 await end_runs(tx, [ending])
                 if row["cursor"] and job is not None:
-                    await _go_on(tx, job, row["slot"])
+                    await go_on(tx, job, on_cancel(job.record, row["slot"], job.taken))
+            at, record = (await tx.now(), None) if job is None else (job.now, job.record)
+            await write_audit(tx, "cancel", tenant, at, job=record, job_id=job_id, run_id=run_id)
 
         async def body(tx: Transaction) -> RunView:
             await once(tx, tenant, idempotency, NoneType, lambda: cancel(tx))
@@ -79,9 +84,15 @@ class RunChanges(Topic):
         return await self.as_asked(body)
 
     async def retry_run(
-        self, tenant: int, run_id: str, *, if_match: int | None = None, idempotency: Idempotency | None = None
+        self,
+        tenant: int,
+        run_id: str,
+        *,
+        params: dict[str, Any] | None = None,
+        if_match: int | None = None,
+        idempotency: Idempotency | None = None,
     ) -> RunView:
-        """A new run of the same slot; a terminal run never changes."""
+        """A new run of the same slot; a terminal run never changes. `params`: its own, instead of those it had."""
         job_id, slot = parse_run_id(run_id)
 
         async def retry(tx: Transaction) -> RunView:
@@ -91,10 +102,14 @@ class RunChanges(Topic):
             if not ended:
                 live = await read_run(tx, tenant, run_id)
                 raise Conflict(f"run {run_id} has not ended yet: {live.status}")
-            new = await self._drive(tx, ended)
+            new = await self._drive(tx, ended, own_params=params is not None)
             if not new:
                 raise no_run(run_id, "its job was deleted")
             (again,) = new
+            if params is not None:
+                await tx.execute("replace_params", again, tenant, encode_json(params).decode(), await tx.now())
+            said = f"tries {run_id} again"
+            await write_audit(tx, "retry", tenant, await tx.now(), job_id=job_id, run_id=again, summary=said)
             return await read_run(tx, tenant, again)
 
         return await self.as_asked(lambda tx: once(tx, tenant, idempotency, RunView, lambda: retry(tx)))
@@ -102,27 +117,24 @@ class RunChanges(Topic):
     async def redrive(
         self,
         tenant: int,
+        wanted: LetterFilter = ALL_LETTERS,
         *,
-        ids: Sequence[str] | None = None,
-        job_id: int | None = None,
         limit: int = 1000,
         idempotency: Idempotency | None = None,
     ) -> list[str]:
-        """New runs for these dead letters, those of a job, or all; newest first, at most `limit`. Their ids."""
+        """New runs for these dead letters; newest first, at most `limit`. Their ids."""
+        where, args = letter_parts(wanted)
 
         async def drive(tx: Transaction) -> list[str]:
-            name, args = "take_dead", list[Any]()
-            if ids is not None:
-                name, args = f"{name}+where.dead_ids", [*args, list(ids)]
-            if job_id is not None:
-                name, args = f"{name}+where.dead_job", [*args, job_id]
-            if name == "take_dead":
-                name = "take_dead+where.any_dead"
-            return await self._drive(tx, await tx.rows(name, tenant, limit, *args))
+            new = await self._drive(tx, await tx.rows(f"take_dead{where}", tenant, limit, *args))
+            if new:
+                run, said = (new[0], None) if len(new) == 1 else (None, f"{len(new)} dead letters")
+                await write_audit(tx, "redrive", tenant, await tx.now(), job_id=wanted.job_id, run_id=run, summary=said)
+            return new
 
         return await self.as_asked(lambda tx: once(tx, tenant, idempotency, list[str], lambda: drive(tx)))
 
-    async def _drive(self, tx: Transaction, ended: Sequence[Row]) -> list[str]:
+    async def _drive(self, tx: Transaction, ended: Sequence[Row], *, own_params: bool = False) -> list[str]:
         """Into the backlog lane: a thousand runs that failed must not delay those that are on time."""
         if not ended:
             return []
@@ -130,7 +142,7 @@ class RunChanges(Topic):
         await tx.rows("lock_jobs", job_ids)
         jobs = await self._driven.read(tx, job_ids)
         alive = [(row, jobs[row["job_id"]]) for row in ended if row["job_id"] in jobs]
-        return await drive_again(tx, alive, await tx.now(), backlog=True)
+        return await drive_again(tx, alive, await tx.now(), backlog=True, own_params=own_params)
 
 
 def _refuse_other_version(job: Locked | None, job_id: int, if_match: int | None) -> None:
@@ -141,14 +153,13 @@ def _refuse_other_version(job: Locked | None, job_id: int, if_match: int | None)
         raise VersionMismatch(f"job {job_id} was deleted, so it can't have version {if_match}")
 
 
-async def _go_on(tx: Transaction, job: Locked, slot: int) -> None:
-    """The cursor was cancelled: the job's next slot gets a run, or the job has ended."""
+async def go_on(tx: Transaction, job: Locked, change: Change) -> None:
+    """A slot was taken from the job. If that was its cursor, its next slot gets a run, or the job has ended."""
     record = job.record
-    change = on_cancel(record, slot, job.taken)
     ended_at = job.now if change.state == "ended" else None
     advanced = AdvancedJob(record.id, change.claimed_slot, change.slots_used, ended_at)
     await tx.execute("advance_jobs", Rows([advanced]))
-    if change.cursor_slot is not None:
+    if change.moved and change.cursor_slot is not None:
         cursor = scheduled_run(
             record.tenant,
             record.id,
@@ -160,7 +171,7 @@ async def _go_on(tx: Transaction, job: Locked, slot: int) -> None:
             not_before=job.now,
         )
         await add_runs(tx, [cursor])
-    else:
+    elif change.moved:
         await tx.execute("release_runs", record.id, job.now)  # nobody can resume it any more: waiting retries go on
 
 
@@ -175,7 +186,14 @@ async def dead_firing(tx: Transaction, job: JobRecord) -> Row | None:
     return None
 
 
-async def drive_again(tx: Transaction, ended: Sequence[tuple[Row, JobRecord]], now: int, *, backlog: bool) -> list[str]:
+async def drive_again(
+    tx: Transaction,
+    ended: Sequence[tuple[Row, JobRecord]],
+    now: int,
+    *,
+    backlog: bool,
+    own_params: bool = False,
+) -> list[str]:
     """New runs of the same slots for these ended ones, because a terminal run never changes. Under their jobs' locks.
     Their ids."""
     numbers = await take_run_numbers(tx, len(ended))
@@ -193,6 +211,7 @@ async def drive_again(tx: Transaction, ended: Sequence[tuple[Row, JobRecord]], n
             parked=job.state == "paused",
             backlog=backlog,
             parent=row["id"],
+            own_params=own_params,
         )
         for (row, job), n in zip(ended, numbers, strict=True)
     ]

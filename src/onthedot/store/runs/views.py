@@ -12,11 +12,14 @@ from onthedot.model.group import MAX_RUNNING, read_group
 from onthedot.model.instant import format_instant
 from onthedot.model.labels import NodeOffer, missing_labels, read_requires
 from onthedot.model.result import read_result
-from onthedot.model.run import Attempt, AttemptView, RunStatus, RunView, trigger_of
+from onthedot.model.run import Attempt, AttemptView, RecentRun, RunStatus, RunView, trigger_of
 from onthedot.store.driver import Row
 from onthedot.store.runs.row import CALLBACK, decode_attempts
 
-__all__ = ["asks_for_labels", "history_view", "live_status", "live_view"]
+__all__ = ["asks_for_labels", "history_view", "live_status", "live_view", "recent_run"]
+
+REASON = 200
+"""Characters of the reason that a list shows."""
 
 
 def live_status(row: Row, now: int) -> RunStatus:
@@ -70,6 +73,7 @@ def live_view(row: Row, now: int, *, full: bool = False, nodes: Sequence[NodeOff
         waiting_for=waiting_for,
         progress=None if row["progress"] is None else msgspec.json.decode(row["progress"]),
         result=None if full else msgspec.UNSET,
+        next_attempt_at=_instant(row["ready_at"]) if attempts and not running and row["ready_at"] > now else None,
     )
 
 
@@ -118,11 +122,29 @@ def history_view(row: Row, *, full: bool = False) -> RunView:
     )
 
 
+def recent_run(row: Row) -> RecentRun:
+    """A row of `recent_runs`."""
+    return RecentRun(
+        id=row["id"],
+        status=row["status"].upper(),
+        scheduled_for=format_instant(row["slot"]),
+        duration_ms=row["duration_ms"],
+        lateness_ms=row["lateness_ms"],
+        reason=_in_one_line(row["error"] or row["reason"]),
+    )
+
+
+def _in_one_line(text: str | None) -> str | None:
+    """The first line that says something, cut: the whole text is in the run."""
+    line = next((line.strip() for line in (text or "").splitlines() if line.strip()), None)
+    return line if line is None or len(line) <= REASON else line[: REASON - 1] + "…"
+
+
 def _history_attempts(row: Row) -> list[AttemptView]:
     """A run that ended at its first attempt does not keep it twice: the row itself says all of it."""
     if row["attempts"] is not None:
         return [_attempt_view(attempt) for attempt in decode_attempts(row["attempts"])]
-    if not row["token"] or row["outcome"] is None:
+    if not row["token"] or row["outcome"] is None or row["status"] == "skipped":
         return []
     outcome: dict[str, Any] = msgspec.json.decode(row["outcome"])
     return [

@@ -95,10 +95,12 @@ DELETE FROM endings WHERE id = ANY (ARRAY(
 RETURNING job_ids, ended_at;
 
 -- name: end_unchanged
--- A job that was never changed had one scheduled run, and that has ended: no lock first, no look at its runs. One that is
--- being changed just now is at its next version when we get it, and is left to the statement below.
+-- A job that was never changed gets no other firing by an edit: no lock first. The note alone is not enough: a manual run
+-- that was redriven left it before the firing. One that is being changed just now is at its next version when we get it,
+-- and is left to the statement below.
 UPDATE jobs j SET state = 'ended', ended_at = x.ended_at FROM {rows EndedJob}
 WHERE j.id = x.id AND j.version = 1 AND j.one_off AND j.state = 'active'
+  AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind IN {FIRINGS} ORDER BY r.id LIMIT 1) IS NULL
 RETURNING j.id;
 
 -- name: end_jobs

@@ -45,9 +45,6 @@ WHERE state = 'paused' AND pause_until IS NOT NULL ORDER BY pause_until LIMIT $1
 -- name: delete_job
 DELETE FROM jobs WHERE tenant = $1 AND id = $2;
 
--- name: delete_job_stats
-DELETE FROM job_stats WHERE job_id = $1;
-
 -- name: delete_job_dead_letters
 DELETE FROM dead_letters WHERE job_id = $1;
 

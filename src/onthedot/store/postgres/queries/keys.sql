@@ -4,7 +4,7 @@ INSERT INTO tenants (name, created_at) VALUES ($1, $2) ON CONFLICT DO NOTHING;
 -- name: insert_key
 INSERT INTO api_keys (tenant, name, scope, hashed, prefix, created_at, expires_at)
 SELECT t.id, $2::text, $3::text, $4::text, $5::text, $6::bigint, $7::bigint FROM tenants t WHERE t.name = $1
-RETURNING id, name, scope, prefix, created_at, expires_at, revoked_at, $1::text AS tenant_name;
+RETURNING id, tenant, name, scope, prefix, created_at, expires_at, revoked_at, $1::text AS tenant_name;
 
 -- name: find_tenant
 SELECT id FROM tenants WHERE name = $1;

@@ -16,13 +16,14 @@ RETURNING started_at;
 -- I am here; and what a node wants to know each second, in the same round trip. `orphaned` looks where `orphans` and
 -- `overdue_runs` do.
 WITH me AS (
-    UPDATE nodes SET beat = beat + 1, beat_at = {now}, held = $2, running = $3, lateness_ms = $4, draining = $5,
+    UPDATE nodes SET beat = beat + 1, beat_at = {now}, held = $2, running = $3, lateness_ms = $4, draining = draining OR $5,
         offers = coalesce($6, offers), capacity = coalesce($7, capacity),
         destinations = $8
     WHERE id = $1 AND lost_at IS NULL
-    RETURNING beat_at
+    RETURNING beat_at, draining
 )
 SELECT coalesce((SELECT beat_at FROM me), {now}) AS now, EXISTS (SELECT 1 FROM me) AS alive,
+    coalesce((SELECT draining FROM me), false) AS draining,
     EXISTS (SELECT 1 FROM runs WHERE node = $1 AND orders IS NOT NULL AND state = 'running') AS ordered,
     EXISTS (
         SELECT 1 FROM (
@@ -51,6 +52,10 @@ SELECT coalesce((SELECT beat_at FROM me), {now}) AS now, EXISTS (SELECT 1 FROM m
     ) AS bindings,
     ARRAY(SELECT id FROM nodes WHERE lost_at IS NULL AND id <> $1 ORDER BY id) AS peers,
     ARRAY(SELECT beat FROM nodes WHERE lost_at IS NULL AND id <> $1 ORDER BY id) AS beats;
+
+-- name: drain
+-- It stays so: a node that is started again has a row of its own.
+UPDATE nodes SET draining = true WHERE id = $1 AND lost_at IS NULL;
 
 -- name: bindings
 /* beat_at_once */

@@ -20,3 +20,8 @@ ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED;
 
 -- name: delete_notes
 DELETE FROM notes WHERE id = ANY ($1::bigint[]);
+
+-- name: count_old_notes
+-- Of the ten thousand oldest, how many were written before $1, and when the first of them.
+SELECT count(*) AS notes, min(n.created_at) AS since
+FROM (SELECT created_at FROM notes ORDER BY id LIMIT 10000) n WHERE n.created_at <= $1;

@@ -65,15 +65,66 @@ ORDER BY r.slot DESC, r.id DESC LIMIT $7;
 -- name: list_history
 SELECT {part ended}
 FROM history h {by}
-WHERE h.tenant = $1 AND h.slot >= $2 AND h.slot <= $3 AND (h.slot, h.id) < ($4::bigint, $5::text) AND {where}
+WHERE {part ended_in} AND {where}
 ORDER BY h.slot DESC, h.id DESC LIMIT $6;
 
 -- name: list_history_of_job
 SELECT {part ended}
 FROM history h {by}
-WHERE h.tenant + 0 = $1 AND h.job_id = $7 AND h.slot >= $2 AND h.slot <= $3 AND (h.slot, h.id) < ($4::bigint, $5::text)
-  AND {where}
+WHERE {part ended_of_job} AND {where}
+ORDER BY h.slot DESC, h.id DESC LIMIT $7;
+
+-- part: ended_in
+h.tenant = $1 AND h.slot >= $2 AND h.slot <= $3 AND (h.slot, h.id) < ($4::bigint, $5::text)
+
+-- part: ended_of_job
+h.tenant + 0 = $1 AND h.job_id = $6 AND h.slot >= $2 AND h.slot <= $3 AND (h.slot, h.id) < ($4::bigint, $5::text)
+
+-- name: find_history
+-- Those of the first $7 that pass what no index serves.
+SELECT {part ended}
+FROM (
+    SELECT * FROM history h {by} WHERE {part ended_in} AND {where} ORDER BY h.slot DESC, h.id DESC LIMIT $7
+) h
+WHERE {only}
 ORDER BY h.slot DESC, h.id DESC LIMIT $6;
+
+-- name: find_history_of_job
+SELECT {part ended}
+FROM (
+    SELECT * FROM history h {by} WHERE {part ended_of_job} AND {where} ORDER BY h.slot DESC, h.id DESC LIMIT $8
+) h
+WHERE {only}
+ORDER BY h.slot DESC, h.id DESC LIMIT $7;
+
+-- name: reach_history
+-- The last that such a page looks at, if there are so many.
+SELECT h.slot, h.id FROM history h {by}
+WHERE {part ended_in} AND {where}
+ORDER BY h.slot DESC, h.id DESC LIMIT 1 OFFSET $6;
+
+-- name: reach_history_of_job
+SELECT h.slot, h.id FROM history h {by}
+WHERE {part ended_of_job} AND {where}
+ORDER BY h.slot DESC, h.id DESC LIMIT 1 OFFSET $7;
+
+-- name: only.done
+h.status = 'done'
+
+-- name: only.error
+strpos(lower(coalesce(h.error, '') || chr(10) || coalesce(h.reason, '')), lower($1::text)) > 0
+
+-- name: only.node
+h.node = $1
+
+-- name: only.kind
+h.kind = $1
+
+-- name: only.late
+h.lateness_ms > {LATE_MS}
+
+-- name: only.not_late
+coalesce(h.lateness_ms, 0) <= {LATE_MS}
 
 -- name: by.not_done
 /* by history_not_done, which the planner finds by itself */
@@ -83,9 +134,6 @@ ORDER BY h.slot DESC, h.id DESC LIMIT $6;
 
 -- name: where.all_of_history
 true
-
--- name: where.done
-h.status = 'done'
 
 -- name: where.not_done
 h.status = $1 AND h.status <> 'done'
@@ -101,17 +149,13 @@ FROM history h WHERE h.tenant = $1 AND h.slot = $3 AND h.id = $2;
 -- name: get_log
 SELECT log FROM run_logs WHERE run_id = $2 AND tenant = $1;
 
--- name: list_dead
-SELECT d.failed_at, {part ended}
-FROM (
-    SELECT * FROM dead_letters d
-    WHERE d.tenant = $1 AND (d.failed_at, d.run_id) < ($2::bigint, $3::text) AND {where}
-    ORDER BY d.failed_at DESC, d.run_id DESC LIMIT $4
-) d JOIN history h ON h.tenant = d.tenant AND h.slot = d.slot AND h.id = d.run_id
-ORDER BY d.failed_at DESC, d.run_id DESC;
-
 -- name: add_params
 INSERT INTO run_params (run_id, tenant, params, created_at) VALUES ($1, $2, $3, $4);
+
+-- name: replace_params
+-- A run that is driven again with others: what it has copied goes.
+INSERT INTO run_params (run_id, tenant, params, created_at) VALUES ($1, $2, $3, $4)
+ON CONFLICT (run_id) DO UPDATE SET params = excluded.params;
 
 -- name: copy_params
 -- A run that is driven again has what it had.
@@ -126,3 +170,11 @@ SELECT run_id, params FROM run_params WHERE run_id = ANY ($1::text[]);
 SELECT {part live}, {now} AS now
 FROM runs r WHERE {of_job r $2} AND r.tenant + 0 = $1
 ORDER BY (r.state = 'running' AND (r.begun_at IS NOT NULL OR r.due_at <= {now})) DESC, r.due_at, r.id LIMIT 1;
+
+-- name: recent_runs
+-- The last $3 that ended of each of these jobs, the newest slot first.
+SELECT x.job_id, h.id, h.slot, h.status, h.reason, h.error, h.lateness_ms, h.duration_ms
+FROM unnest($2::bigint[]) AS x (job_id) CROSS JOIN LATERAL (
+    SELECT * FROM history h WHERE h.job_id = x.job_id AND h.tenant + 0 = $1 ORDER BY h.slot DESC, h.id DESC LIMIT $3
+) h
+ORDER BY x.job_id, h.slot DESC, h.id DESC;

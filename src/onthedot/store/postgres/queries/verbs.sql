@@ -74,3 +74,19 @@ SELECT h.slot, h.until_slot FROM (
     ORDER BY slot DESC LIMIT 100
 ) h
 WHERE h.until_slot > $2 AND h.kind = 'scheduled';
+
+-- name: decided_slot
+-- The slot's own row in the ledger.
+SELECT status, reason, token, finished_at FROM history WHERE tenant = $1 AND slot = $2 AND id = $3;
+
+-- name: say_who_skipped
+UPDATE history SET outcome = $4 WHERE tenant = $1 AND slot = $2 AND id = $3;
+
+-- name: take_back_skipped
+DELETE FROM history WHERE tenant = $1 AND slot = $2 AND id = $3 AND status = 'skipped' AND reason = 'skipped';
+
+-- name: slots_left_out
+-- Of a job, by users, after $2. Few rows of the ledger lie in the future.
+SELECT id, slot, finished_at, outcome FROM history
+WHERE job_id = $1 AND slot > $2 AND status = 'skipped' AND status <> 'done' AND reason = 'skipped'
+ORDER BY slot LIMIT $3;

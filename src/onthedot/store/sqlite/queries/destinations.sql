@@ -1,9 +1,9 @@
--- Runs that wait for a destination (see `runs/destinations.py`).
+-- Runs that wait for a destination, or for their share of the workers (see `runs/destinations.py`).
 
 -- name: wait_for_destination
 -- They are pending again, under their jobs' locks. Not if their job was changed since the claim: its runs may go elsewhere.
 UPDATE runs
-SET requires = x.requires, waiting = 'destination', waiting_since = coalesce(runs.waiting_since, {now}),
+SET requires = x.requires, waiting = x.waiting, waiting_since = coalesce(runs.waiting_since, {now}),
     waiting_until = x.until
 FROM {rows WaitingRun}, jobs j
 WHERE runs.id = x.id AND j.id = runs.job_id AND j.version = x.version AND runs.state = 'pending' AND runs.parked IS NULL

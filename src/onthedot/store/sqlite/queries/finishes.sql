@@ -49,9 +49,10 @@ DELETE FROM endings WHERE id IN (
 RETURNING job_ids, ended_at;
 
 -- name: end_unchanged
--- A job that was never changed had one scheduled run, and that has ended: no look at its runs.
+-- Jobs that were never changed. The note alone is not enough: a manual run that was redriven left it before the firing.
 UPDATE jobs SET state = 'ended', ended_at = x.ended_at FROM {rows EndedJob}
 WHERE jobs.id = x.id AND jobs.version = 1 AND jobs.one_off AND jobs.state = 'active'
+  AND (SELECT 1 FROM runs r WHERE {of_job r jobs.id} AND r.kind IN {FIRINGS} ORDER BY r.id LIMIT 1) IS NULL
 RETURNING jobs.id;
 
 -- name: end_jobs

@@ -10,8 +10,10 @@ ORDER BY id;
 -- name: given_up_ahead
 -- Rows of slots that were not fired, written at a time that has not come, for slots that have not come: by themselves,
 -- or as the end of a range that began before. What a node had in its hands is left: its token would be given again.
+-- So is what a user left out.
 SELECT id, slot, until_slot FROM history
 WHERE job_id = ?1 AND slot > ?2 AND status = 'skipped' AND kind = 'scheduled' AND token = 0 AND finished_at > ?2
+  AND reason <> 'skipped'
 UNION ALL
 SELECT h.id, h.slot, h.until_slot FROM (
     SELECT id, slot, until_slot, kind, finished_at FROM history

@@ -7,10 +7,14 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, {now}, {now})
 RETURNING started_at;
 
 -- name: beat
-UPDATE nodes SET beat = beat + 1, beat_at = {now}, held = ?2, running = ?3, lateness_ms = ?4, draining = ?5,
+UPDATE nodes SET beat = beat + 1, beat_at = {now}, held = ?2, running = ?3, lateness_ms = ?4, draining = draining OR ?5,
     offers = coalesce(?6, offers), capacity = coalesce(?7, capacity), destinations = ?8
 WHERE id = ?1 AND lost_at IS NULL
-RETURNING beat_at AS now;
+RETURNING beat_at AS now, draining;
+
+-- name: drain
+-- It stays so: a node that is started again has a row of its own.
+UPDATE nodes SET draining = 1 WHERE id = ?1 AND lost_at IS NULL;
 
 -- name: peers
 SELECT id, beat FROM nodes WHERE lost_at IS NULL AND id <> ?1 ORDER BY id;

@@ -18,3 +18,8 @@ ORDER BY id LIMIT ?2;
 
 -- name: delete_notes
 DELETE FROM notes WHERE id IN (SELECT value FROM json_each(?1));
+
+-- name: count_old_notes
+-- Of the ten thousand oldest, how many were written before ?1, and when the first of them.
+SELECT count(*) AS notes, min(n.created_at) AS since
+FROM (SELECT created_at FROM notes ORDER BY id LIMIT 10000) n WHERE n.created_at <= ?1;

@@ -17,21 +17,3 @@ SELECT id, job_id, slot, state, cursor, recurring, node, token, open FROM runs W
 -- Runs to be driven again, with what they were. Their jobs must be there still.
 SELECT h.id, h.job_id, h.slot
 FROM {rows EndedKey} JOIN history h ON h.tenant = ?1 AND h.slot = x.slot AND h.id = x.id;
-
--- name: take_dead
--- Dead letters to drive again: whoever else does so at this moment gets others.
-SELECT d.run_id AS id, d.job_id, d.slot FROM dead_letters d JOIN jobs j ON j.id = d.job_id
-WHERE d.tenant = ?1 AND {where}
-ORDER BY d.failed_at DESC, d.run_id DESC LIMIT ?2;
-
--- name: where.dead_ids
-d.run_id IN (SELECT value FROM json_each(?1))
-
--- name: where.dead_job
-d.job_id = ?1
-
--- name: delete_dead
-DELETE FROM dead_letters WHERE run_id IN (SELECT value FROM json_each(?1));
-
--- name: where.any_dead
-1

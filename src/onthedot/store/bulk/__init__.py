@@ -1,0 +1,1 @@
+"""Bulk operations: one verb for many jobs, in portions that survive whoever works on them."""

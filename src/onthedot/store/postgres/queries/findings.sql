@@ -1,0 +1,42 @@
+-- What the node that holds the duty has computed, and the rows from which it computes the proof.
+
+-- name: finding
+SELECT found, at FROM findings WHERE name = $1 AND tenant = $2;
+
+-- name: drop_findings
+DELETE FROM findings WHERE name = $1;
+
+-- name: add_findings
+INSERT INTO findings ({columns DutyFinding}) SELECT {columns DutyFinding x} FROM {rows DutyFinding};
+
+-- part: proof_job
+SELECT id, tenant, key, spec, anchor_at, created_at, updated_at FROM jobs
+
+-- name: proof_jobs
+-- Jobs from $1 to $2 whose slots must have been decided: of one-offs also those that ended after $3.
+{part proof_job}
+WHERE id > $1 AND id <= $2 AND (state = 'active' OR (one_off AND state = 'ended' AND ended_at >= $3)) ORDER BY id;
+
+-- name: proof_suspects
+{part proof_job} WHERE id = ANY ($1::bigint[]) AND (state = 'active' OR (one_off AND state = 'ended')) ORDER BY id;
+
+-- name: proof_runs
+SELECT r.id, r.job_id, r.slot, r.cursor FROM {rows CheckedJob}
+CROSS JOIN LATERAL (
+    SELECT * FROM runs r WHERE {of_job r x.job_id} AND r.kind = 'scheduled' ORDER BY r.id
+) r;
+
+-- name: proof_history
+-- Also ranges that began before and reach into the interval.
+SELECT h.id, h.job_id, h.slot, h.until_slot FROM {rows CheckedJob}
+CROSS JOIN LATERAL (
+    SELECT h.id, h.job_id, h.slot, h.until_slot FROM history h
+    WHERE h.job_id = x.job_id AND h.slot >= x.since AND h.slot < x.until AND h.kind = 'scheduled'
+    UNION ALL
+    SELECT b.id, b.job_id, b.slot, b.until_slot FROM (
+        SELECT * FROM history h
+        WHERE h.job_id = x.job_id AND h.status = 'skipped' AND h.slot < x.since
+        ORDER BY h.slot DESC LIMIT 20
+    ) b
+    WHERE b.until_slot >= x.since AND b.kind = 'scheduled'
+) h;

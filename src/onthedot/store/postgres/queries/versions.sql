@@ -1,0 +1,22 @@
+-- What jobs were before they were changed.
+
+-- name: write_versions
+-- The version that is replaced has a row already, unless it is the first one that anybody replaces.
+INSERT INTO job_versions ({columns NewVersion}) SELECT {columns NewVersion x} FROM {rows NewVersion}
+ON CONFLICT DO NOTHING;
+
+-- name: drop_versions_until
+DELETE FROM job_versions WHERE job_id = $1 AND version <= $2;
+
+-- name: list_versions
+SELECT version, at, verb, actor, actor_kind, spec FROM job_versions
+WHERE job_id = $1 AND version < $2 ORDER BY version DESC LIMIT $3;
+
+-- name: find_version
+SELECT spec FROM job_versions WHERE job_id = $1 AND version = $2;
+
+-- name: prune_versions
+DELETE FROM job_versions WHERE ctid = ANY(ARRAY(SELECT ctid FROM job_versions WHERE at < $1 ORDER BY at LIMIT $2));
+
+-- name: delete_versions
+DELETE FROM job_versions WHERE job_id = ANY($1::bigint[]);
