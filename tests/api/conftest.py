@@ -115,8 +115,8 @@ async def server(sqlite_url: str) -> AsyncIterator[tuple[str, int]]:
 
 
 @asynccontextmanager
-async def listening(app: App) -> AsyncIterator[tuple[str, int]]:
-    server = make_server(app, "127.0.0.1", 0)
+async def listening(app: App, port: int = 0) -> AsyncIterator[tuple[str, int]]:
+    server = make_server(app, "127.0.0.1", port)
     server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]  # pytest's own stay
     serve = asyncio.create_task(server.serve())
     try:

@@ -31,6 +31,15 @@ async def test_a_job_says_who_follows_it(api):
     }
     assert (await api.put(f"/v1/jobs/{found['id']}", json=sent_back)).json()["version"] == 1
     assert (await api.get(f"/v1/jobs/{found['id']}/explain")).json()["on_failure"] == ["b"]
+    b = (await api.get("/v1/jobs/by-key/b")).json()["id"]
+    links = (await api.get("/v1/jobs/by-key/a/chain")).json()
+    assert links == {
+        "follows": [],
+        "followers": [{"on": on, "id": b, "key": "b"} for on in ("on_success", "on_failure")],
+    }
+    assert (await api.get(f"/v1/jobs/{b}/chain")).json()["follows"] == [
+        {"on": on, "id": found["id"], "key": "a"} for on in ("on_failure", "on_success")
+    ]
     cleared = await api.patch(f"/v1/jobs/{found['id']}", json={"on_success": None, "on_failure": []})
     assert (cleared.json()["on_success"], cleared.json()["on_failure"], cleared.json()["version"]) == ([], [], 2)
     assert (await api.delete("/v1/jobs/by-key/b")).status_code == 204

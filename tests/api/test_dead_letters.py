@@ -87,3 +87,53 @@ async def test_an_update_of_a_dead_one_off_fires_it_again_and_says_so(api, new_j
     assert (await api.get(f"/v1/runs/{run}")).json()["kind"] == "redrive"
     assert (await api.get(path)).json()["state"] == "ended"
     assert (await api.patch(path, json={"name": "x"})).json()["state"] == "ended", "it has succeeded"
+
+
+async def test_groups_discards_and_a_redrive_in_the_background(api, app, dead):
+    first, second = dead
+    (group,) = (await api.get("/v1/dead/groups")).json()["items"]
+    assert (group["count"], group["jobs"]) == (4, 2)
+    cause = group["cause"]
+    listed = (await api.get("/v1/dead", params={"cause": cause, "job_id": first})).json()["items"]
+    assert {(run["id"], run["cause"]) for run in listed} == {(run, cause) for run in dead[first]}
+    assert (await api.get("/v1/dead?cause=other")).json()["items"] == []
+    closed = await api.post("/v1/dead/discard", json={"ids": [dead[first][0]], "note": "too old"})
+    assert (closed.status_code, closed.json()) == (200, {"discarded": [dead[first][0]]})
+    (noted,) = (await api.get("/v1/dead?discarded=true")).json()["items"]
+    assert (noted["id"], noted["discarded"]["note"]) == (dead[first][0], "too old")
+    by_filter = await api.post("/v1/dead/redrive", json={"filter": {"job_id": first, "cause": cause}})
+    assert (by_filter.status_code, len(by_filter.json()["runs"])) == (201, 1)
+    started = await api.post("/v1/dead/redrive", json={"filter": {"job_id": second}, "rate": 100, "first": 2})
+    assert (started.status_code, started.json()["verb"], started.json()["total"]) == (202, "redrive", 2)
+    while await app.context.service.store.work_off_operation("n1") is not None:
+        pass
+    ended = (await api.get(started.headers["location"])).json()
+    assert (ended["done"], ended["waiting_for"]) == (2, 2)
+    assert (await api.get("/v1/dead")).json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "wrong"),
+    [
+        ("discard", {"note": "x"}, "filter"),
+        ("discard", {"ids": ["1-1"], "filter": {}}, "filter"),
+        ("discard", {"filter": {"since": "soon"}}, "filter.since"),
+        ("discard", {"filter": {"tag": "x"}}, "filter.tag"),
+        ("discard", {"filter": {}, "note": ""}, "note"),
+        ("redrive", {"job_id": 1, "filter": {}}, "filter"),
+        ("redrive", {"filter": {"until": "soon"}, "rate": 1}, "filter.until"),
+        ("redrive", {"ids": [], "rate": 1}, "ids"),
+        ("redrive", {"first": 0}, "first"),
+    ],
+)
+async def test_a_wrong_selection_changes_nothing(api, dead, path, body, wrong):
+    assert paths(problem(await api.post(f"/v1/dead/{path}", json=body), 422)) == [wrong]
+    assert len((await api.get("/v1/dead")).json()["items"]) == 4
+
+
+async def test_a_run_is_retried_with_other_params(api, dead):
+    (run, *_), *_ = dead.values()
+    again = await api.post(f"/v1/runs/{run}/retry", json={"params": {"day": 2}})
+    assert (again.status_code, again.json()["params"]) == (201, {"day": 2})
+    assert paths(problem(await api.post(f"/v1/runs/{run}/retry", json={"params": 3}), 422)) == ["params"]
+    assert paths(problem(await api.post(f"/v1/runs/{run}/retry", json={"param": {}}), 422)) == ["param"]

@@ -94,6 +94,32 @@ async def test_explain_says_what_happens_at_an_instant(api, new_job):
     assert other.json()["next"] == "2023-11-16T02:00:00.000Z"
 
 
+async def test_explain_a_range_and_show_a_calendar(api, new_job):
+    job = await new_job()
+    asked = {"since": "2023-11-15T00:00:00Z", "until": "2023-11-18T00:00:00Z", "limit": 2}
+    page = (await api.get("/v1/jobs/by-key/nightly/explain", params=asked)).json()
+    assert [(each["slot"][:13], each["status"]) for each in page["items"]] == [
+        ("2023-11-17T02", "planned"),
+        ("2023-11-16T02", "planned"),
+    ]
+    rest = (await api.get(page["next"])).json()
+    assert [each["slot"][:13] for each in rest["items"]] == ["2023-11-15T02"]
+    assert rest["next"] is None
+    both = await api.get(f"/v1/jobs/{job['id']}/explain", params={**asked, "at": asked["since"]})
+    assert paths(problem(both, 422)) == ["at"]
+    calendar = (await api.get(f"/v1/jobs/{job['id']}/calendar?until=2023-11-16T23:30:00Z")).json()
+    assert calendar["tz"] == "Europe/Berlin"
+    assert [(day["date"], day["planned"]) for day in calendar["items"][-4:]] == [
+        ("2023-11-14", 0),
+        ("2023-11-15", 1),
+        ("2023-11-16", 1),
+        ("2023-11-17", 1),
+    ]
+    for wrong, field in (("tz=Mars", "tz"), ("since=0001-01-02T00:00:00Z", "since"), ("until=soon", "until")):
+        assert paths(problem(await api.get(f"/v1/jobs/{job['id']}/calendar?{wrong}"), 422)) == [field]
+    problem(await api.get("/v1/jobs/99/calendar"), 404)
+
+
 async def test_explain_without_an_instant_means_now(api, new_job):
     job = await new_job()
     answer = await api.get(f"/v1/jobs/{job['id']}/explain")

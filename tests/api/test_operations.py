@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import jsonschema_rs
 import msgspec
+import pytest
 
 from onthedot.api.app import create_app
 from onthedot.errors import StoreUnavailable
 from onthedot.model.destination import DestinationLoad
+from onthedot.model.key import ApiKeySpec
 from onthedot.model.node import NodeLoad
 from onthedot.telemetry import Telemetry
 from onthedot.telemetry.metrics import Metrics
@@ -99,6 +101,72 @@ async def test_metrics_get_through_when_the_store_does_not(api, app, monkeypatch
     answer = await api.get("/metrics")
     assert answer.status_code == 200
     assert "onthedot_store_up 0.0" in answer.text.splitlines()
+
+
+async def test_metrics_get_through_to_a_key_that_was_valid_a_minute_ago(app, fake_clock, monkeypatch):
+    service, store = app.context.service, type(app.context.service.store)
+    keys = [await service.create_key(ApiKeySpec(name=name)) for name in ("used", "revoked", "unused")]
+
+    async def away(*_: object) -> None:
+        raise StoreUnavailable("gone")
+
+    async def statuses() -> list[int]:
+        found = []
+        for key in keys:
+            async with client_of(app, key.key) as client:
+                found.append((await client.get("/metrics")).status_code)
+                assert (await client.get("/v1/jobs")).status_code in (503, 401), "nothing else is served"
+        return found
+
+    async with client_of(app, keys[0].key) as used, client_of(app, keys[1].key) as revoked, client_of(app) as nobody:
+        assert [(await client.get("/metrics")).status_code for client in (used, revoked)] == [200, 200]
+        await service.store.revoke_key(1, keys[1].info.id)
+        await fake_clock.advance(3)
+        assert [(await client.get("/metrics")).status_code for client in (used, revoked)] == [200, 401]
+        await fake_clock.advance(3)
+        with monkeypatch.context() as patched:
+            for name in ("find_key", "any_key", "backlog", "list_nodes", "list_jobs"):
+                patched.setattr(store, name, away)
+            answer = await used.get("/metrics")
+            assert "onthedot_store_up 0.0" in answer.text.splitlines()
+            assert await statuses() == [200, 503, 503]
+            assert (await nobody.get("/metrics")).status_code in (401, 503)
+            assert (await used.get("/readyz")).status_code == 503
+            await fake_clock.advance(58)
+            assert await statuses() == [503, 503, 503], "a minute after it was seen"
+        assert (await used.get("/metrics")).status_code == 200
+        for name in ("find_key", "revoke_key"):
+            monkeypatch.setattr(store, name, away)
+        with pytest.raises(StoreUnavailable):
+            await service.revoke_key(1, keys[0].info.id)
+        assert (await used.get("/metrics")).status_code == 503, "whatever became of that"
+
+
+async def test_metrics_of_an_open_server_get_through_and_a_store_that_hangs_is_not_waited_for(
+    api, app, fake_clock, monkeypatch
+):
+    import asyncio
+
+    assert (await api.get("/metrics")).status_code == 200
+    await fake_clock.advance(3)
+    asked, never = asyncio.Event(), asyncio.Event()
+
+    async def hangs(*_: object) -> None:
+        asked.set()
+        await never.wait()
+
+    async def away(*_: object) -> None:
+        raise StoreUnavailable("gone")
+
+    monkeypatch.setattr(type(app.context.service.store), "any_key", hangs)
+    monkeypatch.setattr(type(app.context.service.store), "backlog", away)
+    request = asyncio.create_task(api.get("/metrics"))
+    await asked.wait()
+    await fake_clock.advance(2.1)
+    assert (await request).status_code == 200
+    monkeypatch.setattr(type(app.context.service.store), "any_key", away)
+    answer = await api.get("/metrics", headers={"x-forwarded-for": "10.1.1.1"})
+    assert answer.status_code == 403, "and only on this machine"
 
 
 async def test_methods_nobody_knows_are_one_series(api, app):

@@ -59,9 +59,3 @@ async def test_a_wrong_question_says_what_is_wrong(api, body, wrong):
 async def test_the_ends_of_time_are_answered_too(api, after, schedule):
     answer = await api.post("/v1/preview", json={"schedule": schedule, "after": after, "count": 1000})
     assert answer.status_code in (200, 422), answer.text
-
-
-async def test_what_is_not_built_says_so(api):
-    told = problem(await api.post("/v1/plan", json={"jobs": []}), 422)
-    assert told["type"] == "urn:onthedot:problem:not-available"
-    assert "'plan' is not supported in this version" in told["detail"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from onthedot.model.run import Outcome
 from tests.api.conftest import paths, problem
 from tests.api.executor import FAILED, OK
 
@@ -132,3 +133,41 @@ async def test_the_runs_of_no_job_are_404(api):
 @pytest.mark.parametrize("query", ["job_id=0", "job_id=x", "job_id=9223372036854775808", "since=x", "status=done"])
 async def test_weird_filters_are_422(api, query):
     assert paths(problem(await api.get(f"/v1/runs?{query}"), 422)) == [query.split("=")[0]]
+
+
+async def test_filters_by_key_error_node_trigger_and_lateness(api, history, node):
+    job_id, ids = history
+    manual = (await api.post(f"/v1/jobs/{job_id}/run")).json()["id"]
+
+    async def found(query: str) -> list[str]:
+        return [run["id"] for run in (await api.get(f"/v1/runs?{query}")).json()["items"]]
+
+    assert await found("key=nightly") == [manual, *ids[::-1]]
+    assert await found(f"key=nightly&job_id={job_id + 1}") == []
+    assert await found("key=unknown") == []
+    assert await found("q=gone") == [ids[1]]
+    assert await found(f"node={node.info.id}&status=DONE") == [ids[2], ids[0]]
+    assert await found("trigger=manual") == [manual]
+    assert await found("late=true") == []
+    assert await found(f"job_id={job_id}&late=false&trigger=schedule") == ids[::-1]
+
+
+async def test_a_run_shows_its_request_without_secrets_as_its_job_was_then(api, new_job, node, fake_clock):
+    url = "http://127.0.0.1:5003/hook?token=s3cret&day=1"
+    target = {"type": "webhook", "url": url, "headers": {"Authorization": "Bearer s3cret", "X-Team": "ops"}}
+    job = await new_job(**EVERY, target=target, params={"n": 1})
+    await fake_clock.advance(60)
+    (run,) = await node.work(Outcome(kind="error", error="503", detail={"status_code": 503, "response": "later"}))
+    await fake_clock.advance(60)
+    await api.patch(f"/v1/jobs/{job['id']}", json={"target": {"url": "http://127.0.0.1:5003/moved"}})
+    shown = await api.get(f"/v1/runs/{run}")
+    assert "s3cret" not in shown.text
+    request = shown.json()["request"]
+    assert (request["method"], request["body"]) == ("POST", {"n": 1})
+    assert request["url"].startswith("http://127.0.0.1:5003/hook?")
+    assert request["headers"]["x-team"] == "ops"
+    assert request["headers"]["webhook-id"] == run
+    assert shown.json()["response"] == {"status_code": 503, "body": "later"}
+    (pending,) = (await api.get("/v1/runs?status=PENDING")).json()["items"]
+    assert "request" not in pending
+    assert (await api.get(f"/v1/runs/{pending['id']}")).json()["request"] is None

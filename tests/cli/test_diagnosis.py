@@ -51,9 +51,13 @@ class FakeStore:
         self._apart = apart
         self.told: dict[str, list[DestinationLoad]] = {}
         self.waiting_ms: int | None = None  # for a concurrency group
+        self.notes_ms = 0  # the age of the oldest note
 
     async def count_waiting_for_groups(self) -> tuple[int, int | None]:
         return (0, None) if self.waiting_ms is None else (4, await self.now() - self.waiting_ms)
+
+    async def count_old_notes(self, age_ms: int) -> tuple[int, int]:
+        return (0, 0) if self.notes_ms <= age_ms else (3, self.notes_ms)
 
     async def destinations_of_nodes(self) -> dict[str, list[DestinationLoad]]:
         return self.told
@@ -110,6 +114,16 @@ async def test_a_long_wait_for_a_group_is_told(minutes: int | None, warned: bool
     assert ("groups" in found) == warned
     if warned:
         assert found["groups"].found.startswith("4 runs wait for their concurrency group, the first for 16m")
+
+
+async def test_notes_that_nobody_carries_out_are_told():
+    store: Any = FakeStore([node("a")])
+    store.notes_ms = 90_000
+    found = {finding.subject: finding async for finding in store_diagnosis._cluster(store)}
+    assert found["notes"].state == "warning"
+    assert "3 ended runs" in found["notes"].found
+    store.notes_ms = 60_000
+    assert "notes" not in {finding.subject async for finding in store_diagnosis._cluster(store)}
 
 
 async def test_lost_nodes_are_named():

@@ -146,7 +146,8 @@ def test_pause_resume_run_delete(online, key):
     assert f"Job {key} is active; next run in " in online("jobs", "resume", key).out
     started = online("jobs", "run", key, "--json").json
     assert (started["kind"], started["key"]) == ("manual", key)
-    assert online("jobs", "delete", key, "--yes").out == f"Job {key} is deleted.\n"
+    told = online("jobs", "delete", key, "--yes").out
+    assert told.startswith(f"Job {key} is deleted."), told
     assert online("jobs", "show", key).code == 1
 
 
@@ -381,3 +382,20 @@ def test_an_owner_and_a_run_at_once(online, key):
     assert found.code == 0, found.err
     runs = found.json
     assert "manual" in [run["kind"] for run in runs]
+
+
+def test_jobs_by_how_their_runs_ended(online, key):
+    made = add(online, key)
+
+    def listed(*flags: str) -> list[int]:
+        found = online("jobs", "list", key, *flags, "--json")
+        assert found.code == 0, found.err
+        return [job["id"] for job in found.json]
+
+    assert listed("--never-ran", "--not-ended", "--not-failing", "--not-late") == [made["id"]]
+    assert listed("--ran") == listed("--ended") == listed("--failing") == listed("--late") == []
+    assert listed("--last-status", "done") == []
+    assert listed("--sort", "-name") == listed("--sort", "next") == [made["id"]]
+    refused = online("jobs", "list", "--last-status", "gone")
+    assert refused.code == 1
+    assert "DONE, FAILED, CANCELLED, SKIPPED" in refused.err

@@ -274,13 +274,6 @@ def test_wrong_usage_is_two(cli, arguments):
     assert cli(*arguments).code == 2
 
 
-def test_a_command_that_is_not_built_says_what_to_use_instead(cli):
-    told = cli("plan", "jobs.json", "--days", "30")
-    assert (told.code, told.out) == (1, "")
-    assert "not available in this version" in told.err
-    assert "jobs apply FILE --dry-run" in told.err
-
-
 def test_help_imports_nothing_heavy():
     import subprocess
     import sys

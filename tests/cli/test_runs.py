@@ -69,11 +69,21 @@ def test_what_failed_for_good_is_redriven(online, key):
     dead = online("dead", "list", "--job", key, "--json").json
     assert [item["id"] for item in dead] == [run]
     assert "ValueError" in online("dead", "list", "--job", key).out
+    assert "ValueError: as told" in online("dead", "groups", "--job", key).out
     redriven = online("dead", "redrive", run)
     assert redriven.out.splitlines()[-1] == "Created 1 new run."
     assert redriven.out.startswith(f"{job['id']}-")
     online("runs", "logs", "-f", redriven.out.split()[0])
-    assert len(online("dead", "redrive", "--job", key, "--json").json["runs"]) == 1
+    (again,) = online("dead", "redrive", "--job", key, "--json").json["runs"]
+    online("runs", "logs", "-f", again)
+    slowly = online("dead", "redrive", "--job", key, "--cause", "ValueError: as told", "--rate", "100", "--json").json
+    assert (slowly["verb"], slowly["done"], slowly["rate"]) == ("redrive", 1, 100)
+    (last,) = [each["id"] for each in online("runs", "list", key, "-n", "1", "--json").json]
+    online("runs", "logs", "-f", last)
+    assert online("dead", "discard", "--job", key, "--note", "enough").out == "Discarded 1 dead letter.\n"
+    (closed,) = online("dead", "list", "--job", key, "--discarded", "--json").json
+    assert closed["discarded"]["note"] == "enough"
+    assert online("dead", "list", "--job", key).out == "No dead letters.\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["1-1", "--all"], ["--all", "--job", "x"]])
@@ -90,8 +100,8 @@ def test_a_run_is_cancelled_and_run_again(online, key):
     assert cancelled.code == 0, cancelled.err
     online("runs", "logs", "-f", run)
     assert online("runs", "show", run, "--json").json["status"] == "CANCELLED"
-    again = online("runs", "retry", run, "--json").json
-    assert again["kind"] == "redrive"
+    again = online("runs", "retry", run, "--params", '{"day": 1}', "--json").json
+    assert (again["kind"], again["params"]) == ("redrive", {"day": 1})
     assert online("runs", "cancel", again["id"]).code == 0
 
 

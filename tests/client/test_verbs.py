@@ -49,6 +49,8 @@ VERBS = [
     ("get_job_by_key", ("a.b-c",), "GET", "/v1/jobs/by-key/a.b-c", "job"),
     ("pause_job", (7,), "POST", "/v1/jobs/7/pause", "job"),
     ("resume_job", (7,), "POST", "/v1/jobs/7/resume", "job"),
+    ("skip_slot", (7, AT), "POST", "/v1/jobs/7/skip", "job"),
+    ("unskip_slot", (7, AT), "POST", "/v1/jobs/7/unskip", "job"),
     ("replace_job", (7, SPEC), "PUT", "/v1/jobs/7", "job"),
     ("put_job_by_key", ("k", SPEC), "PUT", "/v1/jobs/by-key/k", "job"),
     ("patch_job", (7, {"name": "x"}), "PATCH", "/v1/jobs/7", "job"),
@@ -163,6 +165,9 @@ async def test_backfill_and_explain(server, client):
     server.answer(200, {"at": AT, "slot": True, "because": "x", "previous": None, "next": AT, "run": None})
     assert (await client.explain(7, AT)).because == "x"
     assert server.seen[1].query == {"at": AT}
+    server.answers[:] = []
+    server.answer(200, {"follows": [{"on": "on_finish", "id": 3, "key": None}], "followers": []})
+    assert [each.id for each in (await client.chain_of(7)).follows] == [3]
 
 
 async def test_logs_are_text(server, client):
@@ -226,8 +231,8 @@ async def test_the_plain_client_does_the_same(server, job, run):
 
 
 def test_the_plain_client_has_every_verb_of_the_other():
-    verbs = {name for name in vars(AsyncClient) if not name.startswith("_")}
-    assert verbs == {name for name in vars(Client) if not name.startswith("_")}
+    verbs = {name for name in dir(AsyncClient) if not name.startswith("_")}
+    assert verbs == {name for name in dir(Client) if not name.startswith("_")}
 
 
 async def test_a_receiver_tells_how_it_ended_by_the_callback_url_it_got(server, client, run):

@@ -11,29 +11,42 @@ from starlette.types import Receive, Scope, Send
 from onthedot.api import fastpath
 from onthedot.api.context import Context
 from onthedot.api.fastpath.creates import FastPath
+from onthedot.api.http.behind_proxy import BehindProxy
 from onthedot.api.http.middleware import HttpMiddleware
 from onthedot.api.http.sse import EventStreams
 from onthedot.api.openapi.document import openapi_document
 from onthedot.api.operations import Endpoint
 from onthedot.api.routes import (
+    audit,
     batch,
+    bulk,
     callbacks,
     dead_letters,
+    deleted_jobs,
     destinations,
     docs,
     events,
     groups,
     health,
+    job_chain,
+    job_explain,
+    job_slots,
     job_verbs,
+    job_versions,
     jobs,
     keys,
     metrics,
     nodes,
+    plan,
     preview,
+    proof,
     runs,
     scripts,
+    series,
+    settings,
     sync,
     timers,
+    upcoming,
 )
 from onthedot.api.routing import ApiRouter, check_declared
 from onthedot.clock import Clock, SystemClock
@@ -48,13 +61,25 @@ ROUTES: tuple[Endpoint, ...] = (
     *timers.routes,
     *jobs.routes,
     *job_verbs.routes,
+    *job_chain.routes,
+    *job_explain.routes,
+    *job_versions.routes,
+    *job_slots.routes,
+    *audit.routes,
+    *deleted_jobs.routes,
     *batch.routes,
     *sync.routes,
     *runs.routes,
+    *bulk.routes,
     *callbacks.routes,
     *dead_letters.routes,
     *preview.routes,
+    *plan.routes,
     *nodes.routes,
+    *series.routes,
+    *proof.routes,
+    *settings.routes,
+    *upcoming.routes,
     *destinations.routes,
     *groups.routes,
     *events.routes,
@@ -75,7 +100,9 @@ class App:
         self.router = ApiRouter(endpoints)
         check_declared(self.router.routes)
         self.operations = tuple(endpoint.operation for endpoint in endpoints)
-        self._middleware = HttpMiddleware(self.router, context.metrics, context.clock, context.bodies)
+        settings = context.service.settings
+        proxy = BehindProxy(settings.root_path, settings.trusted_proxies)
+        self._middleware = HttpMiddleware(self.router, context.metrics, context.clock, context.bodies, proxy)
         self.fastpath = FastPath(self, endpoints, self._middleware, context.service) if fast else None
 
     @cached_property

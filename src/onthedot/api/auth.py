@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from starlette.requests import HTTPConnection
 
-from onthedot.api.context import service_of
+from onthedot.api.context import address_of, context_of, service_of
 from onthedot.api.http.client_connection import ask, asked_by
 from onthedot.api.http.problems import HttpProblem
 from onthedot.api.http.query_params import read_query
-from onthedot.api.operations import Access, operation_of
+from onthedot.api.operations import Access, Operation, operation_of
 from onthedot.api.origin import from_elsewhere, host_is_loopback
 from onthedot.errors import Forbidden, StoreUnavailable, Unauthorized
 from onthedot.model.key import SCOPES
@@ -17,6 +19,8 @@ from onthedot.service import Principal, Session
 __all__ = ["COOKIE", "bearer_of", "guard", "identify", "may", "session_of", "still_may_listen"]
 
 COOKIE = "otd_session"
+ASK_SECONDS = 2.0
+"""So long the store is waited for where it is not needed."""
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 FORWARDED = (
     "forwarded",
@@ -53,15 +57,44 @@ async def guard(connection: HTTPConnection) -> None:
             refuse_elsewhere(connection)
         return
     try:
-        principal = await identify(connection)
+        principal = await _principal(connection, declared)
     except Unauthorized:
-        if declared.page:
-            raise HttpProblem(303, "login required", {"location": "/login"}) from None
+        if declared.page and method in SAFE_METHODS:
+            raise HttpProblem(303, "login required", {"location": _login_for(connection)}) from None
         raise
     if not may(principal, declared.access):
         raise Forbidden(f"requires the scope {declared.access!r}; this key has the scope {principal.scope!r}")
     connection.scope["principal"] = principal
-    asked_by(principal.name)
+    asked_by(principal.name, principal.actor(address_of(connection)))
+
+
+async def _principal(connection: HTTPConnection, declared: Operation) -> Principal:
+    if not declared.without_store:
+        return await identify(connection)
+    try:
+        async with context_of(connection).clock.timeout(ASK_SECONDS):
+            return await identify(connection)
+    except (StoreUnavailable, TimeoutError) as away:
+        bearer = bearer_of(connection.headers.get("authorization"))
+        principal = service_of(connection).remembered_principal(bearer)
+        if principal is None:
+            if isinstance(away, StoreUnavailable):
+                raise
+            raise StoreUnavailable("the store does not respond") from None
+        if bearer is None:
+            _refuse_unless_local(connection)
+        return principal
+
+
+def _login_for(connection: HTTPConnection) -> str:
+    """Where to log in, with the way back. A session that ended is told apart from none."""
+    asked = connection.scope["path"]
+    if query := connection.scope.get("query_string", b""):
+        asked += f"?{query.decode('latin-1')}"
+    fields = {} if asked == "/" or len(asked) > 1000 else {"next": asked}
+    if session_of(connection) is not None:
+        fields["ended"] = "true"
+    return f"/login?{urlencode(fields)}" if fields else "/login"
 
 
 async def identify(connection: HTTPConnection, *, used: bool = True) -> Principal:
@@ -79,6 +112,12 @@ async def identify(connection: HTTPConnection, *, used: bool = True) -> Principa
     if session is not None and not await service_of(connection).is_open():
         return await service_of(connection).authenticate(session, used=used)
     principal = await service_of(connection).authenticate(None)
+    _refuse_unless_local(connection)
+    return principal
+
+
+def _refuse_unless_local(connection: HTTPConnection) -> None:
+    """An open server is for who is on this machine."""
     host = connection.headers.get("host", "localhost")
     if not host_is_loopback(host):  # a name that somebody made point here (DNS rebinding), or a proxy in front
         raise Forbidden(
@@ -90,7 +129,6 @@ async def identify(connection: HTTPConnection, *, used: bool = True) -> Principa
             f"without API keys the server answers only on this machine, and this request came through a proxy (it has "
             f"the header {header}); create a key: {service_of(connection).settings.key_command}"
         )
-    return principal
 
 
 def session_of(connection: HTTPConnection) -> Session | None:

@@ -19,6 +19,7 @@ __all__ = [
     "base_of",
     "context_of",
     "principal_of",
+    "root_of",
     "scheme_of",
     "service_of",
     "tenant_of",
@@ -51,24 +52,28 @@ def principal_of(connection: HTTPConnection) -> Principal:
 
 
 def address_of(connection: HTTPConnection) -> str:
-    """Who is at the other end, for the log. Behind a proxy that is the proxy."""
+    """Who is at the other end, for the log. Behind a proxy that is not trusted it is the proxy."""
     client = connection.scope.get("client")
     return "unknown" if client is None else str(client[0])
 
 
 def scheme_of(connection: HTTPConnection) -> str:
-    """https if who asks speaks TLS, with us or with a proxy in front. Believed of anybody, so only for what concerns
-    the asker alone: the address that is shown, and whether the cookie may travel without TLS."""
-    headers = connection.headers
-    said = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
-    if said == "https" or headers.get("origin", "").lower().startswith("https://"):
+    """https if who asks speaks TLS, with us or with a proxy in front. What a browser says of its own page is believed:
+    it concerns the asker alone (the address that is shown, and whether the cookie may travel without TLS)."""
+    if connection.headers.get("origin", "").lower().startswith("https://"):
         return "https"
     return str(connection.scope["scheme"])
 
 
+def root_of(connection: HTTPConnection) -> str:
+    """The prefix of every path as clients see it; "" for none."""
+    return service_of(connection).settings.root_path
+
+
 def base_of(connection: HTTPConnection) -> str:
     """Where this server is, as who asks sees it."""
-    return f"{scheme_of(connection)}://{connection.headers.get('host', '127.0.0.1:8000')}"
+    host = connection.headers.get("host", "127.0.0.1:8000")
+    return f"{scheme_of(connection)}://{host}{root_of(connection)}"
 
 
 def tenant_of(connection: HTTPConnection) -> int:

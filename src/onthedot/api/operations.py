@@ -57,10 +57,13 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     idempotent: bool = False  # honours Idempotency-Key
     conditional: bool = False  # honours If-Match
     etag: bool = False
+    without_store: bool = False  # answers while the store is away, to whoever it knew a moment ago
     limit: int = MIB
     example: Any = None
     page: bool = False  # for a person in a browser: without a key, to the login page
-    problem_page: Callable[[Problem], str] | None = None  # how it says what went wrong; None: as a problem document
+    problem_page: Callable[[Request, Problem], str] | None = (
+        None  # how it says what went wrong; None: as a problem document
+    )
     listed: bool = True  # in the OpenAPI document
 
 

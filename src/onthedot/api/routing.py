@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Match, Route, Router
@@ -11,12 +11,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from onthedot.api.auth import guard
 from onthedot.api.http import responses
-from onthedot.api.http.problems import HttpProblem, problem_of, problem_response
-from onthedot.api.operations import OPERATION, Endpoint, Operation
+from onthedot.api.http.problems import HttpProblem, Problem, problem_of, problem_response
+from onthedot.api.operations import OPERATION, Endpoint
 from onthedot.errors import Forbidden
 
 __all__ = ["ApiRouter", "Resource", "UndeclaredRoute", "check_declared"]
 
+ProblemPage = Callable[[Request, Problem], str]
 _HOST = re.compile(rb"[0-9A-Za-z!$&'()*+,;=\-._~:\[\]@%]*")
 
 
@@ -42,19 +43,20 @@ class Resource:
             await guard(request)
             response = await endpoint.function(request)
         except Exception as error:
-            response = _problem(endpoint.operation, error)
+            response = _problem(request, endpoint.operation.problem_page, error)
         await response(scope, receive, send)
 
 
 class ApiRouter(Router):
     """Literal paths come before patterns: `/v1/jobs/batch` is no job. Empty parts of a path are ignored."""
 
-    def __init__(self, endpoints: Iterable[Endpoint]) -> None:
+    def __init__(self, endpoints: Sequence[Endpoint]) -> None:
         by_path: dict[str, list[Endpoint]] = {}
         for each in endpoints:
             by_path.setdefault(each.operation.path, []).append(each)
         routes = [Route(path, Resource(by_path[path])) for path in sorted(by_path, key=_generality)]
         super().__init__(routes, redirect_slashes=False)
+        self._problem_page = next((page for each in endpoints if (page := each.operation.problem_page)), None)
         self._literal = {route.path: route for route in routes if not route.param_convertors}
 
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,7 +67,14 @@ class ApiRouter(Router):
         if not _HOST.fullmatch(host):
             raise HttpProblem(400, "invalid Host header")
         scope["path"] = "/" + "/".join([part for part in scope["path"].split("/") if part])
-        route = self._find(scope)
+        try:
+            route = self._find(scope)
+        except HttpProblem as error:
+            if self._problem_page is None or not _from_browser(scope):
+                raise
+            request = Request(scope, receive)
+            await _problem(request, self._problem_page, error)(scope, receive, send)
+            return
         if not isinstance(getattr(route, "app", None), Resource):
             raise Forbidden("this route does not declare who may call it, so access is denied")
         await route.handle(scope, receive, send)
@@ -95,8 +104,14 @@ def _generality(path: str) -> list[bool]:
     return [part.startswith("{") for part in path.split("/")]
 
 
-def _problem(declared: Operation, error: Exception) -> ASGIApp:
+def _problem(request: Request, page: ProblemPage | None, error: Exception) -> ASGIApp:
     problem, headers = problem_of(error)
-    if declared.problem_page is not None and problem.status >= 400:
-        return responses.html(declared.problem_page(problem), problem.status, headers)
+    if page is not None and problem.status >= 400:
+        return responses.html(page(request, problem), problem.status, headers)
     return problem_response(problem, headers)
+
+
+def _from_browser(scope: Scope) -> bool:
+    """A person who mistyped the address of a page; programs and the paths of the API get problem documents."""
+    accepts = next((value for name, value in scope["headers"] if name == b"accept"), b"")
+    return b"text/html" in accepts and scope["method"] == "GET" and not scope["path"].startswith("/v1")

@@ -89,7 +89,7 @@ class KafkaPublisher:
             raise BrokerAway(_words(error)) from None
         except KafkaError as error:
             if isinstance(error, UnknownTopicOrPartitionError):
-                raise NobodyTakesIt(f"there is no topic {message.topic!r}") from None
+                raise NobodyTakesIt(f"topic {message.topic!r} not found") from None
             raise (BrokerRefused if isinstance(error, _FINAL) else PublishFailed)(_words(error)) from None
         return {"topic": record.topic, "partition": record.partition, "offset": record.offset}
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from onthedot.cli import (
+    audit,
     cluster,
     dead,
     doctor,
@@ -15,11 +16,15 @@ from onthedot.cli import (
     jobs_files,
     keys,
     migrate,
+    nodes,
+    ops,
+    plan,
     preview,
     runs,
     scripts,
     serve,
     timer,
+    upcoming,
 )
 
 __all__ = ["app"]
@@ -57,14 +62,19 @@ jobs.group.command("apply")(jobs_files.apply)
 jobs.group.command("export")(jobs_files.export)
 app.add_typer(runs.group, name="runs")
 app.add_typer(dead.group, name="dead")
+app.add_typer(ops.group, name="ops")
 app.add_typer(scripts.group, name="scripts")
 app.command("timer")(timer.timer)
 app.command("preview")(preview.preview)
-app.command("plan", hidden=True, context_settings=preview.ANYTHING)(preview.plan)
-app.command("nodes")(cluster.nodes)
+app.command("plan")(plan.plan)
+app.add_typer(nodes.group, name="nodes")
 app.command("destinations")(cluster.destinations)
 app.command("groups")(cluster.groups)
 app.command("stats")(cluster.stats)
+app.command("proof")(cluster.proof)
+app.command("upcoming")(upcoming.upcoming)
+app.command("forecast")(upcoming.forecast)
+app.command("audit")(audit.audit)
 app.command("migrate")(migrate.migrate)
 app.command("doctor")(doctor.doctor)
 app.add_typer(keys.group, name="keys")

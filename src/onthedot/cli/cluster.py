@@ -1,44 +1,19 @@
-"""`onthedot nodes`, `destinations`, `groups` and `stats`: the state of the cluster."""
+"""`onthedot destinations`, `groups`, `stats` and `proof`: the state of the cluster."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from onthedot.cli.options import ApiKey, AsJson, Server, connected
-from onthedot.cli.output import ago, facts, print_json, table, when
+from onthedot.cli.output import ago, facts, print_json, say, table, when
 
-__all__ = ["destinations", "groups", "nodes", "stats"]
+if TYPE_CHECKING:
+    from onthedot.model.proof import Proof
+    from onthedot.model.series import StatsSeries
 
-
-def nodes(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
-    """List running and recently lost nodes, one per process. * marks the leader, which runs cluster maintenance."""
-    with connected(server, key) as client:
-        found = client.list_nodes()
-    if as_json:
-        print_json(found)
-        return
-    table(
-        ("node", "name", "pid", "version", "roles", "labels", "state", "since", "running", "held", "capacity", "late"),
-        (
-            (
-                f"{node.id[:12]}{'*' if node.leader else ''}",
-                node.name,
-                node.pid,
-                node.version,
-                ",".join(node.roles),
-                ",".join(node.labels),
-                node.state if node.state == "alive" else f"{node.state} {when(node.beat_at)}",
-                when(node.started_at),
-                node.running,
-                node.held,
-                node.capacity,
-                ago(node.lateness_ms) if node.lateness_ms is not None else "",
-            )
-            for node in found
-        ),
-        empty="No nodes are alive, so nothing fires. Start one with `onthedot serve`.",
-        wide=("name",),
-    )
+__all__ = ["destinations", "groups", "proof", "stats"]
 
 
 def destinations(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
@@ -92,14 +67,90 @@ def groups(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -
     )
 
 
-def stats(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+def stats(
+    per: Annotated[
+        str | None, typer.Option("--per", metavar="STEP", help="Show ended runs per minute, hour or day instead")
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="With --per: the first step (RFC 3339)")] = None,
+    until: Annotated[str | None, typer.Option(help="With --per: the end of the last step (RFC 3339)")] = None,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
     """Show totals: jobs by state, runs by status, due runs and dead letters."""
+    from onthedot.model.series import STEPS
+
+    if per is not None and per not in STEPS:
+        raise typer.BadParameter(f"{per!r} is not one of {', '.join(STEPS)}", param_hint="--per")
+    if per is None and (since or until):
+        raise typer.BadParameter("needs --per", param_hint="--since" if since else "--until")
     with connected(server, key) as client:
+        if per is not None:
+            _series(client.stats_series(per, since=since, until=until), as_json=as_json)
+            return
         found = client.stats()
     if as_json:
         print_json(found)
         return
     facts((name.replace("_", " "), _told(value)) for name, value in found.items())
+
+
+def proof(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """Show whether every slot of the last 24 hours was decided once. Exits with code 1 if not."""
+    with connected(server, key) as client:
+        found = client.proof()
+    if as_json:
+        print_json(found)
+    else:
+        _proof(found)
+    if found.ok is False:
+        raise typer.Exit(1)
+
+
+def _proof(found: Proof) -> None:
+    if found.ok is None:
+        say("No check has ended yet. The first one starts when a node runs.")
+        return
+    checked = f"{found.jobs} jobs, {found.since} to {found.until}, {when(found.checked_at)}"
+    facts(
+        [
+            ("checked", checked if found.complete else f"{checked}; not all jobs"),
+            ("expected", found.expected),
+            ("decided", found.decided),
+            ("waiting", found.waiting),
+            ("missing", found.missing),
+            ("twice", found.twice),
+            ("left out", f"{found.left_out} slots before changes of their jobs"),
+            *(("blind", f"{each.since} to {each.until}") for each in found.blind),
+        ]
+    )
+    if found.offences:
+        offences = ((each.job_id, each.key, each.slot, each.problem) for each in found.offences)
+        table(("job", "key", "slot", "problem"), offences, empty="", wide=("key",))
+
+
+def _series(found: StatsSeries, *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    table(
+        (found.step, "firings", "done", "failed", "cancelled", "skipped", "late p50", "late p99", "took"),
+        (
+            (
+                point.at,
+                point.firings,
+                point.done,
+                point.failed,
+                point.cancelled,
+                point.skipped,
+                "" if point.lateness_p50_ms is None else ago(point.lateness_p50_ms),
+                "" if point.lateness_p99_ms is None else ago(point.lateness_p99_ms),
+                "" if point.duration_avg_ms is None else ago(round(point.duration_avg_ms)),
+            )
+            for point in found.items
+        ),
+        empty="No runs.",
+    )
 
 
 def _told(value: Any) -> str:

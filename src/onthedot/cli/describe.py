@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "concurrency_text",
+    "curl_text",
     "follow_facts",
     "meaning",
     "outcome_text",
     "progress_text",
+    "request_text",
+    "response_text",
     "result_text",
     "retry_text",
     "schedule_text",
@@ -102,6 +105,26 @@ def progress_text(run: RunView) -> str | None:
     percent, message = run.progress.get("percent"), run.progress.get("message")
     said = [f"{percent:g} %"] if percent is not None else []
     return " ".join([*said, *([f"({message})" if said else str(message)] if message else [])])
+
+
+def request_text(run: RunView) -> str | None:
+    return run.request.what if run.request else None
+
+
+def response_text(run: RunView) -> str | None:
+    """ "503: try later"."""
+    if not run.response:
+        return None
+    code = run.response.status_code if run.response.exit_code is None else f"exit code {run.response.exit_code}"
+    lines = (run.response.body or "").strip().splitlines()
+    return ": ".join(str(each) for each in (code, lines[0] if lines else None) if each is not None)
+
+
+def curl_text(run: RunView) -> str:
+    from onthedot.model.run_request import as_curl
+
+    command = as_curl(run.request) if run.request else None
+    return command or "This run has sent no HTTP request that is still known."
 
 
 def result_text(run: RunView) -> str | None:

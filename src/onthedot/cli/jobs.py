@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +11,8 @@ from onthedot.cli.describe import concurrency_text, follow_facts, meaning, retry
 from onthedot.cli.group import command_group
 from onthedot.cli.job_edits import edit
 from onthedot.cli.job_flags import add
-from onthedot.cli.job_slots import backfill, explain
+from onthedot.cli.job_history import restore, undelete, versions
+from onthedot.cli.job_slots import backfill, calendar, chain, explain, skip, unskip, upcoming
 from onthedot.cli.options import ApiKey, AsJson, Job, Server, connected, find_job
 from onthedot.cli.output import ago, facts, print_json, say, table, when
 from onthedot.cli.target_flags import AddCommand
@@ -25,13 +27,21 @@ group = command_group("List and manage jobs.")
 group.command("add", cls=AddCommand)(add)
 group.command("edit")(edit)
 group.command("explain")(explain)
+group.command("calendar")(calendar)
+group.command("chain")(chain)
 group.command("backfill")(backfill)
+group.command("upcoming")(upcoming)
+group.command("skip")(skip)
+group.command("unskip")(unskip)
+group.command("versions")(versions)
+group.command("restore")(restore)
+group.command("undelete")(undelete)
 
 
 @group.command("list")
 def list_(
     q: Annotated[
-        str | None, typer.Argument(metavar="[PREFIX]", help="Only jobs whose key or name starts with this prefix")
+        str | None, typer.Argument(metavar="[WORDS]", help="Only jobs with these words in key, name, tags or target")
     ] = None,
     tag: Annotated[str | None, typer.Option(help="Only jobs with this tag")] = None,
     status: Annotated[
@@ -44,6 +54,30 @@ def list_(
         str | None, typer.Option(help="Only jobs with this schedule type: cron, every, at or in")
     ] = None,
     owner: Annotated[str | None, typer.Option(help="Only jobs of this owner")] = None,
+    last_status: Annotated[
+        str | None,
+        typer.Option(help="Only jobs whose last run ended with this status: DONE, FAILED, CANCELLED or SKIPPED"),
+    ] = None,
+    failing: Annotated[
+        bool | None,
+        typer.Option("--failing/--not-failing", help="Only jobs whose last finished run failed, or did not"),
+    ] = None,
+    late: Annotated[
+        bool | None,
+        typer.Option(
+            "--late/--not-late",
+            help="Only jobs whose last run started more than 1 s late or whose next run is overdue, or the others",
+        ),
+    ] = None,
+    never_ran: Annotated[
+        bool | None, typer.Option("--never-ran/--ran", help="Only jobs without a finished run, or with one")
+    ] = None,
+    ended: Annotated[
+        bool | None, typer.Option("--ended/--not-ended", help="Only jobs that have ended, or have not")
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(help="Order: name, next or last (run); -name, -next or -last reverses")
+    ] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=500, help="Maximum number of jobs to list")] = 50,
     all_: Annotated[bool, typer.Option("--all", help="List all jobs")] = False,
     as_json: AsJson = False,
@@ -51,13 +85,24 @@ def list_(
     key: ApiKey = None,
 ) -> None:
     """List jobs with their next and last run."""
-    filters = {"q": q, "tag": tag, "status": status, "target": target, "schedule": schedule, "owner": owner}
+    filters = {
+        "q": q,
+        "tag": tag,
+        "status": status,
+        "target": target,
+        "schedule": schedule,
+        "owner": owner,
+        "last_status": last_status.upper() if last_status else None,
+        "failing": failing,
+        "late": late,
+        "never_ran": never_ran,
+        "ended": ended,
+        "sort": sort,
+    }
     with connected(server, key) as client:
-        if all_:
-            found, more = list(client.iter_jobs(**filters)), False
-        else:
-            page = client.list_jobs(limit=limit, **filters)
-            found, more = page.items, page.next is not None
+        jobs = client.iter_jobs(**filters, **({} if all_ else {"limit": limit}))
+        found = list(jobs if all_ else islice(jobs, limit))  # a page may be short and not the last
+        more = not all_ and next(jobs, None) is not None
     if as_json:
         print_json(found)
         return
@@ -199,7 +244,7 @@ def delete(
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Delete a job. Its run history is kept."""
+    """Delete a job. Its run history is kept; `onthedot jobs undelete` brings it back within 10 minutes."""
     import sys
 
     with connected(server, key) as client:
@@ -210,4 +255,7 @@ def delete(
                 raise typer.BadParameter(f"can't ask for confirmation without a terminal: use -y to delete job {name}")
             typer.confirm(f"Delete job {name} ({schedule_text(found.schedule)})?", abort=True)
         client.delete_job(found.id)
-    print_json({"deleted": found.id, "key": found.key}) if as_json else say(f"Job {name} is deleted.")
+    if as_json:
+        print_json({"deleted": found.id, "key": found.key})
+    else:
+        say(f"Job {name} is deleted. To undo this within 10 minutes: `onthedot jobs undelete {found.id}`.")

@@ -12,9 +12,7 @@ from onthedot.cli.output import print_json, say, table, when
 if TYPE_CHECKING:
     from onthedot.model.schedule import Schedule
 
-__all__ = ["ANYTHING", "plan", "preview", "schedule_of"]
-
-ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
+__all__ = ["preview", "schedule_of"]
 
 
 def preview(
@@ -47,16 +45,6 @@ def preview(
     )
     for remark in seen.remarks:
         say(f"Note: {remark}")
-
-
-def plan() -> None:
-    """Reserved for a command that shows which firings a change would add, move or remove."""
-    from onthedot.errors import OnTheDotError
-
-    raise OnTheDotError(
-        "`onthedot plan` is not available in this version. Use `onthedot jobs apply FILE --dry-run` to see which jobs "
-        "a file would change, and `onthedot preview` to see when a schedule fires"
-    )
 
 
 def schedule_of(expression: str, tz: str, start: str | None = None, end: str | None = None) -> Schedule:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import sys
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onthedot.cli.describe import outcome_text, progress_text, result_text, trigger_text
+from onthedot.cli.describe import (
+    curl_text,
+    outcome_text,
+    progress_text,
+    request_text,
+    response_text,
+    result_text,
+    trigger_text,
+)
 from onthedot.cli.group import command_group
 from onthedot.cli.options import ApiKey, AsJson, Server, connected, find_job
 from onthedot.cli.output import ago, facts, print_json, say, table, when
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
     from onthedot.client import Client
     from onthedot.model.run import RunView
 
-__all__ = ["group", "runs_table"]
+__all__ = ["group", "pause", "runs_table"]
 
 group = command_group("List, cancel and retry runs.")
 
@@ -37,6 +46,14 @@ def list_(
     ] = None,
     since: Annotated[str | None, typer.Option(help="Only runs scheduled at or after this instant (RFC 3339)")] = None,
     until: Annotated[str | None, typer.Option(help="Only runs scheduled at or before this instant (RFC 3339)")] = None,
+    q: Annotated[str | None, typer.Option("-q", "--error", help="Only runs whose error contains this text")] = None,
+    node: Annotated[str | None, typer.Option(help="Only runs of the node with this ID")] = None,
+    trigger: Annotated[
+        str | None, typer.Option(help="Only runs started by this: schedule, manual, backfill, retry or chain")
+    ] = None,
+    late: Annotated[
+        bool | None, typer.Option("--late/--not-late", help="Only runs that started late, or only the others")
+    ] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=500, help="Maximum number of runs to list")] = 20,
     as_json: AsJson = False,
     server: Server = None,
@@ -46,11 +63,12 @@ def list_(
     with connected(server, key) as client:
         job_id = find_job(client, job).id if job is not None else None
         wanted = status.upper() if status else None
-        page = client.list_runs(job_id=job_id, status=wanted, since=since, until=until, limit=limit)
+        filters = {"status": wanted, "since": since, "until": until, "q": q, "node": node, "trigger": trigger}
+        found = list(islice(client.iter_runs(job_id=job_id, late=late, limit=limit, **filters), limit))
     if as_json:
-        print_json(page.items)
+        print_json(found)
         return
-    runs_table(page.items, empty="No runs yet.")
+    runs_table(found, empty="No runs yet.")
 
 
 def runs_table(runs: Iterable[RunView], *, empty: str) -> None:
@@ -75,10 +93,19 @@ def runs_table(runs: Iterable[RunView], *, empty: str) -> None:
 
 
 @group.command("show")
-def show(run: Run, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
-    """Show a run with all its attempts."""
+def show(
+    run: Run,
+    curl: Annotated[bool, typer.Option("--curl", help="Print only the command that sends its request again")] = False,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
+    """Show a run with all its attempts, and the last request and response. Secrets are masked."""
     with connected(server, key) as client:
         found = client.get_run(run)
+    if curl:
+        say(curl_text(found))
+        return
     if as_json:
         print_json(found)
         return
@@ -101,8 +128,11 @@ def show(run: Run, as_json: AsJson = False, server: Server = None, key: ApiKey =
             ("losses", found.losses or None),
             ("waiting for", found.waiting_for or found.waiting),
             ("waiting since", found.waiting_since),
+            ("next attempt", found.next_attempt_at),
             ("progress", progress_text(found)),
             ("outcome", outcome_text(found)),
+            ("request", request_text(found)),
+            ("response", response_text(found)),
             ("result", result_text(found)),
             ("followers", ", ".join(found.followers or ()) or None),
         ]
@@ -124,12 +154,12 @@ def logs(
         if as_json:
             print_json({"run": run, "log": client.run_logs(run)})
         elif follow:
-            _follow(client, run, lambda text: sys.stdout.write(plain(text)), _pause)
+            _follow(client, run, lambda text: sys.stdout.write(plain(text)), pause)
         else:
             sys.stdout.write(plain(client.run_logs(run)))
 
 
-def _follow(client: Client, run: str, write: Callable[[str], object], pause: Callable[[], None]) -> None:
+def _follow(client: Client, run: str, write: Callable[[str], object], rest: Callable[[], None]) -> None:
     from onthedot.model.log_text import added
 
     seen = ""
@@ -141,15 +171,15 @@ def _follow(client: Client, run: str, write: Callable[[str], object], pause: Cal
         seen = text
         if over:
             return
-        pause()
+        rest()
 
 
-def _pause() -> None:
+def pause(seconds: float = LOOK_AGAIN) -> None:
     import asyncio
 
     from onthedot.clock import SystemClock
 
-    asyncio.run(SystemClock().sleep(LOOK_AGAIN))
+    asyncio.run(SystemClock().sleep(seconds))
 
 
 @group.command("cancel")
@@ -166,8 +196,19 @@ def cancel(run: Run, as_json: AsJson = False, server: Server = None, key: ApiKey
 
 
 @group.command("retry")
-def retry(run: Run, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+def retry(
+    run: Run,
+    params: Annotated[
+        str | None, typer.Option(metavar="JSON", help="Parameters of the new run, instead of those of the finished one")
+    ] = None,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
     """Retry a finished run as a new run of the same slot."""
+    from onthedot.cli.values import object_value
+
+    own = None if params is None else object_value("--params", params)
     with connected(server, key) as client:
-        new = client.retry_run(run)
+        new = client.retry_run(run, params=own)
     print_json(new) if as_json else say(f"Created run {new.id}. Follow its log with `onthedot runs logs -f {new.id}`.")

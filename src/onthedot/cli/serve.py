@@ -25,6 +25,10 @@ def serve(
     labels: Annotated[
         str | None, typer.Option(metavar="LABEL,…", help="Labels of this node, such as gpu,eu, that jobs can require")
     ] = None,
+    root_path: Annotated[
+        str | None,
+        typer.Option(metavar="/PREFIX", help="Path under which a reverse proxy serves the API and the dashboard"),
+    ] = None,
     jobs: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Jobs file to load, and to reload when it changes")
     ] = None,
@@ -44,6 +48,7 @@ def serve(
         roles=roles,
         workers=workers,
         labels=labels,
+        root_path=root_path,
         jobs_file_path=jobs,
         jobs_source=source,
     )

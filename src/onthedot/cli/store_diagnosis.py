@@ -18,6 +18,7 @@ from onthedot.model.duration import DAY
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.labels import read_requires
 from onthedot.model.targets.registry import find_spec
+from onthedot.service.cluster import NOTE_WAIT
 from onthedot.service.destinations import destination_views
 from onthedot.settings import Settings
 from onthedot.store import Store, open_driver
@@ -163,6 +164,13 @@ async def _cluster(store: Store) -> AsyncIterator[Finding]:
         yield finding
     async for finding in _groups(store):
         yield finding
+    notes, oldest = await store.count_old_notes(NOTE_WAIT)
+    if notes:
+        yield warning(
+            "notes",
+            f"the consequences of {notes} ended runs (chained runs, pauses) are pending, the oldest for {ago(oldest)}",
+            "check the logs of the nodes; if no node is alive, start one",
+        )
     for offer, count in sorted(backlog.unoffered.items()):
         if offer in backlog.lacking:
             labels = ",".join(read_requires(offer).labels)

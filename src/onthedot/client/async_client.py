@@ -8,7 +8,6 @@ Creates and actions send a generated Idempotency-Key, so that a request can be r
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote
@@ -16,20 +15,31 @@ from urllib.parse import quote
 import msgspec
 
 from onthedot.client.answers import BatchResult, ResultPage
+from onthedot.client.async_changes import AsyncChanges
+from onthedot.client.headers import if_match_header, once_header, verb_headers
 from onthedot.client.transport import Transport
 from onthedot.clock import Clock
+from onthedot.model.bulk import BulkCount, BulkOperation, BulkVerb
 from onthedot.model.callback import run_and_token
+from onthedot.model.chains import ChainNeighbours
+from onthedot.model.change_plan import ChangePlan
+from onthedot.model.dead import DeadGroups, DeadLetterView, DiscardedLetters
 from onthedot.model.destination import DestinationView
 from onthedot.model.group import GroupView
 from onthedot.model.job import JobSpec, JobStatus, JobView
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.model.node import NodeView
 from onthedot.model.preview import Explanation, Preview
+from onthedot.model.proof import Proof
 from onthedot.model.run import RunView
 from onthedot.model.schedule import Schedule
 from onthedot.model.script import ScriptDetail, ScriptUpload, ScriptView
+from onthedot.model.series import RunSeries, StatsSeries, Step
+from onthedot.model.setting import SettingView
+from onthedot.model.slots import ExplainedSlots, JobCalendar
 from onthedot.model.sync import SyncReport
 from onthedot.model.timer import TimerSpec, TimerView
+from onthedot.model.upcoming import Forecast, UpcomingList
 
 __all__ = ["AsyncClient"]
 
@@ -43,7 +53,7 @@ class _NewRuns(msgspec.Struct, frozen=True):
     slots: list[str] = []
 
 
-class AsyncClient:
+class AsyncClient(AsyncChanges):
     """A client for the HTTP API. Raises the exceptions of `onthedot.errors`; Unreachable if it can't connect."""
 
     def __init__(
@@ -74,12 +84,12 @@ class AsyncClient:
 
     async def create_job(self, spec: JobSpec, *, idempotency_key: str | None = None) -> JobView:
         """Create a job."""
-        return await self._http.call("POST", "/v1/jobs", JobView, body=spec, headers=_once(idempotency_key))
+        return await self._http.call("POST", "/v1/jobs", JobView, body=spec, headers=once_header(idempotency_key))
 
     async def create_many(self, specs: Sequence[JobSpec], *, idempotency_key: str | None = None) -> list[BatchResult]:
         """Create up to 5,000 jobs. Returns one result per job, in order; an invalid job does not affect the others."""
         return await self._http.call(
-            "POST", "/v1/jobs/batch", list[BatchResult], body=list(specs), headers=_once(idempotency_key)
+            "POST", "/v1/jobs/batch", list[BatchResult], body=list(specs), headers=once_header(idempotency_key)
         )
 
     async def get_job(self, job_id: int) -> JobView:
@@ -93,7 +103,8 @@ class AsyncClient:
     async def list_jobs(self, **filters: Any) -> ResultPage[JobView]:
         """Get one page of jobs.
 
-        Filters: q, tag, status, target, schedule, owner, next_before, next_after, limit, cursor.
+        Filters: q, tag, status, target, schedule, owner, last_status, failing, late, never_ran, ended, next_before,
+        next_after, sort, limit, cursor. A page can be short and still have a `next`.
         """
         return await self._http.call("GET", "/v1/jobs", ResultPage[JobView], query=filters)
 
@@ -103,12 +114,12 @@ class AsyncClient:
 
     async def replace_job(self, job_id: int, spec: JobSpec, *, if_match: int | None = None) -> JobView:
         """Replace a job. `if_match`: only if it still has this version."""
-        return await self._http.call("PUT", f"/v1/jobs/{job_id}", JobView, body=spec, headers=_match(if_match))
+        return await self._http.call("PUT", f"/v1/jobs/{job_id}", JobView, body=spec, headers=if_match_header(if_match))
 
     async def put_job_by_key(self, key: str, spec: JobSpec, *, if_match: int | None = None) -> JobView:
         """Create or replace the job with this key."""
         path = f"/v1/jobs/by-key/{quote(key, safe='')}"
-        return await self._http.call("PUT", path, JobView, body=spec, headers=_match(if_match))
+        return await self._http.call("PUT", path, JobView, body=spec, headers=if_match_header(if_match))
 
     async def patch_job(self, job_id: int, patch: Mapping[str, Any], *, if_match: int | None = None) -> JobView:
         """Apply a JSON merge patch (RFC 7396): the fields to change; None removes a field."""
@@ -117,13 +128,13 @@ class AsyncClient:
             f"/v1/jobs/{job_id}",
             JobView,
             body=dict(patch),
-            headers=_match(if_match),
+            headers=if_match_header(if_match),
             media="application/merge-patch+json",
         )
 
     async def delete_job(self, job_id: int, *, if_match: int | None = None) -> None:
         """Delete a job. Its run history is kept."""
-        await self._http.call("DELETE", f"/v1/jobs/{job_id}", NOTHING, headers=_match(if_match))
+        await self._http.call("DELETE", f"/v1/jobs/{job_id}", NOTHING, headers=if_match_header(if_match))
 
     async def pause_job(
         self,
@@ -137,7 +148,7 @@ class AsyncClient:
         """Pause a job. `note`: the reason. `until` (RFC 3339): resume automatically at this time."""
         body = _given(note=note, until=until)
         return await self._http.call(
-            "POST", f"/v1/jobs/{job_id}/pause", JobView, body=body, headers=_verb(idempotency_key, if_match)
+            "POST", f"/v1/jobs/{job_id}/pause", JobView, body=body, headers=verb_headers(idempotency_key, if_match)
         )
 
     async def resume_job(
@@ -145,7 +156,7 @@ class AsyncClient:
     ) -> JobView:
         """Resume a paused job."""
         return await self._http.call(
-            "POST", f"/v1/jobs/{job_id}/resume", JobView, headers=_verb(idempotency_key, if_match)
+            "POST", f"/v1/jobs/{job_id}/resume", JobView, headers=verb_headers(idempotency_key, if_match)
         )
 
     async def run_job(
@@ -159,7 +170,7 @@ class AsyncClient:
         """Run a job now, in addition to its schedule. `params` are merged over the job's, for this run only."""
         body = _given(params=None if params is None else dict(params))
         return await self._http.call(
-            "POST", f"/v1/jobs/{job_id}/run", RunView, body=body, headers=_verb(idempotency_key, if_match)
+            "POST", f"/v1/jobs/{job_id}/run", RunView, body=body, headers=verb_headers(idempotency_key, if_match)
         )
 
     async def job_status(self, job_id: int) -> JobStatus:
@@ -178,7 +189,7 @@ class AsyncClient:
     ) -> list[str]:
         """Run the slots from `start` to `end` that have not succeeded. Returns the IDs of the new runs."""
         body = {"start": start, "end": end, "force": force}
-        path, headers = f"/v1/jobs/{job_id}/backfill", _verb(idempotency_key, if_match)
+        path, headers = f"/v1/jobs/{job_id}/backfill", verb_headers(idempotency_key, if_match)
         return (await self._http.call("POST", path, _NewRuns, body=body, headers=headers)).runs
 
     async def slots_to_backfill(self, job_id: int, start: str, end: str, *, force: bool = False) -> list[str]:
@@ -190,6 +201,24 @@ class AsyncClient:
     async def explain(self, job_id: int, at: str) -> Explanation:
         """Explain why a job fired, did not fire, or will fire at an instant (RFC 3339)."""
         return await self._http.call("GET", f"/v1/jobs/{job_id}/explain", Explanation, query={"at": at})
+
+    async def explain_slots(
+        self, job_id: int, since: str, until: str | None = None, *, limit: int = 1000
+    ) -> ExplainedSlots:
+        """What became of each slot of a range (RFC 3339; 7 days, unless it has an end), the newest first."""
+        query = {"since": since, "until": until, "limit": limit}
+        return await self._http.call("GET", f"/v1/jobs/{job_id}/explain", ExplainedSlots, query=query)
+
+    async def calendar(
+        self, job_id: int, *, since: str | None = None, until: str | None = None, tz: str | None = None
+    ) -> JobCalendar:
+        """Runs and planned slots of a job by days: 60 past and 30 to come, unless asked otherwise."""
+        query = {"since": since, "until": until, "tz": tz}
+        return await self._http.call("GET", f"/v1/jobs/{job_id}/calendar", JobCalendar, query=query)
+
+    async def chain_of(self, job_id: int) -> ChainNeighbours:
+        """The jobs before and after a job in chains."""
+        return await self._http.call("GET", f"/v1/jobs/{job_id}/chain", ChainNeighbours)
 
     async def sync_jobs(
         self, source: str, specs: Iterable[JobSpec], *, prune: bool = False, dry_run: bool = False, **more: Any
@@ -206,7 +235,8 @@ class AsyncClient:
     # runs and dead letters
 
     async def list_runs(self, **filters: Any) -> ResultPage[RunView]:
-        """Get one page of runs, newest first. Filters: job_id, status, since, until, limit, cursor."""
+        """Get one page of runs, newest first. Filters: job_id, key, status, since, until, q (in the error), node,
+        trigger, late, limit, cursor."""
         return await self._http.call("GET", "/v1/runs", ResultPage[RunView], query=filters)
 
     def iter_runs(self, **filters: Any) -> AsyncIterator[RunView]:
@@ -224,12 +254,15 @@ class AsyncClient:
     async def cancel_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
         """Cancel a pending run, or ask the node of an executing run to stop it."""
         path = f"/v1/runs/{quote(run_id, safe='')}/cancel"
-        return await self._http.call("POST", path, RunView, headers=_once(idempotency_key))
+        return await self._http.call("POST", path, RunView, headers=once_header(idempotency_key))
 
-    async def retry_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
-        """Retry a finished run as a new run of the same slot."""
+    async def retry_run(
+        self, run_id: str, *, params: Mapping[str, Any] | None = None, idempotency_key: str | None = None
+    ) -> RunView:
+        """Retry a finished run as a new run of the same slot. `params`: those of the new run, if they are to differ."""
         path = f"/v1/runs/{quote(run_id, safe='')}/retry"
-        return await self._http.call("POST", path, RunView, headers=_once(idempotency_key))
+        body = None if params is None else {"params": dict(params)}
+        return await self._http.call("POST", path, RunView, body=body, headers=once_header(idempotency_key))
 
     async def complete(
         self,
@@ -254,34 +287,98 @@ class AsyncClient:
         path = f"/v1/runs/{run_id}/progress"
         await self._http.call("POST", path, NOTHING, query={"token": token}, body=body, repeatable=True)
 
-    async def list_dead(self, **filters: Any) -> ResultPage[RunView]:
-        """Get one page of dead letters. Filters: job_id, limit, cursor."""
-        return await self._http.call("GET", "/v1/dead", ResultPage[RunView], query=filters)
+    async def list_dead(self, **filters: Any) -> ResultPage[DeadLetterView]:
+        """Get one page of dead letters. Filters: job_id, cause, since, until, discarded, limit, cursor."""
+        return await self._http.call("GET", "/v1/dead", ResultPage[DeadLetterView], query=filters)
 
-    def iter_dead(self, **filters: Any) -> AsyncIterator[RunView]:
+    def iter_dead(self, **filters: Any) -> AsyncIterator[DeadLetterView]:
         """Iterate over all dead letters, fetching pages as needed."""
-        return self._pages("/v1/dead", ResultPage[RunView], filters)
+        return self._pages("/v1/dead", ResultPage[DeadLetterView], filters)
+
+    async def group_dead(self, **filters: Any) -> DeadGroups:
+        """Get dead letters grouped by cause. Filters: job_id, cause, since, until."""
+        return await self._http.call("GET", "/v1/dead/groups", DeadGroups, query=filters)
+
+    async def discard(
+        self,
+        ids: Sequence[str] | None = None,
+        *,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002
+        note: str | None = None,
+        limit: int = 1000,
+        idempotency_key: str | None = None,
+    ) -> list[str]:
+        """Close the given dead letters, or those that match `filter`, without retrying them. Returns their run IDs."""
+        chosen = None if filter is None else dict(filter)
+        body = _given(ids=None if ids is None else list(ids), filter=chosen, note=note, limit=limit)
+        path, headers = "/v1/dead/discard", once_header(idempotency_key)
+        return (await self._http.call("POST", path, DiscardedLetters, body=body, headers=headers)).discarded
 
     async def redrive(
         self,
         ids: Sequence[str] | None = None,
         *,
         job_id: int | None = None,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002
         limit: int = 1000,
         idempotency_key: str | None = None,
     ) -> list[str]:
-        """Retry the given dead letters, those of one job, or all. Returns the IDs of the new runs."""
-        body: dict[str, Any] = {"limit": limit}
-        body |= {} if ids is None else {"ids": list(ids)}
-        body |= {} if job_id is None else {"job_id": job_id}
-        made = await self._http.call("POST", "/v1/dead/redrive", _NewRuns, body=body, headers=_once(idempotency_key))
+        """Retry the given dead letters, those of one job, those that match `filter`, or all. Returns the IDs of the new
+        runs. A few first, or at a rate: `start_operation("redrive", …)`."""
+        chosen = None if filter is None else dict(filter)
+        body = _given(limit=limit, ids=None if ids is None else list(ids), job_id=job_id, filter=chosen)
+        made = await self._http.call(
+            "POST", "/v1/dead/redrive", _NewRuns, body=body, headers=once_header(idempotency_key)
+        )
         return made.runs
+
+    # bulk operations
+
+    async def start_operation(
+        self,
+        verb: BulkVerb,
+        *,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002
+        ids: Sequence[int | str] | None = None,
+        params: Mapping[str, Any] | None = None,
+        rate: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> BulkOperation:
+        """Apply a verb to all jobs (redrive: dead letters) that match `filter`, or to those with these IDs."""
+        body = _bulk(verb, filter, ids, params, rate)
+        return await self._http.call(
+            "POST", "/v1/operations", BulkOperation, body=body, headers=once_header(idempotency_key)
+        )
+
+    async def count_operation(
+        self,
+        verb: BulkVerb,
+        *,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002
+        ids: Sequence[int | str] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> BulkCount:
+        """How many match, and the first of them. Changes nothing."""
+        body = {**_bulk(verb, filter, ids, params, None), "dry_run": True}
+        return await self._http.call("POST", "/v1/operations", BulkCount, body=body, repeatable=True)
+
+    async def get_operation(self, operation_id: int) -> BulkOperation:
+        """Get a bulk operation with its progress."""
+        return await self._http.call("GET", f"/v1/operations/{operation_id}", BulkOperation)
+
+    async def list_operations(self, **filters: Any) -> ResultPage[BulkOperation]:
+        """Get one page of bulk operations, newest first. Filters: limit, cursor."""
+        return await self._http.call("GET", "/v1/operations", ResultPage[BulkOperation], query=filters)
+
+    async def abort_operation(self, operation_id: int) -> BulkOperation:
+        """Stop a bulk operation after its current portion."""
+        return await self._http.call("POST", f"/v1/operations/{operation_id}/abort", BulkOperation, repeatable=True)
 
     # timers, schedules
 
     async def create_timer(self, timer: TimerSpec, *, idempotency_key: str | None = None) -> TimerView:
         """Create a timer that sends one POST when it expires."""
-        return await self._http.call("POST", "/timers", TimerView, body=timer, headers=_once(idempotency_key))
+        return await self._http.call("POST", "/timers", TimerView, body=timer, headers=once_header(idempotency_key))
 
     async def get_timer(self, timer_id: int) -> TimerView:
         """Get the time left on a timer."""
@@ -298,6 +395,10 @@ class AsyncClient:
         """List running and recently lost nodes."""
         return (await self._http.call("GET", "/v1/nodes", ResultPage[NodeView])).items
 
+    async def drain_node(self, node_id: str) -> NodeView:
+        """Let a node finish what it runs and claim nothing more, until it is started again."""
+        return await self._http.call("POST", f"/v1/nodes/{quote(node_id, safe='')}/drain", NodeView)
+
     async def list_destinations(self) -> list[DestinationView]:
         """List destinations: who is called, their circuit breakers, and how many runs wait for them."""
         return (await self._http.call("GET", "/v1/destinations", ResultPage[DestinationView])).items
@@ -309,6 +410,52 @@ class AsyncClient:
     async def stats(self) -> dict[str, Any]:
         """Get totals of jobs, runs and dead letters."""
         return await self._http.call("GET", "/v1/stats", dict[str, Any])
+
+    async def stats_series(
+        self, step: Step = "minute", *, since: str | None = None, until: str | None = None
+    ) -> StatsSeries:
+        """Get statistics per minute, hour or day. `since`, `until`: RFC 3339."""
+        query = {"step": step, "since": since, "until": until}
+        return await self._http.call("GET", "/v1/stats/series", StatsSeries, query=query)
+
+    async def upcoming(self, *, until: str | None = None, limit: int = 50, cursor: str | None = None) -> UpcomingList:
+        """Get one page of the next firing of each job, in order of time."""
+        query = {"until": until, "limit": limit, "cursor": cursor}
+        return await self._http.call("GET", "/v1/upcoming", UpcomingList, query=query)
+
+    async def forecast(self, *, hours: int = 24) -> Forecast:
+        """Get starts per minute of the next hours."""
+        return await self._http.call("GET", "/v1/forecast", Forecast, query={"hours": hours})
+
+    async def plan(
+        self,
+        *,
+        jobs: Iterable[JobSpec] | None = None,
+        removed: Iterable[str] = (),
+        job_id: int | None = None,
+        key: str | None = None,
+        spec: JobSpec | None = None,
+        patch: dict[str, Any] | None = None,
+        days: int = 30,
+    ) -> ChangePlan:
+        """Which firings a change would add, move and remove: of `jobs`, or of one job with a new spec or a merge
+        patch. Changes nothing."""
+        body: dict[str, Any] = {"days": days, "id": job_id, "key": key, "spec": spec, "patch": patch}
+        body |= {"jobs": None if jobs is None else list(jobs), "removed": list(removed) or None}
+        sent = {name: value for name, value in body.items() if value is not None}
+        return await self._http.call("POST", "/v1/plan", ChangePlan, body=sent, repeatable=True)
+
+    async def settings(self) -> list[SettingView]:
+        """List the settings in force on the node that answers, and where each comes from."""
+        return (await self._http.call("GET", "/v1/settings", ResultPage[SettingView])).items
+
+    async def proof(self) -> Proof:
+        """Get the proof: slots of the last 24 hours that should have been decided, and those that were."""
+        return await self._http.call("GET", "/v1/proof", Proof)
+
+    async def run_series(self, job_id: int, *, limit: int = 100) -> RunSeries:
+        """Get lateness and duration of the last runs of a job."""
+        return await self._http.call("GET", f"/v1/jobs/{job_id}/series", RunSeries, query={"limit": limit})
 
     async def health(self) -> dict[str, Any]:
         """Liveness of the node."""
@@ -355,24 +502,28 @@ class AsyncClient:
             page = await self._http.call("GET", following, kind, query=query)
             for item in page.items:
                 yield item
-            following, query = page.next, None  # the URL of the next page includes the filters
+            following, query = self._http.local(page.next), None  # the URL of the next page includes the filters
 
 
 def _of(tenant: str | None) -> dict[str, Any]:
     return {} if tenant is None else {"tenant": tenant}
 
 
-def _once(key: str | None) -> dict[str, str]:
-    return {"idempotency-key": key or str(uuid.uuid4())}
-
-
-def _verb(key: str | None, version: int | None) -> dict[str, str]:
-    return {**_once(key), **_match(version)}
-
-
 def _given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _match(version: int | None) -> dict[str, str]:
-    return {} if version is None else {"if-match": f'"{version}"'}
+def _bulk(
+    verb: BulkVerb,
+    chosen: Mapping[str, Any] | None,
+    ids: Sequence[int | str] | None,
+    params: Mapping[str, Any] | None,
+    rate: int | None,
+) -> dict[str, Any]:
+    return _given(
+        verb=verb,
+        filter=None if chosen is None else dict(chosen),
+        ids=None if ids is None else list(ids),
+        params=None if params is None else dict(params),
+        rate=rate,
+    )

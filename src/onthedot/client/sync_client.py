@@ -15,17 +15,29 @@ from typing import Any, Literal, Self, TypeVar
 from onthedot.client.answers import BatchResult, ResultPage
 from onthedot.client.async_client import AsyncClient
 from onthedot.clock import Clock
+from onthedot.model.audit_entry import AuditEntry
+from onthedot.model.bulk import BulkCount, BulkOperation, BulkVerb
+from onthedot.model.chains import ChainNeighbours
+from onthedot.model.change_plan import ChangePlan
+from onthedot.model.dead import DeadGroups, DeadLetterView
 from onthedot.model.destination import DestinationView
 from onthedot.model.group import GroupView
 from onthedot.model.job import JobSpec, JobStatus, JobView
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.model.node import NodeView
 from onthedot.model.preview import Explanation, Preview
+from onthedot.model.proof import Proof
 from onthedot.model.run import RunView
 from onthedot.model.schedule import Schedule
 from onthedot.model.script import ScriptDetail, ScriptView
+from onthedot.model.series import RunSeries, StatsSeries, Step
+from onthedot.model.setting import SettingView
+from onthedot.model.slots import ExplainedSlots, JobCalendar
 from onthedot.model.sync import SyncReport
 from onthedot.model.timer import TimerSpec, TimerView
+from onthedot.model.upcoming import Forecast, UpcomingList
+from onthedot.model.upcoming_slots import UpcomingSlots
+from onthedot.model.version import JobVersion
 
 __all__ = ["Client"]
 
@@ -156,10 +168,50 @@ class Client:
     def explain(self, job_id: int, at: str) -> Explanation:
         return self._run(self._async.explain(job_id, at))
 
+    def explain_slots(self, job_id: int, since: str, until: str | None = None, *, limit: int = 1000) -> ExplainedSlots:
+        return self._run(self._async.explain_slots(job_id, since, until, limit=limit))
+
+    def calendar(
+        self, job_id: int, *, since: str | None = None, until: str | None = None, tz: str | None = None
+    ) -> JobCalendar:
+        return self._run(self._async.calendar(job_id, since=since, until=until, tz=tz))
+
+    def chain_of(self, job_id: int) -> ChainNeighbours:
+        return self._run(self._async.chain_of(job_id))
+
     def sync_jobs(
         self, source: str, specs: Iterable[JobSpec], *, prune: bool = False, dry_run: bool = False, **more: Any
     ) -> SyncReport:
         return self._run(self._async.sync_jobs(source, specs, prune=prune, dry_run=dry_run, **more))
+
+    def list_versions(self, job_id: int, **filters: Any) -> ResultPage[JobVersion]:
+        return self._run(self._async.list_versions(job_id, **filters))
+
+    def restore_version(
+        self, job_id: int, version: int, *, if_match: int | None = None, idempotency_key: str | None = None
+    ) -> JobView:
+        return self._run(
+            self._async.restore_version(job_id, version, if_match=if_match, idempotency_key=idempotency_key)
+        )
+
+    def undelete_job(self, job: int | str, *, idempotency_key: str | None = None) -> JobView:
+        return self._run(self._async.undelete_job(job, idempotency_key=idempotency_key))
+
+    def list_audit(self, **filters: Any) -> ResultPage[AuditEntry]:
+        return self._run(self._async.list_audit(**filters))
+
+    def upcoming_slots(self, job_id: int, *, count: int = 10) -> UpcomingSlots:
+        return self._run(self._async.upcoming_slots(job_id, count=count))
+
+    def skip_slot(
+        self, job_id: int, slot: str, *, if_match: int | None = None, idempotency_key: str | None = None
+    ) -> JobView:
+        return self._run(self._async.skip_slot(job_id, slot, if_match=if_match, idempotency_key=idempotency_key))
+
+    def unskip_slot(
+        self, job_id: int, slot: str, *, if_match: int | None = None, idempotency_key: str | None = None
+    ) -> JobView:
+        return self._run(self._async.unskip_slot(job_id, slot, if_match=if_match, idempotency_key=idempotency_key))
 
     # runs and dead letters
 
@@ -178,8 +230,10 @@ class Client:
     def cancel_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
         return self._run(self._async.cancel_run(run_id, idempotency_key=idempotency_key))
 
-    def retry_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
-        return self._run(self._async.retry_run(run_id, idempotency_key=idempotency_key))
+    def retry_run(
+        self, run_id: str, *, params: Mapping[str, Any] | None = None, idempotency_key: str | None = None
+    ) -> RunView:
+        return self._run(self._async.retry_run(run_id, params=params, idempotency_key=idempotency_key))
 
     def complete(
         self,
@@ -196,10 +250,10 @@ class Client:
     def progress(self, callback: str, *, percent: float | None = None, message: str | None = None) -> None:
         self._run(self._async.progress(callback, percent=percent, message=message))
 
-    def list_dead(self, **filters: Any) -> ResultPage[RunView]:
+    def list_dead(self, **filters: Any) -> ResultPage[DeadLetterView]:
         return self._run(self._async.list_dead(**filters))
 
-    def iter_dead(self, **filters: Any) -> Iterator[RunView]:
+    def iter_dead(self, **filters: Any) -> Iterator[DeadLetterView]:
         return self._each(self._async.iter_dead(**filters))
 
     def redrive(
@@ -207,10 +261,66 @@ class Client:
         ids: Sequence[str] | None = None,
         *,
         job_id: int | None = None,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002
         limit: int = 1000,
         idempotency_key: str | None = None,
     ) -> list[str]:
-        return self._run(self._async.redrive(ids, job_id=job_id, limit=limit, idempotency_key=idempotency_key))
+        return self._run(
+            self._async.redrive(ids, job_id=job_id, filter=filter, limit=limit, idempotency_key=idempotency_key)
+        )
+
+    def group_dead(self, **filters: Any) -> DeadGroups:
+        return self._run(self._async.group_dead(**filters))
+
+    def discard(
+        self,
+        ids: Sequence[str] | None = None,
+        *,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002
+        note: str | None = None,
+        limit: int = 1000,
+        idempotency_key: str | None = None,
+    ) -> list[str]:
+        return self._run(
+            self._async.discard(ids, filter=filter, note=note, limit=limit, idempotency_key=idempotency_key)
+        )
+
+    # bulk operations
+
+    def start_operation(
+        self,
+        verb: BulkVerb,
+        *,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002
+        ids: Sequence[int | str] | None = None,
+        params: Mapping[str, Any] | None = None,
+        rate: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> BulkOperation:
+        return self._run(
+            self._async.start_operation(
+                verb, filter=filter, ids=ids, params=params, rate=rate, idempotency_key=idempotency_key
+            )
+        )
+
+    def count_operation(
+        self,
+        verb: BulkVerb,
+        *,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002
+        ids: Sequence[int | str] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> BulkCount:
+        return self._run(self._async.count_operation(verb, filter=filter, ids=ids, params=params))
+
+    def get_operation(self, operation_id: int) -> BulkOperation:
+        return self._run(self._async.get_operation(operation_id))
+
+    def list_operations(self, **filters: Any) -> ResultPage[BulkOperation]:
+        return self._run(self._async.list_operations(**filters))
+
+    def abort_operation(self, operation_id: int) -> BulkOperation:
+        return self._run(self._async.abort_operation(operation_id))
 
     # timers, schedules
 
@@ -228,6 +338,9 @@ class Client:
     def list_nodes(self) -> list[NodeView]:
         return self._run(self._async.list_nodes())
 
+    def drain_node(self, node_id: str) -> NodeView:
+        return self._run(self._async.drain_node(node_id))
+
     def list_destinations(self) -> list[DestinationView]:
         return self._run(self._async.list_destinations())
 
@@ -236,6 +349,27 @@ class Client:
 
     def stats(self) -> dict[str, Any]:
         return self._run(self._async.stats())
+
+    def stats_series(self, step: Step = "minute", *, since: str | None = None, until: str | None = None) -> StatsSeries:
+        return self._run(self._async.stats_series(step, since=since, until=until))
+
+    def upcoming(self, *, until: str | None = None, limit: int = 50, cursor: str | None = None) -> UpcomingList:
+        return self._run(self._async.upcoming(until=until, limit=limit, cursor=cursor))
+
+    def forecast(self, *, hours: int = 24) -> Forecast:
+        return self._run(self._async.forecast(hours=hours))
+
+    def plan(self, **change: Any) -> ChangePlan:
+        return self._run(self._async.plan(**change))
+
+    def settings(self) -> list[SettingView]:
+        return self._run(self._async.settings())
+
+    def proof(self) -> Proof:
+        return self._run(self._async.proof())
+
+    def run_series(self, job_id: int, *, limit: int = 100) -> RunSeries:
+        return self._run(self._async.run_series(job_id, limit=limit))
 
     def health(self) -> dict[str, Any]:
         return self._run(self._async.health())

@@ -7,6 +7,7 @@ import os
 import random
 from collections.abc import Mapping
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -39,6 +40,10 @@ class Transport:
         self._tries = tries
         self._clock = clock or SystemClock()
         self._session: aiohttp.ClientSession | None = None
+
+    def local(self, address: str | None) -> str | None:
+        """A path that the server gave, without the prefix that `url` has already."""
+        return None if address is None else address.removeprefix(urlsplit(self.url).path)
 
     async def close(self) -> None:
         if self._session is not None:

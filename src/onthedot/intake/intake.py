@@ -14,6 +14,7 @@ from onthedot.errors import OnTheDotError
 from onthedot.intake.apply import CommandApplier
 from onthedot.intake.dead_letters import DeadLetterSender
 from onthedot.intake.session import BATCH, IntakeSession
+from onthedot.model.actor import ChangeActor
 from onthedot.service import DEFAULT_TENANT, Service
 from onthedot.service.stored_spec import act_as
 from onthedot.settings import BrokerSetting, IntakeSetting
@@ -69,7 +70,7 @@ class Intake:
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
-        act_as(f"intake:{self.name}")
+        act_as(ChangeActor(kind="intake", name=f"intake:{self.name}"))
         link = BrokerLink(self._setting.broker, self._broker, self._client.open())
         pause = FIRST_PAUSE
         try:

@@ -106,6 +106,8 @@ class FastPath:
         return bool(route.take(self._service, principal.tenant, wanted, pending.arrived, asker, repeat))
 
     def written(self, route: FastRoute, response: HttpResponse, began: float) -> tuple[bytes, bytes]:
+        if (root := self._service.settings.root_path) and "location" in response.headers:
+            response.headers["location"] = root + response.headers["location"]
         head = _STATUS_LINES[response.status] + secured_lines(response)
         self._middleware.count("POST", route.path, response.status, self._middleware.clock.monotonic() - began)
         return head, response.body

@@ -16,6 +16,7 @@ from starlette.requests import HTTPConnection
 from onthedot.api.context import context_of
 from onthedot.clock import Clock
 from onthedot.errors import Abandoned
+from onthedot.model.actor import ChangeActor
 from onthedot.model.duration import SECOND
 from onthedot.store.abandoned_requests import ASKER, PATIENCE, too_late
 
@@ -30,10 +31,11 @@ _HANG_UP = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
 class Connected:
     """The asker of one request."""
 
-    __slots__ = ("_clock", "_since", "_transport", "name")
+    __slots__ = ("_clock", "_since", "_transport", "actor", "name")
 
     def __init__(self, transport: Any, clock: Clock, name: str | None = None) -> None:
         self.name = name
+        self.actor: ChangeActor | None = None
         self._transport = transport
         self._clock = clock
         self._since = clock.monotonic()
@@ -54,10 +56,10 @@ def ask(connection: HTTPConnection) -> None:
     ASKER.set(Connected(connection.scope.get(TRANSPORT), context_of(connection).clock))
 
 
-def asked_by(name: str | None) -> None:
-    """Who it is was found out."""
+def asked_by(name: str | None, actor: ChangeActor) -> None:
+    """Who it is was found out. `name`: of its key."""
     if isinstance(asker := ASKER.get(), Connected):
-        asker.name = name
+        asker.name, asker.actor = name, actor
 
 
 def asked_again() -> None:

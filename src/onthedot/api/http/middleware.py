@@ -11,6 +11,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from onthedot.api.http.behind_proxy import BehindProxy
 from onthedot.api.http.problems import answer_problem
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import OPERATION, Operation
@@ -37,8 +38,11 @@ METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 class HttpMiddleware:
-    def __init__(self, app: ASGIApp, metrics: Metrics, clock: Clock, bodies: Bodies) -> None:
+    def __init__(
+        self, app: ASGIApp, metrics: Metrics, clock: Clock, bodies: Bodies, proxy: BehindProxy | None = None
+    ) -> None:
         self.app = app
+        self._proxy = proxy if proxy is not None and proxy.used else None
         self._bodies = bodies
         self.clock = clock
         self._requests = metrics.requests
@@ -54,7 +58,9 @@ class HttpMiddleware:
 
     async def _answer(self, scope: Any, receive: Receive, send: Send) -> None:
         began = self.clock.monotonic()
-        method, status = scope["method"], 0
+        method, status, proxy = scope["method"], 0, self._proxy
+        if proxy is not None:
+            proxy.rewrite(scope)
         head = method == "HEAD"
         if head:
             scope["method"] = "GET"
@@ -63,7 +69,8 @@ class HttpMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message = {**message, "headers": with_security(message["headers"])}
+                headers = message["headers"] if proxy is None else proxy.rooted(message["headers"])
+                message = {**message, "headers": with_security(headers)}
             elif head:
                 message = {**message, "body": b""}
             await send(message)

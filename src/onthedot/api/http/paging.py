@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 import msgspec
 from starlette.requests import Request
 
+from onthedot.api.context import root_of
 from onthedot.api.http import responses
 from onthedot.api.http.query_params import Param, integer, text
 from onthedot.api.http.responses import HttpResponse
@@ -42,6 +43,7 @@ def page_answer(request: Request, page: Page[Any]) -> HttpResponse:
     following = None
     if page.next is not None:
         asked = [(name, value) for name, value in parse_qsl(request.scope["query_string"].decode()) if name != "cursor"]
-        following = f"{request.scope['path']}?{urlencode([*asked, ('cursor', page.next)])}"
+        path = root_of(request) + request.scope["path"]
+        following = f"{path}?{urlencode([*asked, ('cursor', page.next)])}"
     headers = None if following is None else {"link": f'<{following}>; rel="next"'}
     return responses.json({"items": page.items, "next": following}, headers=headers)

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from onthedot.errors import Invalid, NotFound
 from onthedot.model.job import KEY_PATTERN
 
-__all__ = ["RUN_ID_PATTERN", "job_id_of", "job_key_of", "job_of_run", "run_id_of", "whole_id"]
+__all__ = ["RUN_ID_PATTERN", "job_id_of", "job_key_of", "job_of_run", "operation_id_of", "run_id_of", "whole_id"]
 
 RUN_ID_PATTERN = r"[0-9]{1,19}-[0-9]{1,15}(?:-[mbrc][0-9]{1,19})?"
 _LARGEST = 2**63 - 1
@@ -25,6 +25,10 @@ def whole_id(request: Request, name: str, what: str) -> int:
 
 def job_id_of(request: Request) -> int:
     return whole_id(request, "job_id", "job")
+
+
+def operation_id_of(request: Request) -> int:
+    return whole_id(request, "operation_id", "operation")
 
 
 def run_id_of(request: Request) -> str:

@@ -75,14 +75,16 @@ def instant(name: str, description: str) -> Param:
     )
 
 
-def flag(name: str, description: str) -> Param:
+def flag(name: str, description: str, *, default: bool | None = False) -> Param:
+    """default=None: left out it means neither."""
+    schema: dict[str, Any] = {"type": "boolean"}
     return Param(
         name=name,
         read=lambda value: {"true": True, "false": False}.get(value),
         accepted="true or false",
-        schema={"type": "boolean", "default": False},
+        schema=schema if default is None else {**schema, "default": default},
         description=description,
-        default=False,
+        default=default,
     )
 
 

@@ -20,7 +20,9 @@ QUIET_SECONDS = 15.0
 ASK_AGAIN = 1.0
 """Seconds between two looks at whether who listens still may."""
 # What no tenant owns and everybody may know. Their error texts may hold anybody's data, so they stay in the log.
-_ABOUT_THE_CLUSTER = frozenset(("node.registered", "node.left", "node.lost", "store.unavailable", "store.back"))
+_ABOUT_THE_CLUSTER = frozenset(
+    ("node.registered", "node.draining", "node.left", "node.lost", "store.unavailable", "store.back")
+)
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from http import HTTPStatus
+from types import UnionType
 from typing import Any
 
 from onthedot.api.http.bodies import NDJSON_MEDIA
@@ -26,8 +27,11 @@ INTRODUCTION = (
 )
 PATH_PARAMS: dict[str, dict[str, Any]] = {
     "job_id": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1},
+    "version": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1},
+    "operation_id": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1},
     "timer_id": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1},
     "key_id": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 2**63 - 1},
+    "node_id": {"type": "string", "minLength": 1, "maxLength": 200},
     "script_id": {"type": "string", "pattern": f"^{SCRIPT_ID.pattern}$"},
     "run_id": {"type": "string", "pattern": f"^{RUN_ID_PATTERN}$"},
     "key": {"type": "string", "pattern": KEY_PATTERN.replace(r"\Z", "$")},
@@ -119,7 +123,10 @@ def _responses(declared: Operation, schemas: Schemas) -> dict[str, Any]:
         if isinstance(kind, str):
             answer["content"] = {kind: {"schema": {"type": "string"}}}  # type: ignore[assignment]
         elif kind is not None:
-            answer["content"] = {"application/json": {"schema": schemas.of(kind)}}  # type: ignore[assignment]
+            # one of several structs, which msgspec would only read if they were tagged
+            several = [schemas.of(each) for each in kind.__args__] if isinstance(kind, UnionType) else []
+            schema = {"oneOf": several} if several else schemas.of(kind)
+            answer["content"] = {"application/json": {"schema": schema}}  # type: ignore[assignment]
     for status in sorted(_problem_statuses(declared)):
         responses.setdefault(str(status), _problem_response(status, schemas))
     return responses

@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup, escape
 from starlette.requests import Request
 
-from onthedot.api.context import context_of, service_of
+from onthedot.api.context import context_of, root_of, service_of
 from onthedot.api.http import responses
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
@@ -22,6 +22,9 @@ __all__ = ["routes"]
 
 SAMPLE_IDS = {"job_id": "1", "timer_id": "1", "key_id": "1", "key": "nightly-report", "run_id": "1-1767225600000"}
 SAMPLE_IDS["script_id"] = "sha256:" + 64 * "0"
+SAMPLE_IDS["node_id"] = "node-1"
+SAMPLE_IDS["version"] = "3"
+SAMPLE_IDS["operation_id"] = "1"
 
 
 @operation("GET", "/openapi.json", "public", answers={200: "application/json"}, listed=False)
@@ -38,7 +41,7 @@ async def docs(request: Request) -> HttpResponse:
     """The API documentation as a page."""
     documents = context_of(request).documents
     if "docs" not in documents:
-        made = await service_of(request).aside.run(lambda: render(request.app.openapi))
+        made = await service_of(request).aside.run(lambda: render(request.app.openapi, root_of(request)))
         documents["docs"] = made.encode()  # one text for all who read it, however slowly
     return responses.html(documents["docs"])
 
@@ -54,7 +57,7 @@ def _style() -> str:
     return files("onthedot.api").joinpath("assets/docs.css").read_text("utf-8")
 
 
-def render(document: dict[str, Any]) -> str:
+def render(document: dict[str, Any], root: str = "") -> str:
     groups: dict[str, list[dict[str, Any]]] = {}
     for path, methods in document["paths"].items():
         for method, described in methods.items():
@@ -67,7 +70,7 @@ def render(document: dict[str, Any]) -> str:
     environment.filters["prose"] = _prose
     environment.filters["slug"] = lambda text: text.lower().replace(" ", "-")
     return environment.from_string(source).render(
-        info=document["info"], groups=groups, schemas=document["components"]["schemas"]
+        info=document["info"], groups=groups, schemas=document["components"]["schemas"], root=root
     )
 
 

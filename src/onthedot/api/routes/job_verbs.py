@@ -1,4 +1,4 @@
-"""Verbs on jobs: run, pause, resume, backfill, status, explain."""
+"""Verbs on jobs: run, pause, resume, backfill, status."""
 
 from __future__ import annotations
 
@@ -7,23 +7,18 @@ from typing import Annotated, Any
 import msgspec
 from starlette.requests import Request
 
-from onthedot.api.context import context_of, service_of, tenant_of
+from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
 from onthedot.api.http.bodies import EmptyBody, read_json, read_optional_json
 from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.if_match import version_named
-from onthedot.api.http.query_params import instant, read_query
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.routes.job_routes import on_job
-from onthedot.model.instant import format_instant
 from onthedot.model.job import JobStatus, JobView
-from onthedot.model.preview import Explanation
 from onthedot.model.run import RunView
 from onthedot.model.struct import Strict
 
 __all__ = ["routes"]
-
-AT = (instant("at", "The instant to explain; default: now"),)
 
 
 class Backfill(Strict, frozen=True, kw_only=True):
@@ -172,15 +167,4 @@ async def job_status(request: Request, job_id: int) -> HttpResponse:
     return responses.json(await service_of(request).job_status(tenant_of(request), job_id))
 
 
-@on_job("GET", "explain", "read", query=AT, answers={200: Explanation})
-async def explain_job(request: Request, job_id: int) -> HttpResponse:
-    """Explain a job at an instant.
-
-    Why it fired, did not fire, or will fire at that instant.
-    """
-    at = read_query(request.scope["query_string"], AT)["at"]
-    moment = format_instant(context_of(request).clock.now_ms() if at is None else at)
-    return responses.json(await service_of(request).explain(tenant_of(request), job_id, moment))
-
-
-routes = [*run_job, *pause_job, *resume_job, *backfill_job, *job_status, *explain_job]
+routes = [*run_job, *pause_job, *resume_job, *backfill_job, *job_status]

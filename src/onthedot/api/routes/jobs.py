@@ -14,26 +14,49 @@ from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.if_match import version_named, version_wanted
 from onthedot.api.http.paging import PAGING, JobList, page_answer
 from onthedot.api.http.path_ids import job_id_of, job_key_of
-from onthedot.api.http.query_params import choice, instant, read_query, text
+from onthedot.api.http.query_params import choice, flag, instant, read_query, text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
 from onthedot.api.routes.job_routes import on_job
 from onthedot.model.job import JobSpec, JobState, JobView
 from onthedot.model.schedule import SCHEDULE_KINDS
 from onthedot.model.targets.registry import target_types
-from onthedot.store import JobFilter
+from onthedot.store import JOB_SORTS, LAST_STATUSES, JobFilter
 
 __all__ = ["job_created", "routes"]
 
 FILTERS = (
-    text("q", "Prefix of the key or the name, case-insensitive", longest=200),
+    text(
+        "q",
+        "Words, case-insensitive: each is in the key, the name, a tag or the target; words of one or two letters at a "
+        "beginning",
+        longest=200,
+    ),
     text("tag", "Jobs with this tag", longest=100),
     choice("status", "Jobs in this state", get_args(JobState)),
     choice("target", "Jobs with this type of target", target_types()),
     choice("schedule", "Jobs with this type of schedule", SCHEDULE_KINDS),
     text("owner", "Jobs of this owner", longest=200),
+    choice(
+        "last_status",
+        "DONE, FAILED: jobs whose last finished run ended so. CANCELLED, SKIPPED: jobs whose newest run ended so",
+        LAST_STATUSES,
+    ),
+    flag("failing", "Jobs whose last finished run failed, or (false) did not", default=None),
+    flag(
+        "late",
+        "Jobs whose last run started more than 1 s late, or whose next run is overdue by that; false: the others",
+        default=None,
+    ),
+    flag("never_ran", "Jobs without a finished run, or (false) with one", default=None),
+    flag("ended", "Jobs that have ended, or (false) have not", default=None),
     instant("next_before", "Jobs whose next run is before this instant"),
     instant("next_after", "Jobs whose next run is at or after this instant"),
+    choice(
+        "sort",
+        "Order: by name (or key), next run or last run; - reverses. Jobs without one come last, newest first",
+        JOB_SORTS,
+    ),
     *PAGING,
 )
 EXAMPLE = {
@@ -72,7 +95,11 @@ def job_created(job: JobView) -> HttpResponse:
 
 @operation("GET", "/v1/jobs", "read", group="Jobs", query=FILTERS, answers={200: JobList})
 async def list_jobs(request: Request) -> HttpResponse:
-    """List jobs."""
+    """List jobs.
+
+    A page can be short, or even empty, and still have a `next`: filters without an index of their own look at a limited
+    number of jobs per page.
+    """
     asked = read_query(request.scope["query_string"], FILTERS)
     return page_answer(request, await service_of(request).list_jobs(tenant_of(request), JobFilter(**asked)))
 
@@ -167,7 +194,7 @@ async def patch_job(request: Request, job_id: int) -> HttpResponse:
 async def delete_job(request: Request, job_id: int) -> HttpResponse:
     """Delete a job.
 
-    Its run history is kept.
+    Its run history is kept. For 10 minutes it can be brought back with `undelete`.
     """
     service, tenant = service_of(request), tenant_of(request)
     if_match = await version_named(request, job_id)

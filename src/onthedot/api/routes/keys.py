@@ -17,7 +17,7 @@ from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.service import DEFAULT_TENANT
 from onthedot.telemetry import emit
 
-__all__ = ["routes"]
+__all__ = ["end_key", "make_key", "routes"]
 
 
 TENANT = (
@@ -50,10 +50,21 @@ async def create_key(request: Request) -> HttpResponse:
     After the first key (`first` is true) every request needs a key, on all nodes within two seconds.
     Idempotency-Key is not honoured here: to repeat the response, the key would have to be stored.
     """
-    spec = await _own_tenant(request, await read_json(request, ApiKeySpec))
+    created = await make_key(request, await read_json(request, ApiKeySpec))
+    return responses.json(created, 201, {"location": f"/v1/keys/{created.info.id}"})
+
+
+async def make_key(request: Request, asked: ApiKeySpec) -> ApiKeyCreated:
+    """For the API and the page: of a tenant that who asks may name, and told to the operator's log."""
+    spec = await _own_tenant(request, asked)
     created = await service_of(request).create_key(spec)
     _tell("key.created", request, key_id=created.info.id, name=spec.name, scope=spec.scope, of=spec.tenant)
-    return responses.json(created, 201, {"location": f"/v1/keys/{created.info.id}"})
+    return created
+
+
+async def end_key(request: Request, tenant: int, key_id: int) -> None:
+    await service_of(request).revoke_key(tenant, key_id)
+    _tell("key.revoked", request, key_id=key_id)
 
 
 async def _own_tenant(request: Request, spec: ApiKeySpec) -> ApiKeySpec:
@@ -97,8 +108,7 @@ async def revoke_key(request: Request) -> HttpResponse:
     Other nodes may accept the key for up to two more seconds.
     """
     key_id = whole_id(request, "key_id", "key")
-    await service_of(request).revoke_key(await _whose(request), key_id)
-    _tell("key.revoked", request, key_id=key_id)
+    await end_key(request, await _whose(request), key_id)
     return responses.no_content()
 
 

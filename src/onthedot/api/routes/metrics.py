@@ -19,11 +19,12 @@ __all__ = ["routes"]
 STATES = ("alive", "draining", "lost")
 
 
-@operation("GET", "/metrics", "read", group="Operations", answers={200: "text/plain"})
+@operation("GET", "/metrics", "read", group="Operations", answers={200: "text/plain"}, without_store=True)
 async def metrics(request: Request) -> HttpResponse:
     """Read metrics.
 
-    In the Prometheus text format.
+    In the Prometheus text format. While the database is unavailable, a key still works that this node accepted within
+    the last minute.
     """
     context = context_of(request)
     for actor, (depth, size) in context.mailboxes().items():
@@ -54,6 +55,9 @@ async def _look(context: Context) -> None:
     grouped, oldest = await context.service.waiting_for_groups()
     gauges.group_waiting.set(grouped)
     gauges.group_wait.set(oldest)
+    notes, oldest_note = await context.service.old_notes()
+    gauges.notes.set(notes)
+    gauges.note_wait.set(oldest_note)
     breakers = await context.service.open_breakers()
     for breaker in ("open", "half_open"):
         gauges.breakers.labels(breaker).set(breakers.get(breaker, 0))

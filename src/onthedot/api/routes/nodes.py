@@ -28,10 +28,20 @@ async def list_nodes(request: Request) -> HttpResponse:
     return responses.json(NodeList(await service_of(request).list_nodes()))
 
 
+@operation("POST", "/v1/nodes/{node_id}/drain", "admin", group="Cluster", answers={200: NodeView}, problems=(404, 409))
+async def drain_node(request: Request) -> HttpResponse:
+    """Drain a node.
+
+    Within a second it stops claiming runs. What it has claimed runs to its end, and its API keeps responding. A node
+    that is started again claims again. Only for admins of the default tenant: nodes belong to all.
+    """
+    return responses.json(await service_of(request).drain_node(tenant_of(request), request.path_params["node_id"]))
+
+
 @operation("GET", "/v1/stats", "read", group="Cluster", answers={200: StoreStats})
 async def stats(request: Request) -> HttpResponse:
     """Read statistics."""
     return responses.json(await service_of(request).stats(tenant_of(request)))
 
 
-routes = [list_nodes, stats]
+routes = [list_nodes, drain_node, stats]

@@ -12,19 +12,11 @@ from onthedot.api.http import responses
 from onthedot.api.http.bodies import read_json
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
-from onthedot.errors import FieldProblem, NotAvailable
 from onthedot.model.preview import Preview
 from onthedot.model.schedule import Schedule
 from onthedot.model.struct import Strict
 
 __all__ = ["routes"]
-
-
-NO_PLAN = FieldProblem(
-    path="plan",
-    message="not available: 'plan' is not supported in this version",
-    accepted="/v1/preview, which shows the fire times of a schedule",
-)
 
 
 class PreviewRequest(Strict, frozen=True, kw_only=True):
@@ -51,10 +43,4 @@ async def preview(request: Request) -> HttpResponse:
     return responses.json(await service_of(request).preview(asked.schedule, asked.after, asked.count))
 
 
-@operation("POST", "/v1/plan", "read", answers={}, listed=False)
-async def plan(request: Request) -> HttpResponse:
-    """Reserved: which firings a change would add, move or remove. Not implemented."""
-    raise NotAvailable([NO_PLAN])
-
-
-routes = [preview, plan]
+routes = [preview]

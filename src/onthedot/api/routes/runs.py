@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
@@ -16,12 +16,13 @@ from onthedot.api.http.if_match import version_named
 from onthedot.api.http.paging import PAGING, RunList, page_answer
 from onthedot.api.http.path_ids import job_of_run, run_id_of
 from onthedot.api.http.problems import HttpProblem
-from onthedot.api.http.query_params import choice, flag, instant, integer, read_query
+from onthedot.api.http.query_params import choice, flag, instant, integer, read_query, text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
 from onthedot.api.routes.job_routes import on_job
 from onthedot.api.routes.log_stream import LogStream
-from onthedot.model.run import RunStatus, RunView
+from onthedot.model.run import RunStatus, RunView, TriggerKind
+from onthedot.model.struct import Strict
 from onthedot.store import RunFilter
 
 __all__ = ["JOB_ID", "routes"]
@@ -33,9 +34,16 @@ OF_A_JOB = (
     ),
     instant("since", "Runs scheduled for this instant or later"),
     instant("until", "Runs scheduled for this instant or earlier"),
+    text("q", "Runs whose error, or whose reason for not being carried out, contains this text", longest=200),
+    text("node", "Runs that the node with this ID has, or had last", longest=100),
+    choice("trigger", "Runs started by this", get_args(TriggerKind)),
+    flag(
+        "late", "Whether they started more than one second after they were due, or are overdue by as much", default=None
+    ),
     *PAGING,
 )
-FILTERS = (JOB_ID, *OF_A_JOB)
+JOB_KEY = text("key", "Runs of the job with this key", longest=200)
+FILTERS = (JOB_ID, JOB_KEY, *OF_A_JOB)
 FOLLOW = (flag("follow", "Keep streaming new output as server-sent events"),)
 
 
@@ -43,10 +51,13 @@ FOLLOW = (flag("follow", "Keep streaming new output as server-sent events"),)
 async def list_runs(request: Request) -> HttpResponse:
     """List runs.
 
-    Current and past runs, newest first; runs that are not due yet are listed only with `status=PENDING`.
+    Current and past runs, newest first; runs that are not due yet are listed only with `status=PENDING`. With `q`,
+    `node`, `trigger`, `late` or `status=DONE` a page looks at 2,000 runs of each kind and can be short, or even empty,
+    and still have a `next`.
     """
     asked = read_query(request.scope["query_string"], FILTERS)
-    return page_answer(request, await service_of(request).list_runs(tenant_of(request), RunFilter(**asked)))
+    key = asked.pop("key")
+    return page_answer(request, await service_of(request).list_runs(tenant_of(request), RunFilter(**asked), key))
 
 
 @on_job("GET", "runs", "read", group="Runs", query=OF_A_JOB, answers={200: RunList})
@@ -65,9 +76,11 @@ async def list_job_runs(request: Request, job_id: int) -> HttpResponse:
 async def get_run(request: Request) -> HttpResponse:
     """Read a run.
 
-    Includes its last 20 attempts.
+    Includes its last 20 attempts, and the request and the response of the last one. The request is made of the job as
+    it was when the attempt started, with secrets masked; it is null if the run has not started, or if its job was
+    deleted.
     """
-    return responses.json(await service_of(request).get_run(tenant_of(request), run_id_of(request)))
+    return responses.json(await service_of(request).inspect_run(tenant_of(request), run_id_of(request)))
 
 
 @operation(
@@ -115,12 +128,18 @@ async def cancel_run(request: Request) -> HttpResponse:
     return responses.json(run, 202)
 
 
+class RetryBody(Strict, frozen=True, kw_only=True):
+    """`params` override those of the job for this run."""
+
+    params: dict[str, Any] | None = None
+
+
 @operation(
     "POST",
     "/v1/runs/{run_id}/retry",
     "write",
     group="Runs",
-    body=EmptyBody,
+    body=RetryBody,
     body_required=False,
     answers={201: RunView},
     problems=(409,),
@@ -130,12 +149,12 @@ async def cancel_run(request: Request) -> HttpResponse:
 async def retry_run(request: Request) -> HttpResponse:
     """Retry a run.
 
-    Creates a new run of the same slot; the finished run does not change. `If-Match` refers to the version of its job.
+    Creates a new run of the same slot; the finished run does not change. `params` are those of the new run, instead of
+    those of the finished one. `If-Match` refers to the version of its job.
     """
-    run_id, _ = run_id_of(request), await read_optional_json(request, EmptyBody)
-    run = await service_of(request).retry_run(
-        tenant_of(request), run_id, await idempotency_key(request), await version_named(request, job_of_run(run_id))
-    )
+    run_id, asked = run_id_of(request), await read_optional_json(request, RetryBody)
+    key, version = await idempotency_key(request), await version_named(request, job_of_run(run_id))
+    run = await service_of(request).retry_run(tenant_of(request), run_id, key, version, asked.params)
     return responses.json(run, 201, {"location": f"/v1/runs/{run.id}"})
 
 

@@ -59,6 +59,7 @@ def make_server(
         host=host,
         port=port,
         http=ApiProtocol,
+        interface="asgi3",  # told, not guessed: of a partial function uvicorn guesses wrong
         ws="none",
         loop="uvloop",
         lifespan=lifespan,

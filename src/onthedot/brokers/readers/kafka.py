@@ -86,7 +86,7 @@ async def _arguments(setting: BrokerSetting, address: BrokerAddress) -> dict[str
 
 async def _check_topic(consumer: AIOKafkaConsumer, topic: str) -> None:
     if topic not in await consumer.topics():
-        raise TopicMissing(f"there is no topic {topic!r}")
+        raise TopicMissing(f"topic {topic!r} not found")
 
 
 class PartitionOffsets(ConsumerRebalanceListener):  # type: ignore[misc]  # the library has no types

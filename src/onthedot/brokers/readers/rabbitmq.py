@@ -57,7 +57,7 @@ async def _waiting(connection: AbstractConnection, queue: str) -> int | None:
     try:
         found = await channel.queue_declare(queue, passive=True, timeout=ANSWERS_WITHIN)
     except ChannelNotFoundEntity:
-        raise TopicMissing(f"there is no queue {queue!r}") from None
+        raise TopicMissing(f"queue {queue!r} not found") from None
     await channel.close()
     return found.message_count
 
