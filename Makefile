@@ -7,7 +7,7 @@ WORKERS ?= 4
 export VENV PYTHON WORKERS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test venv check sim hostile fuzz planted fix chaos lock bench bench-10m soak
+.PHONY: help run demo test test-pages screenshots venv check sim hostile fuzz planted fix chaos lock bench bench-10m soak
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -16,8 +16,18 @@ run: ## start the API, dashboard and engine on SQLite with the sample jobs, at h
 	@scripts/venv.sh run
 	@exec $(VENV)/bin/onthedot serve --jobs examples/jobs.json $(if $(PORT),--port $(PORT))
 
+demo: ## start a busy company with two weeks of history in .demo/ (PORT=9000; FRESH=1 starts anew; STORE=postgresql://…)
+	@scripts/venv.sh run
+	@exec $(VENV)/bin/python -m examples.demo $(if $(PORT),--port $(PORT)) $(if $(STORE),--store $(STORE)) $(if $(FRESH),--fresh)
+
 test: venv ## run `make check` and all tests, on SQLite and on a temporary PostgreSQL
 	@MAKE="$(MAKE)" scripts/test.sh
+
+test-pages: venv ## walk every page of the dashboard in Chromium: both databases, light and dark, phone and desk, axe, keyboard
+	PAGES=1 $(VENV)/bin/pytest -q -n 2 --dist loadfile tests/pages
+
+screenshots: venv ## take pictures of a running demo into docs/images (ADDRESS=http://127.0.0.1:8000, FOLDER=…, ALL=1 for every page)
+	$(VENV)/bin/python scripts/screenshots.py $(if $(ADDRESS),--address $(ADDRESS)) $(if $(FOLDER),--folder $(FOLDER)) $(if $(ALL),--all)
 
 venv: ## create the development environment in .venv
 	@scripts/venv.sh dev

@@ -1,4 +1,4 @@
-"""The stylesheet and script of the dashboard; pages load no others."""
+"""The stylesheets and scripts of the dashboard; pages load no others."""
 
 from __future__ import annotations
 
@@ -13,19 +13,27 @@ from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
 from onthedot.errors import NotFound
 
-__all__ = ["MEDIA", "read_static", "routes", "static_url"]
+__all__ = ["media_by_name", "read_static", "routes", "static_url"]
 
-MEDIA = {"style.css": "text/css", "page.js": "text/javascript", "dot.svg": "image/svg+xml"}
+MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
 @operation("GET", "/static/{name}", "public", answers={200: "text/css"}, listed=False)
 async def static_file(request: Request) -> HttpResponse:
     """A static file."""
     name = request.path_params["name"]
-    if name not in MEDIA:
+    media = media_by_name().get(name)
+    if media is None:
         raise NotFound("file not found")
     forever = {"cache-control": "public, max-age=31536000, immutable"}  # the URL changes with the content
-    return responses.plain(read_static(name), MEDIA[name], headers=forever)
+    return responses.plain(read_static(name), media, headers=forever)
+
+
+@lru_cache(1)
+def media_by_name() -> dict[str, str]:
+    """Every file of the folder, with its media type."""
+    found = (each.name for each in files("onthedot.web").joinpath("static").iterdir())
+    return {name: MEDIA[name.rpartition(".")[2]] for name in found if name.rpartition(".")[2] in MEDIA}
 
 
 @lru_cache
@@ -35,6 +43,7 @@ def read_static(name: str) -> bytes:
 
 @lru_cache
 def static_url(name: str) -> str:
+    """Without the prefix of ROOT_PATH; templates use `static(name)`."""
     return f"/static/{name}?{sha256(read_static(name)).hexdigest()[:12]}"
 
 

@@ -6,15 +6,62 @@ from functools import lru_cache
 from typing import Any
 
 import jinja2
+from starlette.requests import Request
 
+from onthedot.api.auth import may
+from onthedot.api.context import base_of, context_of
+from onthedot.web import words
+from onthedot.web.links import Links
+from onthedot.web.navigation import navigation
+from onthedot.web.notice import Notice
 from onthedot.web.static import static_url
-from onthedot.web.words import pieces
 
-__all__ = ["prepare", "render"]
+__all__ = ["prepare", "render", "render_alone"]
 
 
-def render(template: str, **values: Any) -> str:
-    return _environment().get_template(template).render(values)
+def render(request: Request, template: str, *, notice: Notice | None = None, part: bool = False, **values: Any) -> str:
+    """`part`: only the block `live`, which is what the script of the page puts in place of the old one. By way of the
+    whole template all the same: the block may use macros that stand above it."""
+    context = {**_shared(request), "notice": notice, "only_live": part, **values}
+    context["ui"] = _environment().get_template("ui.html").make_module(context)
+    return _environment().get_template(template).render(context)
+
+
+def render_alone(template: str, root: str, **values: Any) -> str:
+    """A template that stands alone, where there is neither a request nor an application."""
+    links = {"url": lambda path: root + path, "static": lambda name: root + static_url(name)}
+    return (
+        _environment().get_template(template).render(root=root, pages=frozenset(), only_live=False, **links, **values)
+    )
+
+
+def _shared(request: Request) -> dict[str, Any]:
+    """What every template can use."""
+    principal = request.scope.get("principal")  # None before it is known who asks: the login page, some problems
+    links = Links(request)
+    entries = navigation(request.app.operations)
+    return {
+        "url": links.url,
+        "here": links.here,
+        "back": links.back,
+        "root": links.root,
+        "static": lambda name: links.root + static_url(name),
+        "base": base_of(request),
+        "now": context_of(request).clock.now_ms(),
+        "nav": [(entry, entry.is_current(links.path)) for entry in entries],
+        "pages": frozenset(entry.path for entry in entries) | _page_paths(request),
+        "own_search": links.path == "/jobs",
+        "known": principal is not None,
+        "open": principal is not None and principal.key_id is None,
+        "key_name": None if principal is None else principal.name,
+        "may_write": principal is not None and may(principal, "write"),
+        "is_admin": principal is not None and may(principal, "admin"),
+    }
+
+
+def _page_paths(request: Request) -> frozenset[str]:
+    """The patterns of all pages, `/jobs/{job_id}` among them: a template links only what there is."""
+    return frozenset(each.path for each in request.app.operations if each.page)
 
 
 @lru_cache(1)
@@ -26,8 +73,14 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.globals["static_url"] = static_url
-    environment.filters["pieces"] = pieces
+    environment.filters["pieces"] = words.pieces
+    environment.filters["duration"] = words.how_long
+    environment.filters["relative"] = words.relative
+    environment.filters["utc"] = words.utc
+    environment.filters["in_zone"] = words.in_zone
+    environment.filters["number"] = words.number
+    environment.filters["sentence"] = words.sentence
+    environment.filters["status_words"] = words.status_words
     return environment
 
 

@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
+from onthedot.model.instant import parse_rfc3339
 from onthedot.model.job import JobView
 from onthedot.model.schedule import Schedule
 from onthedot.model.targets import Target
 from onthedot.timing import describe
+from onthedot.timing.zones import zone
 
-__all__ = ["expression", "how_long", "pieces", "schedule_words", "target_words", "title"]
+__all__ = [
+    "actor_words",
+    "count_words",
+    "expression",
+    "how_long",
+    "in_zone",
+    "number",
+    "pieces",
+    "relative",
+    "schedule_words",
+    "sentence",
+    "status_words",
+    "target_words",
+    "title",
+    "utc",
+]
+
+UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
+STATUS_WORDS = {
+    "PENDING": "pending",
+    "EXECUTING": "running",
+    "DONE": "done",
+    "FAILED": "failed",
+    "CANCELLED": "cancelled",
+    "SKIPPED": "skipped",
+}
 
 
 def pieces(path: str) -> list[str]:
@@ -58,3 +86,66 @@ def how_long(ms: float | None) -> str:
 
 def _short(value: float) -> str:
     return f"{value:.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
+
+
+def relative(at: str, now: int) -> str:
+    """in 5 min 3 s, 2 d 4 h ago, now: as `times.js` says it, so that nothing jumps when it begins."""
+    moment = parse_rfc3339(at)
+    if moment is None:
+        return at
+    seconds = (moment - now) / 1000
+    if abs(seconds) <= 1:
+        return "now"
+    span = _span(-int(-seconds // 1) if seconds > 0 else int(-seconds))
+    return f"in {span}" if seconds > 0 else f"{span} ago"
+
+
+def _span(seconds: int) -> str:
+    for number_, (unit, size) in enumerate(UNITS):
+        if seconds >= size or unit == "s":
+            whole = seconds // size
+            below = UNITS[number_ + 1] if unit != "s" and whole < 10 else None
+            rest = 0 if below is None else seconds % size // below[1]
+            return f"{whole} {unit} {rest} {below[0]}" if below is not None and rest else f"{whole} {unit}"
+    raise AssertionError("the last unit fits always")
+
+
+def utc(at: str) -> str:
+    """2026-11-18 00:44:03 UTC."""
+    return f"{at[:10]} {at[11:19]} UTC" if len(at) >= 20 else at
+
+
+def in_zone(at: str, name: str) -> str:
+    """The same in the zone of a job: 2026-11-18 01:44:03."""
+    moment = parse_rfc3339(at)
+    if moment is None:
+        return at
+    return datetime.fromtimestamp(moment / 1000, zone(name)).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def number(value: float) -> str:
+    return f"{value:,}"
+
+
+def count_words(count: int, one: str, many: str | None = None) -> str:
+    """1 job, 2 jobs, 1,200 jobs."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def sentence(text: str) -> str:
+    """With a capital at its start and a full stop at its end."""
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")
+
+
+def actor_words(name: str | None, kind: str | None) -> str | None:
+    """Who changed something, as one says it after "by"."""
+    if name is None:
+        return None
+    return {"open": "someone without a key", "file": f"the jobs file {name}", "system": "On the Dot itself"}.get(
+        kind or "", name
+    )
+
+
+def status_words(status: str) -> str:
+    return STATUS_WORDS.get(status, status.lower())

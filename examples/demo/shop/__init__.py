@@ -1,0 +1,1 @@
+"""What the jobs of the demo call. Nothing here leaves the machine."""

@@ -1,0 +1,36 @@
+"""The page of changes: who changed what, newest first."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+
+from onthedot.api.auth import may
+from onthedot.api.context import principal_of, service_of, tenant_of
+from onthedot.api.http.query_params import choice, text
+from onthedot.api.http.responses import HttpResponse
+from onthedot.model.audit_entry import AUDIT_VERBS
+from onthedot.web.page import asked_of, page, show
+
+__all__ = ["routes"]
+
+ASKED = (
+    text("job", "ID or key of the job", longest=200),
+    text("actor", "Who changed it", longest=200),
+    choice("verb", "What was done", AUDIT_VERBS),
+    text("cursor", "Cursor of the page", longest=1000),
+)
+ROWS = 100
+
+
+@page("/audit", query=ASKED)
+async def audit(request: Request) -> HttpResponse:
+    """The page of changes."""
+    asked, admin = asked_of(request, ASKED), may(principal_of(request), "admin")
+    found = await service_of(request).list_audit(tenant_of(request), **asked, limit=ROWS, addresses=admin)
+    is_filtered = any(asked[name] for name in ("job", "actor", "verb"))
+    verbs = [(verb, verb.replace("_", " ")) for verb in AUDIT_VERBS]
+    values = {"entries": found.items, "next": found.next, "verbs": verbs, "is_filtered": is_filtered, "admin": admin}
+    return show(request, "audit.html", asked=asked, **values)
+
+
+routes = [audit]

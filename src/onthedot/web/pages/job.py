@@ -1,0 +1,239 @@
+"""The page of one job: what it is, when it fires next, how it went, why it did or did not run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import msgspec
+from starlette.requests import Request
+
+from onthedot.api.context import context_of, service_of, tenant_of
+from onthedot.api.http.path_ids import job_id_of
+from onthedot.api.http.query_params import choice, text
+from onthedot.api.http.responses import HttpResponse
+from onthedot.errors import Invalid
+from onthedot.model.instant import parse_rfc3339
+from onthedot.model.job import JobView
+from onthedot.model.preview import Explanation
+from onthedot.model.run import RunStatus, RunView
+from onthedot.service import Service
+from onthedot.service.previews import SKIPPED
+from onthedot.store import RunFilter
+from onthedot.web import words
+from onthedot.web.charts import BarChart, bar_chart, strip_bars
+from onthedot.web.definition import definition, loose_job
+from onthedot.web.form.reading import pretty
+from onthedot.web.local_time import FireTime, fire_times, in_zone, read_instant
+from onthedot.web.page import asked_of, page, show
+from onthedot.web.parts import load_all
+from onthedot.web.run_story import trigger_words
+
+__all__ = ["routes"]
+
+FIRINGS = 10
+CHARTED = 100
+LISTED = 25
+VERSIONS = 20
+ASKED = (
+    choice("status", "Runs with this status", get_args(RunStatus)),
+    text("cursor", "Cursor of the next page of runs", longest=1000),
+    text("at", "Why it ran, or did not run, at this time: with an offset, or in the time zone of the job", longest=50),
+)
+
+
+class JobRunRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the list of runs, as text."""
+
+    id: str
+    at: str
+    status: str
+    reason: str | None
+    trigger: str
+    started: str | None
+    duration: int | None
+    lateness: int | None
+    node: str | None
+    tries: int
+
+
+class FiringRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the next firings, or a slot to come that was skipped."""
+
+    time: FireTime
+    skipped: bool
+    skipped_by: str | None
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """The last runs as charts."""
+
+    strip: Any
+    strip_words: str
+    durations: BarChart
+    lateness: BarChart
+    runs: int
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """Why the job ran, or did not run, at an instant. `fill`: it can be run for that instant now."""
+
+    asked: Explanation
+    local: str
+    fill: bool
+
+
+@page("/jobs/{job_id}", query=ASKED)
+async def job(request: Request) -> HttpResponse:
+    """The page of a job."""
+    asked = asked_of(request, ASKED)
+    service, tenant = service_of(request), tenant_of(request)
+    found = await service.get_job(tenant, job_id_of(request))
+    parts = await load_all(
+        context_of(request).clock,
+        firings=_firings(service, tenant, found),
+        history=_history(service, tenant, found),
+        runs=_runs(service, tenant, found.id, asked["status"], asked["cursor"]),
+        chain=service.chain_of(tenant, found.id),
+        answer=_answer(service, tenant, found, asked["at"], context_of(request).clock.now_ms()),
+        warnings=_warnings(service, tenant, found),
+        paused_by=_paused_by(service, tenant, found),
+    )
+    return show(
+        request,
+        "job.html",
+        job=found,
+        title=words.title(found),
+        asked=asked,
+        at="/jobs/" + str(found.id),
+        facts=definition(found),
+        written=pretty(loose_job(found)),
+        statuses=[(status, words.status_words(status).capitalize()) for status in get_args(RunStatus)],
+        at_typed=_typed(asked["at"], found.schedule.tz),
+        **parts,
+    )
+
+
+async def _firings(service: Service, tenant: int, job: JobView) -> list[FiringRow]:
+    ahead = await service.upcoming_slots(tenant, job.id, FIRINGS)
+    skipped = {each.slot: words.actor_words(each.actor, each.actor_kind) for each in ahead.skipped}
+    times = fire_times(sorted({*ahead.fires, *skipped}), job.schedule.tz)
+    return [FiringRow(time=each, skipped=each.at in skipped, skipped_by=skipped.get(each.at)) for each in times]
+
+
+async def _history(service: Service, tenant: int, job: JobView) -> History:
+    page = await service.list_runs(tenant, RunFilter(job_id=job.id, limit=CHARTED))
+    runs = [run for run in reversed(page.items) if run.status != "PENDING"]
+    results = [(run.status, _in_short(run)) for run in runs]
+    return History(
+        strip=strip_bars(results),
+        strip_words=_strip_words([status for status, _ in results[-20:]]),
+        durations=_chart(runs, [run.duration_ms for run in runs]),
+        lateness=_chart(runs, [run.lateness_ms for run in runs]),
+        runs=sum(1 for run in runs if run.duration_ms is not None),
+    )
+
+
+def _in_short(run: RunView) -> str:
+    told = f"{words.utc(run.scheduled_for)}: {words.status_words(run.status)}"
+    reason = _reason(run)
+    return told if reason is None else f"{told}, {reason}"
+
+
+def _strip_words(statuses: Sequence[str]) -> str:
+    if not statuses:
+        return "No runs yet"
+    counts = {status: statuses.count(status) for status in dict.fromkeys(statuses)}
+    told = ", ".join(f"{count} {words.status_words(status)}" for status, count in counts.items())
+    return f"The last {words.count_words(len(statuses), 'run')}: {told}"
+
+
+def _chart(runs: Sequence[RunView], values: Sequence[int | None]) -> BarChart:
+    size, unit = _unit(max((value for value in values if value is not None), default=0))
+    return bar_chart(
+        [
+            (words.utc(run.scheduled_for), round(value / size, 2), "bad" if run.status == "FAILED" else "")
+            for run, value in zip(runs, values, strict=True)
+            if value is not None
+        ],
+        unit=unit,
+    )
+
+
+def _unit(most: int) -> tuple[int, str]:
+    for limit, size, unit in ((2000, 1, " ms"), (120_000, 1000, " s"), (7_200_000, 60_000, " min")):
+        if most < limit:
+            return size, unit
+    return 3_600_000, " h"
+
+
+async def _runs(service: Service, tenant: int, job_id: int, status: Any, cursor: str | None) -> Any:
+    page = await service.list_runs(tenant, RunFilter(job_id=job_id, status=status, cursor=cursor, limit=LISTED))
+    return [_row(run) for run in page.items], page.next
+
+
+def _row(run: RunView) -> JobRunRow:
+    return JobRunRow(
+        id=run.id,
+        at=run.scheduled_for,
+        status=run.status,
+        reason=_reason(run),
+        trigger=trigger_words(run),
+        started=run.started_at,
+        duration=run.duration_ms,
+        lateness=run.lateness_ms,
+        node=run.node,
+        tries=run.tries,
+    )
+
+
+def _reason(run: RunView) -> str | None:
+    if run.status == "SKIPPED" and run.reason == "skipped":
+        said = run.outcome or {}
+        return f"left out by {words.actor_words(said.get('actor'), said.get('actor_kind')) or 'a user'}"
+    if run.status == "SKIPPED":
+        told = SKIPPED.get(run.reason or "", run.reason or "")
+        if run.until is not None and run.until != run.scheduled_for:
+            slots = "more than 10,000 firings" if run.slots is None else words.count_words(run.slots, "firing")
+            told = f"{slots} until {words.utc(run.until)}; {told}"
+        return told
+    if run.waiting is not None and run.waiting_for is not None:
+        return f"waits for {run.waiting_for}"
+    return run.error
+
+
+async def _answer(service: Service, tenant: int, job: JobView, at: str | None, now: int) -> Answer | None:
+    if at is None:
+        return None
+    moment = read_instant("at", at, job.schedule.tz)
+    told = await service.explain(tenant, job.id, moment)
+    done = told.run is not None and told.run.status not in ("SKIPPED", "FAILED", "CANCELLED")
+    fill = told.slot and not done and (parse_rfc3339(moment) or 0) <= now
+    return Answer(asked=told, local=in_zone(moment, job.schedule.tz).replace("T", " "), fill=fill)
+
+
+def _typed(at: str | None, tz: str) -> str:
+    """What the field for the instant shows."""
+    if at is None:
+        return ""
+    try:
+        return in_zone(read_instant("at", at, tz), tz)
+    except Invalid:
+        return at
+
+
+async def _warnings(service: Service, tenant: int, job: JobView) -> list[str]:
+    problem = (await service.problems([job], tenant)).get(job.id)
+    missing = (await service.missing_labels([job])).get(job.id, ())
+    told = [] if problem is None else [f"Its runs will fail: {problem}"]
+    return [*told, f"Its runs wait: no live node has the label {', '.join(missing)}"] if missing else told
+
+
+async def _paused_by(service: Service, tenant: int, job: JobView) -> str | None:
+    if job.state != "paused":
+        return None
+    versions = (await service.list_versions(tenant, job.id, limit=VERSIONS)).items
+    return next((words.actor_words(each.actor, each.actor_kind) for each in versions if each.verb == "pause"), None)
+
+
+routes = [job]

@@ -1,0 +1,205 @@
+"""The overview: is everything firing on time?
+
+Nothing here counts a big table: charts come from what a duty has counted, lists are the first of an index, and numbers
+end at `LOOKED_AT`. Each part has its own time limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+
+from onthedot.api.context import context_of, service_of, tenant_of
+from onthedot.api.http.responses import HttpResponse
+from onthedot.model.duration import DAY, HOUR, MINUTE
+from onthedot.model.instant import format_instant, parse_rfc3339
+from onthedot.model.run import RunView
+from onthedot.model.series import StatsPoint, StatsSeries
+from onthedot.model.upcoming import Forecast
+from onthedot.store import JobFilter, Page, RunFilter
+from onthedot.web import words
+from onthedot.web.charts import BarChart, LineChart, bar_chart, line_chart, result_chart
+from onthedot.web.concerns import BoundedCount, concerns_of
+from onthedot.web.page import asked_of, page, show
+from onthedot.web.parts import Part, load, load_all
+
+__all__ = ["causes_of", "failures_of", "routes", "span_of"]
+
+LOOKED_AT = 100
+SHOWN = 6
+FORECAST_SECONDS = 0.1
+"""It is computed once a minute, and with many jobs for seconds: it goes on, and is shown when it is there."""
+UNTOLD = "no reason was recorded"
+
+
+class ChartedSpan(msgspec.Struct, frozen=True, kw_only=True):
+    """What ended in the last hour or day: the charts, and their sums."""
+
+    since: str
+    counted_until: str | None
+    fired: int
+    failed: int
+    results: BarChart
+    lateness: LineChart
+    fires: bool  # whether anything fired at all
+    behind: bool  # nobody counts: the numbers are old
+
+
+class Ahead(msgspec.Struct, frozen=True, kw_only=True):
+    """The coming hour."""
+
+    chart: BarChart
+    starts: int
+    busiest: str | None  # when, RFC 3339
+    most: int
+    complete: bool
+    jobs: int
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """Why runs failed, how many of the newest did for the same reason, and the newest of these."""
+
+    reason: str
+    count: int
+    last: RunView
+
+
+@page("/")
+async def overview(request: Request) -> HttpResponse:
+    """The overview page."""
+    asked_of(request, ())
+    service, tenant, clock = service_of(request), tenant_of(request), context_of(request).clock
+    coming = await service.list_jobs(tenant, JobFilter(sort="next", ended=False, limit=SHOWN))
+    now = clock.now_ms()
+    soon = asyncio.ensure_future(load(clock, service.forecast(tenant, 1), FORECAST_SECONDS))
+    parts = await load_all(
+        clock,
+        minutes=service.stats_series(tenant, "minute", now - HOUR - 2 * MINUTE),
+        hours=service.stats_series(tenant, "hour", now - DAY),
+        backlog=service.backlog(),
+        failing=service.list_jobs(tenant, JobFilter(failing=True, ended=False, limit=LOOKED_AT)),
+        late=service.list_jobs(tenant, JobFilter(late=True, ended=False, limit=LOOKED_AT)),
+        failures=service.list_runs(tenant, RunFilter(status="FAILED", limit=LOOKED_AT // 2)),
+        dead=service.list_dead(tenant, limit=LOOKED_AT),
+        proof=service.proof(tenant),
+        destinations=service.list_destinations(tenant),
+        nodes=service.list_nodes(),
+    )
+    failing, late = _count(parts["failing"]), _count(parts["late"])
+    known = {name: parts[name].value for name in ("nodes", "backlog", "destinations", "proof")}
+    return show(
+        request,
+        "overview.html",
+        coming=sorted((job for job in coming.items if job.next_run), key=lambda job: job.next_run or ""),
+        has_jobs=bool(coming.items),
+        concerns=concerns_of(failing=failing, late=late, **known),
+        unknown=sorted(name for name, part in parts.items() if part.error is not None),
+        failing=failing,
+        late=late,
+        spans=[
+            ("Last hour", "per minute", _drawn(parts["minutes"], span_of, now, "minute")),
+            ("Last day", "per hour", _drawn(parts["hours"], span_of, now, "hour")),
+        ],
+        ahead=_drawn(await soon, _ahead),
+        dead=_drawn(parts["dead"], lambda found: (_of_page(found), causes_of(found.items))),
+        failures=_drawn(parts["failures"], lambda found: failures_of(found.items)),
+        title=words.title,
+        **{name: parts[name] for name in ("backlog", "proof", "nodes")},
+    )
+
+
+def _drawn(part: Part, draw: Any, *more: Any) -> Part:
+    """The part with what is shown of it, or its error."""
+    return part if part.error is not None else Part(draw(part.value, *more))
+
+
+def _of_page(found: Page[Any]) -> BoundedCount:
+    return BoundedCount(len(found.items), found.next is not None)
+
+
+def _count(part: Part) -> BoundedCount | None:
+    return None if part.error is not None else _of_page(part.value)
+
+
+def span_of(series: StatsSeries, now: int, step: str) -> ChartedSpan:
+    """Up to what is counted: minutes that nobody has counted yet are not minutes in which nothing fired."""
+    until = parse_rfc3339(series.counted_until or "")
+    points = [each for each in series.items if until is None or (parse_rfc3339(each.at) or 0) < until]
+    points = points[-60:] if step == "minute" else points[-24:]
+    labels = [_label(point) for point in points]
+    ends = {"first": f"{len(points)} {'min' if step == 'minute' else 'h'} ago", "last": "now"}
+    results = result_chart([(label, each.firings, each.failed) for label, each in zip(labels, points, strict=True)])
+    late = line_chart(
+        labels,
+        [
+            ("p99", "", [each.lateness_p99_ms for each in points]),
+            ("p50", "quiet", [each.lateness_p50_ms for each in points]),
+        ],
+        unit=" ms",
+    )
+    most = max((each.lateness_p99_ms or 0 for each in points), default=0)
+    return ChartedSpan(
+        since=points[0].at if points else series.since,
+        counted_until=series.counted_until,
+        fired=sum(each.firings for each in points),
+        failed=sum(each.failed for each in points),
+        results=msgspec.structs.replace(results, **ends),
+        lateness=msgspec.structs.replace(late, labels=[ends["first"], ends["last"]], top=words.how_long(most)),
+        fires=any(each.firings for each in points),
+        behind=until is not None and now - until > 5 * MINUTE,
+    )
+
+
+def _label(point: StatsPoint) -> str:
+    return f"{point.at[:10]} {point.at[11:16]} UTC"
+
+
+def _ahead(forecast: Forecast) -> Ahead:
+    starts = forecast.starts[:60]
+    most = max(starts, default=0)
+    since = parse_rfc3339(forecast.since) or 0
+    points = [
+        (
+            f"{format_instant(since + number * MINUTE)[11:16]} UTC",
+            float(count),
+            "busy" if most and count == most else "",
+        )
+        for number, count in enumerate(starts)
+    ]
+    chart = bar_chart(points, height=60)
+    return Ahead(
+        chart=msgspec.structs.replace(chart, first="now", last="in 1 h"),
+        starts=sum(starts),
+        busiest=format_instant(since + starts.index(most) * MINUTE) if most else None,
+        most=most,
+        complete=forecast.complete,
+        jobs=forecast.jobs,
+    )
+
+
+def causes_of(dead: Sequence[RunView]) -> list[Cause]:
+    """The commonest reasons; `dead` is in order, the newest first."""
+    return sorted(_grouped(dead, _reason), key=lambda cause: -cause.count)[:SHOWN]
+
+
+def failures_of(runs: Sequence[RunView]) -> list[Cause]:
+    """What failed last: a job that fails again and again for the same reason stands once."""
+    return _grouped(runs, lambda run: (run.job_id, _reason(run)))[:SHOWN]
+
+
+def _grouped(runs: Sequence[RunView], same: Callable[[RunView], Hashable]) -> list[Cause]:
+    counts = Counter(map(same, runs))
+    newest = {same(run): run for run in reversed(runs)}
+    return [Cause(_reason(newest[key]), count, newest[key]) for key, count in counts.items()]
+
+
+def _reason(run: RunView) -> str:
+    return run.error or run.reason or UNTOLD
+
+
+routes = [overview]

@@ -1,0 +1,150 @@
+"""The page of one run: its story, request and response, log, and what can be done with it."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.requests import Request
+
+from onthedot.api.context import context_of, service_of, tenant_of
+from onthedot.api.http.path_ids import run_id_of
+from onthedot.api.http.query_params import text
+from onthedot.api.http.responses import HttpResponse
+from onthedot.errors import NotFound
+from onthedot.model.instant import parse_rfc3339
+from onthedot.model.job import JobView
+from onthedot.model.run import RunView
+from onthedot.model.run_request import as_curl
+from onthedot.service import Service
+from onthedot.store import RunFilter
+from onthedot.web import words
+from onthedot.web.forms import Form, read_form
+from onthedot.web.page import action, asked_of, done, page, show
+from onthedot.web.parts import load_all
+from onthedot.web.run_compare import ComparedLine, compare
+from onthedot.web.run_story import LIVE, story_of, trigger_words, verdict_of
+
+__all__ = ["routes"]
+
+ASKED = (text("log", "Only lines of the log that contain this", longest=200),)
+RETURN = (text("back", "Page to return to", longest=1000),)
+
+
+@page("/runs/{run_id}", query=ASKED)
+async def run_page(request: Request) -> HttpResponse:
+    """The run page."""
+    asked, run_id = asked_of(request, ASKED), run_id_of(request)
+    service, tenant = service_of(request), tenant_of(request)
+    run = await service.inspect_run(tenant, run_id)
+    parts = await load_all(
+        context_of(request).clock,
+        log=service.run_logs(tenant, run_id),
+        job=_job(service, tenant, run.job_id),
+        nodes=service.list_nodes(),
+        good=_last_good(service, tenant, run),
+    )
+    names = {node.id: node.name for node in parts["nodes"].value or ()}
+    job, good = parts["job"].value, parts["good"].value
+    return show(
+        request,
+        "run.html",
+        asked=asked,
+        run=run,
+        job=job,
+        title=(words.title(job) if job else None) or run.key or f"Job {run.job_id}",
+        zone=None if job is None else job.schedule.tz,
+        verdict=verdict_of(run),
+        story=story_of(run, names),
+        started_by=trigger_words(run),
+        is_live=run.status in LIVE,
+        curl=as_curl(run.request) if run.request else None,
+        body=_text(run.request.body) if run.request else None,
+        answer=None if not run.response else run.response,
+        result=_text(None if run.result is msgspec.UNSET else run.result),
+        result_note=(run.outcome or {}).get("result_note"),
+        params=_text(run.params),
+        good=good,
+        compared=_compared(run, good),
+        log=parts["log"],
+        lines=lines_of(parts["log"].value or "", asked["log"]),
+    )
+
+
+async def _job(service: Service, tenant: int, job_id: int) -> JobView | None:
+    """None: it was deleted."""
+    try:
+        return await service.get_job(tenant, job_id)
+    except NotFound:
+        return None
+
+
+async def _last_good(service: Service, tenant: int, run: RunView) -> RunView | None:
+    """The run of the job before this one that succeeded, for a run that failed."""
+    if run.status != "FAILED":
+        return None
+    before = (parse_rfc3339(run.scheduled_for) or 0) - 1
+    found = await service.list_runs(tenant, RunFilter(job_id=run.job_id, status="DONE", until=before, limit=1))
+    return found.items[0] if found.items else None
+
+
+def _compared(run: RunView, good: RunView | None) -> list[ComparedLine]:
+    return [] if good is None else compare(run, good)
+
+
+def lines_of(log: str, wanted: str | None) -> str:
+    if wanted is None:
+        return log
+    return "\n".join(line for line in log.splitlines() if wanted.lower() in line.lower())
+
+
+def _text(value: object) -> str | None:
+    """JSON as people read it; text as it is."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+@page("/runs/{run_id}/cancel", query=RETURN)
+async def ask_cancel(request: Request) -> HttpResponse:
+    """Ask before a run is cancelled."""
+    return await _ask(request, "cancel", Form())
+
+
+@action("/runs/{run_id}/cancel")
+async def cancel(request: Request) -> HttpResponse:
+    """Cancel the run."""
+    run_id, form = run_id_of(request), await read_form(request)
+    run = await service_of(request).cancel_run(tenant_of(request), run_id)
+    over = run.status == "CANCELLED"
+    said = f"Cancelled run {run_id}" if over else f"Run {run_id} is being stopped by its node"
+    return done(request, said, form.back(f"/runs/{run_id}"))
+
+
+@action("/runs/{run_id}/retry")
+async def retry(request: Request) -> HttpResponse:
+    """Run it again, as a new run."""
+    run_id = run_id_of(request)
+    await read_form(request)
+    new = await service_of(request).retry_run(tenant_of(request), run_id)
+    return done(request, f"Run {run_id} is tried again: this is the new run", f"/runs/{new.id}")
+
+
+async def _ask(request: Request, verb: str, form: Form, status: int = 200) -> HttpResponse:
+    run_id, here = run_id_of(request), f"/runs/{run_id_of(request)}"
+    run = await service_of(request).get_run(tenant_of(request), run_id)
+    return show(
+        request,
+        "run_question.html",
+        status=status,
+        verb=verb,
+        run=run,
+        form=form,
+        action=f"{here}/{verb}",
+        go="Cancel run",
+        tone="danger",
+        return_to=asked_of(request, RETURN)["back"] or here,
+    )
+
+
+routes = [run_page, ask_cancel, cancel, retry]

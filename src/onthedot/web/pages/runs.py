@@ -1,0 +1,124 @@
+"""The runs page: current and past runs, newest first, by any filter that the API has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import msgspec
+from starlette.requests import Request
+
+from onthedot.api.context import context_of, service_of, tenant_of
+from onthedot.api.http.query_params import choice, flag, instant, integer, text
+from onthedot.api.http.responses import HttpResponse
+from onthedot.model.run import RunStatus, RunView, TriggerKind
+from onthedot.store import RunFilter
+from onthedot.web import words
+from onthedot.web.page import asked_of, page, show
+from onthedot.web.parts import load
+from onthedot.web.run_story import trigger_words, waiting_words
+
+__all__ = ["RunRow", "routes", "run_row"]
+
+PAGE = 100
+ASKED = (
+    text("q", "Text in the error", longest=200),
+    choice("status", "Status", get_args(RunStatus)),
+    text("key", "Key of the job", longest=200),
+    integer("job_id", "Id of the job", 1, 2**63 - 1),
+    choice("trigger", "What started it", get_args(TriggerKind)),
+    text("node", "Id of the node", longest=100),
+    flag("late", "Whether it started late", default=None),
+    instant("since", "Scheduled for this instant or later"),
+    instant("until", "Scheduled for this instant or earlier"),
+    text("cursor", "Cursor of the next page", longest=1000),
+)
+LATE_MS = 1000
+TRIGGERS = [
+    ("schedule", "Schedule"),
+    ("manual", "By hand"),
+    ("backfill", "Backfill"),
+    ("retry", "Retry"),
+    ("chain", "Chain"),
+]
+
+
+class RunRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the table, as text."""
+
+    id: str
+    job_id: int
+    title: str
+    status: str
+    reason: str | None
+    trigger: str
+    scheduled_for: str
+    lateness: int | None
+    is_late: bool
+    duration: int | None
+    tries: int
+    node: str | None
+
+
+@page("/runs", query=ASKED)
+async def runs(request: Request) -> HttpResponse:
+    """The runs page."""
+    asked = asked_of(request, ASKED)
+    service, tenant = service_of(request), tenant_of(request)
+    wanted = {name: value for name, value in asked.items() if name != "key"}
+    found = await service.list_runs(tenant, RunFilter(**wanted, limit=PAGE), asked["key"])
+    nodes = await load(context_of(request).clock, service.list_nodes())
+    names = {node.id: node.name for node in nodes.value or ()}
+    return show(
+        request,
+        "runs.html",
+        asked=asked,
+        given=_as_given(request),
+        rows=[run_row(run, names) for run in found.items],
+        next=found.next,
+        is_filtered=any(value is not None for value in asked.values()),
+        statuses=[(status, words.status_words(status).capitalize()) for status in get_args(RunStatus)],
+        triggers=TRIGGERS,
+        nodes=_choices(names, asked["node"]),
+    )
+
+
+def _as_given(request: Request) -> dict[str, str]:
+    """Instants as they stand in the address."""
+    return {name: request.query_params.get(name, "") for name in ("since", "until")}
+
+
+def _choices(names: Mapping[str, str], chosen: str | None) -> list[tuple[str, str]]:
+    """The nodes that live, and the one that is chosen if it is another."""
+    known = [(node, name) for node, name in names.items()]
+    return known if chosen is None or chosen in names else [*known, (chosen, f"{chosen} (no longer there)")]
+
+
+def run_row(run: RunView, nodes: Mapping[str, str]) -> RunRow:
+    return RunRow(
+        id=run.id,
+        job_id=run.job_id,
+        title=run.key or f"Job {run.job_id}",
+        status=run.status,
+        reason=_reason(run),
+        trigger=trigger_words(run),
+        scheduled_for=run.scheduled_for,
+        lateness=run.lateness_ms,
+        is_late=(run.lateness_ms or 0) > LATE_MS,
+        duration=run.duration_ms,
+        tries=run.tries,
+        node=None if not run.node else nodes.get(run.node, run.node),
+    )
+
+
+def _reason(run: RunView) -> str | None:
+    """In one line; a list of a hundred errors of a thousand characters is nobody's reading."""
+    waiting = waiting_words(run)
+    text: Any = f"It {waiting}" if waiting else run.error or (run.reason if run.status != "DONE" else None)
+    if run.status == "SKIPPED" and (run.slots or 1) > 1:
+        text = f"{text} ({run.slots:,} slots)"
+    line = next((line.strip() for line in (text or "").splitlines() if line.strip()), None)
+    return line if line is None or len(line) <= 300 else line[:299] + "…"
+
+
+routes: list[Any] = [runs]

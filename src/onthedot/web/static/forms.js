@@ -1,0 +1,108 @@
+// Forms: filters work as one types and are kept in the address, questions open as dialogs, texts can be copied.
+// Without this script all of it works by pages and buttons.
+
+// Filters
+
+const filters = document.querySelector("form[data-filters]");
+
+const wanted = () => {
+  const url = new URL(filters.action, location.href);
+  const asked = new URLSearchParams(location.search);
+  asked.delete("cursor");
+  const data = new FormData(filters);
+  for (const field of filters.elements) if (field.name) asked.delete(field.name);
+  for (const [name, value] of data) if (value) asked.append(name, value);
+  url.search = asked.toString();
+  return url;
+};
+const apply = (push) => {
+  const url = wanted();
+  if (url.href === location.href) return;
+  history[push ? "pushState" : "replaceState"](null, "", url);
+  for (const field of filters.elements) if (field.nodeName === "SELECT") field.classList.toggle("chosen", field.value !== "");
+  document.dispatchEvent(new CustomEvent("otd:refresh"));
+};
+if (filters && document.querySelector("[data-live]")) {
+  let typing = 0;
+  filters.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(typing); apply(false); });
+  filters.addEventListener("input", (event) => {
+    clearTimeout(typing);
+    const typed = event.target.type === "search" || event.target.type === "text";
+    if (typed) typing = setTimeout(() => apply(false), 150); else apply(true);
+  });
+  addEventListener("popstate", () => {
+    const asked = new URLSearchParams(location.search);
+    for (const field of filters.elements) {
+      if (!field.name) continue;
+      if (field.type === "checkbox") field.checked = asked.getAll(field.name).includes(field.value);
+      else field.value = asked.get(field.name) || "";
+    }
+    document.dispatchEvent(new CustomEvent("otd:refresh"));
+  });
+}
+
+// Dialogs
+
+const open = async (link) => {
+  const answer = await fetch(link.href, { redirect: "manual" });
+  if (!answer.ok) throw new Error(String(answer.status));
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const content = page.querySelector("[data-dialog-content]");
+  if (!content) throw new Error("no dialog");
+  const dialog = document.createElement("dialog");
+  dialog.className = "card";
+  dialog.append(document.importNode(content, true));
+  document.body.append(dialog);
+  dialog.addEventListener("close", () => { dialog.remove(); link.focus(); });
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog || event.target.closest("[data-close]")) { event.preventDefault(); dialog.close(); }
+  });
+  const title = dialog.querySelector("h1");
+  if (title) { title.id = title.id || "dialog-title"; dialog.setAttribute("aria-labelledby", title.id); }
+  dialog.showModal();
+  document.dispatchEvent(new CustomEvent("otd:patched"));
+};
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[data-dialog]");
+  if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  open(link).catch(() => { location.href = link.href; });
+});
+
+// A form is sent once, however often its button is pressed.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post" || event.defaultPrevented) return;
+  if (form.dataset.sent) { event.preventDefault(); return; }
+  form.dataset.sent = "1";
+  setTimeout(() => { delete form.dataset.sent; }, 5000);
+});
+
+// Copy
+
+const copyable = () => { for (const button of document.querySelectorAll("[data-copy][hidden]")) button.hidden = false; };
+const copy = async (text) => {
+  if (navigator.clipboard) { await navigator.clipboard.writeText(text); return; }
+  const box = document.createElement("textarea"); // without TLS there is no clipboard but this one
+  box.value = text;
+  document.body.append(box);
+  box.select();
+  document.execCommand("copy");
+  box.remove();
+};
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("[data-copy]");
+  if (!button) return;
+  const label = button.textContent;
+  try { await copy(button.dataset.copy); button.textContent = "Copied"; } catch { button.textContent = "Could not copy"; }
+  setTimeout(() => { button.textContent = label; }, 1500);
+});
+document.addEventListener("otd:patched", copyable);
+copyable();
+
+// What was typed into a form is kept until a page says that it has arrived (job_form.js)
+if (document.querySelector(".notice.good")) {
+  for (const name of Object.keys(sessionStorage)) {
+    if (name.startsWith("otd:draft:") && JSON.parse(sessionStorage.getItem(name)).sent) sessionStorage.removeItem(name);
+  }
+}

@@ -1,0 +1,92 @@
+"""Every page that the dashboard has, found by its routes, and what is looked at on each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+from playwright.async_api import Page
+
+from onthedot.web import routes
+from tests.pages.hostile import Hostile
+
+__all__ = ["addresses", "look_at", "pages_of", "places_of", "unexpected"]
+
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+_PLACE = re.compile(r"{(\w+)}")
+
+_FOUND = """
+async (rules) => {
+  const found = await axe.run(document, {runOnly: {type: "tag", values: rules}, resultTypes: ["violations"]});
+  return found.violations.map((one) => one.id + ": " + one.help + " at "
+    + one.nodes.slice(0, 3).map((node) => node.target.join(" ") + " " + node.html.slice(0, 160)).join(" | "));
+}
+"""
+_STATE = """
+() => ({
+  hacked: window.hacked ?? null,
+  probes: document.querySelectorAll("xss-probe, img[src=x]").length,
+  wider: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  widest: [...document.querySelectorAll("body *")].filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
+    .slice(-3).map((one) => one.outerHTML.slice(0, 120)).join(" | "),
+  title: document.title,
+})
+"""
+
+
+def places_of(hostile: Hostile) -> dict[str, list[str]]:
+    """What stands for each name in a path. A page with another name is not walked before it is said here."""
+    jobs = [str(job) for job in hostile.jobs]
+    return {
+        "job_id": [jobs[0], jobs[1], jobs[-3], jobs[-2]],
+        "run_id": [hostile.failed_run, hostile.done_run],
+        "version": ["1"],
+        "node_id": [hostile.node],
+        "key_id": ["1"],  # there is none: its page says so
+        "operation_id": ["1"],  # there is none: its page says so
+        "slot": [hostile.done_run.split("-")[1]],
+    }
+
+
+def pages_of(method: str = "GET") -> list[str]:
+    """Paths as they are declared."""
+    declared = [endpoint.operation for endpoint in routes]
+    return [each.path for each in declared if each.page and each.method == method]
+
+
+def addresses(path: str, places: dict[str, list[str]]) -> Iterator[str]:
+    """A path with values in it, as many as the name with the most has."""
+    names = _PLACE.findall(path)
+    missing = [name for name in names if name not in places]
+    assert not missing, f"{path}: say in tests/pages/walk.py:places_of what {missing} stand for"
+    for turn in range(max((len(places[name]) for name in names), default=1)):
+        yield path.format(**{name: places[name][min(turn, len(places[name]) - 1)] for name in names})
+
+
+def unexpected(complaints: list[str], address: str) -> list[str]:
+    """What a browser complained about, without the page that is not there."""
+    gone = any(place in address for place in ("/operations/", "/settings/keys/"))
+    return [each for each in complaints if not (gone and "404" in each)]
+
+
+async def look_at(page: Page, address: str) -> list[str]:
+    """What is wrong with a page for who can't see it, on a narrow screen, or if a name has become markup."""
+    answer = await page.goto(address)
+    assert answer is not None
+    if answer.status >= 500:
+        return [f"{answer.status}"]
+    await page.evaluate(AXE)
+    problems: list[str] = await page.evaluate(_FOUND, RULES)
+    state: dict[str, Any] = await page.evaluate(_STATE)
+    if state["hacked"] is not None:
+        problems.append(f"a script of somebody else ran: {state['hacked']}")
+    if state["probes"]:
+        problems.append(f"{state['probes']} elements were made of texts")
+    if state["wider"] > 0:
+        problems.append(f"{state['wider']} px wider than the screen: {state['widest']}")
+    if not state["title"]:
+        problems.append("no title")
+    return problems

@@ -1,0 +1,264 @@
+"""The page of a job and its actions, over HTTP: without scripts."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from onthedot.api.app import App
+from onthedot.api.auth import COOKIE
+from onthedot.clock import FakeClock
+from onthedot.errors import StoreUnavailable
+from onthedot.model.decoding import convert
+from onthedot.model.job import JobView
+from onthedot.model.key import ApiKeySpec
+from onthedot.web.definition import definition
+from tests.api.conftest import client_of, serving
+from tests.api.executor import FAILED, OK, TinyNode
+
+JOB: dict[str, Any] = {
+    "key": "nightly",
+    "name": "Nightly report",
+    "schedule": {"cron": "0 3 * * *", "tz": "Europe/Berlin"},
+    "target": {"type": "webhook", "url": "http://127.0.0.1:9/x", "headers": {"Authorization": "Bearer secret-1"}},
+    "tags": ["reports"],
+    "params": {"day": 1},
+}
+OURS = {"origin": "http://localhost:8000"}
+
+
+@pytest.fixture
+async def app(sqlite_url: str, fake_clock: FakeClock) -> AsyncIterator[App]:
+    async with serving(sqlite_url, fake_clock) as app:
+        yield app
+
+
+@pytest.fixture
+async def site(app: App) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(app) as client:
+        client.headers.update(OURS)
+        yield client
+
+
+async def made(site: httpx.AsyncClient, **more: Any) -> str:
+    """The path of a new job's page."""
+    answer = await site.post("/v1/jobs", json={**JOB, **more})
+    assert answer.status_code == 201, answer.text
+    return f"/jobs/{answer.json()['id']}"
+
+
+def said(page: httpx.Response) -> str:
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page.text)))
+
+
+async def test_a_job_is_told_in_sentences_with_its_next_firings_and_neighbours(site):
+    await site.post("/v1/jobs", json={**JOB, "key": "after"})
+    path = await made(site, on_success=["after"], requires=["gpu"])
+    page = await site.get(path)
+    told = said(page)
+    for expected in (
+        "Nightly report",
+        "Active · nightly",
+        "At 03:00. 0 3 * * * · Europe/Berlin",
+        "POST http:// 127.0.0.1: 9/ x",
+        "A run that fails is tried up to 2 more times, first after 1 s",
+        "Runs only on nodes that have gpu.",
+        "Then runs after when it succeeds",
+        "Its runs wait: no live node has the label gpu.",
+        "No runs yet",
+    ):
+        assert expected in told, expected
+    assert told.count(" 03:00:00") == 10
+    assert "secret-1" not in page.text
+    after = await site.get("/jobs/1")
+    assert "Follows nightly when it succeeds" in said(after)
+
+
+async def test_runs_are_shown_with_their_reasons_filtered_and_by_pages(site, app, fake_clock):
+    node = TinyNode(app.context.service.store)
+    await node.register()
+    path = await made(site, schedule={"every": "1m"}, policy={"retry": {"attempts": 1}})
+    for place in range(27):
+        await fake_clock.advance(60)
+        await node.work(FAILED if place == 0 else OK)
+    page = await site.get(path)
+    assert page.text.count('<tr id="run-') == 25
+    assert "The last 20 runs: 20 done" in page.text
+    assert "27 runs" in said(page)
+    (older,) = re.findall(r'href="([^"]+)" rel="next"', page.text)
+    assert (await site.get(html.unescape(older))).text.count('<tr id="run-') == 2
+    failed = await site.get(f"{path}?status=FAILED")
+    assert failed.text.count('<tr id="run-') == 1
+    assert "410 Gone" in failed.text
+    assert "No runs found" in (await site.get(f"{path}?status=CANCELLED")).text
+    live = await site.get(path, headers={"x-onthedot-live": "1"})
+    assert "<html" not in live.text
+    assert "Next firings" in live.text
+
+
+async def test_why_is_answered_for_a_wall_clock_of_the_job_and_a_missing_firing_can_be_run(site, app, fake_clock):
+    path = await made(site)
+    await site.post(f"{path}/pause", data={})
+    await fake_clock.advance(86_400)
+    await site.post(f"{path}/resume", data={})
+    skipped = await site.get(path, params={"at": "2023-11-15T03:00"})
+    assert "2023-11-15 03:00:00 Skipped: the job was paused." in said(skipped)
+    assert "Run it for this instant" in skipped.text
+    filled = await site.post(
+        f"{path}/backfill", data={"start": "2023-11-15T02:00:00Z", "end": "2023-11-15T02:00:00Z", "act": "start"}
+    )
+    assert filled.status_code == 303
+    assert "Started 1 run," in (await site.get(path)).text
+    none = await site.get(path, params={"at": "2023-11-15T03:30"})
+    assert "does not fire at this instant" in none.text
+    assert "Run it for this instant" not in none.text
+    wrong = await site.get(path, params={"at": "soon"})
+    assert wrong.status_code == 200
+    assert "not a valid time" in wrong.text
+
+
+async def test_run_now_also_with_other_params(site):
+    path = await made(site)
+    await site.post(f"{path}/run", data={})
+    form = await site.get(f"{path}/run")
+    assert '"day": 1' in html.unescape(form.text)
+    wrong = await site.post(f"{path}/run", data={"params": "[1]"})
+    assert wrong.status_code == 422
+    assert "Not an object; accepted: a JSON object" in said(wrong)
+    assert re.search(r"<textarea[^>]*>\n\[1\]</textarea>", wrong.text)
+    good = await site.post(f"{path}/run", data={"params": '{"day": 2}', "back": f"{path}?status=PENDING"})
+    assert good.headers["location"] == f"{path}?status=PENDING"
+    runs = (await site.get(f"/v1{path}/runs")).json()["items"]
+    assert [run["params"] for run in runs] == [{"day": 2}, None]
+
+
+async def test_pause_has_a_reason_an_author_and_an_end(site):
+    path = await made(site)
+    wrong = await site.post(f"{path}/pause", data={"ends": "at", "note": "kept"})
+    assert wrong.status_code == 422
+    assert 'value="kept"' in wrong.text
+    await site.post(f"{path}/pause", data={"ends": "at", "until": "2023-11-16T12:00", "note": "upgrade of <b>"})
+    pause = (await site.get(f"/v1{path}")).json()["pause"]
+    assert (pause["note"], pause["until"]) == ("upgrade of <b>", "2023-11-16T11:00:00.000Z")
+    page = await site.get(path)
+    assert "by someone without a key: upgrade of <b> . It resumes by itself in 1 d 12 h ." in said(page)
+    assert "Next firings if it were resumed now" in page.text
+    await site.post(f"{path}/resume", data={})
+    assert (await site.get(f"/v1{path}")).json()["state"] == "active"
+
+
+async def test_one_firing_is_skipped_and_fires_after_all(site):
+    path = await made(site)
+    slot = {"slot": "2023-11-16T02:00:00.000Z"}
+    assert "Skip" in (await site.get(path)).text
+    assert (await site.post(f"{path}/skip", data=slot)).status_code == 303
+    page = await site.get(path)
+    assert "Skipped the firing at 2023-11-16 02:00:00 UTC" in page.text
+    assert "Thu 2023-11-16 03:00:00 skipped by someone without a key 11-16 02:00:00" in said(page)
+    assert "skipped left out by someone without a key by its schedule" in said(page)
+    assert "Fire after all" in page.text
+    assert said(page).count(" 03:00:00") == 11
+    assert (await site.post(f"{path}/unskip", data=slot)).status_code == 303
+    assert "Fire after all" not in (await site.get(path)).text
+    assert (await site.post(f"{path}/skip", data={"slot": "soon"})).status_code == 422
+
+
+async def test_backfill_counts_first(site):
+    path = await made(site, schedule={"every": "1h", "start": "2023-11-01T00:00:00Z"})
+    asked = {"start": "2023-11-10T00:00", "end": "2023-11-10T11:00", "act": "count"}
+    counted = await site.post(f"{path}/backfill", data=asked)
+    assert "12 firings to run, in UTC: Fri 2023-11-10 00:00:00" in said(counted)
+    assert "Run 12 firings" in counted.text
+    assert (await site.get(f"/v1{path}/runs?status=PENDING")).json()["items"][1:] == []
+    started = await site.post(f"{path}/backfill", data={**asked, "act": "start"})
+    assert started.status_code == 303
+    assert len((await site.get(f"/v1{path}/runs")).json()["items"]) == 12
+    again = await site.post(f"{path}/backfill", data=asked)
+    assert "Nothing to run" in again.text
+    backwards = await site.post(f"{path}/backfill", data={**asked, "end": "2023-11-09T00:00"})
+    assert backwards.status_code == 422
+
+
+async def test_deleted_and_brought_back_by_the_button_of_the_message(site):
+    path = await made(site)
+    assert "You can undo this for ten minutes" in (await site.get(f"{path}/delete")).text
+    stale = await site.post(f"{path}/delete", data={"version": "7"})
+    assert stale.status_code == 412
+    gone = await site.post(f"{path}/delete", data={"version": "1"})
+    assert gone.headers["location"] == "/jobs"
+    listed = await site.get("/jobs")
+    assert "Deleted Nightly report." in listed.text
+    undo = re.search(r'<div class="notice good".*?action="([^"]+)"', listed.text, re.DOTALL)
+    assert undo is not None
+    assert (await site.get(path)).status_code == 404
+    back = await site.post(undo[1], data={})
+    assert back.headers["location"] == path
+    assert "Nightly report is back" in (await site.get(path)).text
+
+
+async def test_versions_say_what_changed_and_one_is_restored(site):
+    path = await made(site)
+    await site.patch(f"/v1{path}", json={"name": "<i>Renamed</i>", "policy": {"timeout": "9s"}})
+    page = await site.get(f"{path}/versions")
+    assert "Edited by someone without a key" in said(page)
+    assert "<ins>&lt;i&gt;Renamed&lt;/i&gt;</ins>" in page.text
+    assert "<del>3s</del>" in page.text
+    asked = await site.get(f"{path}/versions/1/restore?back={path}")
+    assert "<ins>Nightly report</ins>" in asked.text
+    conflict = await site.post(f"{path}/versions/1/restore", data={"seen": "1"})
+    assert conflict.status_code == 412
+    done = await site.post(f"{path}/versions/1/restore", data={"seen": "2"})
+    assert done.headers["location"] == f"{path}/versions"
+    job = (await site.get(f"/v1{path}")).json()
+    assert (job["name"], job["version"]) == ("Nightly report", 3)
+    assert (await site.get(f"{path}/versions/9/restore")).status_code == 404
+
+
+async def test_who_can_only_read_sees_why_buttons_do_nothing_and_is_refused(app, site):
+    path = await made(site)
+    reader = await app.context.service.create_key(ApiKeySpec(name="r", scope="read"))
+    session, _ = await app.context.service.log_in(reader.key)
+    site.cookies.set(COOKIE, session.token)
+    page = await site.get(path)
+    for label in ("Run now", "Pause…", "Delete…", "Backfill…"):
+        assert re.search(rf'disabled title="Your key can only read"[^>]*>{label}<', page.text), label
+    for verb in ("run", "pause", "resume", "backfill", "skip", "delete", "undelete"):
+        assert (await site.post(f"{path}/{verb}", data={})).status_code == 403
+
+
+async def test_a_part_that_can_not_be_loaded_says_so_and_the_rest_stands(app, site, monkeypatch):
+    path = await made(site)
+
+    async def away(*_: Any) -> None:
+        raise StoreUnavailable("the database is away")
+
+    monkeypatch.setattr(app.context.service.store, "list_runs", away)
+    page = await site.get(path)
+    assert page.status_code == 200
+    assert "This part could not be loaded: the database is away." in said(page)
+    assert "Next firings" in page.text
+
+
+@pytest.mark.parametrize(
+    ("policy", "sentence"),
+    [
+        ({"retry": {"attempts": 1}}, "A run that fails is not tried again."),
+        ({"retry": {"plan": "quick"}}, "A run that fails is tried again after 1 s, 5 s, 30 s and 2 min."),
+        ({"retry": {"attempts": 2, "until": "next_slot"}}, "1 more time, first after 1 s; not after its next firing."),
+        ({"catch_up": "all"}, "all run, at most the last 100."),
+        ({"concurrency": {"group": "db", "limit": 1}}, "At most 1 run at the same time of all jobs of the group db."),
+        ({"completion": "callback"}, "The receiver reports the result with a callback, within 1 h."),
+        ({"expires_in": "5m", "jitter": "10s"}, "has not started 5 min after it was due is given up."),
+        ({"delivery": "at_most_once"}, "it is not run again, because it may have happened."),
+    ],
+)
+def test_policies_are_sentences(policy, sentence):
+    view = {**JOB, "policy": policy, "id": 1, "paused": False, "version": 1, "state": "active", "stats": {}}
+    none = dict.fromkeys(("reason", "next_run", "last_run"))
+    job = convert({**view, **none, "created_at": "", "updated_at": ""}, JobView)
+    assert any(sentence in fact.text for fact in definition(job)), [fact.text for fact in definition(job)]

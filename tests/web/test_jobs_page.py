@@ -1,0 +1,160 @@
+"""The jobs page: filters that are the address, how the last runs went, and what it says when a part is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from onthedot.api.app import App
+from onthedot.clock import FakeClock
+from onthedot.errors import StoreUnavailable
+from tests.api.conftest import JOB, client_of, serving
+from tests.api.executor import FAILED, OK, TinyNode
+
+ONCE = {"policy": {"retry": {"attempts": 1}}}
+
+
+@pytest.fixture
+async def app(sqlite_url: str, fake_clock: FakeClock) -> AsyncIterator[App]:
+    async with serving(sqlite_url, fake_clock) as app:
+        yield app
+
+
+@pytest.fixture
+async def site(app: App) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(app) as client:
+        yield client
+
+
+def titles(text: str) -> set[str]:
+    return set(re.findall(r'class="title"[^>]*>([^<]+)<', text))
+
+
+async def test_every_filter_is_in_the_address_and_ended_jobs_are_hidden(site, app, fake_clock):
+    node = TinyNode(app.context.service.store)
+    await node.register()
+    for spec in (
+        {"key": "good", "schedule": {"every": "1m"}, "tags": ["a"]},
+        {"key": "once", "schedule": {"in": "30s"}},
+        {"key": "idle", "owner": "ann", "paused": True},
+        {"key": "told", "target": {"type": "command", "command": "backup"}},
+    ):
+        assert (await site.post("/v1/jobs", json={**JOB, **ONCE, **spec})).status_code == 201
+    await fake_clock.advance(45)
+    await node.work(OK)
+    await fake_clock.advance(20)
+    await node.work(FAILED)
+    for query, expected in (
+        ("", {"good", "idle", "told"}),
+        ("status=all", {"good", "idle", "told", "once"}),
+        ("status=ended", {"once"}),
+        ("status=paused", {"idle"}),
+        ("owner=ann", {"idle"}),
+        ("tag=a", {"good"}),
+        ("target=command", {"told"}),
+        ("schedule=every", {"good"}),
+        ("failing=true", {"good"}),
+        ("last_status=FAILED", {"good"}),
+        ("never_ran=true", {"idle", "told"}),
+        ("never_ran=true&owner=ann&late=&q=", {"idle"}),
+    ):
+        page = await site.get(f"/jobs?{query}")
+        assert (page.status_code, titles(page.text)) == (200, expected), query
+    chosen = (await site.get("/jobs?target=command&failing=true")).text
+    assert '<option value="command" selected>' in chosen
+    assert 'name="failing" value="true" checked' in chosen
+    assert '<details class="more" open>' in chosen
+    assert 'href="/jobs?target=command&amp;failing=true&amp;status=all">Search ended jobs, too' in chosen
+
+
+async def test_the_last_runs_are_a_strip_with_words_and_the_reason_is_there(site, app, fake_clock):
+    node = TinyNode(app.context.service.store)
+    await node.register()
+    await site.post("/v1/jobs", json={**JOB, **ONCE, "schedule": {"every": "1m"}})
+    for outcome in (OK, OK, FAILED):
+        await fake_clock.advance(60)
+        await node.work(outcome)
+    text = (await site.get("/jobs")).text
+    assert re.findall(r'<rect class="(\w+)"', text) == ["DONE", "DONE", "FAILED"]
+    assert 'aria-label="Last 3 runs: 1 failed, 2 done"' in text
+    assert re.search(
+        r'<summary class="badge FAILED" title="([^"]+)">failed</summary><span class="reason-text">\1<', text
+    )
+    assert "avg 12 ms" in text
+
+
+async def test_headings_sort_up_and_down(site):
+    for key in ("b", "a", "c"):
+        await site.post("/v1/jobs", json={**JOB, "key": key})
+    up = (await site.get("/jobs?sort=name&status=active")).text
+    assert re.findall(r'class="title"[^>]*>([^<]+)<', up) == ["a", "b", "c"]
+    assert '<th aria-sort="ascending"><a href="/jobs?sort=-name&amp;status=active">Job<' in up
+    assert 'type="hidden" name="sort" value="name"' in up
+    down = (await site.get("/jobs?sort=-name")).text
+    assert re.findall(r'class="title"[^>]*>([^<]+)<', down) == ["c", "b", "a"]
+
+
+async def test_a_pause_says_why_and_until_when(site):
+    made = (await site.post("/v1/jobs", json=JOB)).json()
+    body = {"note": "<moving> house", "until": "2030-01-01T00:00:00Z"}
+    assert (await site.post(f"/v1/jobs/{made['id']}/pause", json=body)).status_code == 200
+    text = (await site.get("/jobs")).text
+    assert "Paused: &lt;moving&gt; house (until <time" in text
+    assert "2030-01-01 00:00:00 UTC" in text
+
+
+async def test_the_list_stands_when_the_last_runs_can_not_be_loaded(site, app, monkeypatch):
+    async def away(*_: object) -> None:
+        raise StoreUnavailable("too slow today")
+
+    await site.post("/v1/jobs", json=JOB)
+    monkeypatch.setattr(app.context.service, "recent_runs", away)
+    page = await site.get("/jobs")
+    assert page.status_code == 200
+    assert titles(page.text) == {"nightly"}
+    assert "This part could not be loaded: the last runs; too slow today" in page.text
+
+
+async def test_selected_jobs_are_asked_about_and_then_acted_on(site):
+    ids = [(await site.post("/v1/jobs", json={**JOB, "key": key, "name": f"<b>{key}"})).json()["id"] for key in "abc"]
+    text = (await site.get("/jobs")).text
+    assert f'name="id" value="{ids[0]}" form="selection"' in text
+    chosen = {"id": [str(each) for each in ids[:2]], "verb": "pause", "back": "/jobs?status=all"}
+    asked = (await site.post("/jobs/selected", data=chosen)).text
+    assert "Pause 2 jobs?" in asked
+    assert "<li>&lt;b&gt;a</li>" in asked
+    assert (await site.get("/v1/jobs?status=paused")).json()["items"] == []
+
+    wrong = await site.post("/jobs/selected", data={**chosen, "confirmed": "true", "note": "why not", "until": "soon"})
+    assert wrong.status_code == 422
+    assert 'value="why not"' in wrong.text
+    assert 'aria-invalid="true" aria-describedby="e-until"' in wrong.text
+    assert (await site.get("/v1/jobs?status=paused")).json()["items"] == []
+
+    done = await site.post("/jobs/selected", data={**chosen, "confirmed": "true", "note": "why not"})
+    assert (done.status_code, done.headers["location"]) == (303, "/jobs?status=all")
+    shown = (await site.get("/jobs?status=all")).text
+    assert "Paused 2 jobs" in shown
+    assert shown.count("Paused: why not") == 2
+    for verb, told in (("resume", "Resumed 2 jobs"), ("run", "Started 2 jobs"), ("delete", "Deleted 2 jobs")):
+        await site.post("/jobs/selected", data={**chosen, "verb": verb, "confirmed": "true"})
+        assert told in (await site.get("/jobs")).text, verb
+    again = await site.post("/jobs/selected", data={**chosen, "verb": "run", "confirmed": "true"})
+    assert again.status_code == 303
+    assert "Started 0 jobs; not job" in (await site.get("/jobs")).text
+
+
+@pytest.mark.parametrize(
+    "data", [{"verb": "explode", "id": "1"}, {"verb": "run", "id": "x"}, {"verb": "run", "ids": "1"}]
+)
+async def test_a_selection_that_is_wrong_changes_nothing(site, data):
+    answer = await site.post("/jobs/selected", data={**data, "confirmed": "true"})
+    assert (answer.status_code, answer.headers["content-type"]) == (422, "text/html; charset=utf-8")
+
+
+async def test_nothing_selected_is_said(site):
+    assert (await site.post("/jobs/selected", data={"verb": "run"})).headers["location"] == "/jobs"
+    assert "Select jobs first" in (await site.get("/jobs")).text

@@ -1,0 +1,95 @@
+"""The nodes page, and draining a node by page, API and client."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from onthedot.api.app import App
+from onthedot.clock import FakeClock
+from onthedot.model.key import ApiKeySpec
+from onthedot.model.node import NodeLoad
+from tests.api.conftest import client_of, serving
+from tests.api.executor import TinyNode
+
+OURS = {"origin": "http://localhost:8000"}
+
+
+@pytest.fixture
+async def app(sqlite_url: str, fake_clock: FakeClock) -> AsyncIterator[App]:
+    async with serving(sqlite_url, fake_clock) as app:
+        yield app
+
+
+@pytest.fixture
+async def site(app: App) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(app) as client:
+        yield client
+
+
+async def node_of(app: App, name: str = "tiny") -> TinyNode:
+    node = TinyNode(app.context.service.store, name)
+    await node.register()
+    return node
+
+
+def words_of(page: str) -> str:
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page)))
+
+
+async def test_what_a_node_is_and_how_busy(site, app):
+    assert "No nodes are running" in (await site.get("/nodes")).text
+    node = await node_of(app, "<b>x</b>")
+    await app.context.service.store.beat(node.info.id, NodeLoad(held=3, running=95, lateness_ms=12))
+    text = (await site.get("/nodes")).text
+    assert "<b>x</b>" not in text
+    said = words_of(text)
+    for expected in (
+        "1 alive, 95 of 100 slots in use",
+        "95 of 100 running 3 claimed ahead",
+        "12 ms",
+        "command: backup",
+    ):
+        assert expected in said, expected
+    assert 'class="running full"' in text
+
+
+async def test_draining_asks_first_and_stays(site, app):
+    node = await node_of(app)
+    path = f"/nodes/{node.info.id}/drain"
+    assert path in (await site.get("/nodes")).text
+    question = await site.get(path)
+    assert "No other node runs jobs" in question.text
+    answer = await site.post(path, headers=OURS)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/nodes")
+    await app.context.service.store.beat(node.info.id, NodeLoad())
+    said = words_of((await site.get("/nodes")).text)
+    assert "tiny draining" in said
+    assert "runs nothing: it can be stopped" in said
+    assert (await site.get("/nodes/none/drain")).status_code == 404
+
+
+async def test_who_may_drain(site, app):
+    node, service = await node_of(app), app.context.service
+    path = f"/v1/nodes/{node.info.id}/drain"
+    as_key = {}
+    for spec in (
+        ApiKeySpec(name="writer", scope="write"),
+        ApiKeySpec(name="guest", scope="admin", tenant="guests"),
+        ApiKeySpec(name="admin", scope="admin"),
+    ):
+        as_key[spec.name] = {"authorization": f"Bearer {(await service.create_key(spec)).key}"}
+    assert (await site.post(path, headers=as_key["writer"])).status_code == 403
+    assert "disabled" in (await site.get("/nodes", headers=as_key["writer"])).text
+    assert (await site.post(path, headers=as_key["guest"])).status_code == 403
+    assert (await site.get("/v1/nodes", headers=as_key["admin"])).json()["items"][0]["state"] == "alive"
+    for _ in range(2):
+        drained = await site.post(path, headers=as_key["admin"])
+        assert (drained.status_code, drained.json()["state"]) == (200, "draining")
+    assert (await site.post("/v1/nodes/none/drain", headers=as_key["admin"])).status_code == 404
+    await service.store.declare_lost(node.info.id, 0)
+    assert (await site.post(path, headers=as_key["admin"])).status_code == 409

@@ -1,0 +1,163 @@
+"""The pages of runs: the list with its filters, and one run with its story, request, log and actions."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from onthedot.api.app import App
+from onthedot.clock import FakeClock
+from onthedot.model.run import Outcome
+from onthedot.store.runs import run_page
+from tests.api.conftest import JOB, client_of, serving
+from tests.api.executor import OK, TinyNode
+
+EVIL = "<script>alert(1)</script>"
+BAD = Outcome(kind="error", error=f"503 {EVIL}", detail={"status_code": 503, "response": f"later {EVIL}"})
+
+
+@pytest.fixture
+async def app(sqlite_url: str, fake_clock: FakeClock) -> AsyncIterator[App]:
+    async with serving(sqlite_url, fake_clock) as app:
+        yield app
+
+
+@pytest.fixture
+async def site(app: App) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(app) as client:
+        yield client
+
+
+@pytest.fixture
+async def node(app: App) -> TinyNode:
+    node = TinyNode(app.context.service.store)
+    await node.register()
+    return node
+
+
+@pytest.fixture
+async def ran(site, node, fake_clock) -> tuple[str, str]:
+    """A job that ran twice: well, and not."""
+    target = {**JOB["target"], "headers": {"Authorization": "Bearer s3cret"}, "body": {"at": {"$": "scheduled_for"}}}
+    made = {**JOB, "name": EVIL, "schedule": {"every": "1m"}, "policy": {"retry": {"attempts": 1}}, "target": target}
+    assert (await site.post("/v1/jobs", json=made)).status_code == 201
+    ids: list[str] = []
+    for outcome in (OK, BAD):
+        await fake_clock.advance(60)
+        ids += await node.work(outcome, log=f"first line\nsecond {EVIL}\n")
+    return ids[0], ids[1]
+
+
+async def text_of(site: httpx.AsyncClient, address: str, status: int = 200) -> str:
+    answer = await site.get(address)
+    assert answer.status_code == status, answer.text
+    assert EVIL not in answer.text
+    assert not re.search(r"\sstyle=|\son\w+=", answer.text)
+    return re.sub(r"\s+", " ", html.unescape(answer.text))
+
+
+async def test_the_list_shows_runs_and_finds_them_by_each_filter(site, ran):
+    good, bad = ran
+    page = await text_of(site, "/runs")
+    assert page.index(bad) < page.index(good)
+    for expected in ("503", "by its schedule", "tiny", "12 ms", 'href="/runs"'):
+        assert expected in page
+    for query, found in (
+        ("status=DONE", [good]),
+        ("q=503", [bad]),
+        ("key=nightly&trigger=schedule", [good, bad]),
+        ("node=tiny-1&status=FAILED", [bad]),
+        ("since=2023-11-14T22:15:00Z", [bad]),
+        ("late=true", []),
+        ("key=other", []),
+    ):
+        page = await text_of(site, f"/runs?{query}")
+        assert [each for each in ran if f"/runs/{each}" in page] == found, query
+    assert "No runs found" in page
+    assert "unknown parameter" in await text_of(site, "/runs?nope=1", 422)
+
+
+async def test_an_empty_list_says_so_and_one_that_looked_at_enough_says_that(site, ran, monkeypatch):
+    monkeypatch.setattr(run_page, "SCANNED_RUNS", 1)
+    page = await text_of(site, "/runs?status=DONE")
+    assert "No runs found so far" in page
+    (link,) = re.findall(r'href="([^"]+)" rel="next"', page)
+    assert ran[0] in await text_of(site, link)
+
+
+async def test_no_runs_at_all(site):
+    assert "<h2>No runs</h2>" in await text_of(site, "/runs")
+
+
+async def test_a_failed_run_tells_why_what_next_and_how_it_was_when_it_went_well(site, ran):
+    good, bad = ran
+    page = await text_of(site, f"/runs/{bad}")
+    for expected in (
+        "503",
+        "Next step:",
+        "Look at the log of the receiver",
+        "Attempt 1 started",
+        "on tiny",
+        "Recorded as failed",
+        "Beside the last good run",
+        f'href="/runs/{good}"',
+        "Copy as curl",
+        "curl -i -X POST http://127.0.0.1:5003/",
+        "authorization: ••••••",
+        '"at": "2023-11-14T22:15:20.000Z"',
+        "Status 503",
+        "first line second",
+        f'download="{bad}.log"',
+    ):
+        assert expected in page, expected
+    assert "s3cret" not in page
+    found = await text_of(site, f"/runs/{bad}?log=SECOND")
+    assert ("first line" in found, ">second" in found) == (False, True)
+    live = await site.get(f"/runs/{bad}", headers={"x-onthedot-live": "1"})
+    assert live.status_code == 200
+    assert "Beside the last good run" in live.text
+    assert "<html" not in live.text
+    page = await text_of(site, f"/runs/{good}")
+    assert "It succeeded" in page
+    assert "Beside" not in page
+    answer = await site.get("/runs/1-1", headers={"accept": "text/html"})
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+
+
+async def test_a_run_is_retried_and_cancelled_from_its_page(site, ran):
+    _, bad = ran
+    answer = await site.post(f"/runs/{bad}/retry", data={"back": "/runs"})
+    assert answer.status_code == 303
+    new = answer.headers["location"]
+    page = await text_of(site, new)
+    assert f'as a retry of <a href="/runs/{bad}"><code>{bad}</code></a>' in page
+    assert "is tried again" in page
+    assert "data-follow" in page
+    question = await text_of(site, f"{new}/cancel?back={new}")
+    assert "It has not started and will not start" in question
+    answer = await site.post(f"{new}/cancel", data={"back": new})
+    assert (answer.status_code, answer.headers["location"]) == (303, new)
+    assert "Recorded as cancelled" in await text_of(site, new)
+    again = await site.post(f"{bad}/retry", data={"nope": "1"})
+    assert again.status_code in (404, 422)
+
+
+async def test_who_can_only_read_sees_the_buttons_and_why_they_do_nothing(app, site, ran):
+    key = (await site.post("/v1/keys", json={"name": "r", "scope": "read"})).json()["key"]
+    async with client_of(app, key) as reader:
+        page = await text_of(reader, f"/runs/{ran[1]}")
+        assert 'disabled title="Your key can only read"' in page
+        assert (await reader.post(f"/runs/{ran[1]}/retry", data={})).status_code == 403
+
+
+async def test_a_run_that_is_tried_again_or_waits_says_so(site, node, fake_clock):
+    await site.post("/v1/jobs", json={**JOB, "schedule": {"every": "1m"}})
+    await fake_clock.advance(60)
+    (run,) = await node.work(Outcome(kind="timeout", retryable=True, error="timed out after 3s"))
+    page = await text_of(site, f"/runs/{run}")
+    for expected in ("The last attempt failed: Timed out after 3s. It is tried again", "Next attempt", "Timed out"):
+        assert expected in page, expected

@@ -1,0 +1,67 @@
+"""The page of upcoming firings: order, pages, skipping one, the forecast."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from onthedot.api.app import App
+from onthedot.clock import FakeClock
+from onthedot.web.pages import upcoming
+from tests.api.conftest import JOB, client_of, serving
+
+OURS = {"origin": "http://localhost:8000"}
+
+
+@pytest.fixture
+async def app(sqlite_url: str, fake_clock: FakeClock) -> AsyncIterator[App]:
+    async with serving(sqlite_url, fake_clock) as app:
+        yield app
+
+
+@pytest.fixture
+async def site(app: App) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(app) as client:
+        yield client
+
+
+async def test_what_fires_next_and_page_after_page(site, fake_clock, monkeypatch):
+    monkeypatch.setattr(upcoming, "PAGE", 1)
+    assert "No firings" in (await site.get("/upcoming")).text
+    for key, every in (("later", "2h"), ("sooner", "1h"), ("<i>weekly", "2d")):
+        await site.post("/v1/jobs", json={**JOB, "key": None, "name": key, "schedule": {"every": every}})
+    first = (await site.get("/upcoming")).text
+    assert "sooner" in first[first.index("<tbody>", first.index("Fires")) :]
+    assert "22 more" in first
+    await fake_clock.advance(5)
+    (link,) = re.findall(r'href="([^"]+)" rel="next"', first)
+    rest = await site.get(html.unescape(link))
+    assert rest.status_code == 200, "though a day from now is another instant by now"
+    assert "later" in rest.text[rest.text.index("Target</th>") :]
+    week = (await site.get("/upcoming?within=week")).text
+    assert "<i>weekly" not in week
+    assert (await site.get("/upcoming?within=year")).status_code == 422
+
+
+async def test_skip_this_one(site):
+    made = (await site.post("/v1/jobs", json={**JOB, "schedule": {"cron": "0 3 * * *"}})).json()
+    data = {"job_id": str(made["id"]), "slot": made["next_run"], "back": "/upcoming"}
+    answer = await site.post("/upcoming/skip", data=data, headers=OURS)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/upcoming")
+    now = (await site.get(f"/v1/jobs/{made['id']}")).json()["next_run"]
+    assert now > made["next_run"]
+    for wrong in ({**data, "job_id": "x"}, {**data, "slot": "soon"}):
+        assert (await site.post("/upcoming/skip", data=wrong, headers=OURS)).status_code == 422
+
+
+async def test_the_next_day_is_drawn_with_its_busiest_minute(site):
+    for _ in range(3):
+        await site.post("/v1/jobs", json={**JOB, "key": None, "schedule": {"cron": "0 3 * * *"}})
+    text = (await site.get("/upcoming")).text
+    assert text.count('class="bar busy"') == 1
+    assert "Busiest minutes" in text
+    assert "3 starts" in text
