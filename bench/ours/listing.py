@@ -49,6 +49,13 @@ def filters() -> dict[str, dict[str, str]]:
         "q and tag": {"q": "report 12", "tag": "nightly"},
         "next_after, tag and target": {"next_after": soon, "tag": "team-2", "target": "webhook"},
         "tag (rare) and next_before": {"next_before": far, "tag": RARE},
+        "failing": {"failing": "true"},
+        "late": {"late": "true"},
+        "never_ran": {"never_ran": "true"},
+        "ended (false)": {"ended": "false"},
+        "last_status": {"last_status": "FAILED"},
+        "sort by name": {"sort": "name"},
+        "sort by last run, newest first": {"sort": "-last"},
     }
 
 

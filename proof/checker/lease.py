@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from proof.checker.events import Received, Recorded
 from proof.checker.story import LEASE, Story
+from proof.model.rules import rules_of
 
 __all__ = ["ended_with_its_lease", "lease_ended", "stopped_with_its_lease"]
 
@@ -49,12 +50,13 @@ def ended_with_its_lease(story: Story, run: str, token: int, node: str, claimed:
 
 
 def _laned(story: Story, run: str) -> bool:
-    """Only what may not overlap is stopped with the lease; the policy may have been another one before an edit."""
+    """Only what may not overlap, or has a limit of concurrent runs, is stopped with the lease; the policy may have been
+    another one before an edit."""
     job = story.jobs.get(int(run.partition("-")[0]))
     if job is None:
         return False
     specs = [job.made.spec, *(version.spec for version in story.lives.versions.get(job.id, ()))]
-    return any(spec.get("policy", {}).get("overlap", "allow") != "allow" for spec in specs)
+    return any(rules_of(spec).laned for spec in specs)
 
 
 def _counted(story: Story) -> bool:

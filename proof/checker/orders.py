@@ -2,6 +2,7 @@
 
 After a cancel the run is claimed no more, after a delete nothing of the job is, between a pause and the resume nothing
 but what was started by hand. What was claimed before is another matter: `verbs` says how long that may still start.
+Work that outlives its node is adopted all the same, to be followed or killed, but not begun.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def check_orders(story: Story) -> Iterator[Violation]:
             turn
             for row in job.rows
             for turn in story.lives.turns.get(row.id, {}).values()
-            if not (job.outlives and story.lives.adopts(turn.run, turn.token))  # to carry out what was ordered
+            if turn.send is not None or not (job.outlives and story.lives.adopts(turn.run, turn.token))
         ]
         yield from _claimed_while_forbidden(turns, wrote)
         yield from _blamed(story, job)

@@ -6,7 +6,6 @@ All of it is in the database's own time, so that a clock that was set changes no
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from proof.checker.ledger import Entry
 from proof.checker.lives import Turn, Version
@@ -36,12 +35,6 @@ def check_policies(story: Story) -> Iterator[Violation]:
     yield from _jittered(story)
 
 
-def _newer(schedule: dict[str, Any], begin: int, slot: int, now: int) -> list[int]:
-    """The slots after this one that had come. `count` counts from the schedule's beginning."""
-    after = begin if "count" in schedule else slot
-    return [one for one in slots_of(schedule, anchor=begin, after=after, until=now) if one > slot]
-
-
 def _first_claims(story: Story, job: JobStory) -> dict[str, Turn]:
     found = {}
     for row in job.rows:
@@ -62,7 +55,7 @@ def _fired(story: Story, job: JobStory, run: str, turn: Turn) -> Iterator[Violat
         return
     if slot <= begin:  # of the schedule before: it was claimed, given back, and the new one has it too
         return
-    newer = _newer(version.spec["schedule"], begin, slot, now)
+    newer = slots_of(version.spec["schedule"], anchor=begin, after=slot, until=now)
     if newer and not story.steady(turn.claim.at - JUST_SET, turn.claim.at):
         story.excuse("the database's clock had just been set when it was claimed")
         return

@@ -129,7 +129,7 @@ class _Row:
                     return "nobody wanted it stopped"
             case "interrupted":
                 stopped = story.fault_on(node, begin - SLACK, end, "stop")
-                may_overlap = rules is not None and rules.overlap == "allow"
+                may_overlap = rules is not None and not rules.laned
                 if not stopped and (may_overlap or not lease_ended(story, node, begin, end)):
                     return "its node was not told to stop, nor did its lease end"
             case "lost" | "unknown":

@@ -27,9 +27,6 @@ def _sent_between(story: Story, job: JobStory, verb: str, told: int, until: int)
     for send in job.sends:
         if not told < send.at < until or (verb == "pause" and "-m" in send.run):
             continue
-        if job.outlives and story.lives.adopts(send.run, send.token):
-            story.excuse("what its node had recorded as begun is begun by who adopts it")
-            continue
         calm = story.quiet(told - LEASE, send.at)
         late = send.at - told
         if late > (PROMISED + SLACK if calm else FRESH + SLACK):

@@ -21,7 +21,11 @@ def is_one_off(schedule: dict[str, Any]) -> bool:
 
 
 def slots_of(schedule: dict[str, Any], *, anchor: int, after: int, until: int) -> list[int]:
-    """The slots in (after, until]. `anchor`: when the schedule was given, for `every` and `in`."""
+    """The slots in (after, until]. `anchor`: when the schedule was given, for `every`, `in` and `count`."""
+    if "count" in schedule:
+        endless = {name: value for name, value in schedule.items() if name != "count"}
+        counted = slots_of(endless, anchor=anchor, after=anchor, until=until)[: schedule["count"]]
+        return _within(counted, after, until)
     if "at" in schedule:
         return _within([_instant(schedule["at"])], after, until)
     if "in" in schedule:
@@ -29,10 +33,8 @@ def slots_of(schedule: dict[str, Any], *, anchor: int, after: int, until: int) -
     if "every" in schedule:
         gap = duration_of(schedule["every"])
         first = anchor + gap * max(1, (after - anchor) // gap)
-        found = _within(list(range(first, until + 1, gap)), after, until)
-    else:
-        found = _cron(schedule["cron"], schedule.get("tz", "UTC"), after, until)
-    return found[: schedule["count"]] if "count" in schedule else found
+        return _within(list(range(first, until + 1, gap)), after, until)
+    return _cron(schedule["cron"], schedule.get("tz", "UTC"), after, until)
 
 
 def _cron(text: str, zone: str, after: int, until: int) -> list[int]:

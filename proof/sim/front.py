@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from onthedot.errors import Abandoned, OnTheDotError, StoreUnavailable
+from onthedot.model.actor import ChangeActor
 from onthedot.model.duration import SECOND
 from onthedot.store.abandoned_requests import ASKER, PATIENCE, too_late
 from proof.sim.callbacks import CallbackDoor
@@ -27,6 +28,7 @@ class Client:
 
     def __init__(self, loop: VirtualLoop, request: int) -> None:
         self.request = request
+        self.actor: ChangeActor | None = None
         self.gone: float | None = None
         self._loop = loop
         self._since = loop.now

@@ -174,7 +174,7 @@ class Sender:
         self.targets = Targets(
             [
                 self._kind(WebhookTarget, "webhook", Profile(has_destinations=hosts)),
-                self._kind(FunctionTarget, "function:work", Profile(capacity=processes)),
+                self._kind(FunctionTarget, "function:work", Profile(capacity=processes, shares_workers=True)),
                 OutsideKind(receiver.outside, clock, lambda: self.node()),
             ]
         )

@@ -44,12 +44,12 @@ async def test_it_is_told_at_the_start_and_on_the_page(sqlite_url, cluster, jobs
     for line in TOLD:
         assert line.format(tmp_path) in node.output()
     assert "(fine)" not in node.output()
-    status, page = await ask(node, "GET", "/")
+    status, page = await ask(node, "GET", "/jobs")
     assert status == 200
     assert page.count("Will fail: ") == 3
     assert "Will fail: program" in page
     (tmp_path / "work.py").write_text("def good(): ...\ndef gone(): ...\n")
-    status, page = await ask(node, "GET", "/")
+    status, page = await ask(node, "GET", "/jobs")
     assert page.count("Will fail: ") == 2
     text = jobs.read_text().replace("absent.work", "absent.again")
     jobs.write_text(text)

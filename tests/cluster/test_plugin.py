@@ -94,8 +94,8 @@ async def shown_everywhere(node: NodeProcess, installed: dict[str, str]) -> None
     assert document["components"]["schemas"]["NotesTarget"]["required"] == ["type", "file", "line"]
     _, found = await ask(node, "GET", "/v1/jobs?target=notes")
     assert {job["target"]["type"] for job in found["items"]} == {"notes"}
-    _, page = await ask(node, "GET", "/?q=diary")
-    assert '<div class="sub">notes</div>' in page
+    _, page = await ask(node, "GET", "/jobs?q=diary&status=all")
+    assert 'title="notes ' in page
     show = NodeProcess("jobs", "show", "diary", "--server", node.url, directory=node.directory, port=0, env=installed)
     assert await show.exited() == 0, show.output()
     assert "notes diary" in show.output()

@@ -79,7 +79,7 @@ async def test_what_the_page_says_works(node: NodeProcess, broker: BrokerServer)
     assert 'onthedot_broker_up{broker="orders"} 1.0' in metrics
     _, document = await ask(node, "GET", "/openapi.json")
     assert document["components"]["schemas"]["QueueTarget"]["properties"]["topic"]["maxLength"] == 1000
-    _, page = await ask(node, "GET", "/", headers={"accept": "text/html"})
+    _, page = await ask(node, "GET", "/jobs?status=all", headers={"accept": "text/html"})
     assert "orders/orders.nightly" in page
     assert PASSWORD not in node.output() + json.dumps(job) + metrics + page
 

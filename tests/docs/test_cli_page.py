@@ -21,6 +21,8 @@ EVERYWHERE = ["--json", "--url", "--server", "--key", "--api-key", "--store", "-
 
 
 def commands(found: Any, *path: str) -> Iterator[tuple[str, Any]]:
+    if getattr(found, "invoke_without_command", False):  # `nodes` lists them, `nodes drain` is a command below it
+        yield " ".join(path), found
     if hasattr(found, "commands"):
         for name, inner in found.commands.items():
             yield from commands(inner, *path, name)
@@ -33,7 +35,11 @@ COMMANDS = dict(commands(typer.main.get_command(app)))
 
 def options(command: Any) -> list[list[str]]:
     params = command.get_params(typer.Context(command))
-    return [param.opts for param in params if param.param_type_name == "option" and param.name != "help"]
+    return [
+        [*param.opts, *param.secondary_opts]
+        for param in params
+        if param.param_type_name == "option" and param.name != "help"
+    ]
 
 
 def test_every_command_is_there_and_no_other():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from proof.checker.events import Acted, Crashed, Made, Received, Stepped
+from proof.checker.events import Acted, Completed, Crashed, Made, Received, Stepped
 from proof.checker.ledger import Job
 from tests.proof.making import BEGIN, Tale, all_well
 
@@ -171,6 +171,8 @@ class TestRepeats:
         """It was stopped, not to run twice at once; that takes seconds without a beat."""
         cut = self.twice(after_ten(overlap="skip")).recorded(10_000, at=15_900, outcome="interrupted")
         assert "repeated" not in cut.fault("cut", 10_100, 15_500, "a").kinds()
+        limited = self.twice(after_ten(max_running=1)).recorded(10_000, at=15_900, outcome="interrupted")
+        assert "repeated" not in limited.fault("cut", 10_100, 15_500, "a").kinds()
         allowed = self.twice(after_ten()).recorded(10_000, at=15_900, outcome="interrupted")
         assert "repeated" in allowed.fault("cut", 10_100, 15_500, "a").kinds()
         briefly = self.twice(after_ten(overlap="skip")).recorded(10_000, at=15_900, outcome="interrupted")
@@ -198,6 +200,28 @@ class TestFences:
     def test_result_of_an_old_owner(self):
         tale = after_ten().claimed(10_000).claimed(10_000, token=2, node="b", at=9000).sent(10_000, token=2, node="b")
         assert "stale" in tale.recorded(10_000, token=1, node="a").entry(10_000, token=2).kinds()
+
+    def test_acceptance_that_its_callback_overtook(self):
+        """The call was answered and its try ended by a callback; the acceptance is recorded after the next claim."""
+
+        def overtaken(outcome: str) -> Tale:
+            tale = after_ten(completion="callback").claimed(10_000)
+            (accepted,) = after_ten().sent(10_000).events[-1:]
+            tale.add(msgspec.structs.replace(accepted, of=1))
+            told = Completed(
+                at=10_500,
+                db=BEGIN + 10_500,
+                run="1-" + str(BEGIN + 10_000),
+                of=1,
+                told="failed",
+                standing="current",
+                wrote=True,
+            )
+            tale.add(told).claimed(10_000, token=2, at=11_000)
+            return tale.recorded(10_000, at=11_100, outcome=outcome)
+
+        assert "stale" not in overtaken("accepted").kinds()
+        assert "stale" in overtaken("ok").kinds()
 
     def test_token_given_twice(self):
         assert "token" in all_well().claimed(20_000, node="b", at=19_000).kinds()

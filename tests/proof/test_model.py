@@ -11,6 +11,7 @@ from proof.model.attempts import follows, sender_saw
 from proof.model.catch_up import caught_up
 from proof.model.rules import Rules, duration, rules_of
 from proof.model.stats import totals_of
+from proof.oracle.slots import slots_of
 
 MINUTE, DAY = 60_000, 86_400_000
 
@@ -29,6 +30,13 @@ class TestRules:
         assert (found.attempts, found.backoff, found.factor, found.longest) == (3, 1000, 2, 300_000)
         assert (found.timeout, rules("function").timeout) == (3000, None)
         assert (found.overlap, found.catch_up, found.at_most_once, found.jitter) == ("allow", "latest", False, 0)
+
+
+def test_a_count_begins_with_the_schedule_wherever_the_look_begins():
+    schedule = {"every": "2s", "count": 3}
+    assert slots_of(schedule, anchor=0, after=0, until=20_000) == [2000, 4000, 6000]
+    assert slots_of(schedule, anchor=0, after=3999, until=20_000) == [4000, 6000]
+    assert slots_of({"cron": "* * * * *", "count": 2}, anchor=0, after=60_000, until=600_000) == [120_000]
 
 
 class TestAttempts:

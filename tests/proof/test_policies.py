@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from proof.checker.policies import _newer
+from proof.oracle.slots import slots_of
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,4 @@ from proof.checker.policies import _newer
     ],
 )
 def test_count_counts_from_the_beginning_of_the_schedule(schedule, newer):
-    assert _newer(schedule, begin=0, slot=3000, now=6500) == newer
+    assert slots_of(schedule, anchor=0, after=3000, until=6500) == newer

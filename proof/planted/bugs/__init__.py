@@ -16,6 +16,8 @@ queue intake             messages to brokers, and from them
 callbacks                results that come later
 scripts                  holes in the sandbox of scripts
 containers               containers that are run twice, found by nobody, or not allowed
+kubernetes               the same for Jobs of a cluster
+workflows                executions that are started twice, taken from others, or not stopped
 adoption                 work that goes on without a node, in the simulation
 postgres                 locks and fences that only PostgreSQL has
 """
@@ -35,6 +37,7 @@ from proof.planted.bugs import (
     finish_sql,
     groups,
     intake,
+    kubernetes,
     labels,
     notes,
     open_runs,
@@ -47,6 +50,7 @@ from proof.planted.bugs import (
     scripts,
     times,
     verbs_sql,
+    workflows,
 )
 from proof.planted.plant import Bug
 
@@ -71,6 +75,8 @@ BUGS: tuple[Bug, ...] = (
     *outlives.BUGS,
     *callbacks.BUGS,
     *containers.BUGS,
+    *kubernetes.BUGS,
+    *workflows.BUGS,
     *adoption.BUGS,
     *promises.BUGS,
     *queue.BUGS,

@@ -107,8 +107,8 @@ BUGS = (
         "pause: said, not done",
         "the job stays active",
         f"{_CURSOR}:on_pause",
-        'return _unchanged(job, cursor_slot, state="paused", parked=True)',
-        "return _unchanged(job, cursor_slot)",
+        'return unchanged(job, cursor_slot, state="paused", parked=True)',
+        "return unchanged(job, cursor_slot)",
     ),
     code(
         "resume: one-off given up",
@@ -121,7 +121,7 @@ BUGS = (
     code(
         "resume: no row for the gap",
         "slots that passed while paused leave no row",
-        f"{_CURSOR}:_after_gap",
+        f"{_CURSOR}:after_gap",
         "skipped=skipped",
         "skipped=None",
         focus=Focus(verbs=("pause",)),
@@ -146,7 +146,7 @@ BUGS = (
     code(
         "resume: gap does not count",
         "slots that passed while paused are not counted",
-        f"{_CURSOR}:_after_gap",
+        f"{_CURSOR}:after_gap",
         "used + gap.used",
         "used",
         focus=Focus(schedule={"count": 30, "every": 1500}, verbs=("pause",)),

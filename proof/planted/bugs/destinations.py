@@ -26,8 +26,8 @@ def _waiting(name: str, what: str, instead: str) -> Bug:
         f"destinations: {name}",
         what,
         "wait_for_destination",
-        "waiting = 'destination',",
-        f"waiting = 'destination', {instead},",
+        "waiting = x.waiting,",
+        f"waiting = x.waiting, {instead},",
         faults=_HOSTS,
         shows=("waiting",),
     )
@@ -89,7 +89,7 @@ BUGS = (
         name="destinations: what waits is never looked for",
         what="runs that another node put there, or that this one forgot, wait for ever",
         edits=(
-            Code(f"{_WATCH}.look", "self._destinations.waits(requires)", "pass"),
+            Code(f"{_WATCH}.look", "self._waits(requires)", "pass"),
             Code(f"{_PLACES}.waits", "if not place.waited_for:", "if False:"),
         ),
         faults=_HOSTS,
@@ -99,7 +99,7 @@ BUGS = (
         "destinations: only the first are seen",
         "of many destinations those after the first are never looked for",
         f"{_WATCH}.look",
-        "self._seen[capability] = here[-1]",
+        "self._seen[low] = here[-1]",
         "pass",
         tests=_ENGINE,
         unseen="the simulation has three hosts, and a look finds 64",

@@ -9,6 +9,7 @@ __all__ = ["BUGS"]
 _MONITOR = "onthedot.engine.running.monitor:Monitor"
 _DISPATCHER = "onthedot.engine.claiming.dispatcher:Dispatcher"
 _CALL = "onthedot.engine.running.call:call_of"
+_MAY_CREATE = "onthedot.engine.running.call:_may_create"
 _UNSEEN = "the tests ask for it exactly; work of the simulation that outlives its node is one job in nine"
 
 
@@ -85,10 +86,34 @@ BUGS = (
     _bug(
         "at most once begun twice",
         "who adopts it and finds nothing begins it",
-        _CALL,
-        'call.may_create = spec.policy.delivery != "at_most_once"',
-        "call.may_create = True",
+        _MAY_CREATE,
+        'spec.policy.delivery == "at_most_once" or run.version',
+        "run.version",
         "test_at_most_once_it_is_not_created_by_the_next",
+    ),
+    _bug(
+        "begun after a delete",
+        "who adopts it and finds nothing begins it, though its job is gone",
+        _MAY_CREATE,
+        "or run.version == NO_JOB",
+        "",
+        "test_after_its_job_was_deleted_it_is_not_created_by_the_next",
+    ),
+    _bug(
+        "begun with the old target",
+        "who adopts it and finds nothing begins what the job was before it was changed",
+        _MAY_CREATE,
+        " or work.outdated",
+        "",
+        "test_after_its_target_was_changed_the_new_one_is_begun",
+    ),
+    _bug(
+        "begun after a pause",
+        "who adopts it and finds nothing begins it, though its job is paused",
+        _MAY_CREATE,
+        'not spec.paused or run.kind == "manual"',
+        "True",
+        "test_while_its_job_is_paused_it_is_not_created_by_the_next",
     ),
     _bug(
         "time-out from the adoption",
