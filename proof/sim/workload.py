@@ -15,7 +15,7 @@ from onthedot.errors import OnTheDotError, StoreUnavailable
 from onthedot.model.decoding import to_builtins
 from onthedot.model.instant import parse_rfc3339
 from onthedot.model.job import JobSpec, JobView
-from onthedot.store import Idempotency, NewJob
+from onthedot.store import Idempotency, LetterFilter, NewJob
 from proof.checker.events import Acted, Changed, Crashed, Made
 from proof.sim.chains import a_chain, followers
 from proof.sim.diary import Wish
@@ -289,7 +289,9 @@ class Workload:
         self._marks += 1
         began, key = self.world.now, f"drive-{self._marks}"
         try:
-            runs, sent = await self._ask("redrive", TENANT, job_id=job.id, idempotency=Idempotency(key, key))
+            runs, sent = await self._ask(
+                "redrive", TENANT, LetterFilter(job_id=job.id), idempotency=Idempotency(key, key)
+            )
         except OnTheDotError:
             return
         if runs:
