@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 # Each of many processes would compile everything anew.
 unset PYTHONDONTWRITEBYTECODE
 
+"$VENV/bin/python" -m tests.services.debian
+
 checked=$(mktemp)
 tally=$(mktemp)
 "${MAKE:-make}" --no-print-directory check >"$checked" 2>&1 &

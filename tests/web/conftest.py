@@ -6,9 +6,7 @@ starting it costs 2 s of processor time. So the loop is the module's too.
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -19,6 +17,7 @@ from playwright.async_api import Browser, Page, async_playwright
 from onthedot.api.app import App
 from onthedot.clock import SystemClock
 from tests.api.conftest import listening, serving
+from tests.services.debian import ProgramMissing, debian_program
 from tests.services.missing import missing
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -29,12 +28,12 @@ FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-u
 def chromium() -> str:
     """Its path; installed if we may, skipped if it can't be had, a failure where everything must be there."""
     found = _find()
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        subprocess.run(["apt-get", "install", "-y", "chromium"], capture_output=True, timeout=300, check=False)
-        found = _find()
-    if found is None:
-        missing("no chromium on this machine and it can't be installed: the pages are not looked at in a browser")
-    return found
+    if found is not None:
+        return found
+    try:
+        return debian_program("chromium", "chromium")
+    except ProgramMissing as why:
+        missing(f"the pages are not looked at in a browser: {why}")
 
 
 def _find() -> str | None:
