@@ -118,9 +118,13 @@ class Driver(Protocol):
         """One statement that is a transaction of its own. `repeatable`: as above."""
         ...
 
-    async def read(self, body: Callable[[Transaction], Awaitable[T]], *, watched: bool = False) -> T:
+    async def read(
+        self, body: Callable[[Transaction], Awaitable[T]], *, watched: bool = False, snapshot: bool = False
+    ) -> T:
         """Run `body`, which only reads, without standing in the way of those who write. `watched`: it is quick, and the
-        caller asks again: a way to the database that has gone silent is given up as for what is `repeatable`."""
+        caller asks again: a way to the database that has gone silent is given up as for what is `repeatable`.
+        `snapshot`: all its statements see the same moment, for a body that looks for something in several places
+        between which it may move. (On SQLite each read is one. On PostgreSQL it costs two more round trips.)"""
         ...
 
     def listen(self, callback: Callable[[str], None]) -> Callable[[], None]:

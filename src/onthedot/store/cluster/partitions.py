@@ -55,10 +55,12 @@ def _start(day: date) -> int:
 
 
 def _create(day: date) -> str:
-    """Built of numbers only. Writers wait for the moment this takes, so that none slips a row in between."""
+    """Built of numbers only. Writers wait for the moment this takes, so that none slips a row in between; and readers,
+    at the parent table: one that has looked up the partitions there and waits at the default one, which ATTACH locks,
+    goes on without the new one. It found the rows that had moved in neither, and a run that was there was not found."""
     name, low, high = partition_name(day), _start(day), _start(day) + DAY
     return f"""
-        LOCK TABLE history IN SHARE ROW EXCLUSIVE MODE;
+        LOCK TABLE history IN ACCESS EXCLUSIVE MODE;
         CREATE TABLE {name} (LIKE history INCLUDING ALL);
         WITH moved AS (DELETE FROM history_default WHERE slot >= {low} AND slot < {high} RETURNING *)
         INSERT INTO {name} SELECT * FROM moved;

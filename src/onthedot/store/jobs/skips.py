@@ -99,7 +99,7 @@ class Skips(Topic):
                 skipped=await tx.rows("slots_left_out", job_id, now, SHOWN),
             )
 
-        return await self.driver.read(body)
+        return await self.driver.read(body, snapshot=True)
 
     async def _then_read(
         self, tenant: int, job_id: int, repeat: Idempotency | None, act: Callable[[Transaction], Awaitable[None]]

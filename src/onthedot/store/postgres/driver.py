@@ -133,12 +133,14 @@ class PostgresDriver:
             yield transaction
 
     @asynccontextmanager
-    async def _begun(self, connection: Any) -> AsyncIterator[Transaction]:
+    async def _begun(self, connection: Any, *, snapshot: bool = False) -> AsyncIterator[Transaction]:
+        kind: dict[str, Any] = {"isolation": "repeatable_read", "readonly": True} if snapshot else {}
         try:
-            async with connection.transaction():
+            async with connection.transaction(**kind):
                 if self.address.pooled:  # a pooler hands connections on: a setting of the session would go astray
                     await connection.execute(self._settings)
-                    await self._look_at_lineage(connection)
+                    if not snapshot:  # which could not note it
+                        await self._look_at_lineage(connection)
                 yield PostgresTransaction(connection, self.queries, self.address.timeout)
         except BaseException:
             self._looked_at = 0.0
@@ -194,7 +196,11 @@ class PostgresDriver:
                 await SystemClock().sleep(random.uniform(0, 0.02 * (REPEATS - left)))
         raise AssertionError("unreachable")
 
-    async def read(self, body: Callable[[Transaction], Awaitable[T]], *, watched: bool = False) -> T:
+    async def read(
+        self, body: Callable[[Transaction], Awaitable[T]], *, watched: bool = False, snapshot: bool = False
+    ) -> T:
+        if snapshot:
+            return await self._read_snapshot(body, watched=watched)
         if self.address.pooled:  # prepare and execute must reach the same server: only a transaction promises it
             return await self.transact(body, repeatable=watched)
         try:
@@ -206,6 +212,16 @@ class PostgresDriver:
             if not is_again(error):
                 raise
             return await self.transact(body, repeatable=watched)
+
+    async def _read_snapshot(self, body: Callable[[Transaction], Awaitable[T]], *, watched: bool) -> T:
+        async def attempt() -> T:
+            async with (
+                self._lender.lend(watched=watched) as connection,
+                self._begun(connection, snapshot=True) as transaction,
+            ):
+                return await body(transaction)
+
+        return await self._until_it_works(attempt)
 
     async def make_room(self) -> None:
         await self._room.make()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -18,6 +19,8 @@ from onthedot.store.runs.views import history_view, recent_run
 from onthedot.store.topic import Topic
 
 __all__ = ["RunLists", "no_run", "read_run"]
+
+T = TypeVar("T")
 
 RECENT, RECENT_JOBS = 20, 100
 
@@ -36,7 +39,7 @@ class RunLists(Topic):
             more = None if stop is None else seal_cursor(asked, *stop)
             return Page(items=[view for _, view in rows[:limit]], next=more)
 
-        return await self.driver.read(body)
+        return await self.driver.read(body, snapshot=True)
 
     async def recent_runs(self, tenant: int, job_ids: Sequence[int], limit: int = RECENT) -> dict[int, list[RecentRun]]:
         """The last runs that ended of each of these jobs, up to 100 of them, the newest slot first."""
@@ -55,7 +58,7 @@ class RunLists(Topic):
             started = [row["run_id"] for row in await tx.rows("followers_of", tenant, run_id)]
             return msgspec.structs.replace(run, followers=started)
 
-        return await self.driver.read(body)
+        return await self._find(body)
 
     async def run_at_present(self, tenant: int, job_id: int) -> RunView | None:
         """The run of a job that executes, else the next one; None: nothing is to come."""
@@ -79,7 +82,15 @@ class RunLists(Topic):
                 return None
             return "".join(str(row["log"]) for row in (ended, live) if row is not None)[-LOG_LIMIT:]
 
-        return await self.driver.read(body)
+        return await self._find(body)
+
+    async def _find(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+        """A run that ends between two looks is found by the second. One that goes back (its job was deleted and is
+        undeleted) would be found by none: before anybody is told that there is none, both look at the same moment."""
+        try:
+            return await self.driver.read(body)
+        except NotFound:
+            return await self.driver.read(body, snapshot=True)
 
 
 async def read_run(tx: Transaction, tenant: int, run_id: str) -> RunView:

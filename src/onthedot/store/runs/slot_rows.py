@@ -62,7 +62,7 @@ class SlotCounts(msgspec.Struct, frozen=True, kw_only=True):
 class SlotRows(Topic):
     async def slot_state(self, tenant: int, job_id: int) -> SlotState:
         """Where a job stands, without its live runs."""
-        return await self.driver.read(lambda tx: _state(tx, tenant, job_id, 0, -1))
+        return await self.driver.read(lambda tx: _state(tx, tenant, job_id, 0, -1), snapshot=True)
 
     async def slot_entries(
         self, tenant: int, job_id: int, since: int, until: int, limit: int
@@ -76,7 +76,7 @@ class SlotRows(Topic):
             ranges = await tx.rows("ranges_into", tenant, job_id, since)
             return state, [*map(_ended, rows), *map(_ended, ranges)], len(rows) < limit
 
-        return await self.driver.read(body)
+        return await self.driver.read(body, snapshot=True)
 
     async def slot_counts(self, tenant: int, job_id: int, since: int, until: int) -> tuple[SlotState, SlotCounts]:
         """How many runs with a slot in since … until ended, by status and quarter of an hour."""
@@ -96,11 +96,11 @@ class SlotRows(Topic):
             )
             return state, counts
 
-        return await self.driver.read(body)
+        return await self.driver.read(body, snapshot=True)
 
 
 async def _state(tx: Transaction, tenant: int, job_id: int, since: int, until: int) -> SlotState:
-    """First of all what is live: what ends meanwhile is found in the ledger."""
+    """In one snapshot with what is asked besides: a cursor that is claimed in between would be nowhere."""
     now = await tx.now()
     live = await tx.rows("live_slots", tenant, job_id, since, until)
     cursor = await tx.row("cursor_slot", tenant, job_id)

@@ -157,7 +157,9 @@ class SqliteDriver:
     async def statement(self, name: str, *args: Any, repeatable: bool = False) -> Sequence[Row]:
         return await self.transact(lambda transaction: transaction.rows(name, *args))
 
-    async def read(self, body: Callable[[Transaction], Awaitable[T]], *, watched: bool = False) -> T:
+    async def read(
+        self, body: Callable[[Transaction], Awaitable[T]], *, watched: bool = False, snapshot: bool = False
+    ) -> T:
         if self._file is not None and self._file.moved is not None:
             raise StoreMoved(self._file.moved)
         if self._memory:  # on the one connection, and nobody comes in between: it needs no BEGIN
