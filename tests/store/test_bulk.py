@@ -230,6 +230,51 @@ async def test_backfill_runs_what_was_missed_and_tells_what_is_too_much(store: S
     assert len([run for run in await runs_of(store, job) if run["kind"] == "backfill"]) == 6
 
 
+async def test_a_backfill_by_slot_counts_the_slots_of_one_job(
+    store: Store, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also far more than the 1,000 of one transaction; what is done is left out, and an abort leaves the rest alone."""
+    monkeypatch.setattr("onthedot.store.bulk.operations.SQLITE_SHARE", 1)
+    await times.advance(-10 * MINUTE)
+    job = await create(store, schedule={"every": "250ms"})
+    await times.set(START)
+    await execute(store, f"UPDATE runs SET slot = {START + MINUTE} WHERE cursor")
+    span = {"start": format_instant(START - 5 * MINUTE), "end": format_instant(START - 1)}
+    await store.backfill_job(1, job.id, start=START - 5 * MINUTE, end=START - 5 * MINUTE + 999)
+    by_slot: dict[str, Any] = {"ids": [job.id], "params": {**span, "by_slot": True}}
+    count = await store.count_operation(1, request("backfill", **by_slot))
+    assert (count.total, count.total_exact, [each.id for each in count.sample]) == (1196, True, [job.id])
+    began = await start(store, "backfill", **by_slot)
+    assert (began.total, began.ids) == (1196, 1)
+    first = await work(store, 1)
+    assert first is not None
+    assert (first.operation.state, first.operation.done) == ("running", 496)
+    done = await work(store)
+    assert done is not None
+    assert (done.operation.state, done.operation.done, done.operation.total) == ("done", 1196, 1196)
+    slots = [run["slot"] for run in await runs_of(store, job) if run["kind"] == "backfill"]
+    assert len(slots) == len(set(slots)) == 1200
+    again = await start(store, "backfill", ids=[job.id], params={**span, "by_slot": True, "force": True}, rate=100)
+    assert await work(store, 1) is not None
+    await store.abort_operation(1, again.id)
+    assert await work(store) is None
+    assert (await store.get_operation(1, again.id)).done < 1200
+
+
+async def test_a_backfill_by_slot_stops_when_its_job_goes(store: Store, times: Times) -> None:
+    await times.advance(-10 * MINUTE)
+    job = await create(store, schedule={"every": "1m"})
+    await times.set(START)
+    span = {"start": format_instant(START - 5 * MINUTE), "end": format_instant(START), "by_slot": True}
+    await start(store, "backfill", ids=[job.id], params=span)
+    await store.delete_job(1, job.id)
+    stopped = await work(store)
+    assert stopped is not None
+    assert (stopped.operation.state, stopped.operation.reason) == ("stopped", "the job was deleted")
+    with pytest.raises(NotFound):
+        await store.count_operation(1, request("backfill", ids=[job.id], params=span))
+
+
 async def test_a_rate_is_kept_and_an_abort_leaves_the_rest_alone(
     store: Store, times: Times, two_at_a_time: None
 ) -> None:

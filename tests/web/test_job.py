@@ -110,10 +110,10 @@ async def test_why_is_answered_for_a_wall_clock_of_the_job_and_a_missing_firing_
     assert "2023-11-15 03:00:00 Skipped: the job was paused." in said(skipped)
     assert "Run it for this instant" in skipped.text
     filled = await site.post(
-        f"{path}/backfill", data={"start": "2023-11-15T02:00:00Z", "end": "2023-11-15T02:00:00Z", "act": "start"}
+        f"{path}/backfill", data={"start": "2023-11-15T02:00:00Z", "end": "2023-11-15T02:00:00Z", "act": "one"}
     )
     assert filled.status_code == 303
-    assert "Started 1 run," in (await site.get(path)).text
+    assert "which gives way to firings that are due" in (await site.get(path)).text
     none = await site.get(path, params={"at": "2023-11-15T03:30"})
     assert "does not fire at this instant" in none.text
     assert "Run it for this instant" not in none.text
@@ -168,20 +168,71 @@ async def test_one_firing_is_skipped_and_fires_after_all(site):
     assert (await site.post(f"{path}/skip", data={"slot": "soon"})).status_code == 422
 
 
-async def test_backfill_counts_first(site):
+async def test_backfill_counts_first_and_is_an_operation_over_its_firings(site, app):
     path = await made(site, schedule={"every": "1h", "start": "2023-11-01T00:00:00Z"})
+    shown = await site.get(f"{path}/backfill", params={"start": "2023-11-10T00:00:00Z", "end": "2023-11-10T11:00"})
+    assert 'value="2023-11-10T00:00:00"' in shown.text
     asked = {"start": "2023-11-10T00:00", "end": "2023-11-10T11:00", "act": "count"}
     counted = await site.post(f"{path}/backfill", data=asked)
-    assert "12 firings to run, in UTC: Fri 2023-11-10 00:00:00" in said(counted)
+    assert "12 firings to run, from 2023-11-10 00:00 to 2023-11-10 11:00, in UTC: Fri 2023-11-10 00:00:00" in said(
+        counted
+    )
     assert "Run 12 firings" in counted.text
     assert (await site.get(f"/v1{path}/runs?status=PENDING")).json()["items"][1:] == []
-    started = await site.post(f"{path}/backfill", data={**asked, "act": "start"})
+    wrong = await site.post(f"{path}/backfill", data={**asked, "act": "start", "rate": "0"})
+    assert (wrong.status_code, "an integer from 1 to 10000" in wrong.text) == (422, True)
+    started = await site.post(f"{path}/backfill", data={**asked, "act": "start", "rate": "5"})
     assert started.status_code == 303
+    progress = await site.get(started.headers["location"])
+    for expected in ("Backfill 12 firings", "0 of 12", "Firings of one job", "at most 5 per second", "Abort"):
+        assert expected in said(progress), expected
+    for _ in range(20):
+        await app.context.service.store.work_off_operation("n1")
+        await app.context.clock.advance(1)
     assert len((await site.get(f"/v1{path}/runs")).json()["items"]) == 12
+    assert "It is finished" in said(await site.get(started.headers["location"]))
     again = await site.post(f"{path}/backfill", data=asked)
     assert "Nothing to run" in again.text
     backwards = await site.post(f"{path}/backfill", data={**asked, "end": "2023-11-09T00:00"})
     assert backwards.status_code == 422
+
+
+async def test_more_than_a_hundred_firings_are_confirmed_by_their_number(site):
+    path = await made(site, schedule={"every": "1m", "start": "2023-11-01T00:00:00Z"})
+    asked = {"start": "2023-11-10T00:00", "end": "2023-11-10T23:59", "act": "start", "shown": "1440"}
+    for typed in ("", "144"):
+        refused = await site.post(f"{path}/backfill", data={**asked, "typed": typed})
+        assert refused.status_code == 422
+        assert "Type 1,440 to confirm" in refused.text
+    assert (await site.post(f"{path}/backfill", data={**asked, "typed": "1,440"})).status_code == 303
+
+
+async def test_the_calendar_shows_days_and_a_day_its_firings_with_the_reason(site, app, fake_clock):
+    node = TinyNode(app.context.service.store)
+    await node.register()
+    path = await made(site, schedule={"cron": "0 3,15 * * *", "tz": "Europe/Berlin"}, policy={"retry": {"attempts": 1}})
+    await fake_clock.advance(86_400)
+    await node.work(FAILED)
+    await site.post(f"{path}/pause", data={})
+    await fake_clock.advance(86_400)
+    await site.post(f"{path}/resume", data={})
+    page = await site.get(path)
+    cells = dict(re.findall(r'href="[^"]*day=([\d-]+)[^"]*" title="([^"]+)"', page.text))
+    assert len(cells) == 84
+    assert "1 failed" in cells["2023-11-15"]
+    assert cells["2023-11-16"].startswith("Thu 16 Nov: ")
+    assert "2 planned" in cells["2023-11-20"]
+    day = await site.get(path, params={"day": "2023-11-16"})
+    assert "Thursday, 16 November 2023" in said(day)
+    assert "03:00:00 skipped Skipped: the job was paused." in said(day)
+    assert 'value="2023-11-16T02:00:00.000Z"' in day.text
+    ahead = said(await site.get(path, params={"day": "2023-11-20"}))
+    assert "15:00:00 pending" in ahead
+    assert "No firings were due" in said(await site.get(path, params={"day": "2023-01-01"}))
+    assert "not a valid date" in said(await site.get(path, params={"day": "soon"}))
+    live = await site.get(path, headers={"x-onthedot-live": "1"})
+    assert '<div id="heat" data-keep>' in live.text
+    assert "day=2023-11-16" not in live.text
 
 
 async def test_deleted_and_brought_back_by_the_button_of_the_message(site):

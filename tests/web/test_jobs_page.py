@@ -118,7 +118,7 @@ async def test_the_list_stands_when_the_last_runs_can_not_be_loaded(site, app, m
     assert "This part could not be loaded: the last runs; too slow today" in page.text
 
 
-async def test_selected_jobs_are_asked_about_and_then_acted_on(site):
+async def test_selected_jobs_are_asked_about_and_then_acted_on_by_an_operation(site, app):
     ids = [(await site.post("/v1/jobs", json={**JOB, "key": key, "name": f"<b>{key}"})).json()["id"] for key in "abc"]
     text = (await site.get("/jobs")).text
     assert f'name="id" value="{ids[0]}" form="selection"' in text
@@ -126,25 +126,70 @@ async def test_selected_jobs_are_asked_about_and_then_acted_on(site):
     asked = (await site.post("/jobs/selected", data=chosen)).text
     assert "Pause 2 jobs?" in asked
     assert "<li>&lt;b&gt;a</li>" in asked
+    assert 'name="typed"' not in asked
     assert (await site.get("/v1/jobs?status=paused")).json()["items"] == []
 
     wrong = await site.post("/jobs/selected", data={**chosen, "confirmed": "true", "note": "why not", "until": "soon"})
     assert wrong.status_code == 422
     assert 'value="why not"' in wrong.text
     assert 'aria-invalid="true" aria-describedby="e-until"' in wrong.text
-    assert (await site.get("/v1/jobs?status=paused")).json()["items"] == []
+    assert (await site.get("/v1/operations")).json()["items"] == []
 
-    done = await site.post("/jobs/selected", data={**chosen, "confirmed": "true", "note": "why not"})
-    assert (done.status_code, done.headers["location"]) == (303, "/jobs?status=all")
-    shown = (await site.get("/jobs?status=all")).text
-    assert "Paused 2 jobs" in shown
-    assert shown.count("Paused: why not") == 2
-    for verb, told in (("resume", "Resumed 2 jobs"), ("run", "Started 2 jobs"), ("delete", "Deleted 2 jobs")):
-        await site.post("/jobs/selected", data={**chosen, "verb": verb, "confirmed": "true"})
-        assert told in (await site.get("/jobs")).text, verb
-    again = await site.post("/jobs/selected", data={**chosen, "verb": "run", "confirmed": "true"})
-    assert again.status_code == 303
-    assert "Started 0 jobs; not job" in (await site.get("/jobs")).text
+    await _carry_out(site, app, {**chosen, "note": "why not"}, "Pausing 2 jobs")
+    assert (await site.get("/jobs?status=all")).text.count("Paused: why not") == 2
+    tags = {**chosen, "verb": "tag", "add": "new, <i>", "remove": JOB["tags"][0] if JOB.get("tags") else "old"}
+    await _carry_out(site, app, tags, "Tagging 2 jobs")
+    assert {job["id"] for job in (await site.get("/v1/jobs?tag=new")).json()["items"]} == set(ids[:2])
+    none = await site.post("/jobs/selected", data={**chosen, "verb": "tag", "confirmed": "true"})
+    assert (none.status_code, "Names no tag; accepted: tags to add" in none.text) == (422, True)
+    for verb, told in (("resume", "Resuming 2 jobs"), ("run", "Running 2 jobs"), ("delete", "Deleting 2 jobs")):
+        await _carry_out(site, app, {**chosen, "verb": verb}, told)
+    assert [job["id"] for job in (await site.get("/v1/jobs")).json()["items"]] == ids[2:]
+
+
+async def test_all_that_match_are_counted_and_confirmed_by_their_number(site, app):
+    specs = [{**JOB, "key": f"j{place}", "tags": ["many"]} for place in range(101)]
+    await site.post("/v1/jobs/batch", json=[*specs, {**JOB, "key": "other"}])
+    assert (
+        '<input type="hidden" name="filter" value="tag=many&amp;sort=name">'
+        in (await site.get("/jobs?tag=many&sort=name")).text
+    )
+    few = (await site.post("/jobs/selected", data={"verb": "pause", "all": "true", "filter": "q=other"})).text
+    assert "Pause 1 job?" in few
+    assert "All jobs with q <b>other</b> that have not ended" in few
+    chosen = {"verb": "pause", "all": "true", "filter": "tag=many&sort=name&q="}
+    asked = (await site.post("/jobs/selected", data=chosen)).text
+    for expected in ("Pause 101 jobs?", "and 91 others", "Type 101 to confirm", 'name="shown" value="101"'):
+        assert expected in asked, expected
+    for typed in ("", "100"):
+        refused = await site.post(
+            "/jobs/selected", data={**chosen, "confirmed": "true", "shown": "101", "typed": typed}
+        )
+        assert refused.status_code == 422
+        assert "Is not the number of those that match" in refused.text
+    assert (await site.get("/v1/operations")).json()["items"] == []
+    page = await _carry_out(site, app, {**chosen, "shown": "101", "typed": "101"}, "Pausing 101 jobs")
+    assert 'href="/jobs?tag=many"' in page
+    states = {job["key"]: job["state"] for job in (await site.get("/v1/jobs?limit=500")).json()["items"]}
+    assert states.pop("other") == "active"
+    assert set(states.values()) == {"paused"}
+    nobody = await site.post("/jobs/selected", data={**chosen, "filter": "tag=none"})
+    assert nobody.status_code == 303
+    assert "No jobs match any more" in (await site.get("/jobs")).text
+    assert (await site.post("/jobs/selected", data={**chosen, "filter": "tog=none"})).status_code == 422
+
+
+async def _carry_out(site, app, chosen, told) -> str:
+    started = await site.post("/jobs/selected", data={**chosen, "confirmed": "true"})
+    assert started.status_code == 303, started.text
+    address = started.headers["location"]
+    assert address.startswith("/operations/")
+    page: str = (await site.get(address)).text
+    assert told in page
+    for _ in range(20):
+        await app.context.service.store.work_off_operation("n1")
+    assert (await site.get(f"/v1{address}")).json()["state"] == "done"
+    return page
 
 
 @pytest.mark.parametrize(

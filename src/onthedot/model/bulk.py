@@ -100,9 +100,12 @@ class TagParams(Strict, frozen=True, kw_only=True):
 
 
 class BackfillParams(Strict, frozen=True, kw_only=True):
+    """`by_slot`: with one job: its slots are counted and worked off, however many they are."""
+
     start: str
     end: str
     force: bool = False
+    by_slot: bool = False
 
 
 class RedriveParams(Strict, frozen=True, kw_only=True):

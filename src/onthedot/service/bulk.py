@@ -84,6 +84,9 @@ def _checked(asked: BulkRequest, now: int) -> BulkRequest:
         problems += invalid.problems
     else:
         problems += _wrong_params(given, now)
+        if isinstance(given, BackfillParams) and given.by_slot and len(set(asked.ids or ())) != 1:
+            accepted = "ids with one job"
+            problems.append(FieldProblem(path="ids", message="by_slot is for one job", given=None, accepted=accepted))
         params = {name: value for name, value in to_builtins(_filled_in(given)).items() if value is not None}
     if problems:
         raise Invalid(problems)

@@ -23,7 +23,7 @@ from onthedot.web.notice import Notice, forget_notice, notice_cookie, notice_of
 from onthedot.web.problem_page import problem_page
 from onthedot.web.templating import render
 
-__all__ = ["FORM", "action", "asked_of", "done", "page", "show"]
+__all__ = ["FORM", "action", "asked_of", "done", "is_refresh", "page", "show"]
 
 FORM = ("application/x-www-form-urlencoded",)
 LIVE = "x-onthedot-live"
@@ -91,6 +91,11 @@ def show(request: Request, template: str, /, status: Any = 200, **values: Any) -
     headers = {} if notice is None else {"set-cookie": forget_notice(request)}
     text = render(request, template, notice=notice, **values)
     return compressed(request, responses.html(text, status, headers))
+
+
+def is_refresh(request: Request) -> bool:
+    """Whether the script of the page asks: what stands in an element with `data-keep` need not be loaded."""
+    return LIVE in request.headers
 
 
 def done(request: Request, message: str, to: str, *, bad: bool = False, undo: str | None = None) -> HttpResponse:

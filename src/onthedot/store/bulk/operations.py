@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from onthedot import telemetry
 from onthedot.errors import Conflict, StoreUnavailable
 from onthedot.model.bulk import (
     DEAD_VERBS,
     MOST_COUNTED,
+    BackfillParams,
     BulkCount,
     BulkFilter,
     BulkItem,
@@ -21,14 +24,17 @@ from onthedot.model.bulk import (
     BulkRequest,
 )
 from onthedot.model.decoding import encode_json
-from onthedot.model.instant import NEVER
+from onthedot.model.instant import NEVER, parse_rfc3339
 from onthedot.store.bulk.portion import BulkPortion, WorkedOff
 from onthedot.store.bulk.rows import NewOperation, no_operation, operation_view
 from onthedot.store.bulk.selection import jobs_below, letters_of
 from onthedot.store.driver import Driver, Transaction
+from onthedot.store.jobs.apply_plan import lock, refuse_quarantined
 from onthedot.store.jobs.audit_log import write_audit
 from onthedot.store.jobs.idempotency import Idempotency, once
+from onthedot.store.jobs.views import no_job
 from onthedot.store.paging import Page, check_limit, fingerprint, open_cursor, seal_cursor
+from onthedot.store.runs.manual import slots_from
 from onthedot.store.runs.spec_cache import SpecCache
 from onthedot.store.topic import Topic
 
@@ -48,17 +54,19 @@ class BulkOperations(Topic):
     async def count_operation(self, tenant: int, asked: BulkRequest) -> BulkCount:
         """What it would be for. Changes nothing."""
 
-        async def body(tx: Transaction) -> BulkCount:
-            total, exact, sample = await _count(tx, tenant, asked)
-            return BulkCount(verb=asked.verb, total=total, total_exact=exact, sample=sample)
+        total, exact, sample = await self._counted(tenant, asked)
+        return BulkCount(verb=asked.verb, total=total, total_exact=exact, sample=sample)
 
-        return await self.driver.read(body)
+    async def _counted(self, tenant: int, asked: BulkRequest) -> tuple[int, bool, list[BulkItem]]:
+        if (asked.params or {}).get("by_slot"):
+            return await self.driver.transact_slow(lambda tx: _count_slots(tx, tenant, asked))
+        return await self.driver.read(lambda tx: _count(tx, tenant, asked))
 
     async def start_operation(
         self, tenant: int, asked: BulkRequest, *, actor: str | None, idempotency: Idempotency | None = None
     ) -> BulkOperation:
         """It begins with what is there now: jobs that are made later, and letters of later failures, are left out."""
-        total, exact, _ = await self.driver.read(lambda tx: _count(tx, tenant, asked))  # in nobody's way
+        total, exact, _ = await self._counted(tenant, asked)  # in nobody's way
 
         async def start(tx: Transaction) -> BulkOperation:
             now, newest = await tx.now(), await tx.row("newest_job")
@@ -167,6 +175,19 @@ async def _count(tx: Transaction, tenant: int, asked: BulkRequest) -> tuple[int,
     found = await jobs_below(tx, tenant, wanted, NEVER, MOST_COUNTED + 1)
     exact = found.all_seen and len(found.ids) <= MOST_COUNTED
     return min(len(found.ids), MOST_COUNTED), exact, await _named(tx, tenant, found.ids[:SAMPLE])
+
+
+async def _count_slots(tx: Transaction, tenant: int, asked: BulkRequest) -> tuple[int, bool, list[BulkItem]]:
+    """Of one job, that would be backfilled."""
+    said = msgspec.convert(asked.params or {}, BackfillParams)
+    job_id = int((asked.ids or [0])[0])
+    job = await lock(tx, tenant, job_id)
+    if job is None:
+        raise no_job(job_id)
+    refuse_quarantined(job)
+    start, end = parse_rfc3339(said.start) or 0, parse_rfc3339(said.end) or 0
+    slots, after = await slots_from(tx, job, start, end, MOST_COUNTED, force=said.force)
+    return len(slots), after is None, await _named(tx, tenant, [job_id])
 
 
 async def _count_ids(

@@ -9,6 +9,7 @@ import msgspec
 
 from onthedot.model.bulk import (
     DEAD_VERBS,
+    BackfillParams,
     BulkError,
     BulkFilter,
     BulkOperation,
@@ -17,12 +18,15 @@ from onthedot.model.bulk import (
     RedriveParams,
 )
 from onthedot.model.decoding import encode_json
+from onthedot.model.instant import parse_rfc3339
 from onthedot.plan.portions import portion
 from onthedot.store.bulk.job_verbs import PORTIONS, Tally, apply_to_jobs
 from onthedot.store.bulk.rows import OperationStep, StartedOperation, operation_view, started_operation
 from onthedot.store.bulk.selection import dead_letters_after, jobs_below
 from onthedot.store.driver import Row, Transaction
+from onthedot.store.jobs.apply_plan import lock
 from onthedot.store.runs.dead_letters import close_letters
+from onthedot.store.runs.manual import add_slots, slots_from
 from onthedot.store.runs.row import parse_run_id
 from onthedot.store.runs.spec_cache import SpecCache
 from onthedot.store.runs.verbs import EndedKey, drive_again
@@ -32,6 +36,8 @@ __all__ = ["BulkPortion", "WorkedOff"]
 
 ERRORS_KEPT = 20
 LETTERS = 500
+SLOTS = 500
+"""Of one job, that a portion of its backfill looks at."""
 WATCHED_MOST = 500
 """Redriven runs whose results are waited for at the same time, if failures are to stop the operation."""
 LOOK_AGAIN = 1000  # ms between two looks at their results
@@ -66,6 +72,8 @@ class BulkPortion:
         most = self._most(operation)
         if operation.verb in DEAD_VERBS:
             await self._letters(tx, operation, step, most)
+        elif operation.by_slot:
+            await self._slots(tx, operation, step, most)
         else:
             await self._jobs(tx, operation, step, most)
         if operation.id in self._careful:
@@ -88,6 +96,9 @@ class BulkPortion:
             letters = await _next_letters(tx, operation, 1)
             met: list[Any] = [row["id"] for row in letters.rows]
             step.at(letters.position, over=letters.last)
+        elif operation.by_slot:
+            met = [*(operation.ids or ())]
+            step.stop("the job could not be backfilled")
         else:
             met, below, over = await _next_jobs(tx, operation, 1)
             step.at([below], over=over)
@@ -100,7 +111,8 @@ class BulkPortion:
     def _most(self, operation: StartedOperation) -> int:
         if operation.id in self._careful:
             return 1
-        return max(1, PORTIONS.get(operation.verb, LETTERS) // self._share)
+        each = SLOTS if operation.by_slot else PORTIONS.get(operation.verb, LETTERS)
+        return max(1, each // self._share)
 
     async def _jobs(self, tx: Transaction, operation: StartedOperation, step: _Step, most: int) -> None:
         size, gap = portion(operation.rate, most)
@@ -109,6 +121,24 @@ class BulkPortion:
         step.count(await apply_to_jobs(tx, operation.verb, operation.tenant, ids, operation.params, operation.by))
         step.at([below], over=over)
         step.pause(gap if ids else 0)
+
+    async def _slots(self, tx: Transaction, operation: StartedOperation, step: _Step, most: int) -> None:
+        """The job may be edited, paused or deleted between two portions: each reads it anew."""
+        said = msgspec.convert(operation.params, BackfillParams)
+        size, gap = portion(operation.rate, most)
+        start = parse_rfc3339(said.start) or 0 if operation.position is None else int(operation.position[0])
+        job_id = int((operation.ids or [0])[0])
+        tally, job = Tally(due=True), await lock(tx, operation.tenant, job_id)
+        if job is None or job.record.state == "quarantined":
+            tally.refuse(job_id, f"job {job_id} {'not found' if job is None else 'is quarantined'}")
+            step.count(tally)
+            step.stop(f"the job {'was deleted' if job is None else 'is quarantined'}")
+            return
+        slots, after = await slots_from(tx, job, start, parse_rfc3339(said.end) or 0, size, force=said.force)
+        tally.done = self.size = len(await add_slots(tx, job, slots)) if slots else 0
+        step.count(tally)
+        step.at([start if after is None else after], over=after is None)
+        step.pause(gap if slots else 0)
 
     async def _letters(self, tx: Transaction, operation: StartedOperation, step: _Step, most: int) -> None:
         """`first`: so many, and then their results. `stop_at_failures`: never more are under way than are watched."""
@@ -251,7 +281,9 @@ class _Step:
         step = OperationStep(
             state=self._state,
             position=None if self._position is None else encode_json(self._position).decode(),
-            total=seen if self._state == "done" and not row["by_ids"] else max(row["total"], seen),
+            total=seen
+            if self._state == "done" and (not row["by_ids"] or self._operation.by_slot)
+            else max(row["total"], seen),
             total_exact=True if self._state == "done" else exact,
             done=done,
             failed=failed,

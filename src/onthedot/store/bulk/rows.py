@@ -73,6 +73,11 @@ class StartedOperation(msgspec.Struct, frozen=True, kw_only=True):
     actor: str | None
 
     @property
+    def by_slot(self) -> bool:
+        """It counts the slots of one job."""
+        return self.verb == "backfill" and bool(self.params.get("by_slot"))
+
+    @property
     def by(self) -> ChangeActor:
         """Who changes what it changes."""
         if self.actor is None:
@@ -98,6 +103,7 @@ def started_operation(row: Row) -> StartedOperation:
 
 
 def operation_view(row: Row) -> BulkOperation:
+    params = msgspec.json.decode(row["params"])
     return BulkOperation(
         id=row["id"],
         verb=row["verb"],
@@ -109,8 +115,8 @@ def operation_view(row: Row) -> BulkOperation:
         skipped=row["skipped"],
         errors=msgspec.json.decode(row["errors"], type=list[BulkError]),
         filter=None if row["filter"] is None else msgspec.json.decode(row["filter"]),
-        ids=row["total"] if row["by_ids"] else None,
-        params=msgspec.json.decode(row["params"]),
+        ids=(1 if params.get("by_slot") else row["total"]) if row["by_ids"] else None,
+        params=params,
         rate=row["rate"],
         actor=row["actor"],
         node=row["node"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from onthedot.errors import Invalid
@@ -19,7 +21,7 @@ from onthedot.store.jobs.views import no_job
 from onthedot.store.runs.row import add_runs, new_run
 from onthedot.store.topic import Topic
 
-__all__ = ["ManualRuns", "fill_slots"]
+__all__ = ["ManualRuns", "add_slots", "fill_slots", "slots_from"]
 
 
 class ManualRuns(Topic):
@@ -87,7 +89,11 @@ class ManualRuns(Topic):
 
 async def fill_slots(tx: Transaction, job: Locked, start: int, end: int, limit: int, *, force: bool) -> list[str]:
     """Runs for the slots from `start` to `end` that lie before the next one. Their ids."""
-    slots = await _to_fill(tx, job, start, end, limit, force=force)
+    return await add_slots(tx, job, await _to_fill(tx, job, start, end, limit, force=force))
+
+
+async def add_slots(tx: Transaction, job: Locked, slots: Sequence[int]) -> list[str]:
+    """A run for each of these slots, in the backlog lane. Their ids."""
     numbers = await take_run_numbers(tx, len(slots))
     parked = job.record.state == "paused"
     runs = [
@@ -121,7 +127,20 @@ async def _locked(tx: Transaction, tenant: int, job_id: int, if_match: int | Non
 
 
 async def _to_fill(tx: Transaction, job: Locked, start: int, end: int, limit: int, *, force: bool) -> list[int]:
-    slots = _slots(job, start, end, limit)
+    return await _without_taken(tx, job, _slots(job, start, end, limit), force=force)
+
+
+async def slots_from(
+    tx: Transaction, job: Locked, start: int, end: int, most: int, *, force: bool
+) -> tuple[list[int], int | None]:
+    """Of the next `most` slots those to fill, and from where on to go on; None: these were the last."""
+    looked_at = list(islice(_past_slots(job, start, end), most))
+    after = None if len(looked_at) < most else looked_at[-1] + 1
+    return await _without_taken(tx, job, looked_at, force=force), after
+
+
+async def _without_taken(tx: Transaction, job: Locked, slots: list[int], *, force: bool) -> list[int]:
+    """Without those that are done or under way, unless these are wanted too."""
     if force or not slots:
         return slots
     first, last = min(slots), max(slots)
@@ -130,23 +149,27 @@ async def _to_fill(tx: Transaction, job: Locked, start: int, end: int, limit: in
 
 
 def _slots(job: Locked, start: int, end: int, limit: int) -> list[int]:
+    slots = list(islice(_past_slots(job, start, end), limit + 1))
+    if len(slots) > limit:
+        raise Invalid.one(
+            "end",
+            f"the range has more than {limit} slots",
+            given=format_instant(end),
+            accepted=f"at most {format_instant(slots[-2])} with this start",
+        )
+    return slots
+
+
+def _past_slots(job: Locked, start: int, end: int) -> Iterator[int]:
     """Slots in [start, end] before the cursor; the cursor and what comes after it will fire by themselves."""
     last = min(end, job.now)
     if job.cursor_slot is not None:
         last = min(last, job.cursor_slot - 1)
-    times, slots = timetable_of(job.record.spec, job.record.anchor_at), []
+    times = timetable_of(job.record.spec, job.record.anchor_at)
     slot = times.next_after(start - 1)
     while slot is not None and slot <= last:
-        slots.append(slot)
-        if len(slots) > limit:
-            raise Invalid.one(
-                "end",
-                f"the range has more than {limit} slots",
-                given=format_instant(end),
-                accepted=f"at most {format_instant(slots[-2])} with this start",
-            )
+        yield slot
         slot = times.next_after(slot)
-    return slots
 
 
 def _view(job: JobRecord, n: int, now: int, params: dict[str, Any] | None) -> RunView:

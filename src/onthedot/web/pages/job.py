@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, get_args
 
 import msgspec
@@ -13,19 +14,22 @@ from onthedot.api.http.path_ids import job_id_of
 from onthedot.api.http.query_params import choice, text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.errors import Invalid
-from onthedot.model.instant import parse_rfc3339
+from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.job import JobView
 from onthedot.model.preview import Explanation
 from onthedot.model.run import RunStatus, RunView
 from onthedot.service import Service
 from onthedot.service.previews import SKIPPED
 from onthedot.store import RunFilter
+from onthedot.timing.zones import zone
 from onthedot.web import words
 from onthedot.web.charts import BarChart, bar_chart, strip_bars
+from onthedot.web.day_slots import DaySlot, day_bounds, day_slots, read_day
 from onthedot.web.definition import definition, loose_job
 from onthedot.web.form.reading import pretty
+from onthedot.web.heat_map import HeatMap, first_and_last, heat_map
 from onthedot.web.local_time import FireTime, fire_times, in_zone, read_instant
-from onthedot.web.page import asked_of, page, show
+from onthedot.web.page import asked_of, is_refresh, page, show
 from onthedot.web.parts import load_all
 from onthedot.web.run_story import trigger_words
 
@@ -35,9 +39,11 @@ FIRINGS = 10
 CHARTED = 100
 LISTED = 25
 VERSIONS = 20
+DAY_SLOTS = 1000
 ASKED = (
     choice("status", "Runs with this status", get_args(RunStatus)),
     text("cursor", "Cursor of the next page of runs", longest=1000),
+    text("day", "Show the firings of this day, in the time zone of the job", longest=10),
     text("at", "Why it ran, or did not run, at this time: with an offset, or in the time zone of the job", longest=50),
 )
 
@@ -83,19 +89,34 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     fill: bool
 
 
+class DayAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the firings of a day. `hidden`: so many more, which are not shown."""
+
+    date: str
+    title: str
+    since: str
+    until: str
+    slots: list[DaySlot]
+    hidden: int
+    missing: int
+
+
 @page("/jobs/{job_id}", query=ASKED)
 async def job(request: Request) -> HttpResponse:
     """The page of a job."""
     asked = asked_of(request, ASKED)
     service, tenant = service_of(request), tenant_of(request)
     found = await service.get_job(tenant, job_id_of(request))
+    now, fresh = context_of(request).clock.now_ms(), not is_refresh(request)
     parts = await load_all(
         context_of(request).clock,
         firings=_firings(service, tenant, found),
         history=_history(service, tenant, found),
         runs=_runs(service, tenant, found.id, asked["status"], asked["cursor"]),
         chain=service.chain_of(tenant, found.id),
-        answer=_answer(service, tenant, found, asked["at"], context_of(request).clock.now_ms()),
+        answer=_answer(service, tenant, found, asked["at"], now),
+        calendar=_calendar(service, tenant, found, now, fresh),
+        day=_day(service, tenant, found, asked["day"] if fresh else None, now),
         warnings=_warnings(service, tenant, found),
         paused_by=_paused_by(service, tenant, found),
     )
@@ -210,6 +231,36 @@ async def _answer(service: Service, tenant: int, job: JobView, at: str | None, n
     done = told.run is not None and told.run.status not in ("SKIPPED", "FAILED", "CANCELLED")
     fill = told.slot and not done and (parse_rfc3339(moment) or 0) <= now
     return Answer(asked=told, local=in_zone(moment, job.schedule.tz).replace("T", " "), fill=fill)
+
+
+async def _calendar(service: Service, tenant: int, job: JobView, now: int, fresh: bool) -> HeatMap | None:
+    """Counted when the page is opened; it changes by the day."""
+    if not fresh:
+        return None
+    tz = job.schedule.tz
+    today = datetime.fromtimestamp(now / 1000, zone(tz)).date()
+    first, last = first_and_last(today)
+    found = await service.job_calendar(tenant, job.id, day_bounds(first, tz)[0], day_bounds(last, tz)[1], tz)
+    return heat_map(found.items, today)
+
+
+async def _day(service: Service, tenant: int, job: JobView, asked: str | None, now: int) -> DayAnswer | None:
+    if asked is None:
+        return None
+    day, tz = read_day(asked), job.schedule.tz
+    since, until = day_bounds(day, tz)
+    found = await service.explain_slots(tenant, job.id, since, until, DAY_SLOTS)
+    rows, hidden = day_slots(found.items, tz)
+    missing = sum(1 for each in found.items if each.status == "missing" or each.outcome in ("FAILED", "CANCELLED"))
+    return DayAnswer(
+        date=day.isoformat(),
+        title=f"{day:%A}, {day.day} {day:%B %Y}",
+        since=in_zone(format_instant(since), tz),
+        until=in_zone(format_instant(min(until, max(since, now))), tz),
+        slots=rows,
+        hidden=hidden,
+        missing=missing if since <= now else 0,
+    )
 
 
 def _typed(at: str | None, tz: str) -> str:

@@ -13,27 +13,16 @@ from onthedot.api.http.query_params import text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.errors import Invalid
 from onthedot.model.decoding import decode_loose, encode_json
-from onthedot.model.duration import DAY, HOUR
-from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
 from onthedot.web import words
 from onthedot.web.forms import Form, read_form
 from onthedot.web.links import is_local
-from onthedot.web.local_time import read_instant
 from onthedot.web.page import action, asked_of, done, page, show
+from onthedot.web.pause_choice import PAUSE_FIELDS, PAUSES, pause_end
 
 __all__ = ["BACK", "job_page", "return_to", "routes"]
 
 BACK = (text("back", "Path of the page to return to", longest=1500),)
-PAUSES = (
-    ("", "somebody resumes it"),
-    ("1h", "an hour has passed"),
-    ("8h", "8 hours have passed"),
-    ("1d", "a day has passed"),
-    ("7d", "a week has passed"),
-    ("at", "the time below"),
-)
-PAUSE_MS = {"1h": HOUR, "8h": 8 * HOUR, "1d": DAY, "7d": 7 * DAY}
 
 
 def job_page(job_id: int) -> str:
@@ -75,9 +64,9 @@ async def ask_pause(request: Request) -> HttpResponse:
 @action("/jobs/{job_id}/pause")
 async def pause(request: Request) -> HttpResponse:
     """Pause it."""
-    form, job = await read_form(request, "note", "ends", "until"), await _job(request)
+    form, job = await read_form(request, *PAUSE_FIELDS), await _job(request)
     try:
-        until = _until(form, job.schedule.tz, context_of(request).clock.now_ms())
+        until = pause_end(form, job.schedule.tz, context_of(request).clock.now_ms())
         await service_of(request).pause_job(tenant_of(request), job.id, note=form.given("note"), until=until)
     except Invalid as invalid:
         return _pause_form(request, job, form.refuse(invalid), form.back(job_page(job.id)), 422)
@@ -183,19 +172,6 @@ def _pause_form(request: Request, job: JobView, form: Form, back: str, status: i
         action=f"{job_page(job.id)}/pause",
         return_to=back,
     )
-
-
-def _until(form: Form, tz: str, now: int) -> str | None:
-    ends, until = form.text("ends"), form.given("until")
-    if ends not in dict(PAUSES):
-        raise Invalid.one("ends", "unknown choice", given=ends, accepted=", ".join(each for each in PAUSE_MS))
-    if ends in PAUSE_MS:
-        return format_instant(now + PAUSE_MS[ends])
-    if until is not None:
-        return read_instant("until", until, tz)
-    if ends == "at":
-        raise Invalid.one("until", "is missing", accepted=f"a date and time in {tz}")
-    return None
 
 
 routes = [ask_params, run_now, ask_pause, pause, resume, skip, unskip, ask_delete, delete, undelete]

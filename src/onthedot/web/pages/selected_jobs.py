@@ -1,117 +1,177 @@
-"""Acts on the jobs that were selected on the jobs page: first a question with their number, then one verb for each."""
+"""Acts on jobs of the jobs page, those that were selected or all that match: first a question with their number, then
+a bulk operation."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
 
-from onthedot.api.context import service_of, tenant_of
+from onthedot.api.context import context_of, service_of, tenant_of
+from onthedot.api.http.query_params import read_query
 from onthedot.api.http.responses import HttpResponse
-from onthedot.errors import Conflict, Invalid, NotFound
-from onthedot.service import Service
+from onthedot.errors import Invalid, NotFound
+from onthedot.model.bulk import BulkCount, BulkFilter, BulkRequest, BulkVerb
 from onthedot.web import words
 from onthedot.web.forms import Form, read_form
 from onthedot.web.page import action, done, show
+from onthedot.web.pages.jobs import ASKED
+from onthedot.web.pause_choice import PAUSE_FIELDS, PAUSES, pause_end
+from onthedot.web.typed_count import check_typed, must_be_typed
 
 __all__ = ["routes"]
 
-SHOWN = 10
-"""Names in the question, and jobs in the answer that the verb was not carried out for."""
 MOST = 100
-Act = Callable[[Service, int, int, Form], Awaitable[Any]]
+FIELDS = ("verb", "id", "all", "filter", "confirmed", "add", "remove", "typed", "shown", *PAUSE_FIELDS)
+PLACES = ("sort", "cursor")  # of the address, which do not say which jobs
 
 
 class SelectionVerb(msgspec.Struct, frozen=True):
     label: str
-    past: str
+    doing: str
     means: str
-    act: Act
     tone: str = "go"
 
 
-async def _pause(service: Service, tenant: int, job_id: int, form: Form) -> None:
-    await service.pause_job(tenant, job_id, note=form.given("note"), until=form.given("until"))
-
-
-VERBS = {
-    "pause": SelectionVerb("Pause", "Paused", "They do not fire until they are resumed.", _pause),
-    "resume": SelectionVerb(
-        "Resume",
-        "Resumed",
-        "They fire again from their next slot on.",
-        lambda service, tenant, job_id, _: service.resume_job(tenant, job_id),
+VERBS: dict[BulkVerb, SelectionVerb] = {
+    "pause": SelectionVerb(
+        "Pause",
+        "Pausing",
+        "They do not fire until they are resumed. Those that are paused already are left as they are.",
     ),
-    "run": SelectionVerb(
-        "Run",
-        "Started",
-        "Each runs once now, beside its schedule.",
-        lambda service, tenant, job_id, _: service.run_job(tenant, job_id),
-    ),
+    "resume": SelectionVerb("Resume", "Resuming", "They fire again from their next slot on."),
+    "run": SelectionVerb("Run", "Running", "Each runs once now, beside its schedule."),
+    "tag": SelectionVerb("Tag", "Tagging", "Tags are added to each, and removed from each that has them."),
     "delete": SelectionVerb(
         "Delete",
-        "Deleted",
+        "Deleting",
         "They do not fire any more, and runs that wait are removed. A deleted job can be brought back for ten minutes.",
-        lambda service, tenant, job_id, _: service.delete_job(tenant, job_id),
         "danger",
     ),
 }
 
 
+class Selection(msgspec.Struct, frozen=True):
+    """Either `ids`, or the filters of the jobs page as `query`, its address."""
+
+    ids: list[int] | None
+    query: str
+    asked: dict[str, Any]
+
+    def request(self, verb: BulkVerb, params: dict[str, Any] | None = None) -> BulkRequest:
+        if self.ids is not None:
+            return BulkRequest(verb=verb, ids=[*self.ids], params=params)
+        return BulkRequest(verb=verb, filter=_bulk_filter(self.asked), params=params)
+
+
 @action("/jobs/selected")
 async def selected_jobs(request: Request) -> HttpResponse:
-    """Ask, then carry out what was asked for each selected job."""
-    form = await read_form(request, "verb", "id", "confirmed", "note", "until")
-    verb = VERBS.get(form.text("verb"))
-    if verb is None:
-        raise Invalid.one("verb", "unknown", given=form.text("verb")[:100], accepted=", ".join(VERBS))
-    ids = _ids(form)
-    if not ids:
+    """Ask, then start an operation."""
+    form = await read_form(request, *FIELDS)
+    verb = form.text("verb")
+    if verb not in VERBS:
+        raise Invalid.one("verb", "unknown", given=verb[:100], accepted=", ".join(VERBS))
+    chosen = _selection(form)
+    if chosen.ids == []:
         return done(request, "Select jobs first", form.back("/jobs"), bad=True)
+    service, tenant = service_of(request), tenant_of(request)
+    probe = chosen.request(verb, {"add": ["any"]} if verb == "tag" else None)  # to count; a tag needs a name
+    count = await service.count_operation(tenant, probe)
+    if not count.total:
+        return done(request, "No jobs match any more", form.back("/jobs"), bad=True)
     if not form.flag("confirmed"):
-        return await _ask(request, form, verb, ids)
-    return await _carry_out(request, form, verb, ids)
+        return await _ask(request, form, verb, chosen, count)
+    try:
+        check_typed(form, count.total)
+        params = _params(form, verb, context_of(request).clock.now_ms())
+        started = await service.start_operation(tenant, chosen.request(verb, params))
+    except Invalid as error:
+        return await _ask(request, form.refuse(_at_fields(error)), verb, chosen, count, 422)
+    return done(request, f"{VERBS[verb].doing} {_how_many(count)}", f"/operations/{started.id}")
 
 
-async def _ask(request: Request, form: Form, verb: SelectionVerb, ids: list[int], status: int = 200) -> HttpResponse:
+def _selection(form: Form) -> Selection:
+    if not form.flag("all"):
+        return Selection(_ids(form), "", {})
+    query = form.text("filter")
+    known = b"&".join(pair for pair in query.encode().split(b"&") if pair and not pair.endswith(b"="))
+    return Selection(None, query, read_query(known, ASKED))
+
+
+def _bulk_filter(asked: dict[str, Any]) -> BulkFilter:
+    """What the page shows: it hides ended jobs unless they are asked for."""
+    named = {name: value for name, value in asked.items() if name not in (*PLACES, "status")}
+    status = None if asked["status"] == "all" else asked["status"]
+    return BulkFilter(**named, status=status, ended=False if asked["status"] is None else None)
+
+
+def _params(form: Form, verb: BulkVerb, now: int) -> dict[str, Any]:
+    if verb == "pause":
+        said = {"note": form.given("note"), "until": pause_end(form, "UTC", now)}
+        return {name: value for name, value in said.items() if value is not None}
+    if verb == "tag":
+        return {name: list(dict.fromkeys(_tags(form.text(name)))) for name in ("add", "remove")}
+    return {}
+
+
+def _tags(text: str) -> list[str]:
+    return [tag.strip() for tag in text.split(",") if tag.strip()]
+
+
+def _at_fields(error: Invalid) -> Invalid:
+    """The API's words at the fields of the form: `params.add[1]` is the field `add`, `params` of a tag too."""
+    return Invalid(
+        [
+            msgspec.structs.replace(each, path=re.sub(r"\[\d+\]$", "", each.path.removeprefix("params.")) or "add")
+            if each.path != "params"
+            else msgspec.structs.replace(each, path="add", accepted="tags to add, or to remove")
+            for each in error.problems
+        ]
+    )
+
+
+async def _ask(
+    request: Request, form: Form, verb: BulkVerb, chosen: Selection, count: BulkCount, status: int = 200
+) -> HttpResponse:
     names = []
-    for job_id in ids[:SHOWN]:
+    for item in count.sample:
         try:
-            names.append(words.title(await service_of(request).get_job(tenant_of(request), job_id)))
+            names.append(words.title(await service_of(request).get_job(tenant_of(request), int(item.id))))
         except NotFound:
-            names.append(f"Job {job_id} (deleted meanwhile)")
+            continue
     return show(
         request,
         "selected_jobs.html",
         status=status,
         form=form,
-        verb=verb,
-        ids=ids,
+        verb=VERBS[verb],
+        chosen=chosen,
+        count=count,
+        typed=must_be_typed(count.total),
         names=names,
-        question=f"{verb.label} {words.count_words(len(ids), 'job')}?",
+        question=f"{VERBS[verb].label} {_how_many(count)}?",
+        told=[(name.replace("_", " "), _said(value)) for name, value in chosen.asked.items() if _tells(name, value)],
+        pauses=PAUSES,
         return_to=form.back("/jobs"),
         action="/jobs/selected",
-        go=verb.label,
-        tone=verb.tone,
+        go=f"{VERBS[verb].label} {_how_many(count)}",
+        tone=VERBS[verb].tone,
     )
 
 
-async def _carry_out(request: Request, form: Form, verb: SelectionVerb, ids: list[int]) -> HttpResponse:
-    refused: list[str] = []
-    for job_id in ids:
-        try:
-            await verb.act(service_of(request), tenant_of(request), job_id, form)
-        except Invalid as error:  # what was typed is wrong: of no job was it carried out
-            return await _ask(request, form.refuse(error), verb, ids, 422)
-        except (Conflict, NotFound) as error:
-            refused.append(f"job {job_id}: {error}")
-    message = f"{verb.past} {words.count_words(len(ids) - len(refused), 'job')}"
-    if refused:
-        message += f"; not {', '.join(refused[:SHOWN])}{' …' if len(refused) > SHOWN else ''}"
-    return done(request, message, form.back("/jobs"), bad=bool(refused))
+def _tells(name: str, value: object) -> bool:
+    return value is not None and name not in PLACES
+
+
+def _said(value: object) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def _how_many(count: BulkCount) -> str:
+    told = words.count_words(count.total, "job")
+    return told if count.total_exact else told.replace(" jobs", " or more jobs")
 
 
 def _ids(form: Form) -> list[int]:
