@@ -7,7 +7,7 @@ WORKERS ?= 4
 export VENV PYTHON WORKERS
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-pages screenshots venv check sim hostile fuzz planted fix chaos lock bench bench-10m soak
+.PHONY: help run demo test test-pages screenshots venv check sim hostile fuzz planted fix docs chaos lock bench bench-10m soak
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -51,6 +51,9 @@ fuzz: venv ## fuzz all parsers of untrusted input (INPUTS=12000000, SEED=1, ONLY
 
 planted: venv ## inject about two hundred bugs one by one; 95 % must be detected (ONLY="claim: ,retry: " selects by name)
 	$(VENV)/bin/python -m proof.planted $(if $(ONLY),--only "$(ONLY)")
+
+docs: venv ## build the manual as a site in site/ and follow every link in it
+	$(VENV)/bin/python scripts/build_docs.py
 
 fix: venv ## format, and apply automatic lint fixes
 	$(VENV)/bin/ruff check --fix --quiet .

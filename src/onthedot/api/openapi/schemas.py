@@ -12,6 +12,7 @@ import msgspec
 from msgspec import inspect
 
 from onthedot.model.decoding import schema_hook, to_builtins
+from onthedot.model.field_reference import field_notes
 from onthedot.model.targets import OpaqueTarget, Target
 from onthedot.model.targets.registry import known_union
 
@@ -99,8 +100,11 @@ class Schemas:
         required = [info.tag_field] if info.tag_field else []
         if info.tag_field:
             properties[info.tag_field] = {"enum": [info.tag]}
+        notes = field_notes(info.cls.__name__)
         for field in info.fields:
-            properties[field.encode_name] = {**self._schema(field.type), **_default(field)}
+            note = notes.get(field.encode_name)
+            said = {} if note is None else {"description": note.meaning}
+            properties[field.encode_name] = {**self._schema(field.type), **_default(field), **said}
             if field.required:
                 required.append(field.encode_name)
         schema: dict[str, Any] = {"type": "object", "properties": properties, "required": required}

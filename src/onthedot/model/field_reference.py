@@ -1,0 +1,277 @@
+"""What each field of a job means, with an example: the OpenAPI document and docs/job.md are made from this.
+
+An example is a fragment that fits into the object the field belongs to; it names further fields where one alone would
+not be valid. `tests/docs/test_job_page.py` reads every one of them as a job, and finds fields that are missing here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+__all__ = ["REFERENCE", "FieldNote", "field_notes"]
+
+
+class FieldNote(msgspec.Struct, frozen=True):
+    meaning: str
+    example: dict[str, Any] | None = None  # None: it can't be used yet
+
+
+_JOB = {
+    "key": FieldNote(
+        "A name of your own for the job, unique per tenant: 1 to 200 letters, digits, dots, underscores and hyphens. "
+        "Commands and `/v1/jobs/by-key/{key}` accept it instead of the ID.",
+        {"key": "nightly-report"},
+    ),
+    "name": FieldNote("A title for people, shown in lists and on pages.", {"name": "Nightly report"}),
+    "schedule": FieldNote("When the job fires.", {"schedule": {"cron": "0 3 * * *", "tz": "Europe/Berlin"}}),
+    "target": FieldNote(
+        "What a run does. `type` selects the kind of target.",
+        {"target": {"type": "webhook", "url": "https://example.com/hook"}},
+    ),
+    "policy": FieldNote("How a run is tried, limited and repeated.", {"policy": {"timeout": "30s"}}),
+    "params": FieldNote(
+        "Parameters of every run: arguments of a function, JSON body of a webhook or message without a `body`, "
+        "standard input of a script. A manual run can bring its own.",
+        {"params": {"region": "eu", "full": True}},
+    ),
+    "tags": FieldNote("Labels to find and select jobs by.", {"tags": ["reports", "finance"]}),
+    "paused": FieldNote("Create the job paused: it fires when somebody resumes it.", {"paused": True}),
+    "owner": FieldNote(
+        "Who is responsible: a person or a team. A filter in lists and alert rules. By default, the name of the API "
+        "key that created the job.",
+        {"owner": "team-billing"},
+    ),
+    "keep_result": FieldNote(
+        "Keep results of more than 4 KB, up to 64 KB. Smaller results are always kept.", {"keep_result": True}
+    ),
+    "requires": FieldNote("Labels that a node must have to run this job.", {"requires": ["gpu", "eu"]}),
+    "run_now": FieldNote(
+        "When the job is created: run it once immediately, then follow the schedule. Not stored.", {"run_now": True}
+    ),
+    "on_success": FieldNote("Keys of jobs to run after a run that is done.", {"on_success": ["publish-report"]}),
+    "on_failure": FieldNote(
+        "Keys of jobs to run after a run that failed for good, not after each attempt.", {"on_failure": ["open-ticket"]}
+    ),
+    "on_finish": FieldNote("Keys of jobs to run after either.", {"on_finish": ["clean-up"]}),
+}
+
+_SCHEDULE = {
+    "cron": FieldNote(
+        "A cron expression with 5 fields, or 6 with seconds first. Names (`MON`, `JAN`), ranges, steps, `L`, `LW`, "
+        "`#`, `@daily` and the like, and `H` for a stable value that spreads jobs.",
+        {"cron": "0 9 * * MON-FRI"},
+    ),
+    "every": FieldNote(
+        "A fixed interval in elapsed time, counted from `start` or from the creation of the job. At least 100 ms.",
+        {"every": "90s"},
+    ),
+    "at": FieldNote(
+        "One instant: RFC 3339, or a local time in the zone `tz`. Must be in the future.",
+        {"at": "2099-12-31T23:59:59Z"},
+    ),
+    "in": FieldNote("One instant, this long after the job was created.", {"in": "10m"}),
+    "rrule": FieldNote("An RFC 5545 recurrence rule. Reserved: not available yet (422)."),
+    "tz": FieldNote(
+        "The IANA time zone of `cron` and of local times. A change to or from daylight saving time neither skips nor "
+        "repeats a fixed time.",
+        {"cron": "30 2 * * *", "tz": "Europe/Berlin"},
+    ),
+    "start": FieldNote("No slot before this time.", {"every": "1h", "start": "2026-01-01T00:00:00Z"}),
+    "end": FieldNote(
+        "No slot after this time; then the job has ended.", {"every": "1h", "end": "2099-01-01T00:00:00Z"}
+    ),
+    "count": FieldNote("The number of slots; then the job has ended.", {"every": "1h", "count": 24}),
+    "exclude": FieldNote("Dates and calendars without firings. Reserved: not available yet (422)."),
+}
+
+_POLICY = {
+    "timeout": FieldNote(
+        "How long one attempt may take. By default 3 s for webhooks (`TIMEOUT_SECONDS`), 10 s for queues, 24 h for "
+        "containers, Kubernetes Jobs and workflows, and no limit for the others.",
+        {"timeout": "5m"},
+    ),
+    "retry": FieldNote("When a failed attempt is repeated.", {"retry": {"attempts": 5, "backoff": "2s"}}),
+    "overlap": FieldNote(
+        "What happens if the previous run still executes: `allow` both, `skip` the new one, `queue` one, or `replace` "
+        "the old one, which is cancelled.",
+        {"overlap": "skip"},
+    ),
+    "catch_up": FieldNote(
+        "Slots that were missed while no node was running: fire the `latest` if it is at most 24 h late, `skip` those "
+        "more than 60 s late, or fire `all` up to `catch_up_limit`. One-off jobs always fire.",
+        {"catch_up": "skip"},
+    ),
+    "catch_up_limit": FieldNote(
+        "The most missed slots that `catch_up: all` fires.", {"catch_up": "all", "catch_up_limit": 500}
+    ),
+    "delivery": FieldNote(
+        "`at_least_once` repeats an attempt whose outcome is unknown, with the same run ID. `at_most_once` records the "
+        "attempt before it is sent and never sends it again.",
+        {"delivery": "at_most_once"},
+    ),
+    "jitter": FieldNote(
+        "Spread firings over this time after the slot, by a stable amount per slot.", {"jitter": "30s"}
+    ),
+    "expires_in": FieldNote(
+        "A run that has not begun this long after its slot is skipped instead.", {"expires_in": "10m"}
+    ),
+    "completion": FieldNote(
+        "`answer`: the response ends the run. `callback`: a 2xx response means accepted, and the receiver reports the "
+        "result later.",
+        {"completion": "callback"},
+    ),
+    "completion_timeout": FieldNote(
+        "How long after acceptance the receiver may report the result.",
+        {"completion": "callback", "completion_timeout": "2h"},
+    ),
+    "concurrency": FieldNote(
+        "At most `limit` runs at once of all jobs that name the same `group`, over all nodes.",
+        {"concurrency": {"group": "database", "limit": 3}},
+    ),
+    "max_running": FieldNote("At most this many runs of this job at once, over all nodes.", {"max_running": 2}),
+}
+
+_RETRY = {
+    "attempts": FieldNote("The number of attempts, the first one included.", {"attempts": 5}),
+    "backoff": FieldNote("The wait before the second attempt.", {"backoff": "2s"}),
+    "factor": FieldNote("Each further wait is longer by this factor.", {"factor": 3}),
+    "max": FieldNote("No wait is longer than this.", {"max": "1h"}),
+    "max_age": FieldNote("No attempt this long after the run was due.", {"max_age": "6h"}),
+    "plan": FieldNote(
+        "Fixed waits instead of the four fields above. `quick`: 1 s, 5 s, 30 s, 2 m. `standard`: 5 s, 5 m, 30 m, 2 h, "
+        "5 h, 10 h, 14 h.",
+        {"plan": "standard"},
+    ),
+    "until": FieldNote("`next_slot`: no attempt at or after the next slot of the schedule.", {"until": "next_slot"}),
+}
+
+_CONCURRENCY = {
+    "group": FieldNote("The name that the jobs share.", {"group": "database", "limit": 3}),
+    "limit": FieldNote("The most runs of the group at once.", {"group": "database", "limit": 3}),
+}
+
+_WEBHOOK = {
+    "url": FieldNote("An absolute http or https URL.", {"url": "https://example.com/hook"}),
+    "method": FieldNote("The HTTP method.", {"method": "PUT"}),
+    "headers": FieldNote(
+        "Request headers. Values of headers such as Authorization are masked when read back.",
+        {"headers": {"X-Team": "billing"}},
+    ),
+    "body": FieldNote(
+        'JSON, or text. `{"$": "run_id"}` in place of a value stands for a value of the run. Without a body, the '
+        "params are sent.",
+        {"body": {"run": {"$": "run_id"}}},
+    ),
+    "secret": FieldNote(
+        "Signs requests as Standard Webhooks does. Masked when read back.", {"secret": "at least 16 characters"}
+    ),
+    "certificate": FieldNote(
+        "The name of a client certificate in the settings.",
+        {"url": "https://example.com/hook", "certificate": "partner"},
+    ),
+    "secrets": FieldNote(
+        "Two signing secrets while you rotate them, the new one first.",
+        {"secrets": ["the new one, 16+ characters", "the old one, 16+ characters"]},
+    ),
+}
+
+_FUNCTION = {
+    "function": FieldNote(
+        "A Python function that the operator registered, `package.module:name`.", {"function": "reports.tasks:nightly"}
+    )
+}
+
+_COMMAND = {"command": FieldNote("The name of a command in the settings.", {"command": "disk-space"})}
+
+_SCRIPT = {
+    "code": FieldNote("The script itself, up to 64 KB.", {"code": "print('hello')"}),
+    "script": FieldNote(
+        "The ID of an uploaded script, instead of `code`.", {"script": "sha256:" + "0123456789abcdef" * 4}
+    ),
+    "interpreter": FieldNote("The name of an interpreter that the operator listed.", {"interpreter": "python"}),
+    "args": FieldNote("Command-line arguments.", {"args": ["--verbose"]}),
+    "env": FieldNote("Environment variables.", {"env": {"MODE": "fast"}}),
+    "network": FieldNote("Whether it may use the network, if the operator allows that.", {"network": True}),
+    "memory": FieldNote("The memory limit.", {"memory": "512M"}),
+    "cpus": FieldNote("The number of CPUs.", {"cpus": 0.5}),
+}
+
+_CONTAINER = {
+    "image": FieldNote("An image that the operator allows.", {"image": "registry.example/report:1.4"}),
+    "command": FieldNote("Program and arguments, instead of those of the image.", {"command": ["report", "--all"]}),
+    "env": FieldNote("Environment variables.", {"env": {"MODE": "fast"}}),
+    "memory": FieldNote("The memory limit. By default, as much as the operator allows.", {"memory": "512M"}),
+    "cpus": FieldNote("The number of CPUs. By default, as many as the operator allows.", {"cpus": 0.5}),
+    "network": FieldNote("Whether it may use the network, if the operator allows that.", {"network": True}),
+    "pull": FieldNote("When the image is pulled.", {"pull": "always"}),
+}
+
+_KUBERNETES = {
+    "template": FieldNote("The name of a pod template that the operator registered.", {"template": "report"}),
+    "image": FieldNote(
+        "An image that the operator allows, instead of a template.", {"image": "registry.example/report:1.4"}
+    ),
+    "command": FieldNote("Entry point of the container.", {"command": ["python"]}),
+    "args": FieldNote("Arguments of the container.", {"args": ["report.py"]}),
+    "env": FieldNote("Environment variables.", {"env": {"MODE": "fast"}}),
+    "resources": FieldNote(
+        "Limits and requests. By default, as much as the operator allows.",
+        {"resources": {"limits": {"memory": "512Mi", "cpu": "500m"}}},
+    ),
+    "service_account": FieldNote("A service account that the operator allows.", {"service_account": "reports"}),
+    "namespace": FieldNote("A namespace that the operator allows.", {"namespace": "batch"}),
+    "keep_failed": FieldNote("How long a failed Job stays in the cluster.", {"keep_failed": "6h"}),
+}
+
+_QUEUE = {
+    "broker": FieldNote("The name of a broker in the settings.", {"broker": "orders"}),
+    "topic": FieldNote("The topic, subject, stream or queue.", {"topic": "orders.created"}),
+    "key": FieldNote("The message key. By default, the ID of the run.", {"key": "customer-42"}),
+    "headers": FieldNote("Message headers.", {"headers": {"team": "billing"}}),
+    "body": FieldNote("JSON, or text. Without a body, the params are sent.", {"body": {"kind": "nightly"}}),
+    "format": FieldNote(
+        "`json`; `cloudevents` for CloudEvents 1.0; `raw` for a text as it is; `celery` for a Celery task.",
+        {"format": "cloudevents"},
+    ),
+    "task": FieldNote("With the format `celery`: the name of the task.", {"format": "celery", "task": "reports.send"}),
+}
+
+_LAMBDA = {
+    "function": FieldNote("Name or ARN of the function.", {"function": "nightly-report"}),
+    "invocation": FieldNote(
+        "`request` waits for the answer, which is the result; `event` is done once AWS has accepted it.",
+        {"invocation": "event"},
+    ),
+    "payload": FieldNote("JSON. Without a payload, the params are sent.", {"payload": {"day": 1}}),
+}
+
+_WORKFLOW = {
+    "engine": FieldNote("The name of a workflow engine in the settings, or `stepfunctions`.", {"engine": "airflow"}),
+    "workflow": FieldNote("The DAG, workflow template or state machine to start.", {"workflow": "nightly_etl"}),
+    "input": FieldNote("Its input. Without it, the params are sent.", {"input": {"day": 1}}),
+}
+
+REFERENCE: dict[str, dict[str, FieldNote]] = {
+    "JobSpec": _JOB,
+    "Schedule": _SCHEDULE,
+    "Policy": _POLICY,
+    "Retry": _RETRY,
+    "Concurrency": _CONCURRENCY,
+    "WebhookTarget": _WEBHOOK,
+    "FunctionTarget": _FUNCTION,
+    "CommandTarget": _COMMAND,
+    "ScriptTarget": _SCRIPT,
+    "QueueTarget": _QUEUE,
+    "ContainerTarget": _CONTAINER,
+    "KubernetesTarget": _KUBERNETES,
+    "LambdaTarget": _LAMBDA,
+    "WorkflowTarget": _WORKFLOW,
+}
+"""By the name of the struct, in the order of the page."""
+
+
+def field_notes(struct: str) -> dict[str, FieldNote]:
+    """The notes on the fields of a struct. A job that is read back has the fields of one that is written."""
+    return REFERENCE.get({"JobView": "JobSpec", "OpenJobSpec": "JobSpec"}.get(struct, struct), {})
