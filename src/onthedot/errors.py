@@ -23,6 +23,7 @@ OnTheDotError
     ├── StoreAhead           the database was migrated by a newer version
     ├── StoreInUse           another process has the SQLite file open
     ├── StoreMissing         the SQLite file does not exist
+    ├── StoreRelocated       the store is being moved to another database, or was
     ├── StoreMoved           the SQLite file was removed or replaced while open
     └── StoreUnsafe          fsync or synchronous_commit is off
 """
@@ -53,6 +54,7 @@ __all__ = [
     "StoreInUse",
     "StoreMissing",
     "StoreMoved",
+    "StoreRelocated",
     "StoreUnavailable",
     "StoreUnsafe",
     "TooLarge",
@@ -173,6 +175,10 @@ class StoreInUse(StoreError):
 
 class StoreMissing(StoreError):
     """The SQLite file does not exist."""
+
+
+class StoreRelocated(StoreError):
+    """The store is being moved to another database with `onthedot migrate-store`, or was."""
 
 
 class StoreMoved(StoreError):

@@ -16,6 +16,7 @@ from onthedot.cli import (
     jobs_files,
     keys,
     migrate,
+    migrate_store,
     nodes,
     ops,
     plan,
@@ -76,6 +77,7 @@ app.command("upcoming")(upcoming.upcoming)
 app.command("forecast")(upcoming.forecast)
 app.command("audit")(audit.audit)
 app.command("migrate")(migrate.migrate)
+app.command("migrate-store")(migrate_store.migrate_store)
 app.command("doctor")(doctor.doctor)
 app.add_typer(keys.group, name="keys")
 app.command("echo")(echo.echo)

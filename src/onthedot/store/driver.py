@@ -61,6 +61,10 @@ class Transaction(Protocol):
         """Add many rows that nothing can refuse, by the shortest way in. The statement names table and columns."""
         ...
 
+    async def fill(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Add rows of any table as they come from another database: for moving a store. Lists are arrays, or JSON."""
+        ...
+
     async def breathe(self) -> None:
         """Between two portions of computing: if that is done on the caller's loop, others have their turn there."""
         ...

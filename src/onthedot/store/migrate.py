@@ -14,8 +14,9 @@ from importlib import resources
 
 import msgspec
 
-from onthedot.errors import StoreAhead
+from onthedot.errors import StoreAhead, StoreRelocated
 from onthedot.store.driver import Driver, Row, Transaction
+from onthedot.store.queries import MOVED_MARK
 
 __all__ = ["Migration", "check_version", "known_migrations", "migrate"]
 
@@ -53,9 +54,12 @@ async def migrate(driver: Driver, migrations: list[Migration] | None = None) -> 
 
 
 async def check_version(driver: Driver, migrations: list[Migration] | None = None) -> list[Migration]:
-    """The migrations that the database still lacks. Raises StoreAhead for some that this version can't live with."""
+    """The migrations that the database still lacks. Raises StoreAhead for some that this version can't live with, and
+    StoreRelocated for a store that is being moved, or was."""
     known = known_migrations(driver.dialect) if migrations is None else migrations
     there = {row["number"]: row for row in await driver.read(_versions)}
+    if (mark := there.get(MOVED_MARK)) is not None:
+        raise StoreRelocated(mark["name"])
     ahead = [row for number, row in sorted(there.items()) if number > max((m.number for m in known), default=0)]
     if any(bool(row["breaking"]) for row in ahead):
         names = ", ".join(f"{row['number']:04} {row['name']}" for row in ahead)

@@ -25,7 +25,7 @@ from onthedot.plan.outcome import OVERDUE_MS
 from onthedot.plan.shares import BACKLOG_MS
 from onthedot.store.shapes import fill_in
 
-__all__ = ["DUTY_MS", "LATE_MS", "LOG_LIMIT", "Queries"]
+__all__ = ["DUTY_MS", "LATE_MS", "LOG_LIMIT", "MOVED_MARK", "Queries"]
 
 DUTY_MS = 15_000
 """How long a duty is somebody's who does not renew it."""
@@ -35,6 +35,10 @@ LOG_LIMIT = 65_536
 
 FULL = 64
 """So many runs that may be held ahead are claimed without waiting for more of them."""
+
+MOVED_MARK = 999_999_999
+"""The number of the row in `meta` that keeps every version from serving a store that is being moved, or was (see
+`moving.marks`): for one that knows nothing of it, it is a migration of a newer version that it can't live with."""
 
 LATE_MS = 1000
 """A run that begins later than this after its instant is late, and so is a job whose last or next run is."""
@@ -55,6 +59,7 @@ _WORDS = {
         " ".join(f"WHEN lateness_ms <= {bound} THEN {place}" for place, bound in enumerate(BOUNDS)), len(BOUNDS)
     ),
     "LOG_LIMIT": str(LOG_LIMIT),
+    "MOVED_MARK": str(MOVED_MARK),
     "OVERDUE_MS": str(OVERDUE_MS),
     "TURN_MS": str(TURN_MS),
 }

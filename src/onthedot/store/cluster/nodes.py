@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from onthedot import telemetry
+from onthedot.errors import StoreRelocated
 from onthedot.model.instant import format_instant
 from onthedot.model.node import NodeInfo, NodeLoad, NodeView
 from onthedot.model.run import Outcome, may_have_begun
@@ -64,6 +65,8 @@ class Nodes(Topic):
         )
 
         async def body(tx: Transaction) -> int:
+            if (mark := await tx.row("find_mark")) is not None:  # it was moved while this node was frozen, say
+                raise StoreRelocated(mark["name"])
             row = await tx.row("register_node", *about)
             assert row is not None
             return int(row["started_at"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
 from onthedot.model.duration import DAY
 from onthedot.store.driver import Transaction
 
-__all__ = ["AHEAD", "drop_old", "make_ahead", "partition_name"]
+__all__ = ["AHEAD", "drop_old", "make_ahead", "make_for", "partition_name"]
 
 AHEAD = 7
 _PREFIX = "history_"
@@ -30,6 +31,14 @@ async def make_ahead(tx: Transaction, now: int) -> list[str]:
             await tx.script(_create(day))
             made.append(partition_name(day))
     return made
+
+
+async def make_for(tx: Transaction, slots: Sequence[int]) -> None:
+    """Partitions for the days of these slots, for rows that are about to be copied into the ledger."""
+    there = {row["name"] for row in await tx.rows("history_partitions")}
+    for day in sorted({_EPOCH + timedelta(days=slot // DAY) for slot in slots}):
+        if partition_name(day) not in there:
+            await tx.script(_create(day))
 
 
 async def drop_old(tx: Transaction, before: int) -> list[str]:

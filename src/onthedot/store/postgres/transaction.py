@@ -46,6 +46,9 @@ class PostgresTransaction:
         records = list(map(spread, rows))
         await self.connection.copy_records_to_table(table, columns=columns, records=records, timeout=self._timeout)
 
+    async def fill(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        await self.connection.copy_records_to_table(table, columns=columns, records=rows, timeout=self._timeout)
+
     async def breathe(self) -> None:
         await asyncio.sleep(0)
 

@@ -119,6 +119,12 @@ class SqliteTransaction:
     async def copy(self, name: str, rows: Sequence[Shape]) -> None:
         await self.execute_each(name, rows)
 
+    async def fill(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        names, places = ", ".join(f'"{column}"' for column in columns), ", ".join("?" * len(columns))
+        statement = f'INSERT INTO "{table}" ({names}) VALUES ({places})'  # noqa: S608
+        values = [[_value(value) for value in row] for row in rows]
+        await self._run(lambda raw: raw.executemany(statement, values))
+
     async def breathe(self) -> None:
         await asyncio.sleep(0)
 

@@ -1,0 +1,52 @@
+-- Moving a store to another database. What is being moved, or was, has a row in `meta` that no version can live with.
+
+-- name: find_mark
+SELECT name FROM meta WHERE number = {MOVED_MARK};
+
+-- name: set_mark
+INSERT INTO meta (number, name, breaking, applied_at) VALUES ({MOVED_MARK}, $1, true, {now})
+ON CONFLICT (number) DO UPDATE SET name = excluded.name;
+
+-- name: drop_mark
+DELETE FROM meta WHERE number = {MOVED_MARK};
+
+-- name: set_installation_value
+INSERT INTO installation (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
+-- name: drop_installation_value
+DELETE FROM installation WHERE name = $1;
+
+-- name: beating_nodes
+SELECT name FROM nodes WHERE lost_at IS NULL AND beat_at > {now} - $1::bigint ORDER BY name;
+
+-- name: declare_all_lost
+UPDATE nodes SET lost_at = {now} WHERE lost_at IS NULL;
+
+-- name: stored_tables
+SELECT relname::text AS name FROM pg_class
+WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = current_schema()::regnamespace ORDER BY relname;
+
+-- name: stored_columns
+-- In the order of the table; `key`: its place in the primary key, 0 if it is none.
+SELECT a.attname::text AS name, format_type(a.atttypid, NULL) AS type,
+    coalesce(array_position(i.indkey::smallint[], a.attnum), -1) + 1 AS key
+FROM pg_attribute a LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
+WHERE a.attrelid = $1::text::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum;
+
+-- name: last_numbers
+SELECT s.name, coalesce(q.last_value, 0) AS last
+FROM (
+    SELECT 'job_ids' AS name, 'job_ids'::regclass AS sequence
+    UNION ALL SELECT 'run_numbers', 'run_numbers'::regclass
+    UNION ALL SELECT c.relname::text, pg_get_serial_sequence(c.relname::text, a.attname::text)::regclass
+    FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attidentity <> ''
+    WHERE c.relnamespace = current_schema()::regnamespace
+) s
+JOIN pg_class p ON p.oid = s.sequence
+JOIN pg_sequences q ON q.schemaname = current_schema() AND q.sequencename = p.relname;
+
+-- name: raise_sequence
+SELECT setval($1::text::regclass, $2::bigint);
+
+-- name: raise_identity
+SELECT setval(pg_get_serial_sequence($1::text, 'id'), $2::bigint);
