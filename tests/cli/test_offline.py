@@ -25,6 +25,13 @@ def test_preview_as_json(cli):
     assert seen["fires"] == ["2026-01-02T00:00:00.000Z", "2026-01-03T00:00:00.000Z"]
 
 
+def test_preview_is_in_the_default_zone(cli, monkeypatch):
+    monkeypatch.setenv("ONTHEDOT_DEFAULT_TZ", "Europe/Berlin")
+    asked = ("preview", "0 3 * * *", "-n", "1", "--after", "2026-01-01T03:30:00Z", "--json")
+    assert cli(*asked).json["fires"] == ["2026-01-02T02:00:00.000Z"]
+    assert cli(*asked, "--tz", "UTC").json["fires"] == ["2026-01-02T03:00:00.000Z"]
+
+
 @pytest.mark.parametrize(
     ("written", "schedule"),
     [

@@ -32,7 +32,9 @@ def add(
         str | None, typer.Option(help="Run once at this time: 2026-12-24T18:00:00Z, or local time with --tz")
     ] = None,
     in_: Annotated[str | None, typer.Option("--in", help="Run once after this delay, such as 10s")] = None,
-    tz: Annotated[str | None, typer.Option(help="IANA time zone, such as Europe/Berlin [default: UTC]")] = None,
+    tz: Annotated[
+        str | None, typer.Option(help="IANA time zone, such as Europe/Berlin [default: DEFAULT_TZ of the server]")
+    ] = None,
     start: Annotated[str | None, typer.Option(help="Do not fire before this time")] = None,
     end: Annotated[str | None, typer.Option(help="Do not fire after this time")] = None,
     count: Annotated[int | None, typer.Option(help="Maximum number of runs")] = None,

@@ -19,7 +19,9 @@ def preview(
     expression: Annotated[
         str, typer.Argument(metavar="SCHEDULE", help="Cron expression, interval such as 90s, or date and time")
     ],
-    tz: Annotated[str, typer.Option("--tz", help="IANA time zone, such as Europe/Berlin")] = "UTC",
+    tz: Annotated[
+        str | None, typer.Option("--tz", help="IANA time zone, such as Europe/Berlin [default: DEFAULT_TZ, or UTC]")
+    ] = None,
     count: Annotated[int, typer.Option("-n", "--count", min=1, max=1000, help="Number of fire times to show")] = 10,
     after: Annotated[
         str | None, typer.Option(help="Show fire times after this instant (RFC 3339) [default: now]")
@@ -31,7 +33,9 @@ def preview(
     """Show when a schedule fires, what it means and how daylight saving time affects it. Needs no server."""
     from onthedot.clock import SystemClock
     from onthedot.service import preview_schedule
+    from onthedot.settings import load_settings
 
+    tz = load_settings().default_tz if tz is None else tz
     now = SystemClock().now_ms()
     seen = preview_schedule(schedule_of(expression, tz, start, end), now=now, after=after, count=count)
     if as_json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import msgspec
 
@@ -57,6 +57,17 @@ class JobSpec(Strict, frozen=True, kw_only=True):
     def chained(self) -> bool:
         """Whether the end of a run may start others."""
         return bool(self.on_success or self.on_failure or self.on_finish)
+
+    def in_default_zone(self, zone: str) -> Self:
+        """Its schedule in this zone, if it names none itself."""
+        schedule = self.schedule.in_default_zone(zone)
+        return self if schedule is self.schedule else msgspec.structs.replace(self, schedule=schedule)
+
+    def in_zone_as_stored(self) -> Self:
+        """With its zone named: one that was stored without is in UTC, whatever the default is by now."""
+        if self.schedule.names_zone:
+            return self
+        return msgspec.structs.replace(self, schedule=msgspec.structs.replace(self.schedule, tz="UTC"))
 
     def requirement(self) -> str:
         """What a node must offer to run it, as one text: what the target needs, and the labels."""

@@ -9,9 +9,12 @@ import msgspec
 from onthedot.model.duration import Duration
 from onthedot.model.struct import Strict
 
-__all__ = ["SCHEDULE_KINDS", "Schedule"]
+__all__ = ["SCHEDULE_KINDS", "UNNAMED_ZONE", "Schedule"]
 
 SCHEDULE_KINDS = ("cron", "every", "at", "in", "rrule")
+UNNAMED_ZONE = "".join(("U", "TC"))  # noqa: FLY002 - a literal would be the same object everywhere
+"""The zone of a schedule that names none. Stored so, it is UTC for ever; what a user writes so gets DEFAULT_TZ. It is
+an object of its own: who wrote "UTC" means it, and is told apart by `is`."""
 
 
 class Schedule(Strict, frozen=True, kw_only=True, omit_defaults=True):
@@ -22,7 +25,7 @@ class Schedule(Strict, frozen=True, kw_only=True, omit_defaults=True):
     at: str | None = None
     in_: Duration | None = msgspec.field(name="in", default=None)
     rrule: str | None = None
-    tz: str = "UTC"
+    tz: str = UNNAMED_ZONE
     start: str | None = None
     end: str | None = None
     count: Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)] | None = None
@@ -35,6 +38,16 @@ class Schedule(Strict, frozen=True, kw_only=True, omit_defaults=True):
             if value is not None:
                 return kind
         return ""
+
+    @property
+    def names_zone(self) -> bool:
+        return self.tz is not UNNAMED_ZONE
+
+    def in_default_zone(self, zone: str) -> Schedule:
+        """This zone, if it names none itself."""
+        if self.names_zone or zone == UNNAMED_ZONE:
+            return self
+        return msgspec.structs.replace(self, tz=zone)
 
     @property
     def one_off(self) -> bool:

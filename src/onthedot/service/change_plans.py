@@ -28,7 +28,7 @@ from onthedot.service.jobs import JobVerbs
 from onthedot.service.merge_patch import patched
 from onthedot.service.sync import SyncVerbs
 from onthedot.store import SlotState
-from onthedot.store.jobs.rows import keep_secrets
+from onthedot.store.jobs.rows import keep_secrets, keep_zone
 
 __all__ = ["ChangePlanVerbs"]
 
@@ -72,7 +72,7 @@ class ChangePlanVerbs(JobVerbs, SyncVerbs, ForecastVerbs):
         else:
             spec = keep_secrets(convert(patched(to_builtins(job.spec), asked.patch or {}), JobSpec), job.spec)
         await self.check_job(tenant, spec, None if job is None else job.id)
-        return [await self._change(tenant, job, spec)]
+        return [await self._change(tenant, job, self.zoned(spec, None if job is None else job.spec))]
 
     async def _of_list(self, tenant: int, asked: PlanRequest) -> list[_Change]:
         for name in ("id", "key", "spec", "patch"):
@@ -84,7 +84,8 @@ class ChangePlanVerbs(JobVerbs, SyncVerbs, ForecastVerbs):
         changes: list[_Change] = []
         for spec in specs:
             job = None if spec.key is None else await self._by_key(tenant, spec.key)
-            changes.append(await self._change(tenant, job, spec if job is None else keep_secrets(spec, job.spec)))
+            zoned = keep_zone(spec, None if job is None else job.spec, self.settings.default_tz)
+            changes.append(await self._change(tenant, job, zoned if job is None else keep_secrets(zoned, job.spec)))
         for place, key in enumerate(asked.removed or []):
             job = await self._by_key(tenant, key)
             if job is None:

@@ -29,6 +29,7 @@ _log = logging.getLogger("onthedot.service")
 class CreateVerbs(ScriptVerbs):
     async def create_job(self, tenant: int, spec: JobSpec, idempotency_key: IdempotencyKey | None = None) -> JobView:
         repeat = idempotency("jobs", idempotency_key, body=spec)
+        spec = spec.in_default_zone(self.settings.default_tz)
         try:
             check_new(spec, self.targets, tenant=tenant, now=await self.time.now(), calls_back=self.calls_back)
             await self.check_scripts(tenant, spec.target)
@@ -53,6 +54,7 @@ class CreateVerbs(ScriptVerbs):
         now = self.time.known()
         if now is None:
             return False
+        spec = spec.in_default_zone(self.settings.default_tz)
         slot = plain_delay(spec.schedule, now)
         if slot is None or slot - now <= self.unhinted or spec.run_now or spec.chained or spec.target.scripts():
             return False
@@ -187,9 +189,11 @@ class CreateVerbs(ScriptVerbs):
     ) -> Iterator[tuple[OnTheDotError | None, JobSpec | None]]:
         before: object = None
         objection, stored = None, None
-        for spec in specs:
-            if spec is not before:
-                objection, before = self._objection(tenant, spec, now, missing), spec
+        for given in specs:
+            if given is not before:
+                before, zone = given, self.settings.default_tz
+                spec = given.in_default_zone(zone) if isinstance(given, JobSpec) else given
+                objection = self._objection(tenant, spec, now, missing)
                 stored = (
                     as_stored(spec, self.settings, owner) if objection is None and isinstance(spec, JobSpec) else None
                 )

@@ -37,7 +37,7 @@ class JobVerbs(ScriptVerbs):
     async def check_job(self, tenant: int, spec: JobSpec, job_id: int | None = None) -> None:
         """Whether this job could be created, or this one changed to it: raises Invalid. Changes nothing."""
         old = None if job_id is None else (await self.store.get_record(tenant, job_id)).spec
-        wanted = spec if old is None else keep_secrets(spec, old)
+        wanted = self.zoned(spec if old is None else keep_secrets(spec, old), old)
         check_job(
             wanted,
             self.targets,
@@ -115,6 +115,7 @@ class JobVerbs(ScriptVerbs):
 
         def change(old: JobSpec) -> JobSpec:
             spec = msgspec.structs.replace(with_present_secrets(former, old), paused=old.paused)
+            spec = spec.in_zone_as_stored()
             return self._checked(tenant, spec, old, now)
 
         return await self._update(tenant, job_id, change, if_match, repeat, verb="restore")
@@ -158,7 +159,7 @@ class JobVerbs(ScriptVerbs):
             old = (await self.store.get_record(tenant, job.id)).spec
         except NotFound:
             return False
-        return keep_owner(keep_secrets(as_stored(spec, self.settings), old), old) == old
+        return keep_owner(keep_secrets(as_stored(self.zoned(spec, old), self.settings), old), old) == old
 
     async def delete_job(
         self, tenant: int, job_id: int, if_match: int | None = None, idempotency: Idempotency | None = None
@@ -194,6 +195,14 @@ class JobVerbs(ScriptVerbs):
         await self.hint_orders()
         return job
 
+    def zoned(self, spec: JobSpec, old: JobSpec | None) -> JobSpec:
+        """In DEFAULT_TZ if it names no zone; unless it takes the place of one that names none either, which is in UTC:
+        a setting that is made later moves no job."""
+        return (
+            spec if old is not None and not old.schedule.names_zone else spec.in_default_zone(self.settings.default_tz)
+        )
+
     def _checked(self, tenant: int, spec: JobSpec, old: JobSpec | None, now: int) -> JobSpec:
+        spec = self.zoned(spec, old)
         check_new(spec, self.targets, tenant=tenant, now=now, before=old, calls_back=self.calls_back)
         return as_stored(spec, self.settings)

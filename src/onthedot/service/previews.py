@@ -53,7 +53,7 @@ def preview_schedule(schedule: Schedule, *, now: int, after: str | None = None, 
 
 class PreviewVerbs(ServiceBase):
     async def preview(self, schedule: Schedule, after: str | None = None, count: int = 10) -> Preview:
-        now = await self.time.now()
+        now, schedule = await self.time.now(), schedule.in_default_zone(self.settings.default_tz)
         if count <= FEW:
             return preview_schedule(schedule, now=now, after=after, count=count)
         return await self.aside.run(preview_schedule, schedule, now=now, after=after, count=count)

@@ -56,6 +56,7 @@ class SyncVerbs(ScriptVerbs):
             file=file,
             run_now=frozenset(str(spec.key) for spec in specs if spec.run_now),
             owner=who_asks(),
+            zone=self.settings.default_tz,
             idempotency=repeat,
         )
         if not dry_run and (report.created or report.updated or report.removed or report.adopted):

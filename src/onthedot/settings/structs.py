@@ -133,6 +133,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     destination_concurrency: int | None = None  # a quarter of `concurrency`
     function_processes: int = msgspec.field(default_factory=lambda: 2 * (os.cpu_count() or 1))
     timeout_seconds: float = 3.0
+    default_tz: str = "UTC"  # of schedules that name no time zone, when they are written
     retention: Duration = Duration(30 * DAY)
     auth: tuple[str, ...] = ("auto",)
     egress_allow: tuple[str, ...] = ()

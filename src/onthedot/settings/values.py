@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
@@ -77,6 +78,15 @@ def _duration(low: int, high: int = 100 * 365 * DAY) -> Parser:
         return duration
 
     return parse
+
+
+def _zone(value: Any) -> str:
+    accepted = "an IANA time zone, such as Europe/Berlin or UTC"
+    name = _text(accepted, r"[A-Za-z][A-Za-z0-9_+/-]*")(value)
+    try:
+        return str(ZoneInfo(name).key)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise WrongValue(accepted) from None
 
 
 def _granularity(value: Any) -> Duration:
@@ -239,6 +249,7 @@ PARSERS: dict[str, Parser] = {
     "DESTINATION_CONCURRENCY": _whole(1, 1_000_000),
     "FUNCTION_PROCESSES": _whole(1, 10_000),
     "TIMEOUT_SECONDS": lambda value: _duration(1, DAY)(value).seconds,
+    "DEFAULT_TZ": _zone,
     "RETENTION": _duration(MINUTE),
     "AUTH": _auth,
     "EGRESS_ALLOW": _egress,

@@ -30,6 +30,7 @@ __all__ = [
     "job_record",
     "keep_owner",
     "keep_secrets",
+    "keep_zone",
     "owned",
     "search_text",
     "spec_columns",
@@ -256,3 +257,12 @@ def owned(spec: JobSpec, owner: str | None) -> JobSpec:
 def keep_owner(new: JobSpec, old: JobSpec) -> JobSpec:
     """An update that does not say whose job it is leaves it whose it is."""
     return msgspec.structs.replace(new, owner=old.owner) if new.owner is msgspec.UNSET else new
+
+
+def keep_zone(new: JobSpec, old: JobSpec | None, zone: str) -> JobSpec:
+    """A job of a file that names no zone has the one that was the default when its schedule was written."""
+    if old is not None:
+        kept = new.in_default_zone(old.schedule.tz)
+        if kept.schedule == old.schedule:
+            return kept
+    return new.in_default_zone(zone)

@@ -16,6 +16,7 @@ import msgspec
 from onthedot.errors import Conflict, FieldProblem, Invalid, OnTheDotError
 from onthedot.model.actor import ChangeActor, file_actor
 from onthedot.model.job import JobSpec
+from onthedot.model.schedule import UNNAMED_ZONE
 from onthedot.model.secrets import mask_problems
 from onthedot.model.sync import SyncReport
 from onthedot.model.unstorable import MOST_PROBLEMS
@@ -26,7 +27,7 @@ from onthedot.store.jobs.chains import check_chains, refuse_if_named
 from onthedot.store.jobs.create import Fresh, NewJob, prepare
 from onthedot.store.jobs.create_rows import insert_fresh
 from onthedot.store.jobs.idempotency import Idempotency, once
-from onthedot.store.jobs.rows import KeyOfJob, decode_spec, keep_owner, keep_secrets, owned
+from onthedot.store.jobs.rows import KeyOfJob, decode_spec, keep_owner, keep_secrets, keep_zone, owned
 from onthedot.store.jobs.verbs import edit
 from onthedot.store.runs.groups import call_next
 from onthedot.store.shapes import Rows, Shape
@@ -86,6 +87,7 @@ class JobSync(Topic):
         file: str | None = None,
         run_now: frozenset[str] = frozenset(),
         owner: str | None = None,
+        zone: str = UNNAMED_ZONE,
         idempotency: Idempotency | None = None,
     ) -> SyncReport:
         """Create, change and (with `prune`) remove jobs until those of `source` are `specs`. Jobs among them that were
@@ -93,13 +95,14 @@ class JobSync(Topic):
 
         `file`: which file it is, where the source is only its name. Then only jobs that were loaded from this very file
         are removed: another one of the same name may be loaded, too. `run_now`: keys of jobs that also run at once
-        if they are new; `owner`: whose those are that don't say it."""
+        if they are new; `owner`: whose those are that don't say it. `zone`: of those that name none, when they are new
+        or their schedule is; the others stay in the zone they have, so that the same file again changes nothing."""
         _check_keys(specs)
         actor = file_actor(source) if ASKER.get() is None else acting()
 
         async def apply(tx: Transaction) -> SyncReport:
             await tx.rows("lock_tenant", tenant)
-            plan = await _compare(tx, tenant, source, specs, prune, others, former, file)
+            plan = await _compare(tx, tenant, source, specs, prune, others, former, file, zone)
             await _check_chains(tx, tenant, specs, plan)
             if not dry_run:
                 groups = await _apply(tx, tenant, source, plan, run_now, owner, actor)
@@ -141,6 +144,7 @@ async def _compare(
     others: Others,
     former: str | None,
     file: str | None,
+    zone: str,
 ) -> _Plan:
     ours = {row["key"]: row for row in await tx.rows("jobs_of_source", tenant, source)}
     plan, now = _Plan(), await tx.now()
@@ -156,6 +160,7 @@ async def _compare(
             continue
         row = there.get(spec.key)
         before = None if row is None else decode_spec(row["spec"])
+        spec = keep_zone(spec, before, zone)
         if before is None or before.schedule != spec.schedule:
             problems += _schedule_problems(place, spec, now)
         if row is None or before is None:

@@ -50,6 +50,10 @@ async def check_form(service: Service, tenant: int, loose: Mapping[str, Any], jo
     wrong = any(problem.path.startswith("schedule") for problem in problems)
     if schedule is None or wrong:
         return FormCheck(problems=problems)
+    if job_id is None:
+        schedule = schedule.in_default_zone(service.settings.default_tz)
+    elif spec is not None:  # one that was stored without a zone is in UTC
+        schedule = spec.in_zone_as_stored().schedule
     try:
         seen = await service.preview(schedule, count=NEXT)
     except Invalid as invalid:

@@ -57,10 +57,12 @@ class Typed(msgspec.Struct, frozen=True, kw_only=True):
 async def new_job(request: Request) -> HttpResponse:
     """The form for a new job."""
     asked = asked_of(request, FROM)
-    loose: dict[str, Any] = {"schedule": {"tz": asked["tz"] or "UTC"}, "target": {"type": next(iter(target_inputs()))}}
+    zone = asked["tz"] or service_of(request).settings.default_tz
+    loose: dict[str, Any] = {"schedule": {"tz": zone}, "target": {"type": next(iter(target_inputs()))}}
     if asked["from"] is not None:
         copied = await service_of(request).get_job(tenant_of(request), asked["from"])
         loose = {**loose_job(copied), "key": None, "name": f"Copy of {words.title(copied)}"}
+        loose["schedule"].setdefault("tz", copied.schedule.tz)
     return _form(request, _begun(loose, None), FormCheck(), None)
 
 
