@@ -9,12 +9,13 @@ from onthedot.version import __version__
 if TYPE_CHECKING:
     from onthedot.embed import Scheduler
     from onthedot.launcher import launch_scheduler
+    from onthedot.model.current_run import current_run
 
-__all__ = ["Scheduler", "__version__", "launch_scheduler"]
+__all__ = ["Scheduler", "__version__", "current_run", "launch_scheduler"]
 
 
 def __getattr__(name: str) -> Any:
-    """The two ways in, loaded when asked for: `onthedot --help` should not wait for an engine it does not start."""
+    """What programs use, loaded when asked for: `onthedot --help` should not wait for an engine it does not start."""
     if name == "Scheduler":
         from onthedot.embed import Scheduler
 
@@ -23,4 +24,8 @@ def __getattr__(name: str) -> Any:
         from onthedot.launcher import launch_scheduler
 
         return launch_scheduler
+    if name == "current_run":
+        from onthedot.model.current_run import current_run
+
+        return current_run
     raise AttributeError(f"module 'onthedot' has no attribute {name!r}")

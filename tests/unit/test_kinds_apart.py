@@ -16,7 +16,7 @@ CLASSES = {spec.__name__ for spec in built_in_specs().values()}
 MAY = {
     "service/timers.py": "a timer makes a webhook",
     "jobsfile/short_form.py": "the short form of a jobs file makes a function",
-    "embed.py": "`add` makes a function out of a callable, and a webhook out of a URL",
+    "embed/scheduler.py": "`add` makes a function out of a callable, and a webhook out of a URL",
     "api/routes/jobs.py": "an example for the documentation of the API",
     "api/routes/sync.py": "an example for the documentation of the API",
     "model/policy.py": "`queue` is also a way to deal with overlap",

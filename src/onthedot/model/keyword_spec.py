@@ -11,7 +11,7 @@ from onthedot.model.job import JobSpec
 from onthedot.model.policy import Policy
 from onthedot.model.python_values import from_python
 
-__all__ = ["spec_from_keywords"]
+__all__ = ["patch_from_keywords", "spec_from_keywords"]
 
 _SCHEDULE = ("cron", "every", "at", "in", "tz", "start", "end", "count")
 _POLICY = Policy.__struct_fields__
@@ -21,22 +21,34 @@ def spec_from_keywords(
     target: Mapping[str, Any], key: str | None, params: Mapping[str, Any] | None, given: Mapping[str, Any]
 ) -> JobSpec:
     """With the same validation as over HTTP. `in_` stands for `in`, which is a Python keyword."""
-    if params is not None and not isinstance(params, Mapping):
-        raise Invalid.one("params", "must be a mapping of names to values", given=params, accepted='{"name": value, …}')
-    zoned = given.get("tz") is not None
-    words = {
-        name: from_python(_path_of(name), value, zoned=zoned)
-        for name, value in ((name.rstrip("_"), value) for name, value in given.items())
-        if value is not None
-    }
-    loose = {name: value for name, value in words.items() if name not in (*_SCHEDULE, *_POLICY)}
-    loose["schedule"] = {name: words[name] for name in _SCHEDULE if name in words}
-    loose["policy"] = {name: words[name] for name in _POLICY if name in words}
-    loose["target"] = target
-    loose["params"] = dict(params or {})
+    loose = {"schedule": {}, "policy": {}, **_sorted(given), "target": target, "params": _params(params)}
     if key is not None:
         loose["key"] = key
     return convert(loose, JobSpec)
+
+
+def patch_from_keywords(params: Mapping[str, Any] | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as a merge patch: what is not given stays."""
+    return _sorted(given) if params is None else {**_sorted(given), "params": _params(params)}
+
+
+def _params(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    if params is not None and not isinstance(params, Mapping):
+        raise Invalid.one("params", "must be a mapping of names to values", given=params, accepted='{"name": value, …}')
+    return dict(params or {})
+
+
+def _sorted(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Each word in its place in a job."""
+    zoned = given.get("tz") is not None
+    loose: dict[str, Any] = {}
+    for name, value in ((name.rstrip("_"), value) for name, value in given.items()):
+        if value is None:
+            continue
+        place = "schedule" if name in _SCHEDULE else "policy" if name in _POLICY else None
+        inside = loose if place is None else loose.setdefault(place, {})
+        inside[name] = from_python(_path_of(name), value, zoned=zoned)
+    return loose
 
 
 def _path_of(name: str) -> str:

@@ -5,9 +5,9 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | event | fields |
 |---|---|
 | run.claimed | n |
-| run.started | tenant, job_id, run_id, lateness_ms |
+| run.started | tenant, job_id, run_id, key, lateness_ms |
 | run.detached | run_id: its work continues without this node |
-| run.adopted | tenant, job_id, run_id, lateness_ms: this node continues it |
+| run.adopted | tenant, job_id, run_id, key, lateness_ms: this node continues it |
 | run.accepted | tenant, job_id, run_id, key, within_ms: its receiver will tell by a callback how it ended |
 | run.finished | tenant, job_id, run_id, key, status, kind, duration_ms, lateness_ms, error |
 | run.retried | tenant, job_id, run_id, key, tries, error |

@@ -152,7 +152,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
                 context.lateness.add(lateness, at)
             if telemetry.heard:
                 event = "run.started" if run.work is None else "run.adopted"
-                emit(event, tenant=run.tenant, job_id=run.job_id, run_id=run.id, lateness_ms=lateness)
+                emit(event, tenant=run.tenant, job_id=run.job_id, run_id=run.id, key=run.spec.key, lateness_ms=lateness)
             if context.logs is not None and self._log is None:
                 self._log = RunLog(run, context.logs)
                 self._log.start(started)

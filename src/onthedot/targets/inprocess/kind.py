@@ -20,6 +20,7 @@ import msgspec
 
 from onthedot.clock import Clock
 from onthedot.errors import Invalid
+from onthedot.model.current_run import CALLED_FOR
 from onthedot.model.result import not_json
 from onthedot.model.run import Outcome
 from onthedot.model.targets import FunctionTarget
@@ -79,6 +80,10 @@ class InProcessFunctions(Kind):
         if capability not in self._capabilities:  # a new list: whoever has the old one can tell that something changed
             self._capabilities = [*self._capabilities, capability]
 
+    def find(self, name: str) -> Callable[..., Any] | None:
+        """What was registered by this name."""
+        return self._functions.get(name)
+
     def check(self, target: FunctionTarget, tenant: int = 1) -> None:
         if target.function not in self._functions:
             accepted = names(list(self._functions))
@@ -94,13 +99,14 @@ class InProcessFunctions(Kind):
         assert self._threads is not None
         name = call.target.function
         function = self._functions.get(name)
-        if "trigger" in call.params and function is not None:
-            call.params = _without_trigger(function, call.params)
+        given = call.params
+        if "trigger" in given and function is not None:
+            given = _without_trigger(function, given)
         early = self._clock is not None and at > self._clock.monotonic()
-        started = InProcessCall(self, function, call, at, done, self._clock if early else None)
+        started = InProcessCall(self, function, call, given, at, done, self._clock if early else None)
         if function is None:
             started.outcome = Outcome(kind="refused", error=f"{name} is not registered in this program")
-        elif misfit := self._misfit(name, function, call.params):
+        elif misfit := self._misfit(name, function, given):
             started.outcome = Outcome(kind="error", error=misfit)
         if early:
             self._loop_thread.send_early(started, at)
@@ -153,6 +159,7 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
     _kind: InProcessFunctions
     _function: Callable[..., Any] | None
     _call: Call
+    _given: dict[str, Any]
     _at: float
     _done: Done | None
     _clock: Clock | None = None  # of one that was started before its instant
@@ -213,16 +220,17 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
             if inspect.iscoroutine(self._awaitable):
                 self._awaitable.close()
             return
-        token = _log.set(self._write)  # this task's context only, and that of what it starts
+        token, run = _log.set(self._write), CALLED_FOR.set(self._call)  # in this task, and in what it starts
         assert self._function is not None
         try:
             waits_for = self._awaitable
-            self._succeeded(await (self._function(**self._call.params) if waits_for is None else waits_for))
+            self._succeeded(await (self._function(**self._given) if waits_for is None else waits_for))
         except BaseException as error:
             if not (isinstance(error, asyncio.CancelledError) and self._was_stopped()):
                 self._failed(error)
         finally:
             _log.reset(token)
+            CALLED_FOR.reset(run)
             if self._clock is not None:
                 self._ended = self._clock.monotonic()
 
@@ -243,9 +251,10 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
 
     def _in_thread(self) -> bool:
         _log.set(self._write)
+        CALLED_FOR.set(self._call)
         assert self._function is not None
         try:
-            result = self._function(**self._call.params)
+            result = self._function(**self._given)
             if result is not None and inspect.isawaitable(result):
                 self._awaitable = result
                 self._kind._loop_thread.send_from_thread(self)

@@ -1,0 +1,510 @@
+"""Embeds the scheduler in a program.
+
+    scheduler = Scheduler()             # sqlite:///onthedot.db; with postgresql://… it joins a cluster
+
+    @scheduler.job(every="10s")
+    def refresh() -> None: ...
+
+    scheduler.start()                   # in a background thread
+    scheduler.add(refresh, cron="0 3 * * *", key="nightly")
+    ...
+    scheduler.stop()
+
+In an asyncio program: `async with scheduler:`, and `await scheduler.add(…)`. A program that does nothing else:
+`scheduler.run()`.
+
+Jobs defined by a decorator belong to the program: if you delete the decorator, the job is deleted at the next start.
+Jobs added with `add` stay until you remove them. Functions run in this process on a separate event loop, or in threads,
+so that a slow one does not delay the scheduler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import functools
+import os
+import random
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from datetime import tzinfo
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+
+from onthedot.clock import Clock, SystemClock
+from onthedot.embed.background import BackgroundThread, stop_at_exit
+from onthedot.embed.keywords import SharedKeywords, params_of
+from onthedot.embed.listeners import LATE_MS, Listener, Listeners, NoticeKind
+from onthedot.engine import Node
+from onthedot.errors import Conflict, Invalid
+from onthedot.model.current_run import CALLED_FOR
+from onthedot.model.duration import ACCEPTED_DURATIONS, Duration
+from onthedot.model.job import JobSpec, JobView
+from onthedot.model.keyword_spec import patch_from_keywords, spec_from_keywords
+from onthedot.model.python_values import from_python
+from onthedot.model.run import RunView
+from onthedot.service import DEFAULT_TENANT, Service, Trust
+from onthedot.settings import Settings, load_settings
+from onthedot.store import JobFilter, Page, RunFilter, open_store
+from onthedot.targets import InProcessFunctions, build_targets
+from onthedot.telemetry import telemetry
+from onthedot.telemetry.log import log_failures
+
+__all__ = ["Scheduler"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+L = TypeVar("L", bound=Listener)
+P = ParamSpec("P")
+
+CONCURRENCY = 100
+"""Default number of concurrent runs. A sync function occupies a thread while it runs."""
+
+_NOT_RUNNING = (
+    "the scheduler is not running: call `scheduler.start()` or `scheduler.run()`, or use `async with scheduler:`"
+)
+
+
+def _anywhere(
+    method: Callable[Concatenate[Scheduler, P], Coroutine[Any, Any, Any]],
+) -> Callable[Concatenate[Scheduler, P], Any]:
+    """To be awaited in a coroutine; in plain code it returns its result, from any thread. (Which of both it is can't be
+    told by types, so the result is Any.)"""
+
+    @functools.wraps(method)
+    def call(self: Scheduler, /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        return self._carry_out(method(self, *args, **kwargs))
+
+    return call
+
+
+class Scheduler:
+    """A scheduler in this process. `start()` runs it in a background thread until `stop()`; `async with scheduler:`
+    runs it on the program's own event loop until the block ends; `run()` runs it until a signal.
+
+    Methods that return something are awaited in coroutines, and called as they are in plain code, from any thread.
+    Takes the settings of a node as keyword arguments, in lower case.
+    """
+
+    def __init__(
+        self,
+        store: str = "sqlite:///onthedot.db",
+        *,
+        name: str = "program",
+        tz: str | tzinfo | None = None,
+        defaults: Mapping[str, Any] | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+        **settings: Any,
+    ) -> None:
+        """`name` separates the decorated jobs of this program from those of other programs on the same store. `tz`: the
+        time zone of jobs that name none. `defaults`: policy of jobs that do not say otherwise, such as
+        `{"timeout": "30s", "retry": {"attempts": 5}, "max_running": 1}`."""
+        flags = {
+            "logs_base_directory": os.devnull,
+            "concurrency": CONCURRENCY,
+            **settings,
+            "store": store,
+            "roles": "executor",
+        }
+        self.settings: Settings = load_settings(flags, environ={})
+        self._shared = SharedKeywords(tz, defaults)
+        self._listeners = Listeners()
+        self._source = f"code:{name}"
+        self._clock = clock or SystemClock()
+        self._rng = rng or random.SystemRandom()
+        shared = self._clock if isinstance(self._clock, SystemClock) else None  # a fake clock works in one thread only
+        self._functions = InProcessFunctions(threads=self.settings.concurrency, clock=shared)
+        self._names: dict[Callable[..., Any], str] = {}
+        self._decorated: dict[str, JobSpec] = {}
+        self._early: list[tuple[JobSpec, bool]] = []  # added before the start, with whether they replace others
+        self._open = AsyncExitStack()
+        self._loop: asyncio.AbstractEventLoop | None = None  # the engine's, while it runs
+        self._thread: BackgroundThread | None = None
+        self._stops_at_exit = False
+        self._service: Service | None = None
+        self._node: Node | None = None
+        self._signals = 0
+
+    # registering functions and jobs
+
+    def function(self, name: str | None = None) -> Callable[[F], F]:
+        """Decorator: register a function by name, without a schedule, so that jobs can call it."""
+
+        def register(function: F) -> F:
+            self._register(function, name)
+            return function
+
+        return register
+
+    def job(
+        self,
+        *,
+        key: str | None = None,
+        args: Sequence[Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        **when_and_how: Any,
+    ) -> Callable[[F], F]:
+        """Decorator: schedule a function. `every="10s"`, `cron="0 3 * * *", tz="Europe/Berlin"`, `timeout="5s"` …
+
+        Jobs are created when the scheduler starts, so use the decorator before that.
+        """
+
+        def register(function: F) -> F:
+            if self._service is not None:
+                raise Conflict(
+                    "the scheduler is already running: use the decorator before it starts, or `scheduler.add(…)`"
+                )
+            known_as = key or self._register(function, None).lstrip("_")  # a key starts with a letter or digit
+            if known_as in self._decorated:
+                raise Conflict(f"duplicate job {known_as!r}: set a different `key` for one of them")
+            named = params_of(function, args, params)
+            given = self._shared.given(when_and_how)
+            self._decorated[known_as] = spec_from_keywords(self._target(function), known_as, named, given)
+            return function
+
+        return register
+
+    def _register(self, function: Callable[..., Any], name: str | None) -> str:
+        known_as = self._names.get(function) or name or _name_of(function)
+        self._functions.add(known_as, function)
+        self._names[function] = known_as
+        return known_as
+
+    @overload
+    def on(self, kind: NoticeKind, /, *, than: Any = ...) -> Callable[[L], L]: ...
+    @overload
+    def on(self, kind: NoticeKind, listener: L, /, *, than: Any = ...) -> L: ...
+    def on(self, kind: str, listener: Any = None, /, *, than: Any = None) -> Any:
+        """Call a function when a run is `done`, an attempt has `failed`, a run is `dead` (its last attempt has failed),
+        or a run began `late`. As a decorator, or with the function. It gets a `RunNotice`, in a thread of its own. Only
+        runs of this process are told. `than`: how late is late, 1 s by default."""
+        late_ms = LATE_MS if than is None else _milliseconds("than", than)
+
+        def listen(function: Any) -> Any:
+            self._listeners.add(kind, function, late_ms)
+            return function
+
+        return listen if listener is None else listen(listener)
+
+    # jobs
+
+    def add(
+        self,
+        what: Callable[..., Any] | str,
+        *,
+        key: str | None = None,
+        args: Sequence[Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        replace: bool = True,
+        **when_and_how: Any,
+    ) -> Any:
+        """Add a job that calls a function (or its registered name) or a URL. Replaces the job with the same `key`.
+
+        `args` are stored by name, like `params`. Before the scheduler has started, plain code can add jobs too: they
+        are created when it starts, and None is returned."""
+        function = what if callable(what) else self._functions.find(what)
+        named = params_of(function, args, params)
+        spec = spec_from_keywords(self._target(what), key, named, self._shared.given(when_and_how))
+        if self._loop is None and self._service is None and _running_loop() is None:
+            self._early.append((spec, replace))
+            return None
+        return self._carry_out(self._add(spec, replace))
+
+    async def _add(self, spec: JobSpec, replace: bool) -> JobView:
+        if spec.key is not None and replace:
+            return (await self.service.put_job_by_key(DEFAULT_TENANT, spec.key, spec))[0]
+        return await self.service.create_job(DEFAULT_TENANT, spec)
+
+    @_anywhere
+    async def change(
+        self, /, job: int | str, *, params: Mapping[str, Any] | None = None, **when_and_how: Any
+    ) -> JobView:
+        """Change a job by ID or key: its schedule, its `params`, or other fields such as `timeout`. The rest stays."""
+        patch, job_id = patch_from_keywords(params, when_and_how), await self._id(job)
+        if params is not None:  # these, and none of the former
+            former = (await self.service.get_job(DEFAULT_TENANT, job_id)).params
+            patch["params"] = {**dict.fromkeys(former), **patch["params"]}
+        return await self.service.patch_job(DEFAULT_TENANT, job_id, patch)
+
+    def _target(self, what: Callable[..., Any] | str) -> dict[str, Any]:
+        if callable(what):
+            return {"type": "function", "function": self._register(what, None)}
+        if "://" in what:
+            return {"type": "webhook", "url": what}
+        return {"type": "function", "function": what}
+
+    @_anywhere
+    async def get(self, job: int | str) -> JobView:
+        """Get a job by ID or key."""
+        if isinstance(job, int):
+            return await self.service.get_job(DEFAULT_TENANT, job)
+        return await self.service.get_job_by_key(DEFAULT_TENANT, job)
+
+    def jobs(self, **filters: Any) -> JobIteration:
+        """Iterate over all jobs, newest first: `for`, or `async for` in a coroutine. Filters as in the HTTP API: `q`,
+        `tag`, `status` …"""
+        return JobIteration(self, filters)
+
+    @_anywhere
+    async def jobs_page(self, filters: Mapping[str, Any], cursor: str | None) -> Page[JobView]:
+        """Up to 500 of the jobs, and where the next ones begin."""
+        return await self.service.list_jobs(DEFAULT_TENANT, JobFilter(**filters, limit=500, cursor=cursor))
+
+    @_anywhere
+    async def remove(self, job: int | str) -> None:
+        """Delete a job by ID or key. Its run history is kept."""
+        await self.service.delete_job(DEFAULT_TENANT, await self._id(job))
+
+    @_anywhere
+    async def pause(self, job: int | str) -> JobView:
+        """Pause a job by ID or key."""
+        return await self.service.pause_job(DEFAULT_TENANT, await self._id(job))
+
+    @_anywhere
+    async def resume(self, job: int | str) -> JobView:
+        """Resume a paused job by ID or key."""
+        return await self.service.resume_job(DEFAULT_TENANT, await self._id(job))
+
+    @_anywhere
+    async def run_now(self, job: int | str, params: Mapping[str, Any] | None = None) -> RunView:
+        """Run a job now, in addition to its schedule. `params`: of this run, instead of those of the job."""
+        own = None if params is None else dict(params)
+        return await self.service.run_job(DEFAULT_TENANT, await self._id(job), params=own)
+
+    @_anywhere
+    async def runs(self, job: int | str, limit: int = 50) -> Sequence[RunView]:
+        """The newest runs of a job."""
+        wanted = RunFilter(job_id=await self._id(job), limit=limit)
+        return (await self.service.list_runs(DEFAULT_TENANT, wanted)).items
+
+    @_anywhere
+    async def get_run(self, run_id: str) -> RunView:
+        """One run, with its result, which lists leave out."""
+        return await self.service.get_run(DEFAULT_TENANT, run_id)
+
+    async def _id(self, job: int | str) -> int:
+        return job if isinstance(job, int) else (await self.service.get_job_by_key(DEFAULT_TENANT, job)).id
+
+    # running
+
+    @property
+    def service(self) -> Service:
+        """The full service API; the methods of this class cover the common operations."""
+        if self._service is None:
+            raise Conflict(_NOT_RUNNING)
+        return self._service
+
+    def _carry_out(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """On the engine's loop, wherever it is asked for: something to await, or the result."""
+        here, engine = _running_loop(), self._loop
+        if here is not None and (engine is None or here is engine):
+            return coroutine
+        if engine is None:
+            coroutine.close()
+            raise Conflict(_NOT_RUNNING)
+        answer = asyncio.run_coroutine_threadsafe(coroutine, engine)
+        if here is not None:
+            return asyncio.wrap_future(answer)
+        try:
+            return answer.result()
+        except concurrent.futures.CancelledError:
+            raise Conflict("the scheduler was stopped meanwhile") from None
+
+    async def __aenter__(self) -> Self:
+        if self._service is not None:
+            raise Conflict("the scheduler is already running")
+        async with AsyncExitStack() as opening:
+            store = await open_store(self.settings.store, self._clock, lookahead=self.settings.lookahead)
+            opening.push_async_callback(store.close)
+            opening.callback(log_failures(telemetry))
+            targets = build_targets(self.settings, in_process=self._functions)
+            service = Service(store, targets, self._clock, self.settings)
+            opening.push_async_callback(service.close)
+            trust = Trust(self.settings, targets)
+            await trust.begin(store)
+            await service.sync(DEFAULT_TENANT, self._source, list(self._decorated.values()), prune=True)
+            await opening.enter_async_context(self._listeners.listening(telemetry))
+            await opening.enter_async_context(targets)
+            self._node = Node(
+                store=store,
+                targets=targets,
+                clock=self._clock,
+                rng=self._rng,
+                settings=self.settings,
+                heard=trust.heard,
+            )
+            self._service, self._loop = service, asyncio.get_running_loop()
+            opening.callback(self._closed)  # after the engine has stopped: functions that end with it may still ask
+            await self._add_early()
+            await opening.enter_async_context(self._node)
+            self._open = opening.pop_all()
+        return self
+
+    async def _add_early(self) -> None:
+        while self._early:
+            await self._add(*self._early[0])
+            del self._early[0]
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._open.aclose()
+
+    def _closed(self) -> None:
+        self._service = self._node = self._loop = None
+
+    async def wait(self) -> None:
+        """Wait until the engine stops. Raises the error if it stopped because of one."""
+        if self._node is None:
+            raise Conflict(_NOT_RUNNING)
+        await self._node.wait()
+
+    @asynccontextmanager
+    async def lifespan(self, app: object = None) -> AsyncIterator[None]:
+        """For ASGI frameworks: `FastAPI(lifespan=scheduler.lifespan)`, and the same with Starlette and Litestar. Start
+        it in every worker: with PostgreSQL they share the work, and each slot fires once."""
+        async with self:
+            yield
+
+    def start(self) -> Self:
+        """Run in a background thread, and return when it runs. It ends with `stop()`, or with the program."""
+        if self._thread is not None or self._service is not None:
+            raise Conflict("the scheduler is already running")
+        thread = self._thread = BackgroundThread(self, self.wait)
+        try:
+            thread.start()
+        except BaseException:
+            self._thread = None
+            raise
+        if not self._stops_at_exit:
+            stop_at_exit(self)
+            self._stops_at_exit = True
+        return self
+
+    def stop(self, wait: bool = True) -> Any:
+        """Stop: nothing new starts, executing runs get the grace period to finish. With wait=False they get none, and
+        run again later. In a coroutine: `await scheduler.stop()`. From inside a job it only asks for it. Does nothing
+        if the scheduler does not run."""
+        here, thread = _running_loop(), self._thread
+        if CALLED_FOR.get() is not None and here is not self._loop:
+            self._ask_from_afar(at_once=not wait)
+            return None if here is None else asyncio.sleep(0)
+        if thread is None:
+            return asyncio.sleep(0) if here is not None and self._loop is None else self._stop_here(wait)
+        if here is not None:
+            return asyncio.to_thread(self._stop_thread, thread, wait)
+        return self._stop_thread(thread, wait)
+
+    shutdown = stop
+
+    def _stop_here(self, wait: bool) -> Any:
+        return None if self._loop is None else self._carry_out(self._stop_node(wait))
+
+    async def _stop_node(self, wait: bool) -> None:
+        if self._node is not None:
+            await self._node.stop(at_once=not wait)
+
+    def _stop_thread(self, thread: BackgroundThread, wait: bool) -> None:
+        self._ask_from_afar(at_once=not wait)
+        thread.join()
+        if self._thread is thread:
+            self._thread = None
+
+    def _ask_from_afar(self, *, at_once: bool) -> None:
+        loop = self._loop
+        if loop is None:
+            return
+        try:
+            for _ in range(2 if at_once else 1):
+                loop.call_soon_threadsafe(self._ask_to_stop)
+        except RuntimeError:  # it has just ended
+            return
+
+    def run(self) -> None:
+        """Run until Ctrl-C or SIGTERM, then drain: executing runs get the grace period to finish. A second signal stops
+        immediately. For programs that do nothing else."""
+
+        async def live() -> None:
+            with _on_signals(self._signalled):
+                async with self:
+                    for _ in range(self._signals):  # signals that arrived while the store was opening
+                        self._ask_to_stop()
+                    await self.wait()
+
+        self._signals = 0
+        try:
+            asyncio.run(live())
+        except KeyboardInterrupt:  # the loop can't handle signals on Windows or outside the main thread
+            return
+
+    def _signalled(self) -> None:
+        self._signals += 1
+        self._ask_to_stop()
+
+    def _ask_to_stop(self) -> None:
+        if self._node is not None:
+            self._node.request_stop()
+
+
+class JobIteration:
+    """All jobs that pass the filters, read page by page."""
+
+    def __init__(self, scheduler: Scheduler, filters: Mapping[str, Any]) -> None:
+        self._scheduler = scheduler
+        self._filters = filters
+
+    def __iter__(self) -> Iterator[JobView]:
+        cursor: str | None = None
+        while True:
+            page: Page[JobView] = self._scheduler.jobs_page(self._filters, cursor)
+            yield from page.items
+            cursor = page.next
+            if cursor is None:
+                return
+
+    async def __aiter__(self) -> AsyncIterator[JobView]:
+        cursor: str | None = None
+        while True:
+            page: Page[JobView] = await self._scheduler.jobs_page(self._filters, cursor)
+            for job in page.items:
+                yield job
+            cursor = page.next
+            if cursor is None:
+                return
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _milliseconds(path: str, value: Any) -> int:
+    try:
+        return Duration.parse(from_python(path, value))
+    except ValueError:
+        raise Invalid.one(path, "not a valid duration", given=value, accepted=ACCEPTED_DURATIONS) from None
+
+
+@contextmanager
+def _on_signals(handler: Callable[[], None]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    taken = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            loop.add_signal_handler(number, handler)
+        except (NotImplementedError, RuntimeError, ValueError):
+            continue
+        taken.append(number)
+    try:
+        yield
+    finally:
+        for number in taken:
+            loop.remove_signal_handler(number)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """The name in the store, stable across restarts: `__name__`, without enclosing functions."""
+    name = getattr(function, "__name__", "")
+    if not name.isidentifier():
+        raise ValueError(f'{function!r} has no name: register it with `@scheduler.function("name")`')
+    return str(name)
