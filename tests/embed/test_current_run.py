@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from queue import Queue
@@ -83,3 +85,16 @@ async def test_functions_of_a_server_know_it(tmp_path: Path, launch: Launch):
         seen = await until(ended, "it ends")
     assert seen.status == "DONE", seen.error
     assert seen.result == [run.id, "teller", run.scheduled_for, 1, {"n": 5}]
+
+
+def test_asking_for_it_loads_no_engine():
+    """A worker process that imports onthedot must not load what a server is made of."""
+    code = (
+        "import sys, onthedot\n"
+        "ours = {name for name in sys.modules if name.startswith('onthedot')}\n"
+        "assert ours == {'onthedot', 'onthedot.version'}, ours\n"
+        "onthedot.current_run\n"
+        "heavy = {'asyncio', 'asyncpg', 'structlog', 'onthedot.engine', 'onthedot.store'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
