@@ -72,10 +72,12 @@ async def prepare(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Pr
     async with AsyncExitStack() as stack:
         store = await open_store(settings.store, clock, lookahead=settings.lookahead)
         stack.push_async_callback(store.close)
-        await _refuse_without_key(settings, store)
         targets = targets_of(settings, jobs)
         service = Service(store, targets, clock, settings)
         stack.push_async_callback(service.close)
+        if settings.admin_key is not None:
+            await service.set_admin_key(settings.admin_key)
+        await _refuse_without_key(settings, store)
         trust = await trusted(service, targets)
         synced = None if jobs is None else await load_jobs(service, jobs)
         is_open = await service.is_open()
@@ -223,5 +225,5 @@ async def _refuse_without_key(settings: Settings, store: Store) -> None:
         f"HOST is {settings.host}: other machines could reach this server, but there is no API key yet.\n"
         "Create the first key, then start again:\n"
         f"  onthedot keys create --name admin --scope admin --store '{settings.store}'\n"
-        "or listen on this machine only, with --host 127.0.0.1"
+        "or set one with ADMIN_KEY or ADMIN_KEY_FILE, or listen on this machine only, with --host 127.0.0.1"
     )

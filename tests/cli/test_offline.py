@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 
 from onthedot.cli.preview import schedule_of
@@ -146,6 +148,23 @@ def test_without_a_server_the_first_key_makes_the_store(cli, tmp_path, monkeypat
     assert "There is no admin key yet" in made.err
     assert (tmp_path / "onthedot.db").exists()
     assert "This is the first key" not in cli("keys", "create", "--name", "me", "--scope", "admin").err
+
+
+def test_migrate_prints_the_script_and_applies_nothing(cli, tmp_path):
+    file = tmp_path / "s.db"
+    store = f"sqlite:///{file}"
+    script = cli("migrate", "--sql", "--store", store)
+    assert script.code == 0
+    assert "CREATE TABLE jobs" in script.out
+    assert not file.exists()
+    sqlite3.connect(file).executescript(script.out)
+    assert cli("migrate", "--check", "--store", store).out == "Up to date.\n"
+    assert cli("migrate", "--sql", "--store", store).out.endswith("0 migrations. Nothing to do.\n")
+    everything = cli("migrate", "--sql", "--all", "--json", "--store", "postgresql://nobody@192.0.2.1/x?schema=s").json
+    assert everything["migrations"][0].startswith("0001 ")
+    assert 'SET search_path TO "s";' in everything["sql"]
+    assert cli("migrate", "--all", "--store", store).code == 2
+    assert cli("migrate", "--check", "--sql", "--store", store).code == 2
 
 
 def test_migrate_and_its_check(cli, tmp_path):

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from onthedot.settings import Settings, load_settings
+from onthedot.settings.secrets import POSTGRES_NAMES
 from onthedot.settings.sources import BARE_NAMES
 from onthedot.settings.values import NOT_YET, PARSERS
 from onthedot.store.postgres.address import parse_address
@@ -31,6 +32,10 @@ def test_every_setting_is_there_and_no_other():
         assert f"`{name}`" in PAGE
 
 
+def test_the_names_that_become_other_settings_are_there():
+    assert all(f"`{name}`" in PAGE for name in (*POSTGRES_NAMES, "POSTGRES_PASSWORD_FILE", "ADMIN_KEY_FILE"))
+
+
 def test_those_without_the_prefix_are_marked():
     assert {name for name, (bare, *_) in ROWS.items() if bare} == set(BARE_NAMES)
 
@@ -44,9 +49,8 @@ def test_defaults_and_examples_are_true(name, tmp_path):
         assert getattr(given, name.lower()) == getattr(Settings(), name.lower())
     elif default == "none":
         assert not getattr(Settings(), name.lower())
-    if name != "COMMANDS":
-        environ = {f"ONTHEDOT_{name}": example.strip("`")}
-        assert name.lower() in load_settings({}, environ=environ, file=_empty(tmp_path)).given
+    environ = {f"ONTHEDOT_{name}": example.strip("`")}
+    assert name.lower() in load_settings({}, environ=environ, file=_empty(tmp_path)).given
 
 
 def test_the_file_it_shows_is_one(tmp_path):

@@ -27,6 +27,7 @@ from onthedot.cli import (
     timer,
     upcoming,
 )
+from onthedot.cli.options import set_authority
 
 __all__ = ["app"]
 
@@ -53,8 +54,15 @@ def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit")
     ] = False,
+    ca: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="PEM file of the authority that signed the server's certificate [env: ONTHEDOT_CA]"
+        ),
+    ] = None,
 ) -> None:
     """On the Dot: a job scheduler that fires on the dot."""
+    set_authority(ca)
 
 
 app.command("serve")(serve.serve)

@@ -204,4 +204,4 @@ def _holder(settings: Settings) -> str:
     if binding is None:
         return server_url(None, settings.port)
     host, _, port = binding.rpartition(":")
-    return f"http://{address(host, port)}"
+    return f"{settings.scheme}://{address(host, port)}"

@@ -25,11 +25,14 @@ __all__ = [
     "Server",
     "Settings",
     "StoreUrl",
+    "authority",
     "connected",
     "find_job",
     "server_url",
+    "set_authority",
 ]
 
+_given_authority: str | None = None
 _SERVER_HELP = "Server URL [env: ONTHEDOT_URL; default: http://127.0.0.1:8000]"
 _KEY_HELP = "API key [env: ONTHEDOT_KEY]"
 
@@ -69,8 +72,19 @@ def server_url(server: str | None, port: int = 8000) -> str:
 def connected(server: str | None, key: str | None) -> Iterator[Client]:
     from onthedot.client import Client
 
-    with Client(server_url(server), key or os.environ.get("ONTHEDOT_KEY") or None, tries=2) as client:
+    with Client(server_url(server), key or os.environ.get("ONTHEDOT_KEY") or None, tries=2, ca=authority()) as client:
         yield client
+
+
+def authority() -> str | None:
+    """The file that `onthedot --ca FILE …` named, or ONTHEDOT_CA."""
+    return _given_authority or os.environ.get("ONTHEDOT_CA") or None
+
+
+def set_authority(file: str | None) -> None:
+    """An option of the program and not of each command: called before the command, with None if it was not given."""
+    global _given_authority
+    _given_authority = file
 
 
 def find_job(client: Client, name: str) -> JobView:

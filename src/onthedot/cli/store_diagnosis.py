@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 
 from onthedot.cli.findings import Finding, ok, warning, wrong
-from onthedot.cli.options import server_url
+from onthedot.cli.options import authority, server_url
 from onthedot.cli.output import ago
 from onthedot.client import AsyncClient
 from onthedot.clock import SystemClock
@@ -228,7 +228,7 @@ def _unlabelled(missing: Sequence[str], found: str, labels: str = "…") -> Find
 
 
 async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
-    async with AsyncClient(url, key, tries=2) as client:
+    async with AsyncClient(url, key, tries=2, ca=authority()) as client:
         try:
             health = await client.health()
             yield ok("server", f"{url} is up: status {health.get('status')}, version {health.get('version')}")

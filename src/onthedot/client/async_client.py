@@ -9,6 +9,7 @@ Creates and actions send a generated Idempotency-Key, so that a request can be r
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote
 
@@ -64,8 +65,10 @@ class AsyncClient(AsyncChanges):
         timeout: float = 30.0,
         tries: int = 4,
         clock: Clock | None = None,
+        ca: str | Path | None = None,
     ) -> None:
-        self._http = Transport(url, key, timeout=timeout, tries=tries, clock=clock)
+        """`ca`: a PEM file with the authorities that may have signed the server's certificate; None: the system's."""
+        self._http = Transport(url, key, timeout=timeout, tries=tries, clock=clock, ca=ca)
 
     @property
     def url(self) -> str:

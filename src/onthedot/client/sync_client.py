@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 from onthedot.client.answers import BatchResult, ResultPage
@@ -55,8 +56,9 @@ class Client:
         timeout: float = 30.0,
         tries: int = 4,
         clock: Clock | None = None,
+        ca: str | Path | None = None,
     ) -> None:
-        self._async = AsyncClient(url, key, timeout=timeout, tries=tries, clock=clock)
+        self._async = AsyncClient(url, key, timeout=timeout, tries=tries, clock=clock, ca=ca)
         self._runner = asyncio.Runner()
 
     @property

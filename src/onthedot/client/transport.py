@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import os
 import random
+import ssl
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -14,7 +16,7 @@ import msgspec
 
 from onthedot.client.problems import error_of
 from onthedot.clock import Clock, SystemClock
-from onthedot.errors import ServerFailed, Unreachable
+from onthedot.errors import ServerFailed, SettingsError, Unreachable
 from onthedot.model.decoding import dec_hook, encode_json
 from onthedot.version import __version__
 
@@ -30,7 +32,14 @@ SENT_AGAIN = (429, 502, 503, 504)
 
 class Transport:
     def __init__(
-        self, url: str, key: str | None = None, *, timeout: float = 30.0, tries: int = TRIES, clock: Clock | None = None
+        self,
+        url: str,
+        key: str | None = None,
+        *,
+        timeout: float = 30.0,
+        tries: int = TRIES,
+        clock: Clock | None = None,
+        ca: str | Path | None = None,
     ) -> None:
         self.url = url.rstrip("/")
         self._headers = {"user-agent": f"onthedot-client/{__version__}"}
@@ -39,6 +48,7 @@ class Transport:
         self._timeout = aiohttp.ClientTimeout(total=timeout, connect=min(timeout, 10.0))
         self._tries = tries
         self._clock = clock or SystemClock()
+        self._trusted: ssl.SSLContext | bool = True if ca is None else _trusting(ca)
         self._session: aiohttp.ClientSession | None = None
 
     def local(self, address: str | None) -> str | None:
@@ -113,8 +123,17 @@ class Transport:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None or self._session.closed:
-            self._session = aiohttp.ClientSession(timeout=self._timeout, connector=aiohttp.TCPConnector(limit=100))
+            connector = aiohttp.TCPConnector(limit=100, ssl=self._trusted)
+            self._session = aiohttp.ClientSession(timeout=self._timeout, connector=connector)
         return self._session
+
+
+def _trusting(ca: str | Path) -> ssl.SSLContext:
+    """Only these authorities, none of the system's."""
+    try:
+        return ssl.create_default_context(cafile=str(ca))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"the CA file {ca} can't be read: {error}") from None
 
 
 def _payload(raw: bytes | None) -> bytes | io.BytesIO | None:
@@ -136,6 +155,13 @@ def _seconds(header: str | None) -> float | None:
 def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "request timed out"
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        why = getattr(error.certificate_error, "verify_message", "") or str(error.certificate_error)
+        return (
+            f"its certificate is not trusted ({why}); name a private authority with --ca, ONTHEDOT_CA or Client(ca=…)"
+        )
+    if isinstance(error, aiohttp.ClientSSLError):
+        return f"TLS failed ({getattr(error.os_error, 'reason', None) or error.os_error}); does the server use TLS?"
     if isinstance(error, aiohttp.ClientConnectorError):
         number = error.os_error.errno
         return os.strerror(number).lower() if number else str(error.os_error)

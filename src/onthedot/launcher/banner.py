@@ -42,10 +42,10 @@ def banner(
     if settings.workers > 1:
         rows.append(("workers", f"{settings.workers} processes"))
     if port is not None:
-        url = f"http://{address(settings.host, port)}"
+        url = f"{settings.scheme}://{address(settings.host, port)}"
         title = f"{green}●{plain} {bold}{url}{plain}   {dim}dashboard, API (/docs), metrics{plain}"
         if is_open:
-            here = f" --url {url}" if port != 8000 else ""
+            here = f" --url {url}" if url != "http://127.0.0.1:8000" else ""
             rows.append(("try it", "onthedot echo                                  # in another terminal"))
             rows.append(("", f"onthedot timer 5s http://127.0.0.1:5003/{here}"))
             rows.append(("access", "open to everybody on this machine until you create the first API key:"))

@@ -30,7 +30,7 @@ from onthedot.settings import Settings
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.log import configure_logging, log_events
 
-__all__ = ["Stopping", "listening", "serve", "tell_remarks"]
+__all__ = ["Stopping", "check_certificate", "listening", "serve", "tell_remarks"]
 
 _log = structlog.stdlib.get_logger("onthedot.jobsfile")
 
@@ -85,6 +85,7 @@ async def serve(
 
         prepare()
         routes = [*pages]
+        check_certificate(settings)
         listener = listener or listening(settings.host, settings.port)
         settings = msgspec.structs.replace(settings, port=listener.getsockname()[1])  # 0: whichever was free
     try:
@@ -106,6 +107,13 @@ async def serve(
         stop_logging()
         if listener is not None:
             listener.close()
+
+
+def check_certificate(settings: Settings) -> None:
+    """Before anything else starts. Raises SettingsError."""
+    from onthedot.api.server.certificate import server_certificate
+
+    server_certificate(settings.tls_cert, settings.tls_key)
 
 
 def tell_remarks(prepared: Prepared) -> None:
@@ -181,14 +189,24 @@ async def _api(
     if running.app is None or listener is None:
         yield None
         return
+    from onthedot.api.server.certificate import CertificateWatch, server_certificate
     from onthedot.api.server.server import make_server
 
-    server = make_server(running.app, settings.host, settings.port)
+    certificate = server_certificate(settings.tls_cert, settings.tls_key)
+    server = make_server(running.app, settings.host, settings.port, certificate=certificate)
     server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]  # signals are ours
+    renewing: asyncio.Task[None] | None = None
+    if certificate is not None:
+        server.config.load()
+        assert server.config.ssl is not None
+        renewing = asyncio.create_task(CertificateWatch(certificate, server.config.ssl).run(), name="launcher.tls")
     task = asyncio.create_task(server.serve(sockets=[listener]), name="launcher.api")
     try:
         yield task
     finally:
+        if renewing is not None:
+            renewing.cancel()
+            await asyncio.wait([renewing])
         server.should_exit = True
         if stopping.at_once.is_set():
             server.config.timeout_graceful_shutdown = 0  # `force_exit` would leave the application's end out

@@ -22,7 +22,7 @@ from onthedot.clock import Clock, SystemClock
 from onthedot.errors import OnTheDotError, StoreUnavailable
 from onthedot.jobsfile import JobsFile
 from onthedot.launcher.banner import banner
-from onthedot.launcher.serving import Stopping, listening, tell_remarks
+from onthedot.launcher.serving import Stopping, check_certificate, listening, tell_remarks
 from onthedot.launcher.worker import encode_order
 from onthedot.main import prepare
 from onthedot.settings import Settings
@@ -136,6 +136,8 @@ def _hurry(worker: NodeProcess) -> None:
 
 async def supervise(settings: Settings, jobs: JobsFile | None) -> None:
     configure_logging(settings.log_level)
+    if "api" in settings.roles:
+        check_certificate(settings)
     listener = listening(settings.host, settings.port) if "api" in settings.roles else None
     try:
         port = listener.getsockname()[1] if listener is not None else None

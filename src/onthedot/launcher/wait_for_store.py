@@ -50,7 +50,7 @@ async def prepared_when_there(
                 return await _unless(stop, settings, jobs, clock)
             except StoreUnavailable as error:
                 if said == -SAID_EVERY and listener is not None:
-                    await stack.enter_async_context(answering(listener, settings.root_path))
+                    await stack.enter_async_context(answering(listener, settings))
                 if clock.monotonic() - said >= SAID_EVERY:
                     said = clock.monotonic()
                     _log.warning("store unavailable; waiting for it", error=str(error))
@@ -74,11 +74,14 @@ async def _unless(stop: asyncio.Event, settings: Settings, jobs: JobsFile | None
 
 
 @asynccontextmanager
-async def answering(listener: socket.socket, root: str = "") -> AsyncIterator[None]:
+async def answering(listener: socket.socket, settings: Settings) -> AsyncIterator[None]:
     """A temporary server on the same socket; connections made during the handover wait in the socket's backlog."""
+    from onthedot.api.server.certificate import server_certificate
     from onthedot.api.server.server import make_server
 
-    server = make_server(partial(waiting_app, root=root), grace_seconds=1, lifespan="off")
+    app = partial(waiting_app, root=settings.root_path)
+    certificate = server_certificate(settings.tls_cert, settings.tls_key)
+    server = make_server(app, grace_seconds=1, lifespan="off", certificate=certificate)
     server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]  # signals are ours
     task = asyncio.create_task(server.serve(sockets=[listener.dup()]), name="launcher.waiting")
     try:

@@ -9,10 +9,13 @@ import msgspec
 from onthedot.model.duration import Duration
 from onthedot.model.struct import Strict
 
-__all__ = ["SCOPES", "ApiKey", "ApiKeyCreated", "ApiKeySpec", "Scope"]
+__all__ = ["SCOPES", "SETTING_KEY", "ApiKey", "ApiKeyCreated", "ApiKeySpec", "Scope"]
 
 Scope = Literal["read", "write", "admin"]
 SCOPES: tuple[Scope, ...] = ("read", "write", "admin")  # each includes those before it
+
+SETTING_KEY = "ADMIN_KEY"
+"""The name of the key that comes from the settings. No other may have it: it would be revoked with the next one."""
 
 
 class ApiKeySpec(Strict, frozen=True, kw_only=True):

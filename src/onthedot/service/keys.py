@@ -9,9 +9,9 @@ from collections.abc import Callable
 import msgspec
 
 from onthedot.clock import Clock
-from onthedot.errors import Unauthorized
+from onthedot.errors import Invalid, Unauthorized
 from onthedot.model.actor import ChangeActor
-from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec, Scope
+from onthedot.model.key import SETTING_KEY, ApiKey, ApiKeyCreated, ApiKeySpec, Scope
 from onthedot.service.base import ServiceBase
 from onthedot.service.checking import TargetRules
 from onthedot.settings import Settings
@@ -74,11 +74,23 @@ class KeyVerbs(ServiceBase):
         self.when_key_made: Callable[[], None] = lambda: None
 
     async def create_key(self, spec: ApiKeySpec) -> ApiKeyCreated:
+        if spec.name == SETTING_KEY:
+            told = "this name is reserved for the key that comes from the setting ADMIN_KEY"
+            raise Invalid.one("name", told, given=spec.name, accepted="any other name")
         key, first = new_key(), not await self.store.any_key()
         info = await self.store.create_key(spec, hash_key(key), key[:SHOWN])
         self.forget_keys()
         self.when_key_made()
         return ApiKeyCreated(key=key, info=info, first=first)
+
+    async def set_admin_key(self, key: str) -> bool:
+        """The key that the settings name: stored hashed, valid from now on, the one before it revoked."""
+        shown = key[: SHOWN if len(key) >= 3 * SHOWN else 4]  # of a short one most would be readable
+        changed = await self.store.set_admin_key(DEFAULT_TENANT, hash_key(key), shown)
+        if changed:
+            self.forget_keys()
+            self.when_key_made()
+        return changed
 
     async def tenant_named(self, name: str) -> int:
         return await self.store.tenant_named(name)

@@ -18,6 +18,7 @@ from onthedot.service.keys import DEFAULT_TENANT
 __all__ = ["SettingVerbs", "setting_text"]
 
 FOR_ADMINS = frozenset(("store", "object_store"))
+HIDDEN = frozenset(("admin_key",))
 _ABOUT = frozenset(("given", "origins"))
 
 
@@ -30,13 +31,17 @@ class SettingVerbs(ServiceBase):
         return [
             SettingView(
                 name=name.upper(),
-                value=setting_text(getattr(settings, name)) if admin or name not in FOR_ADMINS else None,
+                value=_shown(name, getattr(settings, name)) if admin or name not in FOR_ADMINS else None,
                 source=settings.origins.get(name, "flag" if name in settings.given else "default"),
                 is_default=name not in settings.given,
             )
             for name in settings.__struct_fields__
             if name not in _ABOUT
         ]
+
+
+def _shown(name: str, value: Any) -> str:
+    return "••••••" if name in HIDDEN and value else setting_text(value)
 
 
 def setting_text(value: Any) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from onthedot.errors import SettingsError
+from onthedot.settings.secrets import FILE_NAMES, POSTGRES_NAMES, add_store, read_files
 from onthedot.settings.structs import Settings
 from onthedot.settings.values import NOT_YET, PARSERS, NotYet
 from onthedot.settings.wrong_value import WrongValue, quoted
@@ -22,7 +23,9 @@ __all__ = ["load_settings"]
 
 PREFIX = "ONTHEDOT_"
 BARE_NAMES = ("JOBS_FILE_PATH", "SUPPORTED_EXTENSIONS", "GRANULARITY", "LOG_LEVEL", "LOGS_BASE_DIRECTORY")
-CLIENT_NAMES = ("URL", "KEY")  # variables of the client commands
+BARE_PARTS = (*POSTGRES_NAMES, *(f"{name}_FILE" for name in POSTGRES_NAMES))  # as the image of PostgreSQL calls them
+PARTS = (*POSTGRES_NAMES, *FILE_NAMES)  # settings that become others: STORE, ADMIN_KEY
+CLIENT_NAMES = ("URL", "KEY", "CA")  # variables of the client commands
 RUN_NAMES = (
     "RUN_ID",
     "JOB_ID",
@@ -31,7 +34,7 @@ RUN_NAMES = (
     "ATTEMPT",
     "PARAMS",
 )  # variables that a command target receives
-PRIVATE_NAMES = ("BROKERS", "TARGETS")  # may have passwords in them
+PRIVATE_NAMES = ("ADMIN_KEY", "BROKERS", "COMMANDS", "TARGETS", "WORKFLOWS")  # may have passwords in them
 FILE_NAME = "onthedot.toml"
 
 
@@ -49,6 +52,8 @@ def load_settings(
     found.update(_from_file(file, problems))
     found.update(_from_environment(os.environ if environ is None else environ, problems))
     found.update(_from_flags(flags or {}, problems))
+    read_files(found, problems)
+    add_store(found, problems)
     values: dict[str, Any] = {}
     for name, (origin, value) in found.items():
         try:
@@ -87,14 +92,14 @@ def _from_file(file: Path | str | None, problems: list[str]) -> dict[str, tuple[
 
 def _from_environment(environ: Mapping[str, str], problems: list[str]) -> dict[str, tuple[str, Any]]:
     found: dict[str, tuple[str, Any]] = {}
-    for name in BARE_NAMES:
+    for name in (*BARE_NAMES, *BARE_PARTS):
         if environ.get(name):
             found[name] = (f"${name}", environ[name])
     for variable, value in environ.items():
         name = variable.removeprefix(PREFIX)
         if not variable.startswith(PREFIX) or name in (*CLIENT_NAMES, *RUN_NAMES):
             continue
-        if name not in PARSERS or name == "COMMANDS":
+        if name not in PARSERS and name not in PARTS:
             problems.append(f"${variable}: unknown setting{_nearest(name, PREFIX)}")
         elif value:  # empty means unset, as in shells and compose files
             found[name] = (f"${variable}", value)
@@ -109,7 +114,7 @@ def _known(loose: Mapping[str, Any], origin: str, problems: list[str]) -> dict[s
     found: dict[str, tuple[str, Any]] = {}
     for written, value in loose.items():
         name = written.upper().replace("-", "_")
-        if name in PARSERS:
+        if name in PARSERS or name in PARTS:
             found[name] = (origin, value)
         else:
             problems.append(f"{written} ({origin}): unknown setting{_nearest(name, '')}")
@@ -117,6 +122,6 @@ def _known(loose: Mapping[str, Any], origin: str, problems: list[str]) -> dict[s
 
 
 def _nearest(name: str, prefix: str) -> str:
-    known = [*PARSERS, *CLIENT_NAMES] if prefix else [*PARSERS]
+    known = [*PARSERS, *PARTS, *(CLIENT_NAMES if prefix else ())]
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f". Did you mean {prefix}{close[0]}?" if close else f". Known: {', '.join(sorted(PARSERS))}"

@@ -136,6 +136,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     default_tz: str = "UTC"  # of schedules that name no time zone, when they are written
     retention: Duration = Duration(30 * DAY)
     auth: tuple[str, ...] = ("auto",)
+    admin_key: str | None = None  # stored hashed at the start; ADMIN_KEY_FILE names a file with it
+    tls_cert: Path | None = None  # the API is served with TLS
+    tls_key: Path | None = None  # None: it is in the file of the certificate
     egress_allow: tuple[str, ...] = ()
     public_url: str | None = None
     root_path: str = ""  # the prefix under which a proxy serves the API and the pages
@@ -175,7 +178,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def url(self) -> str:
         """The URL of the API on this machine."""
-        return f"http://{address(self.host, self.port)}"
+        return f"{self.scheme}://{address(self.host, self.port)}"
+
+    @property
+    def scheme(self) -> str:
+        return "http" if self.tls_cert is None else "https"
 
     @property
     def callback_base(self) -> str | None:

@@ -34,7 +34,15 @@ def read_commands(value: Any) -> dict[str, CommandSetting]:
 
 
 def parse_commands(value: Any) -> dict[str, CommandSetting]:
-    accepted = 'tables [commands.NAME] with argv = ["program", "argument", …], and optionally env = {…} and cwd = "…"'
+    accepted = (
+        'tables [commands.NAME] with argv = ["program", "argument", …], and optionally env = {…}, cwd = "…" and '
+        'inherit_env = ["NAME", …], or the same as JSON: {"NAME": {"argv": […]}}'
+    )
+    if isinstance(value, str):
+        try:
+            value = msgspec.json.decode(value)
+        except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+            raise WrongValue(f"{accepted}; {error}") from None
     if not isinstance(value, Mapping):
         raise WrongValue(accepted)
     commands = {}

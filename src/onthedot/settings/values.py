@@ -252,6 +252,12 @@ PARSERS: dict[str, Parser] = {
     "DEFAULT_TZ": _zone,
     "RETENTION": _duration(MINUTE),
     "AUTH": _auth,
+    "ADMIN_KEY": _text(
+        "16 to 200 letters, digits and punctuation marks without spaces; make one with `openssl rand -hex 32`",
+        r"[!-~]{16,200}",
+    ),
+    "TLS_CERT": _path,
+    "TLS_KEY": _path,
     "EGRESS_ALLOW": _egress,
     "PUBLIC_URL": _public_url,
     "ROOT_PATH": _root_path,

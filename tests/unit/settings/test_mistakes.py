@@ -33,7 +33,7 @@ def test_an_unknown_variable_names_the_nearest_known_one(variable, meant, nothin
 
 
 def test_a_name_like_nothing_we_know_lists_what_there_is(nothing):
-    with pytest.raises(SettingsError, match=r"unknown setting\. Known: ALERTS, AUTH, .*WORKERS"):
+    with pytest.raises(SettingsError, match=r"unknown setting\. Known: ADMIN_KEY, ALERTS, AUTH, .*WORKERS"):
         load_settings({}, {"ONTHEDOT_QQQQ": "1"}, nothing)
 
 
@@ -59,9 +59,12 @@ def test_what_a_command_s_run_is_told_is_no_mistake_either(nothing):
     assert load_settings({}, told, nothing).given == frozenset()
 
 
-def test_commands_can_not_come_from_the_environment(nothing):
-    with pytest.raises(SettingsError, match=r"\$ONTHEDOT_COMMANDS: unknown setting"):
-        load_settings({}, {"ONTHEDOT_COMMANDS": "x"}, nothing)
+def test_commands_that_are_not_json_are_refused_without_showing_them(nothing):
+    with pytest.raises(
+        SettingsError, match=r"COMMANDS \(\$ONTHEDOT_COMMANDS\): the value is not valid.*as JSON"
+    ) as told:
+        load_settings({}, {"ONTHEDOT_COMMANDS": "hunter2"}, nothing)
+    assert "hunter2" not in str(told.value)
 
 
 WRONG = [

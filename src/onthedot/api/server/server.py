@@ -9,6 +9,7 @@ from typing import Any, Literal
 import uvicorn
 
 from onthedot.api.fastpath.protocol import ApiProtocol
+from onthedot.api.server.certificate import ServerCertificate
 from onthedot.api.server.flow import CountedServerState
 from onthedot.api.server.protocol import GuardedProtocol
 
@@ -51,7 +52,13 @@ class Server(uvicorn.Server):
 
 
 def make_server(
-    app: Any, host: str = "127.0.0.1", port: int = 0, *, grace_seconds: int = 5, lifespan: Literal["on", "off"] = "on"
+    app: Any,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    grace_seconds: int = 5,
+    lifespan: Literal["on", "off"] = "on",
+    certificate: ServerCertificate | None = None,
 ) -> Server:
     """A server for `await server.serve()`; signals are the caller's business if it runs inside something bigger."""
     config = uvicorn.Config(
@@ -70,5 +77,7 @@ def make_server(
         timeout_keep_alive=15,
         timeout_graceful_shutdown=grace_seconds,
         backlog=2048,
+        ssl_certfile=None if certificate is None else certificate.cert,
+        ssl_keyfile=None if certificate is None or certificate.key is None else str(certificate.key),
     )
     return Server(config, getattr(app, "close_streams", lambda: None))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from onthedot.errors import Conflict, NotFound
+from onthedot.errors import Conflict, NotFound, SettingsError
 from onthedot.model.instant import format_instant
-from onthedot.model.key import ApiKey, ApiKeySpec, Scope
+from onthedot.model.key import SETTING_KEY, ApiKey, ApiKeySpec, Scope
 from onthedot.store.driver import Collision, Row, Transaction
 from onthedot.store.jobs.audit_log import write_audit
 from onthedot.store.topic import Topic
@@ -69,9 +71,49 @@ class Keys(Topic):
         row = await self.driver.read(lambda tx: tx.row("find_key", hashed))
         return None if row is None else found_key(row)
 
+    async def set_admin_key(self, tenant: int, hashed: str, prefix: str) -> bool:
+        """Make this the one key that comes from the settings; the one before it is revoked. False: it was already.
+
+        Nodes that start at the same time wait for each other; of nodes with different keys the last one wins.
+        """
+        if _is_set(await self.driver.read(lambda tx: tx.rows("find_setting_keys", hashed, SETTING_KEY)), hashed):
+            return False
+
+        async def body(tx: Transaction) -> bool:
+            await tx.execute("lock_keys")
+            valid = await tx.rows("find_setting_keys", hashed, SETTING_KEY)
+            if _is_set(valid, hashed):
+                return False
+            now, ours = await tx.now(), await tx.row("find_any_key", hashed)
+            if ours is None:
+                row = await tx.row("insert_key", "default", SETTING_KEY, "admin", hashed, prefix, now, None)
+                assert row is not None
+                said = f"key {row['id']}: {SETTING_KEY} (admin)"
+                await write_audit(tx, "create_key", tenant, now, summary=said, always=True)
+            elif ours["tenant"] != tenant:
+                raise SettingsError("ADMIN_KEY is a key of another tenant; choose another one")
+            else:
+                await tx.execute("revive_setting_key", ours["id"], SETTING_KEY)
+                said = f"key {ours['id']}: {SETTING_KEY} (admin), again"
+                await write_audit(tx, "create_key", tenant, now, summary=said, always=True)
+            for row in valid:
+                if row["hashed"] != hashed:
+                    await tx.execute("revoke_key", row["tenant"], row["id"])
+                    await tx.execute("drop_sessions_of_key", row["id"])
+                    said = f"key {row['id']}: {SETTING_KEY} was changed"
+                    await write_audit(tx, "revoke_key", row["tenant"], now, summary=said, always=True)
+            return True
+
+        return await self.driver.transact_slow(body)
+
     async def any_key(self) -> bool:
         """Whether a key was ever made: from then on nobody comes in without one, even when all are revoked."""
         return await self.driver.read(lambda tx: tx.row("any_key")) is not None
+
+
+def _is_set(rows: Sequence[Row], hashed: str) -> bool:
+    """It works for everything, and no other key that came from the settings works."""
+    return [(row["hashed"], row["name"], row["scope"]) for row in rows] == [(hashed, SETTING_KEY, "admin")]
 
 
 def found_key(row: Row) -> FoundKey:

@@ -43,3 +43,16 @@ DELETE FROM sessions WHERE used_at <= {now} - $1::bigint OR created_at <= {now} 
 
 -- name: drop_sessions_of_key
 DELETE FROM sessions WHERE key_id = $1;
+
+-- name: lock_keys
+LOCK TABLE api_keys IN SHARE ROW EXCLUSIVE MODE;
+
+-- name: find_setting_keys
+SELECT id, tenant, hashed, scope, name FROM api_keys
+WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > {now}) AND (hashed = $1 OR name = $2);
+
+-- name: find_any_key
+SELECT id, tenant FROM api_keys WHERE hashed = $1;
+
+-- name: revive_setting_key
+UPDATE api_keys SET name = $2::text, scope = 'admin', expires_at = NULL, revoked_at = NULL WHERE id = $1;
