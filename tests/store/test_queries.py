@@ -102,7 +102,9 @@ def test_no_module_of_the_store_writes_sql_of_its_own() -> None:
     for file in store.parent.rglob("*.py"):
         if store / "postgres" in file.parents or store / "sqlite" in file.parents:
             continue
-        if file.name == "partitions.py":  # tables can't be parameters; it names them after whole days
+        if file.name in ("partitions.py", "catalog.py"):  # tables can't be parameters
+            continue
+        if file.name == "migration_script.py":  # prints statements for somebody else to run
             continue
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

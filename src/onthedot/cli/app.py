@@ -8,6 +8,7 @@ import typer
 
 from onthedot.cli import (
     audit,
+    backups,
     cluster,
     dead,
     doctor,
@@ -86,6 +87,8 @@ app.command("forecast")(upcoming.forecast)
 app.command("audit")(audit.audit)
 app.command("migrate")(migrate.migrate)
 app.command("migrate-store")(migrate_store.migrate_store)
+app.command("backup")(backups.backup)
+app.command("restore")(backups.restore)
 app.command("doctor")(doctor.doctor)
 app.add_typer(keys.group, name="keys")
 app.command("echo")(echo.echo)

@@ -31,7 +31,9 @@ __all__ = [
 
 RunStatus = Literal["PENDING", "EXECUTING", "DONE", "FAILED", "CANCELLED", "SKIPPED"]
 RunKind = Literal["scheduled", "manual", "backfill", "redrive", "chain"]
-SkipReason = Literal["coalesced", "overlap", "late", "paused", "excluded", "deleted", "skipped", "chain_too_long"]
+SkipReason = Literal[
+    "coalesced", "overlap", "late", "paused", "excluded", "deleted", "skipped", "chain_too_long", "restored"
+]
 NO_JOB = -1
 """The version of the job of a run whose job was deleted."""
 _SUFFIX = {"scheduled": "", "manual": "-m", "backfill": "-b", "redrive": "-r", "chain": "-c"}

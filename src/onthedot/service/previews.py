@@ -122,5 +122,6 @@ SKIPPED = {
     "paused": "the job was paused",
     "excluded": "the schedule excludes this instant",
     "deleted": "the job was deleted",
+    "restored": "the store was restored from an older backup, and the slot may have fired before that",
     "chain_too_long": f"it would have been run {LONGEST_CHAIN + 1} of a chain, and a chain has at most {LONGEST_CHAIN}",
 }

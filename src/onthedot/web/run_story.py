@@ -20,6 +20,7 @@ _DEAD = {
     "next_slot": "The next run of the job was due, so it was not tried again (retry.until).",
     "at_most_once": "The job delivers at most once, so it was not tried again.",
     "poison": "Three nodes died while they ran it, so it was not given to another one.",
+    "restored": "The store was restored from a backup. Whether the run was carried out after the backup is not known.",
     "unknown": "Its node died after it was sent. Whether it was carried out is not known, and the job delivers at most "
     "once, so it was not sent again.",
 }
@@ -30,6 +31,7 @@ _SKIPPED = {
     "paused": "The job was paused.",
     "excluded": "The slot was left out.",
     "deleted": "The job was deleted.",
+    "restored": "The store was restored from a backup that was made before it came due; it may have run meanwhile.",
     "chain_too_long": "The chain of jobs that started it was too long.",
 }
 _WAITING = {

@@ -1,4 +1,7 @@
-"""Which tables a store has, and their columns: asked of both databases, so that a table that is added is moved, too."""
+"""Which tables a store has, and their columns: asked of both databases, so that a table that is added is moved, too.
+
+Tables and columns can't be parameters: their names are put into statements here, and come from the databases.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ import msgspec
 
 from onthedot.errors import StoreError
 from onthedot.store.driver import Driver, Transaction
+from onthedot.store.moving.marks import MOVE
 
-__all__ = ["LEFT_BEHIND", "REFERRED_TO", "StoredTable", "common_tables"]
+__all__ = ["LEFT_BEHIND", "REFERRED_TO", "StoredTable", "clearing", "common_tables", "counting"]
 
 LEFT_BEHIND = frozenset({"meta", "nodes", "duties", "lineage", "sequences"})
 """What belongs to a database and its processes, not to the jobs. (Sequences are carried over by their numbers.)"""
@@ -38,6 +42,10 @@ class StoredTable(msgspec.Struct, frozen=True, kw_only=True):
         after = "" if first else f"WHERE ({key}) > ({places})"
         return f"SELECT {names} FROM {_quoted(self.name)} {after} ORDER BY {key} LIMIT {mark}1"  # noqa: S608
 
+    def highest(self) -> str:
+        """The highest number that it has, as `last`."""
+        return f"SELECT coalesce(max(id), 0) AS last FROM {_quoted(self.name)}"  # noqa: S608
+
     def place_of(self, row: Sequence[Any]) -> list[Any]:
         return [row[self.columns.index(column)] for column in self.key]
 
@@ -48,6 +56,20 @@ class StoredTable(msgspec.Struct, frozen=True, kw_only=True):
             if values[place] is not None:
                 values[place] = bool(values[place]) if kind == "boolean" else _IDS.decode(values[place])
         return values
+
+
+def counting(table: str) -> str:
+    """Its rows, as `n`; without the note of a move."""
+    but = f" WHERE name <> '{MOVE}'" if table == "installation" else ""
+    return f"SELECT count(*) AS n FROM {_quoted(table)}{but}"  # noqa: S608
+
+
+def clearing(tables: Sequence[StoredTable], dialect: str) -> str:
+    """A script that takes all rows away."""
+    names = [_quoted(table.name) for table in reversed(tables)]
+    if dialect == "postgres":
+        return f"TRUNCATE {', '.join(names)};"
+    return "".join(f"DELETE FROM {name};" for name in names)  # noqa: S608
 
 
 async def common_tables(source: Driver, target: Driver) -> list[StoredTable]:

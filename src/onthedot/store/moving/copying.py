@@ -13,7 +13,7 @@ import msgspec
 from onthedot.errors import StoreError
 from onthedot.store.cluster.partitions import make_for
 from onthedot.store.driver import Driver, Transaction
-from onthedot.store.moving.catalog import StoredTable
+from onthedot.store.moving.catalog import StoredTable, clearing, counting
 from onthedot.store.moving.marks import MOVE, MoveState, write_state
 
 __all__ = ["Progress", "check_counts", "clear_tables", "copy_tables", "count_rows"]
@@ -39,7 +39,7 @@ async def copy_tables(
 async def _copy_table(
     source: Driver, target: Driver, table: StoredTable, state: MoveState, tell: Progress
 ) -> MoveState:
-    total, limit = await _count(source, table), FIRST
+    total, limit = await count_rows(source, table.name), FIRST
     if state.table != table.name:
         state = msgspec.structs.replace(state, table=table.name, rows=0, after=None)
     ours = target.dialect == "postgres"
@@ -86,21 +86,14 @@ async def _write(target: Driver, table: StoredTable, rows: Sequence[Sequence[Any
 
 async def clear_tables(target: Driver, tables: Sequence[StoredTable]) -> None:
     """Nothing is in a target that counts: the default tenant, what duties noted, the remains of an aborted move."""
-    names = [f'"{table.name}"' for table in reversed(tables)]
-
-    async def body(tx: Transaction) -> None:
-        if target.dialect == "postgres":
-            await tx.script(f"TRUNCATE {', '.join(names)};")
-        else:
-            await tx.script("".join(f"DELETE FROM {name};" for name in names))  # noqa: S608
-
-    await target.transact_slow(body)
+    script = clearing(tables, target.dialect)
+    await target.transact_slow(lambda tx: tx.script(script))
 
 
 async def check_counts(source: Driver, target: Driver, tables: Sequence[StoredTable], state: MoveState) -> None:
     """Both have the same rows, counted anew."""
     for table in tables:
-        here, there = await _count(source, table), await _count(target, table)
+        here, there = await count_rows(source, table.name), await count_rows(target, table.name)
         if not here == there == state.tables[table.name]:
             raise StoreError(
                 f"table {table.name} has {here:,} rows in the source, {state.tables[table.name]:,} were copied and"
@@ -109,14 +102,5 @@ async def check_counts(source: Driver, target: Driver, tables: Sequence[StoredTa
 
 
 async def count_rows(driver: Driver, table: str) -> int:
-    (row,) = await driver.read(lambda tx: tx.sql(f'SELECT count(*) AS n FROM "{table}"'))  # noqa: S608
-    return int(row["n"])
-
-
-async def _count(driver: Driver, table: StoredTable) -> int:
-    """Without the note of the move."""
-    if table.name != "installation":
-        return await count_rows(driver, table.name)
-    text = f"SELECT count(*) AS n FROM installation WHERE name <> '{MOVE}'"  # noqa: S608
-    (row,) = await driver.read(lambda tx: tx.sql(text))
+    (row,) = await driver.read(lambda tx: tx.sql(counting(table)))
     return int(row["n"])

@@ -184,7 +184,7 @@ async def _complete(move: Moving, tables: Sequence[StoredTable], state: MoveStat
     numbers = {row["name"]: row["last"] for row in await move.source.read(lambda tx: tx.rows("last_numbers"))}
     for table in tables:
         if table.numbered:
-            text = f'SELECT coalesce(max(id), 0) AS last FROM "{table.name}"'  # noqa: S608
+            text = table.highest()
             (row,) = await move.source.read(lambda tx, text=text: tx.sql(text))  # type: ignore[misc]
             numbers[table.name] = max(numbers.get(table.name, 0), row["last"])
     given = {row["name"] for row in await move.target.read(lambda tx: tx.rows("last_numbers"))}

@@ -39,3 +39,34 @@ UPDATE sequences SET last = max(last, ?2) WHERE name = ?1;
 -- name: raise_identity
 -- Its table has a row there as soon as it has one itself; what was deleted since is counted, too.
 UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1;
+
+-- name: stale_jobs
+-- Jobs after ?1 that have a run whose time has come by ?2, or one that a node had.
+SELECT DISTINCT tenant, job_id FROM runs WHERE job_id > ?1 AND (due_at <= ?2 OR state = 'running') ORDER BY job_id LIMIT ?3;
+
+-- name: stale_runs
+SELECT id, tenant, job_id, slot, state, cursor FROM runs
+WHERE {of_job runs ?1} AND (due_at <= ?2 OR state = 'running') ORDER BY id;
+
+-- name: settle_job
+UPDATE jobs SET state = ?2, claimed_slot = ?3, slots_used = ?4, ended_at = CASE WHEN ?2 = 'ended' THEN {now} END WHERE id = ?1;
+
+-- name: tell_restored
+UPDATE history SET outcome = {part unknown_outcome}, error = ?2
+WHERE job_id = ?1 AND status = 'failed' AND reason = 'restored' AND outcome IS NULL;
+
+-- name: stop_operations
+UPDATE operations SET state = 'stopped', reason = ?1, updated_at = {now}, finished_at = {now}, waiting_for = 0, watched = '[]'
+WHERE state = 'running';
+
+-- name: drop_all_notes
+DELETE FROM notes;
+
+-- name: drop_all_sessions
+DELETE FROM sessions;
+
+-- name: drop_all_live_logs
+DELETE FROM live_logs;
+
+-- part: unknown_outcome
+'{"kind":"unknown"}'
