@@ -7,7 +7,7 @@ WORKERS ?= 4
 export VENV PYTHON WORKERS
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-pages screenshots venv check sim hostile fuzz planted fix docs chaos lock bench bench-10m soak
+.PHONY: help run demo test test-pages test-deploy screenshots venv check sim hostile fuzz planted fix docs chaos lock bench bench-10m soak
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -25,6 +25,9 @@ test: venv ## run `make check` and all tests, on SQLite and on a temporary Postg
 
 test-pages: venv ## walk every page of the dashboard in Chromium: both databases, light and dark, phone and desk, axe, keyboard
 	PAGES=1 $(VENV)/bin/pytest -q -n 2 --dist loadfile tests/pages
+
+test-deploy: venv ## build the image, start compose.yaml on a real Docker Engine, kill and stop every container, count the firings
+	DEPLOY=1 $(VENV)/bin/pytest -q -s -x --timeout 1500 tests/deploy
 
 screenshots: venv ## take pictures of a running demo into docs/images (ADDRESS=http://127.0.0.1:8000, FOLDER=…, ALL=1 for every page)
 	$(VENV)/bin/python scripts/screenshots.py $(if $(ADDRESS),--address $(ADDRESS)) $(if $(FOLDER),--folder $(FOLDER)) $(if $(ALL),--all)

@@ -1,0 +1,193 @@
+"""compose.yaml on a real engine: whatever container is killed, stopped and started, each firing arrives.
+
+A stack of its own name, ports and network; firings are counted at waitecho by their run id. `make test-deploy`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.deploy.engine import DeployEngine, running_deploy_engine
+from tests.services.process import COMMAND
+from tests.services.waiting import until_blocking
+
+URL = "http://127.0.0.1:18000"
+STACK = {
+    "COMPOSE_PROJECT_NAME": "onthedot-test",
+    "ONTHEDOT_IMAGE": "onthedot:test",
+    "ONTHEDOT_PUBLISH": "127.0.0.1:18000",
+    "ONTHEDOT_API_PORTS": "127.0.0.1:18001-18016",
+    "ONTHEDOT_SUBNET": "172.28.58.0/24",
+}
+RECURRING, SLOTS, ONE_OFFS, SECONDS = 5, 60, 300, 60
+FIRINGS = RECURRING * SLOTS + ONE_OFFS
+RETRY = {"attempts": 100, "backoff": "500ms", "factor": 1, "max": "1s"}
+
+
+class Stack:
+    def __init__(self, engine: DeployEngine) -> None:
+        self.engine = engine
+        engine.env |= STACK
+        self.key = ""
+
+    def compose(self, *arguments: str, check: bool = True) -> str:
+        return self.engine.run("docker", "compose", *arguments, check=check).stdout
+
+    def docker(self, *arguments: str) -> str:
+        return self.engine.run("docker", *arguments).stdout.strip()
+
+    def cli(self, *arguments: str, key: str | None = None, check: bool = True) -> Any:
+        """The command line outside, through the published port."""
+        env = {"ONTHEDOT_URL": URL, "ONTHEDOT_KEY": self.key if key is None else key}
+        done = self.engine.run(str(COMMAND), *arguments, "--json", env=env, check=check)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def containers(self, service: str) -> list[str]:
+        return sorted(self.compose("ps", "--all", "--format", "{{.Name}}", service).split())
+
+    def state(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.docker("inspect", "--format", "{{json .State}}", name))
+        return found
+
+    def arrived(self) -> Counter[str]:
+        """Run ids of all requests that waitecho answered, with how often each came."""
+        lines = self.compose("logs", "--no-log-prefix", "waitecho").splitlines()
+        seen = (json.loads(line) for line in lines if line.startswith("{"))
+        return Counter(each["run_id"] for each in seen if each["path"] == "/echo" and each["run_id"])
+
+    def read_key(self) -> str:
+        return self.compose("exec", "-T", "ui", "cat", "/run/onthedot/admin_key").strip()
+
+
+@pytest.fixture(scope="module")
+def stack() -> Iterator[Stack]:
+    with running_deploy_engine() as engine:
+        made = Stack(engine)
+        try:
+            began = time.monotonic()
+            told = engine.run("./run.sh", within=900).stdout
+            sys.stdout.write(f"\nrun.sh: {time.monotonic() - began:.0f} s from nothing to ready\n")
+            size = int(made.docker("image", "inspect", "--format", "{{.Size}}", STACK["ONTHEDOT_IMAGE"]))
+            base = int(made.docker("image", "inspect", "--format", "{{.Size}}", "python:3.13-slim"))
+            sys.stdout.write(f"image: {size / 1e6:.0f} MB, {(size - base) / 1e6:.0f} MB more than its base\n")
+            assert f"On the Dot is ready: {URL}" in told
+            assert "docker compose exec ui cat /run/onthedot/admin_key" in told
+            made.key = made.read_key()
+            yield made
+        finally:
+            made.compose("down", "--volumes", "--timeout", "5", check=False)
+
+
+def test_what_runs(stack: Stack) -> None:
+    counts = {
+        service: len(stack.containers(service)) for service in ("storage", "crud-api", "executor", "ui", "waitecho")
+    }
+    assert counts == {"storage": 1, "crud-api": 2, "executor": 3, "ui": 1, "waitecho": 1}
+    assert _live(stack) == 6
+    assert stack.key.startswith("otd_")
+    assert stack.cli("jobs", "list", key="otd_" + "wrong" * 8, check=False) is None
+    inside = "id -u; touch /x 2>/dev/null || echo read-only; touch /var/lib/onthedot/x && echo data"
+    for service in ("crud-api", "executor", "ui"):
+        assert stack.compose("exec", "-T", service, "sh", "-c", inside).split() == ["10001", "read-only", "data"]
+    assert stack.cli("timer", "5s", "http://169.254.169.254/latest", check=False) is None, "never a metadata address"
+
+
+def test_killing_stopping_and_starting_any_container_loses_nothing(stack: Stack, tmp_path: Path) -> None:
+    before = stack.arrived()
+    stack.cli("jobs", "apply", str(_jobs_file(tmp_path)))
+    first, second, third = stack.containers("executor")
+
+    # The process dies: the engine starts it again by itself. (tini is the first process, and stays for that moment.)
+    stack.engine.run("docker", "exec", first, "sh", "-c", "kill -9 -1", check=False)
+    until_blocking(lambda: stack.state(first)["Running"] and _restarts(stack, first) == 1, "it is started again", 60)
+    # kill -9 by hand, and an orderly stop: SIGTERM drains, exit code 0.
+    stack.docker("kill", second)
+    stack.docker("stop", third)
+    assert stack.state(third)["ExitCode"] == 0
+    stack.docker("start", second, third)
+    one, other = stack.containers("crud-api")
+    for name in (one, stack.containers("ui")[0], stack.containers("waitecho")[0], stack.containers("storage")[0]):
+        stack.docker("kill", name)
+        stack.docker("start", name)
+    for name in (other, stack.containers("waitecho")[0], stack.containers("storage")[0], first):
+        stack.docker("stop", name)
+        stack.docker("start", name)
+    assert stack.state(other)["Running"]
+
+    def missing() -> int:
+        return FIRINGS - len(stack.arrived() - before)
+
+    until_blocking(lambda: missing() <= 0, f"{FIRINGS} firings arrive at waitecho", 240)
+    arrived = stack.arrived() - before
+    again = sum(arrived.values()) - len(arrived)
+    sys.stdout.write(f"\nfirings: {len(arrived)} of {FIRINGS} arrived, {again} of them once more after a fault\n")
+    assert len(arrived) == FIRINGS
+    until_blocking(lambda: _done(stack) == FIRINGS, "all results are recorded", 60)
+
+
+def test_more_executors(stack: Stack) -> None:
+    stack.compose("up", "--detach", "--no-build", "--no-recreate", "--wait", "--scale", "executor=5")
+    assert len(stack.containers("executor")) == 5
+    until_blocking(lambda: _live(stack) == 8, "five executors and three API nodes", 60)
+
+
+def test_the_admin_key_is_rotated(stack: Stack) -> None:
+    old = stack.key
+    stack.compose("run", "--rm", "secrets", "new-admin-key")
+    assert stack.cli("jobs", "list", key=old) is not None, "until the nodes start again"
+    stack.compose("restart", "ui", "crud-api")
+    new = stack.read_key()
+    assert new != old
+    until_blocking(lambda: stack.cli("jobs", "list", key=new, check=False) is not None, "the new key works", 60)
+    assert stack.cli("jobs", "list", key=old, check=False) is None
+
+
+def _jobs_file(folder: Path) -> Path:
+    target = {"type": "webhook", "url": "http://waitecho:5003/echo"}
+    jobs: list[dict[str, Any]] = [
+        {
+            "key": f"every-{number}",
+            "schedule": {"every": "1s", "count": SLOTS},
+            "target": target,
+            "policy": {"catch_up": "all", "retry": RETRY},
+        }
+        for number in range(RECURRING)
+    ]
+    jobs += [
+        {
+            "key": f"once-{number}",
+            "schedule": {"in": f"{2000 + number * SECONDS * 1000 // ONE_OFFS}ms"},
+            "target": target,
+            "policy": {"retry": RETRY},
+        }
+        for number in range(ONE_OFFS)
+    ]
+    file = folder / "deploy.json"
+    file.write_text(json.dumps({"jobs": jobs}))
+    return file
+
+
+def _restarts(stack: Stack, name: str) -> int:
+    return int(stack.docker("inspect", "--format", "{{.RestartCount}}", name))
+
+
+def _done(stack: Stack) -> int:
+    """Of the jobs of the file, by the table itself."""
+    ours = "j.id = h.job_id AND j.key ~ '^(every|once)-'"
+    script = f"SELECT count(*) FROM history h JOIN jobs j ON {ours} WHERE h.status = 'done'"
+    counted = stack.compose(
+        "exec", "-T", "storage", "psql", "-h", "/var/run/postgresql", "-U", "onthedot", "-Atc", script
+    )
+    return int(counted)
+
+
+def _live(stack: Stack) -> int:
+    return sum(node["state"] == "alive" for node in stack.cli("nodes"))
