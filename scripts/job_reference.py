@@ -56,6 +56,7 @@ TITLES = {
     "KubernetesTarget": ("Target: kubernetes", "A Job of a cluster. See [Kubernetes](kubernetes.md)."),
     "LambdaTarget": ("Target: lambda", "A function of AWS Lambda. See [AWS Lambda](lambda.md)."),
     "WorkflowTarget": ("Target: workflow", "A workflow that is followed to its end. See [Workflows](workflows.md)."),
+    "CheckinTarget": ("Target: checkin", "A job that runs elsewhere and reports. See [Check-ins](checkins.md)."),
 }
 
 

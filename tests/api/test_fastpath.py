@@ -131,7 +131,7 @@ WRONG: dict[str, tuple[int, bytes]] = {
     "never": (422, asked("/v1/jobs", {**JOB, "schedule": {"at": "2000-01-01T00:00:00Z"}})),
     "a NUL": (422, asked("/v1/jobs", {**JOB, "name": "a\x00b"})),
     "no timer": (422, asked("/timers", {**TIMER, "seconds": 0})),
-    "not available": (422, asked("/v1/jobs", {**JOB, "target": {"type": "checkin"}})),
+    "not available": (422, asked("/v1/jobs", {**JOB, "schedule": {"rrule": "FREQ=DAILY"}})),
     "media": (415, asked("/v1/jobs", JOB, "content-type: text/html")),
     "charset": (415, asked("/v1/jobs", JOB, "content-type: application/json; charset=latin-1")),
     "compressed": (415, asked("/v1/jobs", JOB, "content-encoding: gzip")),

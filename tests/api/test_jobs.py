@@ -87,9 +87,8 @@ async def test_an_impossible_target_is_422_and_says_where(api, target, path):
     assert any(found.startswith(path) for found in paths(document)), document
 
 
-@pytest.mark.parametrize("kind", ["checkin"])
-async def test_a_kind_that_is_not_built_says_so(api, kind):
-    document = problem(await api.post("/v1/jobs", json={**JOB, "target": {"type": kind}}), 422)
+async def test_what_is_not_built_says_so(api):
+    document = problem(await api.post("/v1/jobs", json={**JOB, "schedule": {"rrule": "FREQ=DAILY"}}), 422)
     assert document["type"] == "urn:onthedot:problem:not-available"
     assert "not available" in document["detail"]
 

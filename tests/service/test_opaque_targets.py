@@ -6,7 +6,7 @@ import pytest
 
 from onthedot.errors import Invalid, NotAvailable
 from onthedot.model.job import JobView
-from onthedot.model.targets import OpaqueTarget, WebhookTarget
+from onthedot.model.targets import OpaqueTarget, WebhookTarget, registry
 from onthedot.service import Service
 from onthedot.store import JobFilter, NewJob, Store
 from tests.service.conftest import TENANT, spec
@@ -42,12 +42,13 @@ async def test_it_is_not_changed(service: Service, job: JobView):
     assert (await service.get_job(TENANT, job.id)).version == job.version
 
 
-async def test_a_kind_of_the_contract_is_not_available(service: Service, store: Store):
+async def test_a_kind_of_the_contract_is_not_available(service: Service, store: Store, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(registry, "PLANNED", ("fax",))
     (made,) = await store.create_jobs(
-        [NewJob(tenant=TENANT, spec=spec(target=OpaqueTarget({"type": "checkin", "grace": "1m"}, "checkin", 1)))]
+        [NewJob(tenant=TENANT, spec=spec(target=OpaqueTarget({"type": "fax", "number": "1"}, "fax", 1)))]
     )
     assert isinstance(made, JobView)
-    with pytest.raises(NotAvailable, match="'checkin' is not supported in this version"):
+    with pytest.raises(NotAvailable, match="'fax' is not supported in this version"):
         await service.patch_job(TENANT, made.id, {"name": "x"})
 
 

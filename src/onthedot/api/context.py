@@ -62,7 +62,7 @@ def scheme_of(connection: HTTPConnection) -> str:
     it concerns the asker alone (the address that is shown, and whether the cookie may travel without TLS)."""
     if connection.headers.get("origin", "").lower().startswith("https://"):
         return "https"
-    return str(connection.scope["scheme"])
+    return str(connection.scope.get("scheme", "http"))  # a create that came in one piece has none
 
 
 def root_of(connection: HTTPConnection) -> str:

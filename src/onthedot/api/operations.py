@@ -33,7 +33,7 @@ KIB, MIB = 1024, 1024 * 1024
 Access = Literal["public"] | Scope
 Handler = Callable[[Request], Awaitable[ASGIApp]]
 """Takes the request and returns the response."""
-Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 OPERATION = "onthedot.operation"
 """Where a request's scope has the operation that serves it."""
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from onthedot.model.job import JobView
+    from onthedot.model.ping import Ping
     from onthedot.model.policy import Policy, Retry
     from onthedot.model.preview import Explanation
     from onthedot.model.run import RunView
@@ -18,6 +19,7 @@ __all__ = [
     "follow_facts",
     "meaning",
     "outcome_text",
+    "ping_text",
     "progress_text",
     "request_text",
     "response_text",
@@ -49,6 +51,15 @@ def meaning(job: JobView) -> str | None:
     if job.schedule.cron is None or ("H" in job.schedule.cron and job.key is None):
         return None
     return describe(job.schedule, seed=job.key or "")
+
+
+def ping_text(ping: Ping | None) -> str | None:
+    """What a job that runs elsewhere last reported."""
+    if ping is None:
+        return None
+    late = f", late for run {ping.late_for}" if ping.late_for else ""
+    status = "" if ping.exit_status is None else f" (exit status {ping.exit_status})"
+    return f"{ping.at} {ping.signal}{status}{late}"
 
 
 def retry_text(retry: Retry) -> str:

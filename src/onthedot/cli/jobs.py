@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onthedot.cli.describe import concurrency_text, follow_facts, meaning, retry_text, schedule_text, target_text
+from onthedot.cli.describe import (
+    concurrency_text,
+    follow_facts,
+    meaning,
+    ping_text,
+    retry_text,
+    schedule_text,
+    target_text,
+)
 from onthedot.cli.group import command_group
 from onthedot.cli.job_edits import edit
 from onthedot.cli.job_flags import add
@@ -155,6 +163,8 @@ def show_job(job: JobView) -> None:
             ("end", job.schedule.end),
             ("count", job.schedule.count),
             ("target", target_text(job.target)),
+            ("ping URL", job.ping_url or None),
+            ("last ping", ping_text(job.last_ping or None)),
             ("params", encode_json(job.params).decode() if job.params else None),
             ("tags", ", ".join(job.tags)),
             ("requires", ", ".join(job.requires)),

@@ -252,6 +252,9 @@ _WORKFLOW = {
     "workflow": FieldNote("The DAG, workflow template or state machine to start.", {"workflow": "nightly_etl"}),
     "input": FieldNote("Its input. Without it, the params are sent.", {"input": {"day": 1}}),
 }
+_CHECKIN = {
+    "grace": FieldNote("How long after its slot, or after its start, the job may report.", {"grace": "30m"}),
+}
 
 REFERENCE: dict[str, dict[str, FieldNote]] = {
     "JobSpec": _JOB,
@@ -268,6 +271,7 @@ REFERENCE: dict[str, dict[str, FieldNote]] = {
     "KubernetesTarget": _KUBERNETES,
     "LambdaTarget": _LAMBDA,
     "WorkflowTarget": _WORKFLOW,
+    "CheckinTarget": _CHECKIN,
 }
 """By the name of the struct, in the order of the page."""
 

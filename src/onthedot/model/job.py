@@ -8,6 +8,7 @@ import msgspec
 
 from onthedot.model import targets
 from onthedot.model.labels import MOST_OF_JOB, Label, with_labels
+from onthedot.model.ping import Ping
 from onthedot.model.policy import Policy
 from onthedot.model.schedule import Schedule
 from onthedot.model.struct import Strict
@@ -146,6 +147,9 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     on_success: list[str] = msgspec.field(default_factory=list)
     on_failure: list[str] = msgspec.field(default_factory=list)
     on_finish: list[str] = msgspec.field(default_factory=list)
+    ping_url: str | msgspec.UnsetType = msgspec.UNSET  # where a job that runs elsewhere reports; masked for `read` keys
+    ping_token: str | msgspec.UnsetType = msgspec.UNSET  # the last part of that URL
+    last_ping: Ping | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -184,7 +184,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     """destination: it is due and waits for that, and no attempt is made meanwhile. group: as many runs of its
     concurrency group are running as may. slot: its job or its tenant has its share of a node's workers. label: it is
     due, and no live node has the labels that its job requires. callback: its call was accepted, and the receiver will
-    tell how it ended."""
+    tell how it ended. check-in: its job runs elsewhere and has not reported yet."""
     waiting_since: str | None = None  # for its destination, group, slot or label
     waiting_for: str | None = None  # "https://example.com", "db"; the labels that are missing: "eu, gpu"
     progress: dict[str, Any] | None = None  # what its receiver last said of it: percent, message, at

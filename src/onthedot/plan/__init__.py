@@ -13,6 +13,7 @@ groups    concurrency groups: who may run, who waits, whose turn is next
 outcome   done, retry, dead letter; lost and interrupted attempts
 cause     why a run failed, in short
 completion  results that come later, by a callback
+checkins  reports of jobs that run elsewhere, and that none came in time
 retries   how often, how long apart, until when
 slots     ranges of slots, and `count`
 taken     slots that have a row already, and are passed over
@@ -33,6 +34,7 @@ from onthedot.plan.ahead import (
 )
 from onthedot.plan.cause import cause_of
 from onthedot.plan.chains import chain_number, chain_objections
+from onthedot.plan.checkins import PingTimes, on_report, on_silence
 from onthedot.plan.claim import ClaimPlan, expired, on_claim, recorded_first
 from onthedot.plan.completion import Standing, not_completed, on_complete, standing_of
 from onthedot.plan.cursor import (
@@ -95,6 +97,7 @@ __all__ = [
     "Leftover",
     "Lost",
     "Opening",
+    "PingTimes",
     "RetryLater",
     "Skipped",
     "SlotDifference",
@@ -130,7 +133,9 @@ __all__ = [
     "on_lost",
     "on_outcome",
     "on_pause",
+    "on_report",
     "on_resume",
+    "on_silence",
     "on_skip",
     "on_time_share",
     "on_undelete",

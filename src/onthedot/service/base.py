@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 from onthedot.clock import Clock
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
@@ -9,6 +11,7 @@ from onthedot.service.aside import Aside
 from onthedot.service.checking import TargetRules
 from onthedot.service.create_batcher import CreateBatcher
 from onthedot.service.database_time import DatabaseTime
+from onthedot.service.ping_rates import PingRates
 from onthedot.service.progress_reports import ProgressReports
 from onthedot.settings import Settings
 from onthedot.store import Store
@@ -26,11 +29,19 @@ class ServiceBase:
         self.creates = CreateBatcher(store.create_jobs)
         self.aside = Aside()
         self.progress = ProgressReports(store.set_progress, clock)
+        self.ping_rates = PingRates(clock)
+        self._secret: str | None = None
         self.calls_back = settings.callback_base is not None
 
         self.unhinted = 2 * settings.poll_interval + settings.lookahead
         """What is due later than this is found by every node in time without a hint: a poll gap is randomised up to
         twice the interval, and a node claims LOOKAHEAD before the instant."""
+
+    async def installation_secret(self) -> str:
+        """What tokens of callbacks and pings are made with."""
+        if self._secret is None:
+            self._secret = await self.store.callback_secret(secrets.token_hex(32))
+        return self._secret
 
     async def hint(self, *jobs: JobView) -> None:
         """Wake the nodes only for what is due before they would have looked by themselves."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-
 import msgspec
 
 from onthedot.errors import Conflict, Invalid, Unauthorized
@@ -13,15 +11,13 @@ from onthedot.model.result import RESULT_LIMIT
 from onthedot.model.run import Outcome, RunView
 from onthedot.plan import Dead, RetryLater, Standing
 from onthedot.service.base import ServiceBase
-from onthedot.store import Completed
+from onthedot.store.runs.finish_rows import Item
 from onthedot.telemetry import emit
 
-__all__ = ["CallbackVerbs"]
+__all__ = ["CallbackVerbs", "tell_end"]
 
 
 class CallbackVerbs(ServiceBase):
-    _callback_secret: str | None = None
-
     async def complete_run(self, run_id: str, token: str | None, told: Completion) -> RunView:
         """The run as it is then. A repeat changes nothing; Conflict: that try ended otherwise."""
         try_number = await self._try_named(run_id, token)
@@ -30,7 +26,7 @@ class CallbackVerbs(ServiceBase):
             emit("callback.refused", tenant=done.tenant, job_id=done.run.job_id, run_id=run_id, try_number=try_number)
             raise Conflict(f"try {try_number} of run {run_id} has already ended; the run is {done.run.status}")
         if done.written is not None:
-            _tell(done)
+            tell_end(done.written, done.key)
             if done.laned or isinstance(done.written.decision, RetryLater):
                 await self.hint_now()
         return done.run
@@ -42,9 +38,8 @@ class CallbackVerbs(ServiceBase):
         await self.progress.report(run_id, try_number, said)
 
     async def _try_named(self, run_id: str, token: str | None) -> int:
-        if self._callback_secret is None:
-            self._callback_secret = await self.store.callback_secret(secrets.token_hex(32))
-        try_number = None if token is None else try_named(self._callback_secret, run_id, token)
+        secret = await self.installation_secret()
+        try_number = None if token is None else try_named(secret, run_id, token)
         if try_number is None:
             raise Unauthorized("the token of the callback URL is missing or not valid for this run")
         return try_number
@@ -67,10 +62,9 @@ def _outcome(told: Completion) -> Outcome:
     return Outcome(kind="error", retryable=told.retryable is not False, error=error, detail=detail)
 
 
-def _tell(done: Completed) -> None:
-    item = done.written
-    assert item is not None
-    names = {"tenant": item.tenant, "job_id": item.job_id, "run_id": item.id, "key": done.key}
+def tell_end(item: Item, key: str | None) -> None:
+    """A run was ended, or put back, by somebody outside."""
+    names = {"tenant": item.tenant, "job_id": item.job_id, "run_id": item.id, "key": key}
     if isinstance(item.decision, RetryLater):
         emit("run.retried", **names, tries=item.decision.tries, error=item.outcome.error)
         return

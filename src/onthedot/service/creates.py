@@ -56,7 +56,7 @@ class CreateVerbs(ScriptVerbs):
             return False
         spec = spec.in_default_zone(self.settings.default_tz)
         slot = plain_delay(spec.schedule, now)
-        if slot is None or slot - now <= self.unhinted or spec.run_now or spec.chained or spec.target.scripts():
+        if slot is None or slot - now <= self.unhinted or _asks_more(spec):
             return False
         try:
             check_job(spec, self.targets, tenant=tenant, now=now, calls_back=self.calls_back)
@@ -229,6 +229,11 @@ class _Taken:
             self._answered(answer)
         except Exception:
             _log.exception("could not send the response to a create request")
+
+
+def _asks_more(spec: JobSpec) -> bool:
+    """It takes more than one statement, or its answer says more than the job does."""
+    return bool(spec.run_now or spec.chained or spec.target.scripts()) or spec.target.report_within is not None
 
 
 def _placed(key: IdempotencyKey | None, specs: Sequence[JobSpec | OnTheDotError]) -> list[Idempotency | None]:

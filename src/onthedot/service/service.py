@@ -8,6 +8,7 @@ from onthedot.service.calendars import CalendarVerbs
 from onthedot.service.callbacks import CallbackVerbs
 from onthedot.service.chains import ChainVerbs
 from onthedot.service.change_plans import ChangePlanVerbs
+from onthedot.service.checkins import CheckinVerbs
 from onthedot.service.cluster import ClusterVerbs
 from onthedot.service.dead_letters import DeadLetterVerbs
 from onthedot.service.destinations import DestinationVerbs
@@ -42,6 +43,7 @@ class Service(
     BulkVerbs,
     AuditVerbs,
     CallbackVerbs,
+    CheckinVerbs,
     PreviewVerbs,
     ChainVerbs,
     KeyVerbs,

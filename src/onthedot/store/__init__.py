@@ -23,6 +23,7 @@ from onthedot.store.migrate import check_version, migrate
 from onthedot.store.paging import Page
 from onthedot.store.postgres.driver import PostgresDriver
 from onthedot.store.runs.callbacks import Completed
+from onthedot.store.runs.checkins import CheckIn, PingedJob
 from onthedot.store.runs.claim import Claim, Want
 from onthedot.store.runs.dead_letters import LetterFilter
 from onthedot.store.runs.destinations import DestinationCount, TurnedAway, WaitingSeen, WaitsFor
@@ -45,6 +46,7 @@ __all__ = [
     "BacklogCount",
     "Beat",
     "CarriedOut",
+    "CheckIn",
     "Claim",
     "Completed",
     "CountedSeries",
@@ -59,6 +61,7 @@ __all__ = [
     "NewJob",
     "Order",
     "Page",
+    "PingedJob",
     "PolledOrders",
     "RunFilter",
     "SlotCounts",

@@ -29,6 +29,7 @@ from onthedot.store.jobs.undelete import DeletedJobs
 from onthedot.store.jobs.verbs import JobChanges
 from onthedot.store.jobs.versions import JobVersions
 from onthedot.store.runs.callbacks import Callbacks
+from onthedot.store.runs.checkins import CheckIns
 from onthedot.store.runs.claim import Claims
 from onthedot.store.runs.dead_letters import DeadLetters
 from onthedot.store.runs.destinations import DestinationWaits
@@ -68,6 +69,7 @@ class Store(
     NotesOfRuns,
     OpenRuns,
     Callbacks,
+    CheckIns,
     RunOrders,
     DestinationWaits,
     Requirements,

@@ -375,6 +375,15 @@ CREATE TABLE operations (
     PRIMARY KEY (id)
 );
 
+CREATE TABLE pings (
+    job_id bigint NOT NULL,
+    tenant bigint NOT NULL,
+    ok_at bigint,
+    started_at bigint,
+    recent text NOT NULL,
+    PRIMARY KEY (job_id)
+) WITH (fillfactor=50);
+
 CREATE TABLE rollups (
     tenant bigint NOT NULL,
     step text COLLATE C NOT NULL,
@@ -556,6 +565,7 @@ CREATE INDEX operations_age ON public.operations USING btree (finished_at) WHERE
 CREATE INDEX operations_of_tenant ON public.operations USING btree (tenant, id);
 CREATE UNIQUE INDEX operations_pkey ON public.operations USING btree (id);
 CREATE INDEX operations_to_do ON public.operations USING btree (next_at) WHERE (state = 'running'::text);
+CREATE UNIQUE INDEX pings_pkey ON public.pings USING btree (job_id);
 CREATE INDEX rollups_age ON public.rollups USING btree (step, at);
 CREATE UNIQUE INDEX rollups_pkey ON public.rollups USING btree (tenant, step, at);
 CREATE UNIQUE INDEX run_groups_pkey ON public.run_groups USING btree (group_key);

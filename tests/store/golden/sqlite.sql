@@ -323,6 +323,14 @@ CREATE TABLE operations (
     finished_at  INTEGER
 );
 
+CREATE TABLE pings (
+    job_id     INTEGER PRIMARY KEY,
+    tenant     INTEGER NOT NULL,
+    ok_at      INTEGER,
+    started_at INTEGER,
+    recent     TEXT NOT NULL
+);
+
 CREATE TABLE rollups (
     tenant      INTEGER NOT NULL,
     step        TEXT NOT NULL CHECK (step IN ('minute', 'hour', 'day')),

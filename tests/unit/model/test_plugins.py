@@ -79,11 +79,6 @@ def test_an_installed_kind_is_decoded_as_strictly_as_those_built_in(place: Path)
     assert answers[2] == [["target.type", "unknown target type"]]
 
 
-def test_a_kind_of_the_contract_may_be_installed(place: Path):
-    install(place, "clouds", KIND.replace('"fax"', '"checkin"'), "checkin = clouds:Fax")
-    assert ask(place, {"type": "checkin", "number": 1})[3] == [{"type": "checkin", "number": 1}, "checkin"]
-
-
 @pytest.mark.parametrize(
     ("code", "why"),
     [

@@ -24,6 +24,7 @@ __all__ = [
     "decode_large",
     "media_of",
     "read_body",
+    "read_bytes",
     "read_json",
     "read_optional_json",
     "sent_with",
@@ -78,6 +79,10 @@ async def read_body(request: Request) -> bytes:
     length = headers.get("content-length", "")
     if length.isdecimal() and (len(length) > 15 or int(length) > declared.limit):
         raise _too_large(declared)
+    return await _received(request, declared)
+
+
+async def _received(request: Request, declared: Operation) -> bytes:
     body: bytes | None = request.scope.get(BODY)
     if body is not None:  # it came with the head
         return body
@@ -91,6 +96,15 @@ async def read_body(request: Request) -> bytes:
     asked_again()
     request.scope[BODY] = body
     return body
+
+
+async def read_bytes(request: Request) -> bytes:
+    """The whole body, of whatever type it says it is: for what is only kept, and never decoded."""
+    declared = operation_of(request)
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and (len(length) > 15 or int(length) > declared.limit):
+        raise _too_large(declared)
+    return await _received(request, declared)
 
 
 def sent_with(request: Request) -> bytes:

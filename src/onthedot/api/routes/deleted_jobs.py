@@ -13,6 +13,7 @@ from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.path_ids import job_id_of, job_key_of
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
+from onthedot.api.routes.shown_jobs import shown
 from onthedot.model.job import JobView
 
 __all__ = ["routes"]
@@ -50,7 +51,8 @@ async def undelete_job_by_key(request: Request) -> HttpResponse:
 async def _bring_back(request: Request, job_id: int) -> HttpResponse:
     await read_optional_json(request, EmptyBody)
     key = await idempotency_key(request)
-    return responses.job_answer(await service_of(request).undelete_job(tenant_of(request), job_id, key))
+    job = await service_of(request).undelete_job(tenant_of(request), job_id, key)
+    return responses.job_answer(await shown(request, job))
 
 
 routes = [undelete_job, undelete_job_by_key]

@@ -14,6 +14,7 @@ from onthedot.api.http.if_match import version_named
 from onthedot.api.http.query_params import integer, read_query
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.routes.job_routes import on_job
+from onthedot.api.routes.shown_jobs import shown
 from onthedot.model.job import JobView
 from onthedot.model.struct import Strict
 from onthedot.model.upcoming_slots import UpcomingSlots
@@ -60,7 +61,7 @@ async def skip_slot(request: Request, job_id: int) -> HttpResponse:
     asked = await read_json(request, SlotToSkip)
     key, version = await idempotency_key(request), await version_named(request, job_id)
     job = await service_of(request).skip_slot(tenant_of(request), job_id, asked.slot, version, key)
-    return responses.job_answer(job)
+    return responses.job_answer(await shown(request, job))
 
 
 @on_job("POST", "unskip", "write", **_SAID)
@@ -72,7 +73,7 @@ async def unskip_slot(request: Request, job_id: int) -> HttpResponse:
     asked = await read_json(request, SlotToSkip)
     key, version = await idempotency_key(request), await version_named(request, job_id)
     job = await service_of(request).unskip_slot(tenant_of(request), job_id, asked.slot, version, key)
-    return responses.job_answer(job)
+    return responses.job_answer(await shown(request, job))
 
 
 routes = [*upcoming_slots, *skip_slot, *unskip_slot]

@@ -14,6 +14,7 @@ from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.if_match import version_named
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.routes.job_routes import on_job
+from onthedot.api.routes.shown_jobs import shown
 from onthedot.model.job import JobStatus, JobView
 from onthedot.model.run import RunView
 from onthedot.model.struct import Strict
@@ -95,7 +96,7 @@ async def pause_job(request: Request, job_id: int) -> HttpResponse:
     asked = await read_optional_json(request, PauseNote)
     key, version = await idempotency_key(request), await version_named(request, job_id)
     job = await service_of(request).pause_job(tenant_of(request), job_id, version, key, asked.note, asked.until)
-    return responses.job_answer(job)
+    return responses.job_answer(await shown(request, job))
 
 
 @on_job(
@@ -119,7 +120,7 @@ async def resume_job(request: Request, job_id: int) -> HttpResponse:
     job = await service_of(request).resume_job(
         tenant_of(request), job_id, await version_named(request, job_id), await idempotency_key(request)
     )
-    return responses.job_answer(job)
+    return responses.job_answer(await shown(request, job))
 
 
 @on_job(

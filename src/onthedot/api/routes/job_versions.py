@@ -15,6 +15,7 @@ from onthedot.api.http.path_ids import whole_id
 from onthedot.api.http.query_params import read_query
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.routes.job_routes import on_job
+from onthedot.api.routes.shown_jobs import shown
 from onthedot.model.job import JobView
 from onthedot.model.version import JobVersion
 
@@ -61,7 +62,7 @@ async def restore_version(request: Request, job_id: int) -> HttpResponse:
     version = whole_id(request, "version", "version")
     key, if_match = await idempotency_key(request), await version_named(request, job_id)
     job = await service_of(request).restore_version(tenant_of(request), job_id, version, if_match, key)
-    return responses.job_answer(job)
+    return responses.job_answer(await shown(request, job))
 
 
 routes = [*list_versions, *restore_version]

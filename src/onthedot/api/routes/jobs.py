@@ -18,6 +18,7 @@ from onthedot.api.http.query_params import choice, flag, instant, read_query, te
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
 from onthedot.api.routes.job_routes import on_job
+from onthedot.api.routes.shown_jobs import shown, shown_all
 from onthedot.model.job import JobSpec, JobState, JobView
 from onthedot.model.schedule import SCHEDULE_KINDS
 from onthedot.model.targets.registry import target_types
@@ -86,7 +87,7 @@ async def create_job(request: Request) -> HttpResponse:
     """
     spec = await read_json(request, JobSpec)
     job = await service_of(request).create_job(tenant_of(request), spec, await idempotency_key(request))
-    return job_created(job)
+    return job_created(await shown(request, job))
 
 
 def job_created(job: JobView) -> HttpResponse:
@@ -101,7 +102,8 @@ async def list_jobs(request: Request) -> HttpResponse:
     number of jobs per page.
     """
     asked = read_query(request.scope["query_string"], FILTERS)
-    return page_answer(request, await service_of(request).list_jobs(tenant_of(request), JobFilter(**asked)))
+    page = await service_of(request).list_jobs(tenant_of(request), JobFilter(**asked))
+    return page_answer(request, msgspec.structs.replace(page, items=await shown_all(request, page.items)))
 
 
 @operation("GET", "/v1/jobs/{job_id}", "read", group="Jobs", answers={200: JobView}, etag=True)
@@ -110,13 +112,15 @@ async def get_job(request: Request) -> HttpResponse:
 
     Includes its next and last run and its statistics.
     """
-    return responses.job_answer(await service_of(request).get_job(tenant_of(request), job_id_of(request)))
+    job = await service_of(request).get_job(tenant_of(request), job_id_of(request))
+    return responses.job_answer(await shown(request, job))
 
 
 @operation("GET", "/v1/jobs/by-key/{key}", "read", group="Jobs", answers={200: JobView}, etag=True)
 async def get_job_by_key(request: Request) -> HttpResponse:
     """Read a job by its key."""
-    return responses.job_answer(await service_of(request).get_job_by_key(tenant_of(request), job_key_of(request)))
+    job = await service_of(request).get_job_by_key(tenant_of(request), job_key_of(request))
+    return responses.job_answer(await shown(request, job))
 
 
 @operation(
@@ -139,7 +143,8 @@ async def replace_job(request: Request) -> HttpResponse:
     service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
     spec = await read_json(request, JobSpec)
     if_match = await version_wanted(request.headers.get("if-match"), lambda: service.get_job(tenant, job_id))
-    return responses.job_answer(await service.replace_job(tenant, job_id, spec, if_match))
+    job = await service.replace_job(tenant, job_id, spec, if_match)
+    return responses.job_answer(await shown(request, job))
 
 
 @operation(
@@ -160,6 +165,7 @@ async def put_job_by_key(request: Request) -> HttpResponse:
     spec = await read_json(request, JobSpec)
     if_match = await version_wanted(request.headers.get("if-match"), lambda: service.get_job_by_key(tenant, key))
     job, created = await service.put_job_by_key(tenant, key, spec, if_match)
+    job = await shown(request, job)
     return responses.job_answer(job, 201 if created else 200, {"location": f"/v1/jobs/{job.id}"} if created else None)
 
 
@@ -187,7 +193,8 @@ async def patch_job(request: Request, job_id: int) -> HttpResponse:
     service, tenant = service_of(request), tenant_of(request)
     patch = required_object(await read_json(request, Any))
     if_match = await version_named(request, job_id)
-    return responses.job_answer(await service.patch_job(tenant, job_id, patch, if_match))
+    job = await service.patch_job(tenant, job_id, patch, if_match)
+    return responses.job_answer(await shown(request, job))
 
 
 @on_job("DELETE", "", "write", answers={204: None}, conditional=True)

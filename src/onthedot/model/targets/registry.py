@@ -50,8 +50,9 @@ BUILT_IN = {
     "kubernetes": BuiltIn("kubernetes:KubernetesTarget", "kubernetes.kind:KubernetesJobs"),
     "lambda": BuiltIn("aws_lambda:LambdaTarget", "aws_lambda.kind:Lambdas"),
     "workflow": BuiltIn("workflow:WorkflowTarget", "workflow.kind:Workflows"),
+    "checkin": BuiltIn("checkin:CheckinTarget", "checkin.kind:Checkins"),
 }
-PLANNED = ("checkin",)
+PLANNED: tuple[str, ...] = ()
 """Further kinds of the contract: where one is neither built in nor installed, it is "not available", not unknown."""
 
 

@@ -46,6 +46,7 @@ class Target:
     timeout_setting: ClassVar[str | None] = None  # the setting (in seconds) that decides instead
     writes_log: ClassVar[bool] = True  # False: a one-off run gets no log file of its own
     calls_back: ClassVar[bool] = False  # what it calls gets a callback URL, and can tell later how it ended
+    reports: ClassVar[bool] = False  # it runs elsewhere, and reports (`report_within`)
     level: ClassVar[int] = 1  # the lowest code level (`model.level`) that runs this kind
     flags: ClassVar[tuple[Flag, ...]] = ()
     plain_fields: ClassVar[tuple[str, ...]] = ()  # text that is shown as it is, whatever it looks like: it is no URL
@@ -53,6 +54,11 @@ class Target:
     @property
     def type(self) -> str:
         raise NotImplementedError
+
+    @property
+    def report_within(self) -> int | None:
+        """ms after its slot in which the job, which runs elsewhere, reports at its ping URL; None: it runs here."""
+        return None
 
     def capability(self) -> str:
         """What a node must offer to run it: its type, or more exactly "function:reports"."""

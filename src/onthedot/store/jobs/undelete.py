@@ -143,6 +143,6 @@ async def forget_deleted(tx: Transaction, before: int, limit: int) -> int:
     """What is left of jobs that were deleted before then goes, but for their ledger. How many jobs."""
     gone = [row["id"] for row in await tx.rows("take_forgotten", before, limit)]
     if gone:
-        for statement in ("forget_dead_letters", "forget_stats", "delete_versions", "forget_deleted"):
+        for statement in ("forget_dead_letters", "forget_stats", "forget_pings", "delete_versions", "forget_deleted"):
             await tx.execute(statement, gone)
     return len(gone)

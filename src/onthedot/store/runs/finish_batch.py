@@ -85,6 +85,9 @@ class FinishBatch:
         if items:
             rows = await tx.rows("accept_runs", Rows([accepted_run(item) for item in items.values()]))
             self._accepted = {row["id"]: items[row["id"]] for row in rows}
+            reported = [run_id for run_id, item in self._accepted.items() if _is_reported(item)]
+            if reported:
+                await tx.execute("hasten_reported", reported)
 
     async def _record(self, tx: Transaction, items: Sequence[Item]) -> Sequence[Row]:
         if not items:
@@ -232,6 +235,11 @@ def _ends(item: Item, row: Row) -> Item:
     reason = why_stopped(row["orders"]) if is_stop(row["orders"]) else "the job was deleted"
     decision = Done(status="cancelled", tries=item.decision.tries, losses=item.decision.losses, reason=reason)
     return msgspec.structs.replace(item, decision=decision)
+
+
+def _is_reported(item: Item) -> bool:
+    """Its job runs elsewhere, and may have reported it before it was open (see `runs.checkins`)."""
+    return item.target is not None and item.target.report_within is not None
 
 
 def _owned(item: Item) -> OwnedRun:

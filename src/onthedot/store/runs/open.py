@@ -23,6 +23,7 @@ from onthedot.model.work import Work
 from onthedot.plan import Decision, Done, on_outcome, overdue
 from onthedot.store.driver import Driver, Row, Transaction
 from onthedot.store.runs.callbacks import overdue_callback
+from onthedot.store.runs.checkins import NO_SILENCE, end_silence, waits_for_ping
 from onthedot.store.runs.finish_batch import FinishBatch
 from onthedot.store.runs.finish_rows import Item
 from onthedot.store.runs.open_rows import ended_item, run_of, spec_of, work_of
@@ -142,11 +143,22 @@ async def end_overdue(driver: Driver) -> FinishBatch | None:
     rows = await driver.read(lambda tx: tx.rows("overdue_runs", OVERDUE), watched=True)
     if not rows:
         return None
-    items = sorted((_too_late(row) for row in rows), key=lambda item: item.id)
-    batch = FinishBatch(items, dialect=driver.dialect)
-    await driver.transact(batch.attempt, repeatable=True)
+    silent = [row for row in rows if row["open"] == CALLBACK and not is_stop(row["orders"]) and waits_for_ping(row)]
+    silence = await driver.read(lambda tx: end_silence(tx, silent)) if silent else NO_SILENCE
+    reported = {row["id"] for row in silent}
+    items = [*silence.ended, *(_too_late(row) for row in rows if row["id"] not in reported)]
+    batch = FinishBatch(sorted(items, key=lambda item: item.id), dialect=driver.dialect)
+
+    async def body(tx: Transaction) -> None:
+        if silence.waiting:
+            await tx.execute("wait_longer", Rows(silence.waiting))
+        await batch.attempt(tx)
+
+    await driver.transact(body, repeatable=True)
     batch.announce()
-    return batch
+    if silence.missed:  # after the runs, not with them: a report locks in the other order
+        await driver.statement("forget_starts", silence.missed, repeatable=True)
+    return batch if items else None
 
 
 def _adopted(row: Row, known: tuple[int, JobSpec] | None) -> Adopted:

@@ -10,14 +10,16 @@ import msgspec
 from onthedot.model.destination import read_waiting
 from onthedot.model.group import MAX_RUNNING, read_group
 from onthedot.model.instant import format_instant
-from onthedot.model.labels import NodeOffer, missing_labels, read_requires
+from onthedot.model.labels import NodeOffer, missing_labels, read_requires, type_of
 from onthedot.model.result import read_result
 from onthedot.model.run import Attempt, AttemptView, RecentRun, RunStatus, RunView, trigger_of
+from onthedot.model.targets.registry import find_spec
 from onthedot.store.driver import Row
 from onthedot.store.runs.row import CALLBACK, decode_attempts
 
 __all__ = ["asks_for_labels", "history_view", "live_status", "live_view", "recent_run"]
 
+CHECK_IN = "check-in"
 REASON = 200
 """Characters of the reason that a list shows."""
 
@@ -68,13 +70,21 @@ def live_view(row: Row, now: int, *, full: bool = False, nodes: Sequence[NodeOff
         attempts=[_attempt_view(attempt) for attempt in attempts],
         params=_params(row),
         trigger=trigger_of(row["kind"], row["parent"]),
-        waiting=CALLBACK if row["open"] == CALLBACK else waiting,
+        waiting=_open_for(row) if row["open"] == CALLBACK else waiting,
         waiting_since=None if waiting is None else _instant(_since(row) if missing else row["waiting_since"]),
         waiting_for=waiting_for,
         progress=None if row["progress"] is None else msgspec.json.decode(row["progress"]),
         result=None if full else msgspec.UNSET,
         next_attempt_at=_instant(row["ready_at"]) if attempts and not running and row["ready_at"] > now else None,
     )
+
+
+def _open_for(row: Row) -> str | None:
+    """What an open run waits for. One whose job has reported its start is at work."""
+    kind = find_spec(type_of(read_requires(row["requires"]).capability))
+    if kind is None or not kind.reports:
+        return CALLBACK
+    return CHECK_IN if row["progress"] is None else None
 
 
 def _waiting(row: Row) -> tuple[str | None, str | None]:

@@ -13,9 +13,11 @@ from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.http.path_ids import job_id_of
 from onthedot.api.http.query_params import choice, text
 from onthedot.api.http.responses import HttpResponse
+from onthedot.api.routes.shown_jobs import shown
 from onthedot.errors import Invalid
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.job import JobView
+from onthedot.model.ping import Ping
 from onthedot.model.preview import Explanation
 from onthedot.model.run import RunStatus, RunView
 from onthedot.service import Service
@@ -106,7 +108,7 @@ async def job(request: Request) -> HttpResponse:
     """The page of a job."""
     asked = asked_of(request, ASKED)
     service, tenant = service_of(request), tenant_of(request)
-    found = await service.get_job(tenant, job_id_of(request))
+    found = await shown(request, await service.get_job(tenant, job_id_of(request)))
     now, fresh = context_of(request).clock.now_ms(), not is_refresh(request)
     parts = await load_all(
         context_of(request).clock,
@@ -119,6 +121,7 @@ async def job(request: Request) -> HttpResponse:
         day=_day(service, tenant, found, asked["day"] if fresh else None, now),
         warnings=_warnings(service, tenant, found),
         paused_by=_paused_by(service, tenant, found),
+        pings=_pings(service, found),
     )
     return show(
         request,
@@ -133,6 +136,10 @@ async def job(request: Request) -> HttpResponse:
         at_typed=_typed(asked["at"], found.schedule.tz),
         **parts,
     )
+
+
+async def _pings(service: Service, job: JobView) -> list[Ping]:
+    return [] if job.target.report_within is None else await service.recent_pings(job.id)
 
 
 async def _firings(service: Service, tenant: int, job: JobView) -> list[FiringRow]:

@@ -1,0 +1,1 @@
+"""Check-ins of jobs that run elsewhere."""
