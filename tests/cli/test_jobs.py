@@ -296,6 +296,7 @@ def test_what_is_exported_can_be_applied_again(online, key, tmp_path, name):
     path = Path(name or "stdout.json")
     if name is None:
         path.write_text(exported.out)
+    assert "tz" in path.read_text(), "whatever DEFAULT_TZ is where it is applied"
     assert online("jobs", "delete", key, "--yes").code == 0
     applied = online("jobs", "apply", path, "--source", f"{key}.json")
     assert applied.code == 0, applied.err

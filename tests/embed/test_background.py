@@ -133,6 +133,16 @@ def test_starting_twice_stopping_twice_and_starting_again(sqlite_url: str):
     assert not [each for each in threading.enumerate() if each.name.startswith("onthedot-scheduler")]
 
 
+async def test_a_coroutine_may_start_it_in_the_background_and_stop_it(sqlite_url: str):
+    scheduler = Scheduler(sqlite_url).start()
+    await scheduler.add("https://example.com/", every="1h", key="ping")
+    assert [job.key async for job in scheduler.jobs()] == ["ping"]
+    await scheduler.stop()
+    with pytest.raises(Conflict, match="not running"):
+        await scheduler.get("ping")
+    await scheduler.stop()
+
+
 def test_what_keeps_it_from_starting_is_raised_where_it_is_started(tmp_path: Path):
     scheduler = Scheduler(f"sqlite:///{tmp_path}/missing/folder/jobs.db")
     with pytest.raises(Exception, match="missing"):

@@ -102,7 +102,9 @@ def export(
         for job in client.iter_jobs(tag=tag, q=q):
             if job.state == "ended":
                 continue
-            jobs.append({"key": f"job-{job.id}", **spec_of(job)})
+            written = {"key": f"job-{job.id}", **spec_of(job)}
+            written["schedule"].setdefault("tz", job.schedule.tz)  # whoever reads it may have another DEFAULT_TZ
+            jobs.append(written)
     document = {"jobs": jobs}
     if file is None:
         print_json(document)

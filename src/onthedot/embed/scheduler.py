@@ -390,7 +390,7 @@ class Scheduler:
         if thread is None:
             return asyncio.sleep(0) if here is not None and self._loop is None else self._stop_here(wait)
         if here is not None:
-            return asyncio.to_thread(self._stop_thread, thread, wait)
+            return here.run_in_executor(None, self._stop_thread, thread, wait)  # begun, whether it is awaited or not
         return self._stop_thread(thread, wait)
 
     shutdown = stop

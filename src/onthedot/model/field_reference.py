@@ -74,8 +74,8 @@ _SCHEDULE = {
     "in": FieldNote("One instant, this long after the job was created.", {"in": "10m"}),
     "rrule": FieldNote("An RFC 5545 recurrence rule. Reserved: not available yet (422)."),
     "tz": FieldNote(
-        "The IANA time zone of `cron` and of local times. A change to or from daylight saving time neither skips nor "
-        "repeats a fixed time.",
+        "The IANA time zone of `cron` and of local times. Left out: the setting `DEFAULT_TZ` (UTC), stored when the "
+        "job is created. A change to or from daylight saving time neither skips nor repeats a fixed time.",
         {"cron": "30 2 * * *", "tz": "Europe/Berlin"},
     ),
     "start": FieldNote("No slot before this time.", {"every": "1h", "start": "2026-01-01T00:00:00Z"}),
