@@ -88,6 +88,26 @@ def test_it_answers_any_thread_and_coroutines_of_other_loops(sqlite_url: str):
         scheduler.stop()
 
 
+def test_the_first_jobs_may_come_from_several_threads_at_once(tmp_path: Path):
+    """In a new process: the fields of a job are worked out by the first thread that needs them, alone. (msgspec 0.22
+    crashed each time that several did.)"""
+    (tmp_path / "program.py").write_text(
+        "import threading\n"
+        "from onthedot import Scheduler\n"
+        "scheduler = Scheduler('sqlite:///:memory:').start()\n"
+        "made = []\n"
+        "def add(n):\n"
+        "    made.append(scheduler.add('https://example.com/', every='1h', key=f'k{n}').key)\n"
+        "threads = [threading.Thread(target=add, args=(n,)) for n in range(6)]\n"
+        "for thread in threads: thread.start()\n"
+        "for thread in threads: thread.join()\n"
+        "print(*sorted(made))\n"
+        "scheduler.stop()\n"
+    )
+    done = subprocess.run([sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "k0 k1 k2 k3 k4 k5\n", "")
+
+
 def test_functions_use_the_scheduler_that_calls_them(scheduler: Scheduler):
     heard: Queue[Any] = Queue()
 

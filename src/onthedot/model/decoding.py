@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any, TypeVar, cast
@@ -28,6 +29,7 @@ __all__ = [
     "encode_json",
     "schema_hook",
     "to_builtins",
+    "work_out_fields",
 ]
 
 T = TypeVar("T")
@@ -96,8 +98,23 @@ def _plain(raw: bytes | msgspec.Raw) -> bool:
     )
 
 
+_first_use = threading.Lock()
+_used: set[Any] = set()
+
+
+def work_out_fields(kind: Any) -> None:
+    """Of a struct and all that is in it, once, by one thread. msgspec does it when they are first needed, and threads
+    that did it at the same time crashed the process (0.22): plain programs add jobs from several, and SQLite's writer
+    decodes in a thread of its own."""
+    if kind not in _used:
+        with _first_use:
+            msgspec.json.Decoder(kind, dec_hook=dec_hook)
+            _used.add(kind)
+
+
 @lru_cache(maxsize=64)
 def _decoder_of(kind: Any) -> Any:
+    work_out_fields(kind)
     return msgspec.json.Decoder(kind, dec_hook=dec_hook, float_hook=_finite)
 
 
@@ -122,6 +139,7 @@ def convert(loose: Any, kind: type[T], *, path: str = "") -> T:
     found = list(find_unstorable(loose, path))
     if found:
         raise Invalid(found)
+    work_out_fields(kind)
     try:
         return msgspec.convert(loose, kind, dec_hook=dec_hook)
     except (msgspec.ValidationError, OverflowError) as error:

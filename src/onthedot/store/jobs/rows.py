@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from onthedot.errors import Invalid, StoreError
-from onthedot.model.decoding import convert, dec_hook, encode_json
+from onthedot.model.decoding import convert, dec_hook, encode_json, work_out_fields
 from onthedot.model.job import JobRecord, JobSpec, JobState, OpenJobSpec
 from onthedot.model.labels import read_requires
 from onthedot.model.level import level_of
@@ -44,6 +44,7 @@ SEARCHED = 200
 
 @lru_cache(maxsize=1)
 def _decoder() -> msgspec.json.Decoder[JobSpec]:
+    work_out_fields(JobSpec)
     return msgspec.json.Decoder(JobSpec, dec_hook=dec_hook, float_hook=float)  # msgspec's own is slow for 1e308
 
 
