@@ -279,12 +279,20 @@ def test_a_bad_file_changes_nothing_and_names_the_line(online, key, tmp_path):
     assert online("jobs", "show", key).code == 1
 
 
-def test_commands_of_a_file_are_for_serve(cli, tmp_path):
+def test_commands_of_a_file_are_never_sent(online, key, tmp_path):
+    """A job may name what the node has registered; what the file says about it does not get there."""
+    job = f'[[jobs]]\nkey = "{key}"\nschedule = {{every = "1h"}}\ntarget = {{type = "command", command = "NAME"}}\n'
     path = tmp_path / "with.toml"
-    path.write_text('jobs = []\n[commands.x]\nargv = ["x"]\n')
-    result = cli("jobs", "apply", path)
-    assert result.code == 2
-    assert "onthedot serve --jobs" in result.err
+    path.write_text(job.replace("NAME", "stranger") + '[commands.stranger]\nargv = ["x"]\n')
+    result = online("jobs", "apply", path)
+    assert result.code == 1
+    assert "with.toml defines 1 command, which the API never takes" in result.err
+    assert "is not registered by the operator" in result.err
+    path.write_text(job.replace("NAME", "say") + '[commands.say]\nargv = ["not", "this"]\n')
+    result = online("jobs", "apply", path)
+    assert result.code == 0, result.err
+    assert "jobs run the commands that the nodes have under these names" in result.err
+    assert "1 of 1 jobs changed." in result.out
 
 
 @pytest.mark.parametrize("name", ["out.json", "out.yaml", None])

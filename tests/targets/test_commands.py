@@ -75,6 +75,26 @@ async def test_the_working_directory(make_call: MakeCall, log: Log, tmp_path: Pa
     assert log.text == f"{tmp_path}\n"
 
 
+@pytest.mark.parametrize("cwd", ["~", "~/below"])
+async def test_a_working_directory_below_home(
+    make_call: MakeCall, log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cwd: str
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "below").mkdir()
+    commands = shell("pwd", cwd=cwd)
+    assert commands.problem(IT) is None
+    await send(commands, make_call(IT))
+    assert log.text == f"{tmp_path}{cwd[1:]}\n"
+
+
+@pytest.mark.parametrize("text", ["", "two\nlines § %", "x" * 1_000_000])
+async def test_standard_input(make_call: MakeCall, log: Log, text: str):
+    """Also more than a pipe holds, and if nobody reads it."""
+    assert (await send(shell("true", stdin=text), make_call(IT))).ok
+    assert (await send(shell("wc -c", stdin=text), make_call(IT))).ok
+    assert log.text.strip() == str(len(text.encode()))
+
+
 async def test_arguments_are_never_read_by_a_shell(make_call: MakeCall, log: Log):
     commands = Commands({"it": CommandSetting(argv=("/bin/echo", "$HOME; rm *", "two  blanks"))})
     await send(commands, make_call(IT))

@@ -13,6 +13,7 @@ from onthedot.cli import (
     dead,
     doctor,
     echo,
+    imports,
     jobs,
     jobs_files,
     keys,
@@ -91,4 +92,5 @@ app.command("backup")(backups.backup)
 app.command("restore")(backups.restore)
 app.command("doctor")(doctor.doctor)
 app.add_typer(keys.group, name="keys")
+app.add_typer(imports.group, name="import")
 app.command("echo")(echo.echo)

@@ -42,13 +42,15 @@ def apply(
     from onthedot.settings import load_settings
 
     jobs = read_jobs_file(file, load_settings().supported_extensions, source=source)
-    if jobs.commands:
-        raise typer.BadParameter(f"{file} defines commands; only `onthedot serve --jobs {file}` can register them")
     with connected(server, key) as client:
         try:
             report = _sync(client, jobs, prune=prune, dry_run=dry_run, adopt=adopt)
         except Invalid as invalid:
+            if jobs.commands and any(problem.path.endswith("target.command") for problem in invalid.problems):
+                typer.echo(f"{_not_sent(file, jobs)}.", err=True)
             raise jobs.located(invalid) from None
+    if jobs.commands:
+        typer.echo(f"{_not_sent(file, jobs)}; jobs run the commands that the nodes have under these names.", err=True)
     if as_json:
         print_json(report)
         return
@@ -63,6 +65,15 @@ def apply(
             typer.echo(f"{remark}.", err=True)
     elif report.kept:
         say(f"No longer in the file: {', '.join(report.kept)}. Use --prune to delete them.")
+
+
+def _not_sent(file: Path, jobs: JobsFile) -> str:
+    """Only the operator of a node registers commands: whoever may create jobs must not be able to."""
+    count = len(jobs.commands)
+    return (
+        f"{file} defines {count} command{'s' if count != 1 else ''}, which the API never takes: a node registers them "
+        f"when it is started with `onthedot serve --jobs {file}`, or from [commands] in its settings"
+    )
 
 
 def _sync(client: Client, jobs: JobsFile, *, prune: bool, dry_run: bool, adopt: bool) -> SyncReport:

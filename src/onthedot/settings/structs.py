@@ -43,8 +43,17 @@ class CommandSetting(msgspec.Struct, frozen=True, kw_only=True):
 
     argv: tuple[str, ...]
     env: dict[str, str] = msgspec.field(default_factory=dict)
-    cwd: str | None = None
+    cwd: str | None = None  # "~" and "~/…": below the home directory of the node's user
     inherit_env: tuple[str, ...] = ()  # further variables to copy from the node's environment
+    stdin: str | None = None  # what it reads from its standard input; None: nothing
+
+    @property
+    def folder(self) -> str | None:
+        """The working directory. A home directory that nobody knows is left as it is written, and will not be found."""
+        try:
+            return None if self.cwd is None else str(Path(self.cwd).expanduser())
+        except RuntimeError:
+            return self.cwd
 
 
 class CertificateSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

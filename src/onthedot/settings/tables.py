@@ -35,8 +35,8 @@ def read_commands(value: Any) -> dict[str, CommandSetting]:
 
 def parse_commands(value: Any) -> dict[str, CommandSetting]:
     accepted = (
-        'tables [commands.NAME] with argv = ["program", "argument", …], and optionally env = {…}, cwd = "…" and '
-        'inherit_env = ["NAME", …], or the same as JSON: {"NAME": {"argv": […]}}'
+        'tables [commands.NAME] with argv = ["program", "argument", …], and optionally env = {…}, cwd = "…", '
+        'inherit_env = ["NAME", …] and stdin = "…", or the same as JSON: {"NAME": {"argv": […]}}'
     )
     if isinstance(value, str):
         try:
@@ -52,7 +52,7 @@ def parse_commands(value: Any) -> dict[str, CommandSetting]:
         if isinstance(table, CommandSetting):
             commands[name] = table
             continue
-        fits = isinstance(table, Mapping) and not set(table) - {"argv", "env", "cwd", "inherit_env"}
+        fits = isinstance(table, Mapping) and not set(table) - {"argv", "env", "cwd", "inherit_env", "stdin"}
         try:
             command = msgspec.convert(dict(table) if fits else None, CommandSetting)
         except msgspec.ValidationError as error:

@@ -97,7 +97,7 @@ def _at_the_top(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 def program_problem(command: CommandSetting) -> str | None:
     """What is wrong with the program of a command, or None."""
     program = command.argv[0]
-    folder = Path(command.cwd or ".")
+    folder = Path(command.folder or ".")
     if not folder.is_dir():
         return f"working directory {str(folder)!r} of {program!r} does not exist"
     if os.sep in program:

@@ -12,9 +12,11 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
@@ -122,21 +124,35 @@ class Commands(CoroutineKind):
 
 def _start(command: CommandSetting, call: Call, output: ProcessOutput) -> Process:
     inherited = {name: os.environ[name] for name in (*_INHERITED, *command.inherit_env) if name in os.environ}
-    process = spawn(
-        *command.argv,
-        stdout=output.write_fd,
-        stderr=output.write_fd,
-        env=inherited | command.env | run_environment(call),
-        cwd=command.cwd,
-    )
+    with _input(command) as stdin:
+        process = spawn(
+            *command.argv,
+            stdin=stdin,
+            stdout=output.write_fd,
+            stderr=output.write_fd,
+            env=inherited | command.env | run_environment(call),
+            cwd=command.folder,
+        )
     output.close_write()
     return process
+
+
+@contextlib.contextmanager
+def _input(command: CommandSetting) -> Iterator[int | IO[bytes]]:
+    """A file, not a pipe: nobody has to wait until the program reads it, and it may be of any size."""
+    if command.stdin is None:
+        yield subprocess.DEVNULL
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(command.stdin.encode())
+        file.seek(0)
+        yield file
 
 
 def _not_started(command: CommandSetting, error: OSError | ValueError) -> Outcome:
     program = command.argv[0]
     match error:
-        case FileNotFoundError() if command.cwd is not None and not Path(command.cwd).is_dir():
+        case FileNotFoundError() if command.cwd is not None and not Path(command.folder or "").is_dir():
             why = f"working directory {command.cwd} does not exist"
         case FileNotFoundError():
             why = f"program {program} not found"

@@ -1,0 +1,1 @@
+"""Jobs of other schedulers as a jobs file: one module for each source."""
