@@ -87,7 +87,7 @@ def test_shell_environment_and_home():
         },
         "cwd": "/srv",
     }  # fmt: skip
-    assert [job["schedule"].get("tz") for job in found.jobs] == [None, "Asia/Tokyo"]
+    assert [job["schedule"]["tz"] for job in found.jobs] == ["UTC", "Asia/Tokyo"]
     assert any("TZ as the zone of schedules" in text for text in reasons(found))
 
 

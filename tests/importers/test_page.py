@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,18 +18,21 @@ COMMANDS = [line for kind, text in BLOCKS if kind == "sh" for line in text.split
 FILES = {
     {"json": "schedules.json"}.get(kind) or text.splitlines()[0].removeprefix("# "): text
     for kind, text in BLOCKS
-    if kind != "sh"
+    if kind not in ("sh", "toml")
 }
 
 
 def test_every_source_is_shown():
-    assert {line.split()[2] for line in COMMANDS} == {"crontab", "cronjob", "eventbridge"}
-    assert {line.split()[3] for line in COMMANDS} == set(FILES)
+    assert {line.split()[2] for line in COMMANDS} == {"crontab", "apscheduler", "celery-beat", "cronjob", "eventbridge"}
+    assert {re.sub(r":.*", ".py", line.split()[3]) for line in COMMANDS} == set(FILES)
 
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_it_is_imported(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in FILES:
+        monkeypatch.delitem(sys.modules, Path(name).stem, raising=False)
     for name, text in FILES.items():
         Path(name).write_text(text)
     with pytest.raises(SystemExit) as ended:

@@ -15,7 +15,12 @@ from celery import Celery
 
 from onthedot.brokers import sqs
 from onthedot.brokers.message import kombu_envelope
+from onthedot.importers.celery_beat import import_celery_beat
+from onthedot.importers.findings import ImportedJobs
+from onthedot.model.decoding import convert
+from onthedot.model.job import JobSpec
 from onthedot.model.targets import QueueTarget
+from onthedot.targets.contract import Call
 from onthedot.targets.queue.message import compose
 from tests.services.brokers import BrokerServer
 from tests.services.waiting import until
@@ -24,6 +29,11 @@ from tests.targets.sending import send
 from tests.targets.test_queue_brokers import Party, confirmed
 
 pytestmark = pytest.mark.timeout(300)
+BEAT = """
+beat_schedule = {
+    "nightly": {"task": "shop.report", "schedule": 86400, "args": ("a", 2), "kwargs": {"full": False}},
+}
+"""
 APP = """
 import json
 from celery import Celery
@@ -62,6 +72,15 @@ def worker(url: str, place: Path) -> Iterator[None]:
         process.wait()
 
 
+def imported_call(settings: Path, number: int) -> Call:
+    """A run of what `onthedot import celery-beat` makes of a schedule."""
+    settings.write_text(BEAT)
+    found = ImportedJobs("celery-beat", str(settings))
+    import_celery_beat(str(settings), found, broker="it")
+    (job,) = [convert(job, JobSpec) for job in found.jobs]
+    return Call(run_id=f"7-{number}", job_id=7, slot=number, attempt=1, target=job.target, params=job.params)
+
+
 @pytest.mark.parametrize("name", ["redis", "rabbitmq"])
 async def test_a_worker_of_celery_runs_the_task(name: str, servers: Callable[[str], BrokerServer], tmp_path: Path):
     party = Party(name, servers(name))
@@ -78,9 +97,27 @@ async def test_a_worker_of_celery_runs_the_task(name: str, servers: Callable[[st
             # RabbitMQ returns it until the worker has declared its queue.
             await until(lambda: sent(1, body=[1, "two"]), "the worker has its queue")
             await until(lambda: sent(2, body={"full": True}))
-        await until(lambda: done.exists() and len(done.read_text().splitlines()) == 2, "both tasks were run")
+            assert (await send(kind, imported_call(tmp_path / "beat_settings.py", 3))).ok
+        await until(lambda: done.exists() and len(done.read_text().splitlines()) == 3, "all tasks were run")
     tasks = sorted(json.loads(line) for line in done.read_text().splitlines())
-    assert tasks == [["7-1", [1, "two"], {}], ["7-2", [], {"full": True}]]
+    assert tasks == [["7-1", [1, "two"], {}], ["7-2", [], {"full": True}], ["7-3", ["a", 2], {"full": False}]]
+
+
+@pytest.mark.parametrize(
+    ("body", "params", "expected"),
+    [
+        ([1], {"a": 2, "trigger": {"job_key": "before"}}, [[1], {"a": 2}]),
+        ({"b": 3}, {"a": 2}, [[], {"b": 3}]),
+        (None, {"a": 2}, [[], {"a": 2}]),
+        (None, {}, [[], {}]),
+    ],
+)
+def test_arguments_and_keyword_arguments(
+    make_call: MakeCall, body: object, params: dict[str, object], expected: object
+):
+    target = QueueTarget(broker="it", topic="celery", format="celery", task="shop.report", body=body)
+    message = compose(make_call(target, params=params), target)
+    assert json.loads(message.body)[:2] == expected
 
 
 def test_the_envelope_is_that_of_celery_itself(make_call: MakeCall):

@@ -89,7 +89,7 @@ def test_a_cloud_event_is_structured_and_the_same_in_each_attempt(make_call: Mak
 
 
 @pytest.mark.parametrize(
-    ("body", "arguments", "keywords"), [([1, 2], [1, 2], {}), ({"a": 1}, [], {"a": 1}), (None, [], {"p": 1})]
+    ("body", "arguments", "keywords"), [([1, 2], [1, 2], {"p": 1}), ({"a": 1}, [], {"a": 1}), (None, [], {"p": 1})]
 )
 def test_a_celery_task_has_arguments_or_keywords(make_call: MakeCall, body: Any, arguments: Any, keywords: Any):
     given = target(format="celery", task="shop.tasks.send", body=body)

@@ -17,6 +17,8 @@ MAY = {
     "service/timers.py": "a timer makes a webhook",
     "jobsfile/short_form.py": "the short form of a jobs file makes a function",
     "embed/scheduler.py": "`add` makes a function out of a callable, and a webhook out of a URL",
+    "importers/apscheduler.py": "a job of APScheduler becomes a function",
+    "importers/celery_beat.py": "a task becomes a message for the queue of its workers",
     "importers/crontab.py": "a line of a crontab becomes a command",
     "importers/cronjob.py": "a CronJob becomes a Job of Kubernetes",
     "importers/eventbridge_target.py": "services of AWS become targets",

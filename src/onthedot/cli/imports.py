@@ -48,6 +48,40 @@ def crontab(
     _finish(found, output, as_json)
 
 
+@group.command("apscheduler")
+def apscheduler(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Python file, module:scheduler, or sqlite:///PATH of a job store")
+    ],
+    output: Output = None,
+    table: Annotated[str, typer.Option(metavar="NAME", help="Table of the job store")] = "apscheduler_jobs",
+    as_json: AsJson = False,
+) -> None:
+    """Convert jobs of APScheduler 3 into jobs. Runs the code of FILE, without starting its scheduler."""
+    from onthedot.importers.apscheduler import import_apscheduler
+
+    found = _found("apscheduler", file)
+    import_apscheduler(file, found, table=table)
+    _finish(found, output, as_json)
+
+
+@group.command("celery-beat")
+def celery_beat(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Python file, module:app, or .json of dumpdata django_celery_beat")
+    ],
+    output: Output = None,
+    broker: Broker = "celery",
+    as_json: AsJson = False,
+) -> None:
+    """Convert periodic tasks of Celery into jobs that send the same tasks to its workers. Runs the code of FILE."""
+    from onthedot.importers.celery_beat import import_celery_beat
+
+    found = _found("celery-beat", file)
+    import_celery_beat(file, found, broker=broker)
+    _finish(found, output, as_json)
+
+
 @group.command("cronjob")
 def cronjob(
     file: File,

@@ -69,8 +69,9 @@ def fit_cron(texts: Iterable[str], tz: str, expected: NextFiring | None, *, now:
 
 
 def _rank(text: str, differing: list[str]) -> tuple[int, bool]:
-    """The fewest differences; of two with as many, the one that fires a repeated time once."""
-    return len(differing), any(mark in " ".join(text.split()[:-3]) for mark in "*-/")
+    """The fewest differences; of two with as many, the one that fires a repeated time once, unless it is each hour."""
+    *time, hours = text.split()[:-3] or [""]
+    return len(differing), hours != "*" and any(mark in " ".join((*time, hours)) for mark in "*-/")
 
 
 def _differing(expected: NextFiring, found: NextFiring, tz: str, now: int) -> list[str] | None:

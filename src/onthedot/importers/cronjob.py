@@ -135,7 +135,7 @@ def _schedule(spec: dict[str, Any], tz: str, now: int) -> tuple[dict[str, Any], 
         return {"every": text.removeprefix("@every ").strip()}, []
     read = read_robfig(text)
     fitted = fit_cron(_texts(text, read), zone, _whenever_it_matches(read, zone), now=now)
-    return {"cron": fitted.cron, **({} if zone == "UTC" else {"tz": zone})}, fitted.differences
+    return {"cron": fitted.cron, "tz": zone}, fitted.differences
 
 
 def _texts(text: str, read: CronFields) -> Iterator[str]:

@@ -110,7 +110,7 @@ def _add_line(found: ImportedJobs, item: str, line: str, variables: dict[str, st
         {
             "key": key,
             "name": command,
-            "schedule": {"cron": fitted.cron, **({} if zone_name == "UTC" else {"tz": zone_name})},
+            "schedule": {"cron": fitted.cron, "tz": zone_name},
             "target": {"type": "command", "command": key},
             "policy": policy,
         },

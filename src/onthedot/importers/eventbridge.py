@@ -123,7 +123,7 @@ def _schedule(entry: dict[str, Any], expression: str, now: int) -> tuple[dict[st
     schedule: dict[str, Any]
     differences: list[str] = []
     if match[1] == "at":
-        return {"at": match[2].strip(), **_zone(tz)}, []
+        return {"at": match[2].strip(), "tz": tz}, []
     if match[1] == "rate":
         rate = _RATE.match(match[2])
         if rate is None:
@@ -133,7 +133,7 @@ def _schedule(entry: dict[str, Any], expression: str, now: int) -> tuple[dict[st
     else:
         cron = read_eventbridge_cron(match[2])
         fitted = fit_cron(cron.fields.texts(), tz, cron.expected(tz), now=now)
-        schedule, differences = {"cron": fitted.cron, **_zone(tz)}, fitted.differences
+        schedule, differences = {"cron": fitted.cron, "tz": tz}, fitted.differences
         if cron.years is not None:
             first, last = (
                 read_time("year", text, tz) for text in (f"{cron.years[0]}-01-01", f"{cron.years[1] + 1}-01-01")
@@ -147,10 +147,6 @@ def _schedule(entry: dict[str, Any], expression: str, now: int) -> tuple[dict[st
     if end is not None:
         schedule["end"] = format_instant(end)
     return schedule, differences
-
-
-def _zone(tz: str) -> dict[str, str]:
-    return {} if tz == "UTC" else {"tz": tz}
 
 
 def _instant(given: Any) -> int | None:

@@ -39,7 +39,7 @@ def compose(call: Call, target: QueueTarget) -> Message:
         case "cloudevents":
             kind, body = CLOUD_EVENT, msgspec.json.encode(_cloud_event(call, target, content))
         case _:
-            arguments, keywords = ([], content) if isinstance(content, dict) else (content, {})
+            arguments, keywords = _celery_arguments(call, target)
             embedded = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
             kind, body = JSON, msgspec.json.encode([arguments, keywords, embedded])
             task = _celery_task(call, target, arguments, keywords)
@@ -80,6 +80,13 @@ def _cloud_event(call: Call, target: QueueTarget, data: Any) -> dict[str, Any]:
         event["partitionkey"] = target.key
     event |= {name.removeprefix("ce-"): value for name, value in target.headers.items() if _is_event(name)}
     return event | {"data": data}
+
+
+def _celery_arguments(call: Call, target: QueueTarget) -> tuple[list[Any], dict[str, Any]]:
+    """A list gives the arguments, and the params are the keyword arguments beside it; an object gives those alone."""
+    if isinstance(target.body, list):
+        return target.body, {name: value for name, value in call.params.items() if name != "trigger"}
+    return [], call.params if target.body is None else target.body
 
 
 def _celery_task(call: Call, target: QueueTarget, arguments: Any, keywords: Any) -> dict[str, Any]:
