@@ -193,7 +193,10 @@ class _Run:
         within = None if version is None else version.rules.callback
         if within is None:
             return
-        waited = attempt.finished_at - accepted.db
+        since = accepted.db
+        if attempt.started_at is not None and self.story.lost(attempt.node, turn.claim.at, accepted.at):
+            since = attempt.started_at  # it was given up after the send: its late word of the acceptance adds no time
+        waited = attempt.finished_at - since
         if not self.story.steady(accepted.at, accepted.at + waited + NOTICED):
             self.story.excuse("the database's clock was set while a callback was waited for")
         elif waited < within - 1:
