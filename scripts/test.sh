@@ -25,7 +25,12 @@ run() {
 	wait "$tests" || failed=1
 	tests=
 }
+# What the tests of decisions and stores reach is measured on the way (tests/services/coverage_tier.py).
+rm -rf .coverage htmlcov
+export ONTHEDOT_COVERAGE=1
 run -n "$WORKERS" -m "not alone" --durations 10
+unset ONTHEDOT_COVERAGE
+"$VENV/bin/coverage" combine --quiet .coverage/data.* && "$VENV/bin/coverage" html --quiet && echo "coverage: htmlcov/index.html"
 wait "$check" || failed=1
 cat "$checked"
 # By name: collecting all the others takes six seconds.

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from onthedot.store import Store
     from tests.services.brokers import BrokerServer
 
-pytest_plugins = ("pytester", "tests.services.complete")
+pytest_plugins = ("pytester", "tests.services.complete", "tests.services.coverage_tier")
 
 Launch = Callable[..., Awaitable[NodeProcess]]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 
 from proof.checker.events import Waited
 from proof.checker.lives import Turn
@@ -15,6 +16,8 @@ __all__ = ["check_destinations"]
 BEFORE = 250
 """ms before a call arrives in which its node has started it: it may wait inside, or be started ahead of its time."""
 FAILURES, PROBE = 10, 10_000
+FORGOTTEN = PROBE + 60_000 - 2 * BEFORE
+"""ms without a call after which nobody remembers that a breaker was open."""
 SENT_WITHIN = 40_000
 """ms after a host is well again until what waits for it is claimed: the next probe, and those that waited longer."""
 
@@ -112,7 +115,13 @@ def _limited(story: Story, node: str, turns: list[Turn]) -> Iterator[Violation]:
 
 
 def _probed(story: Story, node: str, host: str, turns: list[Turn]) -> Iterator[Violation]:
-    """After so many failures in a row one call in ten seconds, until one goes well."""
+    """After so many failures in a row one call in ten seconds, until one goes well or no call was made for long."""
+    pauses = [place for place in range(1, len(turns)) if _sent(turns[place]) - _sent(turns[place - 1]) >= FORGOTTEN]
+    for first, last in pairwise([0, *pauses, len(turns)]):
+        yield from _probed_without_pause(story, node, host, turns[first:last])
+
+
+def _probed_without_pause(story: Story, node: str, host: str, turns: list[Turn]) -> Iterator[Violation]:
     for place, turn in enumerate(turns):
         before = [one for one in turns[:place] if one.recorded is not None and one.recorded.at < _sent(turn) - BEFORE]
         before.sort(key=lambda one: 0 if one.recorded is None else one.recorded.at)

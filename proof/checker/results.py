@@ -210,13 +210,14 @@ class _Row:
                 yield from self._end(row, attempt, must)
 
     def _left(self, turn: Turn, ended: int) -> int | None:
-        """ms from the end of an attempt to the first slot after the run's own, in the schedule that its claim read;
-        None: none that could matter."""
+        """ms from the end of an attempt to the first time after the run's own, in the schedule that its claim read,
+        whether or not `count` lets it fire; None: none that could matter."""
         version = self.story.lives.in_force(self.job.id, turn.place)
         if version is None or is_one_off(version.spec["schedule"]):
             return None
         anchor, slot = self.job.segment_begin(turn.place), int(self.row.id.split("-")[1])
-        coming = slots_of(version.spec["schedule"], anchor=anchor, after=slot, until=ended + FAR)
+        times = {name: value for name, value in version.spec["schedule"].items() if name != "count"}
+        coming = slots_of(times, anchor=anchor, after=slot, until=ended + FAR)
         return coming[0] - ended if coming else None
 
     def _again(self, attempt: Attempt, must: Follows) -> Iterator[Violation]:

@@ -144,7 +144,10 @@ _RETRY = {
         "5 h, 10 h, 14 h.",
         {"plan": "standard"},
     ),
-    "until": FieldNote("`next_slot`: no attempt at or after the next slot of the schedule.", {"until": "next_slot"}),
+    "until": FieldNote(
+        "`next_slot`: no attempt at or after the next time of the schedule, also after the last one of a `count`.",
+        {"until": "next_slot"},
+    ),
 }
 
 _CONCURRENCY = {

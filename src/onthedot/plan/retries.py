@@ -54,7 +54,8 @@ def backoff(retry: RetryPolicy, tries: int, random: chance.Random) -> int:
 
 
 def retry_until(spec: JobSpec, anchor_at: int, slot: int) -> int | None:
-    """`until: next_slot`: the first slot after the run's own, in the schedule that its job has now. None: no limit."""
+    """`until: next_slot`: the first slot after the run's own, in the schedule that its job has now. None: no limit.
+    After the last slot of a `count` the time of the next one still ends it: a late call is worth no more there."""
     if spec.policy.retry.until != "next_slot" or spec.schedule.one_off:
         return None
     return timetable_of(spec, anchor_at).next_after(slot)
