@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from onthedot.channels.registry import check_channels
 from onthedot.clock import Clock, SystemClock
 from onthedot.errors import Invalid, SettingsError
 from onthedot.jobsfile import JobsFile
@@ -70,7 +71,8 @@ async def prepare(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Pr
 
         check_intakes(settings)
     async with AsyncExitStack() as stack:
-        store = await open_store(settings.store, clock, lookahead=settings.lookahead)
+        check_channels(settings)
+        store = await open_store(settings.store, clock, lookahead=settings.lookahead, alerting=settings.alerting)
         stack.push_async_callback(store.close)
         targets = targets_of(settings, jobs)
         service = Service(store, targets, clock, settings)
@@ -123,6 +125,7 @@ async def assembled(
             rng=rng or random.SystemRandom(),
             settings=settings,
             heard=prepared.trust.heard,
+            channels=service.channels,
         )
         await stack.enter_async_context(node)
         intakes = await _intakes(stack, settings, service, clock)

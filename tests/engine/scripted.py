@@ -67,6 +67,27 @@ class ScriptedStore:
     async def carry_out_notes(self, after):
         return self._answer("carry_out_notes", after, None)
 
+    async def alerts_due(self, channels):
+        return self._answer("alerts_due", list(channels), [])
+
+    async def take_alerts(self, node, channel):
+        return self._answer("take_alerts", channel, ([], 0))
+
+    async def alerts_sent(self, ids):
+        return self._answer("alerts_sent", list(ids), None)
+
+    async def alerts_not_sent(self, ids, error, wait_ms):
+        return self._answer("alerts_not_sent", (list(ids), error, wait_ms), None)
+
+    async def alerts_wanted(self):
+        return self._answer("alerts_wanted", None, False)
+
+    async def watch_alerts(self):
+        return self._answer("watch_alerts", None, False)
+
+    async def count_objectives(self):
+        return self._answer("count_objectives", None, 0)
+
     async def begin(self, node, fences):
         return self._answer("begin", list(fences), {run_id for run_id, _ in fences})
 

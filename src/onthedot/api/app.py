@@ -17,6 +17,7 @@ from onthedot.api.http.sse import EventStreams
 from onthedot.api.openapi.document import openapi_document
 from onthedot.api.operations import Endpoint
 from onthedot.api.routes import (
+    alerts,
     audit,
     batch,
     bulk,
@@ -66,6 +67,7 @@ ROUTES: tuple[Endpoint, ...] = (
     *job_explain.routes,
     *job_versions.routes,
     *job_slots.routes,
+    *alerts.routes,
     *audit.routes,
     *deleted_jobs.routes,
     *batch.routes,

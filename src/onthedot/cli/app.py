@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from onthedot.cli import (
+    alerts,
     audit,
     backups,
     cluster,
@@ -75,6 +76,7 @@ app.add_typer(runs.group, name="runs")
 app.add_typer(dead.group, name="dead")
 app.add_typer(ops.group, name="ops")
 app.add_typer(scripts.group, name="scripts")
+app.add_typer(alerts.group, name="alerts")
 app.command("timer")(timer.timer)
 app.command("preview")(preview.preview)
 app.command("plan")(plan.plan)

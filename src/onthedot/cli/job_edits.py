@@ -107,6 +107,7 @@ def spec_of(job: JobView) -> dict[str, Any]:
     optional = {"policy": policy, "params": job.params, "tags": job.tags, "paused": job.paused, "owner": job.owner}
     optional |= {"keep_result": job.keep_result, "requires": job.requires}
     optional |= {"on_success": job.on_success, "on_failure": job.on_failure, "on_finish": job.on_finish}
+    optional |= {"alerts": view.get("alerts"), "objective": view.get("objective")}
     return spec | {name: value for name, value in optional.items() if value}
 
 

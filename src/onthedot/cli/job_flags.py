@@ -73,6 +73,12 @@ def add(
     keep_result: Annotated[bool, typer.Option("--keep-result", help="Keep results of more than 4 KB")] = False,
     paused: Annotated[bool, typer.Option("--paused", help="Create the job paused")] = False,
     owner: Annotated[str | None, typer.Option(help="Owner of the job [default: the name of the API key]")] = None,
+    alerts: Annotated[
+        str | None, typer.Option(metavar="JSON", help='Alerts, such as {"failed": true, "channels": ["ops"]}')
+    ] = None,
+    objective: Annotated[
+        str | None, typer.Option(metavar="JSON", help='Lateness objective, such as {"late": "1s", "percent": 99}')
+    ] = None,
     run_now: Annotated[bool, typer.Option("--run-now", help="Also run it once immediately")] = False,
     on_success: OnSuccess = None,
     on_failure: OnFailure = None,
@@ -100,6 +106,8 @@ def add(
         "params": dict(_pair(item) for item in param or []) or None,
         "paused": paused or None,
         "owner": owner,
+        "alerts": _json("--alerts", alerts),
+        "objective": _json("--objective", objective),
         "run_now": run_now or None,
         "keep_result": keep_result or None,
         "on_success": on_success or None,
@@ -117,6 +125,15 @@ def add(
         say(
             f"Job {job.id}{f' ({job.key})' if job.key else ''} is {job.state}; next run {when(job.next_run) or 'none'}."
         )
+
+
+def _json(option: str, text: str | None) -> Any:
+    import msgspec
+
+    try:
+        return None if text is None else msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise typer.BadParameter(f"{option} is not valid JSON: {error}") from None
 
 
 def loose_spec(flags: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from onthedot.client.answers import ResultPage
 from onthedot.client.headers import verb_headers
 from onthedot.client.transport import Transport
 from onthedot.model.audit_entry import AuditEntry
+from onthedot.model.incident import ChannelTest, IncidentView
 from onthedot.model.job import JobView
 from onthedot.model.upcoming_slots import UpcomingSlots
 from onthedot.model.version import JobVersion
@@ -54,6 +55,14 @@ class AsyncChanges:
         """Take back the skip of a slot that has not come yet."""
         path, headers = f"/v1/jobs/{job_id}/unskip", verb_headers(idempotency_key, if_match)
         return await self._http.call("POST", path, JobView, body={"slot": slot}, headers=headers)
+
+    async def list_alerts(self, **filters: Any) -> ResultPage[IncidentView]:
+        """Incidents, newest first."""
+        return await self._http.call("GET", "/v1/alerts", ResultPage[IncidentView], query=filters)
+
+    async def test_channel(self, channel: str) -> ChannelTest:
+        """Send a test message to a channel of the server."""
+        return await self._http.call("POST", "/v1/alerts/test", ChannelTest, body={"channel": channel})
 
     async def list_audit(self, **filters: Any) -> ResultPage[AuditEntry]:
         """Get one page of who changed what, newest first. Filters: job (ID or key), actor, verb, since, until, limit,

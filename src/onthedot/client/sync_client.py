@@ -23,6 +23,7 @@ from onthedot.model.change_plan import ChangePlan
 from onthedot.model.dead import DeadGroups, DeadLetterView
 from onthedot.model.destination import DestinationView
 from onthedot.model.group import GroupView
+from onthedot.model.incident import ChannelTest, IncidentView
 from onthedot.model.job import JobSpec, JobStatus, JobView
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
 from onthedot.model.node import NodeView
@@ -198,6 +199,12 @@ class Client:
 
     def undelete_job(self, job: int | str, *, idempotency_key: str | None = None) -> JobView:
         return self._run(self._async.undelete_job(job, idempotency_key=idempotency_key))
+
+    def list_alerts(self, **filters: Any) -> ResultPage[IncidentView]:
+        return self._run(self._async.list_alerts(**filters))
+
+    def test_channel(self, channel: str) -> ChannelTest:
+        return self._run(self._async.test_channel(channel))
 
     def list_audit(self, **filters: Any) -> ResultPage[AuditEntry]:
         return self._run(self._async.list_audit(**filters))

@@ -314,7 +314,12 @@ class Scheduler:
         if self._service is not None:
             raise Conflict("the scheduler is already running")
         async with AsyncExitStack() as opening:
-            store = await open_store(self.settings.store, self._clock, lookahead=self.settings.lookahead)
+            store = await open_store(
+                self.settings.store,
+                self._clock,
+                lookahead=self.settings.lookahead,
+                alerting=self.settings.alerting,
+            )
             opening.push_async_callback(store.close)
             opening.callback(log_failures(telemetry))
             targets = build_targets(self.settings, in_process=self._functions)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
+from onthedot.channels.channel import Channel
 from onthedot.clock import Clock
 from onthedot.engine.claiming.capacity import Capacity
 from onthedot.engine.membership.health import StoreHealth
@@ -50,6 +51,7 @@ class Incarnation:
         lateness: Lateness,
         health: StoreHealth,
         heard: Callable[[Beat], None],
+        channels: Mapping[str, Channel],
     ) -> None:
         self.info = info
         self.registered = False
@@ -81,6 +83,7 @@ class Incarnation:
             lost=self._lost,
             crashed=self._crashed,
             heard=heard,
+            channels=channels,
         )
 
     @property

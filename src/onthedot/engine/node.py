@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Self
 
+from onthedot.channels.channel import Channel
 from onthedot.clock import Clock
 from onthedot.engine.claiming.capacity import Capacity
 from onthedot.engine.lifetime import Incarnation
@@ -45,9 +47,10 @@ class Node:
         settings: EngineSettings | Settings | None = None,
         offload: Offload = in_thread,
         heard: Callable[[Beat], None] = lambda answer: None,
+        channels: Mapping[str, Channel] = MappingProxyType({}),
     ) -> None:
         """`targets` must be open already. `offload` writes log files; a simulation does it inline. `heard` is told each
-        beat's answer."""
+        beat's answer. `channels`: those that this node delivers alerts to."""
         chosen = settings if settings is not None else EngineSettings()
         self.settings = EngineSettings.of(chosen) if isinstance(chosen, Settings) else chosen
         self._store = store
@@ -56,6 +59,7 @@ class Node:
         self._rng = rng
         self._offload = offload
         self._heard = heard
+        self._channels = channels
         self._health = StoreHealth()
         self._lateness = Lateness(clock)
         self._slots = Capacity(
@@ -148,6 +152,7 @@ class Node:
                 lateness=self._lateness,
                 health=self._health,
                 heard=self._heard,
+                channels=self._channels,
             )
             if await self.incarnation.live(self._stop, self._at_once) == "unregistered":
                 await at_most(self._clock, backoff.delay(), self._stop.wait())

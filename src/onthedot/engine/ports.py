@@ -13,6 +13,7 @@ from onthedot.store import (
     Beat,
     CarriedOut,
     Claim,
+    DueAlert,
     Finished,
     FinishReport,
     LiveLog,
@@ -25,6 +26,7 @@ from onthedot.store import (
 )
 
 __all__ = [
+    "AlertStore",
     "BeatStore",
     "BeginStore",
     "ClaimStore",
@@ -101,6 +103,24 @@ class NoteStore(Protocol):
     async def notify(self, topic: str) -> None: ...
 
 
+class AlertStore(Protocol):
+    async def alerts_due(self, channels: Sequence[str]) -> list[str]: ...
+
+    async def take_alerts(self, node: str, channel: str) -> tuple[list[DueAlert], int]: ...
+
+    async def alerts_sent(self, ids: Sequence[int]) -> None: ...
+
+    async def alerts_not_sent(self, ids: Sequence[int], error: str | None, wait_ms: int) -> None: ...
+
+    async def alerts_wanted(self) -> bool: ...
+
+    async def watch_alerts(self) -> bool: ...
+
+    async def count_objectives(self) -> int: ...
+
+    async def notify(self, topic: str) -> None: ...
+
+
 class BeatStore(Protocol):
     async def beat(self, node: str, load: NodeLoad) -> Beat: ...
 
@@ -162,6 +182,7 @@ class EngineStore(
     LiveLogStore,
     RecordStore,
     NoteStore,
+    AlertStore,
     BeatStore,
     OperationStore,
     OrderStore,

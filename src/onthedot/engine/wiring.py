@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Protocol
 
+from onthedot.channels.channel import Channel
 from onthedot.clock import Clock
+from onthedot.engine.alerting.alert_sender import AlertSender
+from onthedot.engine.alerting.alert_watcher import AlertWatcher
 from onthedot.engine.claiming.capacity import Capacity
 from onthedot.engine.claiming.claim_policy import ClaimPolicy
 from onthedot.engine.claiming.claimer import Claimer
@@ -85,6 +89,7 @@ class Wiring:
         lost: asyncio.Event,
         crashed: Callable[[BaseException], None],
         heard: Callable[[Beat], None] = lambda answer: None,
+        channels: Mapping[str, Channel] = MappingProxyType({}),
     ) -> None:
         lease_seconds = settings.lease / 1000
         directory = settings.logs_base_directory
@@ -248,6 +253,23 @@ class Wiring:
             retention_ms=settings.retention,
             logs=self.logs,
         )
+        self.alert_watcher = AlertWatcher(
+            store=store, clock=clock, rng=rng, health=health, holds_duty=lambda: self.duties.held
+        )
+        self.alert_senders = {
+            name: AlertSender(
+                node_id,
+                name,
+                channel,
+                store=store,
+                clock=clock,
+                rng=rng,
+                health=health,
+                backoff=backoff(),
+                link=settings.callback_base,
+            )
+            for name, channel in channels.items()
+        }
         self.operation_runner = OperationRunner(
             node_id, store=store, clock=clock, rng=rng, health=health, backoff=backoff()
         )
@@ -286,6 +308,8 @@ class Wiring:
             "failure_detector": self.failure_detector,
             "duties": self.duties,
             "operation_runner": self.operation_runner,
+            "alert_watcher": self.alert_watcher,
+            **{f"alerts to {name}": sender for name, sender in self.alert_senders.items()},
             "live_logs": self.live_logs,
         }
         if self.logs is not None:
@@ -320,3 +344,6 @@ class Wiring:
             self.order_poller.hints.set()
         elif topic == "operations":
             self.operation_runner.hints.set()
+        elif topic == "alerts":
+            for sender in self.alert_senders.values():
+                sender.hints.set()

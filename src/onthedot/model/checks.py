@@ -11,8 +11,9 @@ from functools import lru_cache
 from msgspec import UNSET
 
 from onthedot.errors import FieldProblem, Invalid
+from onthedot.model.alerts import ACCEPTED_QUIET, JobAlerts, read_quiet
 from onthedot.model.chains import chain_problems
-from onthedot.model.duration import ACCEPTED_DURATIONS
+from onthedot.model.duration import ACCEPTED_DURATIONS, Duration
 from onthedot.model.job import JobSpec
 from onthedot.model.policy import BY_FORMULA, Policy, Retry
 
@@ -36,6 +37,10 @@ def check_spec(spec: JobSpec) -> None:
         problems += chain_problems(spec)
     if spec.policy.retry.until == "next_slot" and spec.schedule.one_off:
         problems.append(_no_next_slot())
+    if spec.alerts is not UNSET:
+        problems += _alerts(spec.alerts)
+    if spec.objective is not UNSET and spec.objective.late <= 0:
+        problems.append(_not_zero("objective.late", spec.objective.late))
     if problems:
         raise Invalid(problems)
 
@@ -57,11 +62,29 @@ def _zero_durations(policy: Policy) -> Iterator[FieldProblem]:
     }
     for name, duration in positive.items():
         if duration is not None and duration is not UNSET and duration <= 0:
+            yield _not_zero(f"policy.{name}", duration)
+
+
+def _not_zero(path: str, given: Duration) -> FieldProblem:
+    return FieldProblem(path=path, message="must be more than zero", given=str(given), accepted=ACCEPTED_DURATIONS)
+
+
+def _alerts(alerts: JobAlerts) -> Iterator[FieldProblem]:
+    for name in ("late", "too_long", "repeat"):
+        duration = getattr(alerts, name)
+        if duration is not None and duration <= 0:
+            yield _not_zero(f"alerts.{name}", duration)
+    if alerts.quiet is not None and read_quiet(alerts.quiet) is None:
+        yield FieldProblem(
+            path="alerts.quiet", message="not a valid time span", given=alerts.quiet, accepted=ACCEPTED_QUIET
+        )
+    for place, channel in enumerate(alerts.channels):
+        if channel in alerts.channels[:place]:
             yield FieldProblem(
-                path=f"policy.{name}",
-                message="must be more than zero",
-                given=str(duration),
-                accepted=ACCEPTED_DURATIONS,
+                path=f"alerts.channels[{place}]",
+                message="duplicate channel",
+                given=channel,
+                accepted="each channel once",
             )
 
 

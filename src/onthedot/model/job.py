@@ -7,8 +7,10 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 
 from onthedot.model import targets
+from onthedot.model.alerts import JobAlerts
 from onthedot.model.labels import MOST_OF_JOB, Label, with_labels
 from onthedot.model.ping import Ping
+from onthedot.model.objective import Objective, ObjectiveReport
 from onthedot.model.policy import Policy
 from onthedot.model.schedule import Schedule
 from onthedot.model.struct import Strict
@@ -53,6 +55,8 @@ class JobSpec(Strict, frozen=True, kw_only=True):
     on_success: Keys | msgspec.UnsetType = msgspec.UNSET  # jobs that run after a run that is done
     on_failure: Keys | msgspec.UnsetType = msgspec.UNSET  # after one that failed for good, not after each try
     on_finish: Keys | msgspec.UnsetType = msgspec.UNSET  # after both. Unset, not empty, where nobody follows
+    alerts: JobAlerts | msgspec.UnsetType = msgspec.UNSET  # left out: as the rules of the installation say
+    objective: Objective | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def chained(self) -> bool:
@@ -118,6 +122,7 @@ class JobStats(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     last_lateness_ms: int | None = None
     last_status: str | None = None
     last_run_id: str | None = None
+    objective: ObjectiveReport | msgspec.UnsetType = msgspec.UNSET  # of one that has it; lists leave it out
 
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -150,6 +155,8 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ping_url: str | msgspec.UnsetType = msgspec.UNSET  # where a job that runs elsewhere reports; masked for `read` keys
     ping_token: str | msgspec.UnsetType = msgspec.UNSET  # the last part of that URL
     last_ping: Ping | msgspec.UnsetType | None = msgspec.UNSET
+    alerts: JobAlerts | msgspec.UnsetType = msgspec.UNSET
+    objective: Objective | msgspec.UnsetType = msgspec.UNSET
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,10 +12,11 @@ from onthedot.model.job import JobSpec
 
 __all__ = ["CHAINS", "LEVEL", "OWN_PARAMS", "level_of"]
 
-LEVEL = 4
+LEVEL = 5
 """2: the `params` of a webhook without a body are sent, and runs have params of their own. 3: results that come later,
 by a callback, and results of more than 4 KB; values of the run in a webhook's body, several signing secrets,
-certificates, and retries by a plan or until the next slot. 4: jobs that the end of a run starts, concurrency groups."""
+certificates, and retries by a plan or until the next slot. 4: jobs that the end of a run starts, concurrency groups. 5:
+alerts and objectives of jobs."""
 
 OWN_PARAMS = 2
 """The level that a run with params of its own needs."""
@@ -33,6 +34,9 @@ CHAINS = 4
 GROUPS = 4
 """The level that `concurrency` and `max_running` need."""
 
+ALERTS = 5
+"""The level that `alerts` and `objective` need."""
+
 
 def level_of(spec: JobSpec) -> int:
     """The lowest level of the code that understands all of `spec`."""
@@ -43,5 +47,7 @@ def level_of(spec: JobSpec) -> int:
         needed = max(needed, CHAINS)
     if spec.policy.concurrency is not UNSET or spec.policy.max_running is not UNSET:
         needed = max(needed, GROUPS)
+    if spec.alerts is not UNSET or spec.objective is not UNSET:
+        needed = max(needed, ALERTS)
     retry = spec.policy.retry
     return needed if retry.plan is UNSET and retry.until is UNSET else max(needed, RETRY_PLANS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 import msgspec
@@ -13,7 +13,7 @@ from onthedot.model.job import JobSpec
 from onthedot.model.targets import Target
 from onthedot.timing import check_schedule
 
-__all__ = ["TargetRules", "check_job", "check_new", "gather", "refuse_callbacks"]
+__all__ = ["TargetRules", "check_job", "check_new", "gather", "refuse_callbacks", "refuse_channels"]
 
 
 class TargetRules(Protocol):
@@ -35,9 +35,10 @@ def check_job(
     before: JobSpec | None = None,
     timed: bool = True,
     calls_back: bool = True,
+    channels: Collection[str] | None = None,
 ) -> None:
     """Invalid with every problem. `before` is the spec it replaces: a past `at` that did not change is no mistake.
-    `calls_back`: receivers of calls can reach us."""
+    `calls_back`: receivers of calls can reach us. `channels`: those that alerts may name; None: not checked."""
     changed = before is None or before.schedule != spec.schedule
     try:  # nearly all jobs are in order: one check after the other, until the first objects
         check_spec(spec)
@@ -45,6 +46,8 @@ def check_job(
         targets.check(spec.target, tenant)
         if not calls_back:
             refuse_callbacks(spec)
+        if spec.alerts is not msgspec.UNSET:
+            refuse_channels(spec, channels)
     except Invalid:
         pass
     else:
@@ -54,7 +57,27 @@ def check_job(
         lambda: check_schedule(spec.schedule, now=now, changed=changed, timed=timed),
         lambda: targets.check(spec.target, tenant),
         lambda: None if calls_back else refuse_callbacks(spec),
+        lambda: refuse_channels(spec, channels),
     )
+
+
+def refuse_channels(spec: JobSpec, channels: Collection[str] | None) -> None:
+    """Channels that are in the settings of no node would never be told."""
+    if spec.alerts is msgspec.UNSET or channels is None:
+        return
+    known = ", ".join(sorted(channels)) or "none: the settings define no channel ([channels.NAME])"
+    problems = [
+        FieldProblem(
+            path=f"alerts.channels[{place}]",
+            message="unknown channel",
+            given=name,
+            accepted=f"one of {known}" if channels else known,
+        )
+        for place, name in enumerate(spec.alerts.channels)
+        if name not in channels
+    ]
+    if problems:
+        raise Invalid(problems)
 
 
 def refuse_callbacks(spec: JobSpec) -> None:
@@ -75,13 +98,16 @@ def check_new(
     now: int,
     before: JobSpec | None = None,
     calls_back: bool = True,
+    channels: Collection[str] | None = None,
 ) -> None:
     """All but whether its time has passed: that is judged by the store, where it is written. If something else is wrong
     too, it is told with the rest."""
     try:
-        check_job(spec, targets, tenant=tenant, now=now, before=before, timed=False, calls_back=calls_back)
+        check_job(
+            spec, targets, tenant=tenant, now=now, before=before, timed=False, calls_back=calls_back, channels=channels
+        )
     except Invalid:
-        check_job(spec, targets, tenant=tenant, now=now, before=before, calls_back=calls_back)
+        check_job(spec, targets, tenant=tenant, now=now, before=before, calls_back=calls_back, channels=channels)
         raise
 
 

@@ -31,7 +31,14 @@ class CreateVerbs(ScriptVerbs):
         repeat = idempotency("jobs", idempotency_key, body=spec)
         spec = spec.in_default_zone(self.settings.default_tz)
         try:
-            check_new(spec, self.targets, tenant=tenant, now=await self.time.now(), calls_back=self.calls_back)
+            check_new(
+                spec,
+                self.targets,
+                tenant=tenant,
+                now=await self.time.now(),
+                calls_back=self.calls_back,
+                channels=self.settings.channels,
+            )
             await self.check_scripts(tenant, spec.target)
         except Invalid:
             (earlier,) = await self._earlier(tenant, [repeat])
@@ -59,7 +66,9 @@ class CreateVerbs(ScriptVerbs):
         if slot is None or slot - now <= self.unhinted or _asks_more(spec):
             return False
         try:
-            check_job(spec, self.targets, tenant=tenant, now=now, calls_back=self.calls_back)
+            check_job(
+                spec, self.targets, tenant=tenant, now=now, calls_back=self.calls_back, channels=self.settings.channels
+            )
         except Invalid:
             return False
         stored = as_stored(spec, self.settings, None if asker is None else asker.name)
@@ -205,7 +214,9 @@ class CreateVerbs(ScriptVerbs):
         if isinstance(spec, OnTheDotError):
             return spec
         try:
-            check_new(spec, self.targets, tenant=tenant, now=now, calls_back=self.calls_back)
+            check_new(
+                spec, self.targets, tenant=tenant, now=now, calls_back=self.calls_back, channels=self.settings.channels
+            )
         except Invalid as invalid:
             return invalid
         unknown = missing.intersection(spec.target.scripts()) if missing else ()

@@ -26,10 +26,17 @@ __all__ = ["JobVerbs"]
 
 class JobVerbs(ScriptVerbs):
     async def get_job(self, tenant: int, job_id: int) -> JobView:
-        return await self.store.get_job(tenant, job_id)
+        return await self._with_objective(await self.store.get_job(tenant, job_id))
 
     async def get_job_by_key(self, tenant: int, key: str) -> JobView:
-        return await self.store.get_job_by_key(tenant, key)
+        return await self._with_objective(await self.store.get_job_by_key(tenant, key))
+
+    async def _with_objective(self, job: JobView) -> JobView:
+        """How it stands is computed for jobs that have an objective, and read one by one."""
+        if not job.objective:
+            return job
+        report = await self.store.objective_report(job.id, job.objective)
+        return msgspec.structs.replace(job, stats=msgspec.structs.replace(job.stats, objective=report))
 
     async def list_jobs(self, tenant: int, wanted: JobFilter) -> Page[JobView]:
         return await self.store.list_jobs(tenant, wanted)
@@ -45,6 +52,7 @@ class JobVerbs(ScriptVerbs):
             now=await self.time.now(),
             before=old,
             calls_back=self.calls_back,
+            channels=self.settings.channels,
         )
         await self.check_scripts(tenant, wanted.target)
 
@@ -204,5 +212,13 @@ class JobVerbs(ScriptVerbs):
 
     def _checked(self, tenant: int, spec: JobSpec, old: JobSpec | None, now: int) -> JobSpec:
         spec = self.zoned(spec, old)
-        check_new(spec, self.targets, tenant=tenant, now=now, before=old, calls_back=self.calls_back)
+        check_new(
+            spec,
+            self.targets,
+            tenant=tenant,
+            now=now,
+            before=old,
+            calls_back=self.calls_back,
+            channels=self.settings.channels,
+        )
         return as_stored(spec, self.settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onthedot.service.alerts import AlertVerbs
 from onthedot.service.audit import AuditVerbs
 from onthedot.service.bulk import BulkVerbs
 from onthedot.service.calendars import CalendarVerbs
@@ -42,6 +43,7 @@ class Service(
     DeadLetterVerbs,
     BulkVerbs,
     AuditVerbs,
+    AlertVerbs,
     CallbackVerbs,
     CheckinVerbs,
     PreviewVerbs,

@@ -72,7 +72,14 @@ class SyncVerbs(ScriptVerbs):
             try:
                 # whether an `at` is past is judged by the store's sync, which alone knows if the schedule is new
                 check = partial(
-                    check_job, spec, self.targets, tenant=tenant, now=now, before=spec, calls_back=self.calls_back
+                    check_job,
+                    spec,
+                    self.targets,
+                    tenant=tenant,
+                    now=now,
+                    before=spec,
+                    calls_back=self.calls_back,
+                    channels=self.settings.channels,
                 )
                 gather(check, path=f"jobs[{place}]")
             except Invalid as invalid:

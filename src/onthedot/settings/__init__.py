@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onthedot.settings.alerts import AlertSetting, ChannelSetting
 from onthedot.settings.aws import AwsSetting
 from onthedot.settings.brokers import BrokerAddress, BrokerSetting, WrongBroker
 from onthedot.settings.intakes import INTAKE_OPERATIONS, IntakeSetting
@@ -23,10 +24,12 @@ from onthedot.settings.workflows import WorkflowSetting
 __all__ = [
     "EXTENSIONS",
     "INTAKE_OPERATIONS",
+    "AlertSetting",
     "AwsSetting",
     "BrokerAddress",
     "BrokerSetting",
     "CertificateSetting",
+    "ChannelSetting",
     "CommandSetting",
     "ContainerSetting",
     "IntakeSetting",

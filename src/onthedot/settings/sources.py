@@ -16,7 +16,7 @@ from typing import Any
 from onthedot.errors import SettingsError
 from onthedot.settings.secrets import FILE_NAMES, POSTGRES_NAMES, add_store, read_files
 from onthedot.settings.structs import Settings
-from onthedot.settings.values import NOT_YET, PARSERS, NotYet
+from onthedot.settings.values import PARSERS
 from onthedot.settings.wrong_value import WrongValue, quoted
 
 __all__ = ["load_settings"]
@@ -34,7 +34,7 @@ RUN_NAMES = (
     "ATTEMPT",
     "PARAMS",
 )  # variables that a command target receives
-PRIVATE_NAMES = ("ADMIN_KEY", "BROKERS", "COMMANDS", "TARGETS", "WORKFLOWS")  # may have passwords in them
+PRIVATE_NAMES = ("ADMIN_KEY", "BROKERS", "CHANNELS", "COMMANDS", "TARGETS", "WORKFLOWS")  # may have passwords in them
 FILE_NAME = "onthedot.toml"
 
 
@@ -61,14 +61,21 @@ def load_settings(
         except WrongValue as wrong:
             shown = "the value" if name in PRIVATE_NAMES else quoted(value)
             problems.append(f"{name} ({origin}): {shown} is not valid. Accepted: {wrong}")
-        except NotYet:
-            problems.append(f"{name} ({origin}): not available in this version; remove it")
+    problems += _unknown_channels(values)
     if problems:
         raise SettingsError("\n".join(problems))
-    for name in NOT_YET:
-        values.pop(name.lower(), None)
     origins = {name.lower(): origin for name, (origin, _) in found.items() if name.lower() in values}
     return Settings(**values, given=frozenset(values), origins=origins)
+
+
+def _unknown_channels(values: Mapping[str, Any]) -> list[str]:
+    known = values.get("channels", {})
+    return [
+        f"ALERTS: alerts.{name} names the unknown channel {channel!r}. Known: {', '.join(known) or 'none'}"
+        for name, rule in values.get("alerts", {}).items()
+        for channel in rule.channels
+        if channel not in known
+    ]
 
 
 def _from_file(file: Path | str | None, problems: list[str]) -> dict[str, tuple[str, Any]]:

@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
+from onthedot.model.alerts import Alerting
 from onthedot.model.duration import DAY, MINUTE, SECOND, Duration
+from onthedot.settings.alerts import AlertSetting, ChannelSetting
 from onthedot.settings.aws import AwsSetting
 from onthedot.settings.brokers import BrokerSetting
 from onthedot.settings.intakes import IntakeSetting
@@ -164,8 +166,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     aws: AwsSetting = AwsSetting()
     workflows: dict[str, WorkflowSetting] = msgspec.field(default_factory=dict)
     targets: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)  # of plug-ins, by name; each reads its own
+    channels: dict[str, ChannelSetting] = msgspec.field(default_factory=dict)
+    alerts: dict[str, AlertSetting] = msgspec.field(default_factory=dict)
     given: frozenset[str] = frozenset()
     origins: dict[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def alerting(self) -> Alerting:
+        """Which rules there are for all jobs, and which channels."""
+        rules = tuple(setting.rule(name) for name, setting in self.alerts.items())
+        return Alerting(rules=rules, channels=frozenset(self.channels))
 
     @property
     def loopback(self) -> bool:

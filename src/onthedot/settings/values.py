@@ -14,6 +14,7 @@ import msgspec
 
 from onthedot.model.duration import ACCEPTED_DURATIONS, DAY, HOUR, MINUTE, SECOND, Duration
 from onthedot.model.labels import ACCEPTED_LABELS, LABEL_PATTERN, MOST_OF_NODE
+from onthedot.settings.alerts import parse_alerts, parse_channels
 from onthedot.settings.aws import parse_aws
 from onthedot.settings.containers import parse_containers
 from onthedot.settings.host_names import is_host, is_host_port
@@ -24,16 +25,11 @@ from onthedot.settings.tables import parse_brokers, parse_certificates, parse_co
 from onthedot.settings.workflows import parse_workflows
 from onthedot.settings.wrong_value import WrongValue
 
-__all__ = ["NOT_YET", "PARSERS", "NotYet"]
+__all__ = ["PARSERS"]
 
-NOT_YET = ("ALERTS",)
 AUTHS = ("auto", "keys")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 GRANULARITIES = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
-
-
-class NotYet(Exception):
-    """The setting is known but not available in this version."""
 
 
 Parser = Callable[[Any], Any]
@@ -222,11 +218,6 @@ def _object_store(value: Any) -> str:
     return str(value)
 
 
-def _not_yet(value: Any) -> None:
-    if value not in ("", [], {}, False):
-        raise NotYet
-
-
 PARSERS: dict[str, Parser] = {
     "STORE": _store,
     "HOST": _text("an address or host name to listen on, such as 127.0.0.1, ::1 or 0.0.0.0", r"[A-Za-z0-9.:_%-]+"),
@@ -274,5 +265,6 @@ PARSERS: dict[str, Parser] = {
     "AWS": parse_aws,
     "WORKFLOWS": parse_workflows,
     "TARGETS": parse_targets,
-    **dict.fromkeys(NOT_YET, _not_yet),
+    "CHANNELS": parse_channels,
+    "ALERTS": parse_alerts,
 }

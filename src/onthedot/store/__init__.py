@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from onthedot.clock import Clock, SystemClock
 from onthedot.errors import SettingsError, StoreError
+from onthedot.model.alerts import NO_ALERTING, Alerting
 from onthedot.model.sync import SyncReport
 from onthedot.plan import LOOKAHEAD_MS
+from onthedot.store.alerts.lists import IncidentFilter
+from onthedot.store.alerts.outbox import DueAlert
 from onthedot.store.bulk.portion import WorkedOff
 from onthedot.store.cluster.keys import FoundKey
 from onthedot.store.cluster.maintenance import BacklogCount, StoreStats
@@ -51,10 +54,12 @@ __all__ = [
     "Completed",
     "CountedSeries",
     "DestinationCount",
+    "DueAlert",
     "FinishReport",
     "Finished",
     "FoundKey",
     "Idempotency",
+    "IncidentFilter",
     "JobFilter",
     "LetterFilter",
     "LiveLog",
@@ -91,6 +96,7 @@ async def open_store(
     threads: bool = True,
     now: str | None = None,
     lookahead: int = LOOKAHEAD_MS,
+    alerting: Alerting = NO_ALERTING,
 ) -> Store:
     """Open the store at `url` and bring its tables up to date.
 
@@ -98,9 +104,11 @@ async def open_store(
     clock: whose time SQLite lives by; PostgreSQL lives by its own (`now`: another SQL expression for it, in tests).
     threads=False: SQLite works on the event loop itself, for a simulation that must repeat exactly.
     lookahead: how many ms before its instant a run that is written here may be claimed.
+    alerting: what the settings say of alerts.
     """
     driver = await open_driver(url, clock, threads=threads, now=now)
     driver.queries.lookahead = lookahead
+    driver.queries.alerting = alerting
     try:
         if migrated:
             await migrate(driver)

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar
 
+from onthedot.model.alerts import Alerting
 from onthedot.store.queries import Queries
 from onthedot.store.shapes import Shape
 
@@ -19,7 +20,7 @@ __all__ = ["HINTS", "Collision", "Driver", "Row", "Transaction"]
 
 T = TypeVar("T")
 
-HINTS = ("due", "orders", "operations")
+HINTS = ("due", "orders", "operations", "alerts")
 """The topics there are. After a listener reconnects, it gets one of each: whatever was said meanwhile is lost."""
 
 
@@ -43,6 +44,11 @@ class Transaction(Protocol):
     @property
     def lookahead(self) -> int:
         """How many ms before its instant a run may be claimed: what the store was opened with."""
+        ...
+
+    @property
+    def alerting(self) -> Alerting:
+        """What the settings say of alerts: what the store was opened with."""
         ...
 
     async def rows(self, name: str, *args: Any) -> Sequence[Row]: ...

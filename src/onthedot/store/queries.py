@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable
 from importlib import resources
 
+from onthedot.model.alerts import NO_ALERTING
 from onthedot.model.duration import MINUTE
 from onthedot.model.histogram import BOUNDS
 from onthedot.model.instant import NEVER
@@ -88,6 +89,7 @@ class Queries:
     ) -> None:
         self.dialect = dialect
         self.lookahead = LOOKAHEAD_MS  # before its instant a run may be claimed; `open_store` sets it
+        self.alerting = NO_ALERTING  # what the settings say of alerts; `open_store` sets it
         self._now = now
         self._now_us = now_us or f"({now}) * 1000"
         self._parameter = _PARAMETER[dialect]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from onthedot.store.alerts.lists import Incidents
+from onthedot.store.alerts.outbox import Outbox
 from onthedot.store.bulk.operations import BulkOperations
+from onthedot.store.cluster.alert_watch import AlertWatch
 from onthedot.store.cluster.diagnosis import Diagnosis
 from onthedot.store.cluster.installation import Installation
 from onthedot.store.cluster.keys import Keys
 from onthedot.store.cluster.maintenance import Maintenance
 from onthedot.store.cluster.nodes import Nodes
+from onthedot.store.cluster.objectives import Objectives
 from onthedot.store.cluster.proofs import Proofs
 from onthedot.store.cluster.rollups import Rollups
 from onthedot.store.cluster.sessions import Sessions
@@ -85,6 +89,10 @@ class Store(
     Maintenance,
     Rollups,
     Proofs,
+    Incidents,
+    Outbox,
+    AlertWatch,
+    Objectives,
     FloorWatch,
     Diagnosis,
 ):

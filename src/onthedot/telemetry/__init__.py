@@ -39,6 +39,10 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | intake.refused | intake, message, status, error: it goes to the dead-letter topic |
 | login.done, login.refused, logout | address, (key_id or the first characters of the key) |
 | key.created, key.revoked | key_id, by_key (None: open server), address, (name, scope, of) |
+| incident.opened | tenant, job_id, condition, subject, reason: channels are told |
+| incident.closed | incident: what it was about is over |
+| alert.sent, alert.failed | channel, n, (error): a message about n incidents |
+| alert.watch_failed | error: the look for late, lost and unroutable failed; it is repeated |
 | node.short | kind, what, capacity: out of a resource; takes fewer runs for a while |
 | plugin.broken | plugin, error: the server goes on without it |
 | script.uploaded, script.deleted | tenant, script, (size) |

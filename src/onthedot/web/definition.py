@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from onthedot.errors import OnTheDotError
+from onthedot.model.alerts import JobAlerts
 from onthedot.model.decoding import encode_json, to_builtins
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.policy import Policy, Retry
@@ -156,8 +157,36 @@ def _more(job: JobView) -> Iterator[Fact]:
         yield Fact("Running", f"At most {count_words(job.policy.max_running, 'run')} of this job at the same time.")
     if job.requires:
         yield Fact("Labels", f"Runs only on nodes that have {listed(job.requires)}.")
+    if job.alerts:
+        yield Fact("Alerts", _alerts(job.alerts))
+    if job.objective:
+        share = f"{job.objective.percent:g} %"
+        yield Fact("Objective", f"{share} of the runs start within {how_long(job.objective.late)}, over 28 days.")
     if job.keep_result:
         yield Fact("Result", "Results of up to 64 KB are kept.")
+
+
+def _alerts(alerts: JobAlerts) -> str:
+    said = {
+        "a run fails": alerts.failed,
+        "it has dead letters": alerts.dead,
+        f"{alerts.in_a_row} runs in a row fail": alerts.in_a_row,
+        "a firing is missed": alerts.missed,
+        "no node can run it": alerts.unroutable,
+    }
+    when = [words for words, wanted in said.items() if wanted]
+    if alerts.late is not None:
+        when.append(f"a run is more than {how_long(alerts.late)} late")
+    if alerts.too_long is not None:
+        when.append(f"a run takes more than {how_long(alerts.too_long)}")
+    if alerts.too_long_p95:
+        when.append("a run takes more than twice as long as usual")
+    if not when:
+        return "None, whatever the rules of the installation say."
+    if not alerts.channels:
+        return f"Recorded when {listed(when, 'or')}."
+    verb = "is" if len(alerts.channels) == 1 else "are"
+    return f"{listed(alerts.channels)} {verb} told when {listed(when, 'or')}."
 
 
 def _capital(text: str) -> str:

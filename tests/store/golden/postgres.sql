@@ -1,3 +1,22 @@
+CREATE TABLE alert_deliveries (
+    id bigint NOT NULL IDENTITY,
+    tenant bigint NOT NULL,
+    incident_id bigint NOT NULL,
+    channel text COLLATE C NOT NULL,
+    event text NOT NULL,
+    created_at bigint NOT NULL,
+    not_before bigint NOT NULL,
+    quiet boolean NOT NULL,
+    tries bigint NOT NULL,
+    error text,
+    taken_by text COLLATE C,
+    taken_until bigint,
+    sent_at bigint,
+    lead boolean,
+    failed_at bigint,
+    PRIMARY KEY (id)
+);
+
 CREATE TABLE api_keys (
     id bigint NOT NULL IDENTITY,
     tenant bigint NOT NULL,
@@ -193,6 +212,27 @@ CREATE TABLE idempotency (
     PRIMARY KEY (tenant, key)
 );
 
+CREATE TABLE incidents (
+    id bigint NOT NULL IDENTITY,
+    tenant bigint NOT NULL,
+    subject text COLLATE C NOT NULL,
+    condition text COLLATE C NOT NULL,
+    job_id bigint,
+    title text NOT NULL,
+    reason text NOT NULL,
+    cause text NOT NULL,
+    occurrence text COLLATE C,
+    output text,
+    limit_ms bigint,
+    ways text NOT NULL,
+    count bigint NOT NULL,
+    opened_at bigint NOT NULL,
+    last_at bigint NOT NULL,
+    alerted_at bigint,
+    closed_at bigint,
+    PRIMARY KEY (id)
+);
+
 CREATE TABLE installation (
     name text COLLATE C NOT NULL,
     value text NOT NULL,
@@ -345,6 +385,15 @@ CREATE TABLE noticed_jobs (
     PRIMARY KEY (tenant, what, job_id)
 );
 
+CREATE TABLE objective_days (
+    job_id bigint NOT NULL,
+    day bigint NOT NULL,
+    late_ms bigint NOT NULL,
+    runs bigint NOT NULL,
+    on_time bigint NOT NULL,
+    PRIMARY KEY (job_id, day)
+);
+
 CREATE TABLE operations (
     id bigint NOT NULL IDENTITY,
     tenant bigint NOT NULL,
@@ -495,6 +544,10 @@ CREATE TABLE tenants (
     UNIQUE (name)
 );
 
+CREATE INDEX alert_deliveries_of_incident ON public.alert_deliveries USING btree (incident_id);
+CREATE UNIQUE INDEX alert_deliveries_pkey ON public.alert_deliveries USING btree (id);
+CREATE INDEX alert_deliveries_sent ON public.alert_deliveries USING btree (channel, sent_at) WHERE lead;
+CREATE INDEX alert_deliveries_waiting ON public.alert_deliveries USING btree (channel, not_before) WHERE ((sent_at IS NULL) AND (failed_at IS NULL));
 CREATE UNIQUE INDEX api_keys_hashed_key ON public.api_keys USING btree (hashed);
 CREATE INDEX api_keys_of_tenant ON public.api_keys USING btree (tenant, id);
 CREATE UNIQUE INDEX api_keys_pkey ON public.api_keys USING btree (id);
@@ -535,6 +588,12 @@ CREATE INDEX history_of_job_not_done ON ONLY public.history USING btree (job_id,
 CREATE UNIQUE INDEX history_pkey ON ONLY public.history USING btree (tenant, slot, id);
 CREATE INDEX idempotency_age ON public.idempotency USING btree (created_at);
 CREATE UNIQUE INDEX idempotency_pkey ON public.idempotency USING btree (tenant, key);
+CREATE INDEX incidents_age ON public.incidents USING btree (closed_at) WHERE (closed_at IS NOT NULL);
+CREATE INDEX incidents_closed ON public.incidents USING btree (tenant, subject, condition, closed_at) WHERE (closed_at IS NOT NULL);
+CREATE INDEX incidents_newest ON public.incidents USING btree (tenant, opened_at, id);
+CREATE INDEX incidents_of_job ON public.incidents USING btree (tenant, job_id, opened_at, id) WHERE (job_id IS NOT NULL);
+CREATE UNIQUE INDEX incidents_open ON public.incidents USING btree (tenant, subject, condition) WHERE (closed_at IS NULL);
+CREATE UNIQUE INDEX incidents_pkey ON public.incidents USING btree (id);
 CREATE UNIQUE INDEX installation_pkey ON public.installation USING btree (name);
 CREATE INDEX job_chains_by_source ON public.job_chains USING btree (tenant, source_key) WHERE (source_key IS NOT NULL);
 CREATE INDEX job_chains_by_target ON public.job_chains USING btree (tenant, target_key);
@@ -544,6 +603,7 @@ CREATE INDEX job_tags_of_job ON public.job_tags USING btree (job_id);
 CREATE UNIQUE INDEX job_tags_pkey ON public.job_tags USING btree (tenant, tag, job_id);
 CREATE INDEX job_versions_age ON public.job_versions USING btree (at);
 CREATE UNIQUE INDEX job_versions_pkey ON public.job_versions USING btree (job_id, version);
+CREATE INDEX jobs_alerting ON public.jobs USING btree (id) WHERE (POSITION(('"alerts":'::text) IN (spec)) > 0);
 CREATE INDEX jobs_by_key_search ON public.jobs USING btree (tenant, key_search, id) WHERE (key_search IS NOT NULL);
 CREATE INDEX jobs_by_name_search ON public.jobs USING btree (tenant, name_search, id) WHERE (name_search IS NOT NULL);
 CREATE INDEX jobs_by_owner ON public.jobs USING btree (tenant, owner, ((- id))) WHERE (owner IS NOT NULL);
@@ -554,6 +614,7 @@ CREATE UNIQUE INDEX jobs_key ON public.jobs USING btree (tenant, key) WHERE (key
 CREATE INDEX jobs_listed ON public.jobs USING btree (tenant, state, target_type, schedule_kind, ((id + 0)));
 CREATE INDEX jobs_paused_until ON public.jobs USING btree (pause_until) WHERE ((state = 'paused'::text) AND (pause_until IS NOT NULL));
 CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id);
+CREATE INDEX jobs_with_objective ON public.jobs USING btree (id) WHERE (POSITION(('"objective":'::text) IN (spec)) > 0);
 CREATE UNIQUE INDEX lineage_pkey ON public.lineage USING btree (id);
 CREATE UNIQUE INDEX live_logs_pkey ON public.live_logs USING btree (run_id);
 CREATE UNIQUE INDEX meta_pkey ON public.meta USING btree (number);
@@ -561,6 +622,7 @@ CREATE UNIQUE INDEX nodes_pkey ON public.nodes USING btree (id);
 CREATE INDEX notes_by_job ON public.notes USING btree (job_id);
 CREATE UNIQUE INDEX notes_pkey ON public.notes USING btree (id);
 CREATE UNIQUE INDEX noticed_jobs_pkey ON public.noticed_jobs USING btree (tenant, what, job_id);
+CREATE UNIQUE INDEX objective_days_pkey ON public.objective_days USING btree (job_id, day);
 CREATE INDEX operations_age ON public.operations USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 CREATE INDEX operations_of_tenant ON public.operations USING btree (tenant, id);
 CREATE UNIQUE INDEX operations_pkey ON public.operations USING btree (id);
@@ -602,9 +664,11 @@ CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (hashed);
 CREATE UNIQUE INDEX tenants_name_key ON public.tenants USING btree (name);
 CREATE UNIQUE INDEX tenants_pkey ON public.tenants USING btree (id);
 
+CREATE SEQUENCE alert_deliveries_id_seq;
 CREATE SEQUENCE api_keys_id_seq;
 CREATE SEQUENCE audit_log_id_seq;
 CREATE SEQUENCE endings_id_seq;
+CREATE SEQUENCE incidents_id_seq;
 CREATE SEQUENCE job_ids;
 CREATE SEQUENCE notes_id_seq;
 CREATE SEQUENCE operations_id_seq;

@@ -1,3 +1,21 @@
+CREATE TABLE alert_deliveries (
+    id          INTEGER PRIMARY KEY,
+    tenant      INTEGER NOT NULL,
+    incident_id INTEGER NOT NULL,
+    channel     TEXT NOT NULL,
+    event       TEXT NOT NULL,
+    created_at  INTEGER NOT NULL,
+    not_before  INTEGER NOT NULL,
+    quiet       INTEGER NOT NULL,
+    tries       INTEGER NOT NULL,
+    error       TEXT,
+    taken_by    TEXT,
+    taken_until INTEGER,
+    sent_at     INTEGER,
+    lead        INTEGER,
+    failed_at   INTEGER
+);
+
 CREATE TABLE api_keys (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant     INTEGER NOT NULL REFERENCES tenants (id),
@@ -152,6 +170,26 @@ CREATE TABLE idempotency (
     PRIMARY KEY (tenant, key)
 );
 
+CREATE TABLE incidents (
+    id         INTEGER PRIMARY KEY,
+    tenant     INTEGER NOT NULL,
+    subject    TEXT NOT NULL,
+    condition  TEXT NOT NULL,
+    job_id     INTEGER,
+    title      TEXT NOT NULL,
+    reason     TEXT NOT NULL,
+    cause      TEXT NOT NULL,
+    occurrence TEXT,
+    output     TEXT,
+    limit_ms   INTEGER,
+    ways       TEXT NOT NULL,
+    count      INTEGER NOT NULL,
+    opened_at  INTEGER NOT NULL,
+    last_at    INTEGER NOT NULL,
+    alerted_at INTEGER,
+    closed_at  INTEGER
+);
+
 CREATE TABLE installation (
     name  TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -293,6 +331,15 @@ CREATE TABLE noticed_jobs (
     noticed_at INTEGER NOT NULL,
     PRIMARY KEY (tenant, what, job_id)
 ) WITHOUT ROWID;
+
+CREATE TABLE objective_days (
+    job_id  INTEGER NOT NULL,
+    day     INTEGER NOT NULL,
+    late_ms INTEGER NOT NULL,
+    runs    INTEGER NOT NULL,
+    on_time INTEGER NOT NULL,
+    PRIMARY KEY (job_id, day)
+);
 
 CREATE TABLE operations (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -437,6 +484,12 @@ CREATE TABLE tenants (
     created_at INTEGER NOT NULL
 );
 
+CREATE INDEX alert_deliveries_of_incident ON alert_deliveries (incident_id);
+
+CREATE INDEX alert_deliveries_sent ON alert_deliveries (channel, sent_at) WHERE lead;
+
+CREATE INDEX alert_deliveries_waiting ON alert_deliveries (channel, not_before) WHERE sent_at IS NULL AND failed_at IS NULL;
+
 CREATE INDEX api_keys_of_tenant ON api_keys (tenant, id);
 
 CREATE INDEX audit_log_age ON audit_log (at);
@@ -479,6 +532,16 @@ CREATE INDEX history_of_job_not_done ON history (job_id, status, slot, id) WHERE
 
 CREATE INDEX idempotency_age ON idempotency (created_at);
 
+CREATE INDEX incidents_age ON incidents (closed_at) WHERE closed_at IS NOT NULL;
+
+CREATE INDEX incidents_closed ON incidents (tenant, subject, condition, closed_at) WHERE closed_at IS NOT NULL;
+
+CREATE INDEX incidents_newest ON incidents (tenant, opened_at, id);
+
+CREATE INDEX incidents_of_job ON incidents (tenant, job_id, opened_at, id) WHERE job_id IS NOT NULL;
+
+CREATE UNIQUE INDEX incidents_open ON incidents (tenant, subject, condition) WHERE closed_at IS NULL;
+
 CREATE INDEX job_chains_by_source ON job_chains (tenant, source_key) WHERE source_key IS NOT NULL;
 
 CREATE INDEX job_chains_by_target ON job_chains (tenant, target_key);
@@ -486,6 +549,8 @@ CREATE INDEX job_chains_by_target ON job_chains (tenant, target_key);
 CREATE INDEX job_tags_of_job ON job_tags (job_id);
 
 CREATE INDEX job_versions_age ON job_versions (at);
+
+CREATE INDEX jobs_alerting ON jobs (id) WHERE instr(spec, '"alerts":') > 0;
 
 CREATE INDEX jobs_by_key_search ON jobs (tenant, key_search, id) WHERE key_search IS NOT NULL;
 
@@ -504,6 +569,8 @@ CREATE UNIQUE INDEX jobs_key ON jobs (tenant, key) WHERE key IS NOT NULL;
 CREATE INDEX jobs_listed ON jobs (tenant, state, target_type, schedule_kind, id);
 
 CREATE INDEX jobs_paused_until ON jobs (pause_until) WHERE state = 'paused' AND pause_until IS NOT NULL;
+
+CREATE INDEX jobs_with_objective ON jobs (id) WHERE instr(spec, '"objective":') > 0;
 
 CREATE INDEX notes_by_job ON notes (job_id);
 

@@ -123,14 +123,6 @@ def test_a_wrong_type_in_the_file_is_refused(written, nothing):
         load_settings({}, {}, nothing)
 
 
-@pytest.mark.parametrize("name", ["ALERTS"])
-def test_what_is_reserved_says_so(name, nothing):
-    with pytest.raises(SettingsError, match=rf"{name} \(\$ONTHEDOT_{name}\): not available in this version"):
-        load_settings({}, {f"ONTHEDOT_{name}": "s3://x"}, nothing)
-    nothing.write_text(f'{name.lower()} = ""')
-    assert load_settings({}, {f"ONTHEDOT_{name}": ""}, nothing).given == frozenset()
-
-
 def test_all_mistakes_are_told_at_once(nothing):
     nothing.write_text('lease = "1s"\ncolour = "red"\n')
     with pytest.raises(SettingsError) as caught:

@@ -54,6 +54,7 @@ class Duties:
         self._set_back = 0  # of the times the clock was set back, those after which floors were looked at
         self._logs_at = clock.monotonic() + LOGS_EVERY * rng.random()
         self._next_resume: int | None = None  # ms until a pause is over
+        self.held = False  # whether this node had the duty at its last look
         self.groups_wait = False  # as the last beat said: runs wait for their concurrency group
 
     async def step(self) -> None:
@@ -63,12 +64,14 @@ class Duties:
             if self._next_resume is not None:
                 pause = min(pause, self._next_resume / SECOND)
         except StoreUnavailable as error:
+            self.held = False
             self._health.failed(error)
         await self._clock.sleep(pause)
 
     async def look_after(self) -> None:
         now, self._next_resume = self._clock.monotonic(), None
-        if await self._store.take_duty(DUTY, self._node_id):
+        self.held = await self._store.take_duty(DUTY, self._node_id)
+        if self.held:
             await self._look_at_floors(now)
             self._next_resume = await self._store.resume_due()
             await self._store.close_one_offs_in_passing()

@@ -36,6 +36,8 @@ class NoteRunner:
         after, parked = 0, False
         while (carried := await self._store.carry_out_notes(after)) is not None:
             after, parked = max(after, carried.passed), parked or bool(carried.parked)
+            if carried.incidents:
+                await self._store.notify("alerts")
             if carried.started:  # at once: what follows a run is due now
                 await self._store.notify("due")
         if parked:

@@ -11,6 +11,7 @@ from onthedot import telemetry
 from onthedot.model.duration import DAY, HOUR, MINUTE
 from onthedot.model.instant import NEVER
 from onthedot.model.labels import NodeOffer, missing_labels, read_requires, type_of
+from onthedot.model.objective import WINDOW_DAYS
 from onthedot.store.cluster.partitions import drop_old, make_ahead
 from onthedot.store.driver import Transaction
 from onthedot.store.jobs.close_one_offs import NOTED, close_one_offs
@@ -18,7 +19,7 @@ from onthedot.store.jobs.undelete import UNDELETE_WITHIN, forget_deleted
 from onthedot.store.runs.requirements import live_offers
 from onthedot.store.topic import Topic
 
-__all__ = ["BacklogCount", "Maintenance", "StoreStats"]
+__all__ = ["BacklogCount", "Maintenance", "StoreStats", "count_backlog"]
 
 BATCH = 1000
 """Rows that a prune deletes in one transaction: nobody waits for long."""
@@ -37,6 +38,8 @@ PRUNED = (
     "prune_versions",
     "prune_operations",
     "prune_audit",
+    "prune_incidents",
+    "prune_deliveries",
 )
 
 
@@ -91,6 +94,7 @@ class Maintenance(Topic):
         gone += await self._prune_jobs(before)
         now = await self.driver.read(lambda tx: tx.now())
         gone += await self._forget_deleted(now - UNDELETE_WITHIN)
+        gone += await self._in_batches("prune_objective_days", now - (WINDOW_DAYS + 1) * DAY)
         gone += await self._in_batches("prune_idempotency", now - DAY)
         gone += await self._in_batches("prune_live_logs", now - MINUTE)  # of nodes that died
         await self.driver.transact_slow(lambda tx: tx.execute("prune_nodes", now - DAY))
@@ -148,7 +152,7 @@ class Maintenance(Topic):
             return silent, 0 if there is None else until
 
         await self.driver.transact_slow(let_go)
-        self._tell_unroutable(await self.driver.read(_backlog))
+        self._tell_unroutable(await self.driver.read(count_backlog))
         silent, self._watched = await self.driver.read(look)
         for job_id in silent:
             telemetry.emit("job.silent", job_id=job_id)
@@ -165,7 +169,7 @@ class Maintenance(Topic):
 
     async def backlog(self) -> BacklogCount:
         """What is due, and whether there is anybody to run it."""
-        return await self.driver.read(_backlog)
+        return await self.driver.read(count_backlog)
 
     async def stats(self, tenant: int) -> StoreStats:
         async def body(tx: Transaction) -> StoreStats:
@@ -184,7 +188,7 @@ class Maintenance(Topic):
         return await self.driver.read(body)
 
 
-async def _backlog(tx: Transaction) -> BacklogCount:
+async def count_backlog(tx: Transaction) -> BacklogCount:
     now = await tx.now()
     due: dict[str, int] = {}
     oldest: list[int] = []

@@ -14,6 +14,8 @@ from onthedot.model.instant import format_instant
 from onthedot.model.node import NodeInfo, NodeLoad, NodeView
 from onthedot.model.run import Outcome, may_have_begun
 from onthedot.plan import Dead, Lost, on_lost, recorded_first
+from onthedot.store.alerts.incidents import OpenedIncident, announce, open_incidents
+from onthedot.store.cluster.alert_watch import lost_node_troubles
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.rows import decode_spec
 from onthedot.store.runs.finish import write_finishes
@@ -130,7 +132,18 @@ class Nodes(Topic):
 
     async def declare_lost(self, node: str, beat_seen: int) -> bool:
         """Lost, if its beat still is the one that was watched standing still. True for the one who said it first."""
-        return await self.driver.transact_slow(lambda tx: tx.execute("declare_lost", node, beat_seen)) > 0
+
+        async def body(tx: Transaction) -> tuple[bool, list[OpenedIncident]]:
+            if not await tx.execute("declare_lost", node, beat_seen):
+                return False, []
+            troubles = await lost_node_troubles(tx, await tx.now())
+            return True, await open_incidents(tx, troubles) if troubles else []
+
+        first, opened = await self.driver.transact_slow(body)
+        announce(opened)
+        if opened:
+            await self.driver.notify("alerts")
+        return first
 
     async def reclaim(self) -> int:
         """Runs of lost and unknown nodes are pending again at once, or end, as `plan` says; those whose work goes on
@@ -226,6 +239,7 @@ def _lost(row: Row) -> Item:
         log=None,
         chained=spec if spec is not None and spec.chained else None,
         target=None if spec is None else spec.target,
+        job=spec,
     )
 
 

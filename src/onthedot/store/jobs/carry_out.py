@@ -9,10 +9,11 @@ import msgspec
 from onthedot import telemetry
 from onthedot.errors import StoreUnavailable
 from onthedot.plan import on_pause
+from onthedot.store.alerts.incidents import OpenedIncident, announce, open_incidents
 from onthedot.store.driver import Driver, Row, Transaction
 from onthedot.store.jobs.apply_plan import apply_change, lock
 from onthedot.store.jobs.start_followers import FollowerSkipped, FollowerStarted, start_followers
-from onthedot.store.runs.notes import CHAIN, PARK, ParkNote
+from onthedot.store.runs.notes import ALERT, CHAIN, PARK, AlertNote, ParkNote
 from onthedot.store.runs.spec_cache import SpecCache
 from onthedot.store.topic import Topic
 
@@ -21,6 +22,7 @@ __all__ = ["CarriedOut", "NotesOfRuns", "Parked"]
 AT_ONCE = 200
 
 _park_note = msgspec.json.Decoder(ParkNote).decode
+_alert_note = msgspec.json.Decoder(AlertNote).decode
 
 
 class Parked(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +37,7 @@ class CarriedOut(msgspec.Struct, frozen=True, kw_only=True):
 
     parked: list[Parked] = msgspec.field(default_factory=list)
     followers: list[FollowerStarted | FollowerSkipped] = msgspec.field(default_factory=list)
+    incidents: list[OpenedIncident] = msgspec.field(default_factory=list)
     passed: int = 0
 
     @property
@@ -43,6 +46,7 @@ class CarriedOut(msgspec.Struct, frozen=True, kw_only=True):
 
     def announce(self) -> None:
         """After the commit."""
+        announce(self.incidents)
         for job in self.parked:
             telemetry.emit("job.parked", tenant=job.tenant, job_id=job.job_id, run_id=job.run_id, reason=job.reason)
         for each in self.followers:
@@ -83,7 +87,7 @@ class NotesOfRuns(Topic):
         except Exception as error:  # some must not keep the others waiting
             if not batch.taken:
                 raise
-            if batch.kind == CHAIN and len(batch.taken) > 1:  # they have nothing to do with each other
+            if batch.kind in (CHAIN, ALERT) and len(batch.taken) > 1:  # they have nothing to do with each other
                 carried = await self._carry_out_first(after)
             else:
                 carried = _failed(error, batch)
@@ -122,6 +126,9 @@ class _NoteBatch:
             carried = CarriedOut(parked=[] if parked is None else [parked])
         elif self.kind == CHAIN:
             carried = CarriedOut(followers=await start_followers(tx, notes, self._specs))
+        elif self.kind == ALERT:
+            troubles = [trouble for note in notes for trouble in _alert_note(note["said"]).troubles]
+            carried = CarriedOut(incidents=await open_incidents(tx, troubles))
         else:  # a newer release knows what to do with these
             return CarriedOut(passed=max(self.taken))
         await tx.execute("delete_notes", self.taken)

@@ -152,4 +152,6 @@ def view_of(
         on_success=spec.on_success or [],
         on_failure=spec.on_failure or [],
         on_finish=spec.on_finish or [],
+        alerts=spec.alerts,
+        objective=spec.objective,
     )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from onthedot.model.alerts import Alerting
 from onthedot.store.driver import Row
 from onthedot.store.queries import Queries
 from onthedot.store.shapes import Rows, Shape, spread
@@ -24,6 +25,10 @@ class PostgresTransaction:
     @property
     def lookahead(self) -> int:
         return self._queries.lookahead
+
+    @property
+    def alerting(self) -> Alerting:
+        return self._queries.alerting
 
     async def rows(self, name: str, *args: Any) -> Sequence[Row]:
         return await self.sql(self._queries[name], *args)

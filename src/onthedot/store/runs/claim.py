@@ -257,7 +257,7 @@ def _free(rows: Sequence[ClaimedRow], specs: dict[int, tuple[int, JobSpec]], bat
             continue
         version, spec = known
         if row.token == 1 and spec.policy.expires_in is not None and expired(spec.policy, row.due_at, batch.now):
-            batch.end(row, "skipped", "late")
+            batch.end(row, "skipped", "late", spec)
             continue
         runs.append(claimed_run(row, version, spec))
     return runs

@@ -6,14 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from onthedot import telemetry
 from onthedot.errors import NoRoom
-from onthedot.model.job import JobRecord
+from onthedot.model.job import JobRecord, JobSpec
 from onthedot.model.run import run_id
 from onthedot.plan import NOTHING_TAKEN, ClaimPlan, Skipped, Taken, due_at, on_claim
 from onthedot.store.driver import Transaction
 from onthedot.store.jobs.rows import AdvancedJob, QuarantinedJob
+from onthedot.store.runs.alert_notes import given_up_note
 from onthedot.store.runs.row import ClaimedRow, NewRun, scheduled_run
 from onthedot.store.runs.terminate import Ending, SkippedSlots, end_runs, skip_slots
 from onthedot.store.shapes import Rows, Shape
@@ -53,6 +55,7 @@ class ClaimBatch:
         self._quarantined: dict[int, tuple[JobRecord, str]] = {}
         self._parked: list[str] = []
         self._ended: list[Ending] = []
+        self._given_up: list[tuple[int, int, JobSpec, str, str, int | None]] = []
         self.soonest: int | None = None  # when to look for the first of the new runs
         self.left_alone = False  # there are runs of groups that could not be taken now, and can be in a moment
         self.set_aside = 0  # runs that wait for their group, and take no room
@@ -89,12 +92,17 @@ class ClaimBatch:
 
     def skip(self, job: JobRecord, skipped: Skipped) -> None:
         self._skipped.append(SkippedSlots.of(job, skipped, self.now))
+        said = (skipped.reason, skipped.slots)
+        self._given_up.append((job.tenant, job.id, job.spec, run_id(job.id, skipped.last), *said))
         self._events.append(
             ("run.skipped", {"tenant": job.tenant, "job_id": job.id, "reason": skipped.reason, "n": skipped.slots or 0})
         )
 
-    def end(self, row: ClaimedRow, status: str, reason: str) -> None:
-        """A run that is not its job's cursor will not fire either."""
+    def end(self, row: ClaimedRow, status: str, reason: str, spec: JobSpec | None = None) -> None:
+        """A run that is not its job's cursor will not fire either. `spec`: of its job, if somebody may want to hear of
+        it."""
+        if spec is not None:
+            self._given_up.append((row.tenant, row.job_id, spec, row.id, reason, 1))
         self._ended.append(Ending(id=row.id, status=status, reason=reason, finished_at=self.now))
         self._events.append(("run.skipped", {"tenant": row.tenant, "job_id": row.job_id, "reason": reason, "n": 1}))
 
@@ -153,8 +161,22 @@ class ClaimBatch:
         if self._quarantined:
             rows = [QuarantinedJob(job_id, reason) for job_id, (_, reason) in sorted(self._quarantined.items())]
             await tx.execute("quarantine_jobs", Rows(rows))
+        if self._given_up:
+            await self._write_notes(tx)
         if self._ended:
             await end_runs(tx, self._ended, lambda run_id: self._alarm([run_id]))
+
+    async def _write_notes(self, tx: Transaction) -> None:
+        """Of firings that were given up and that somebody wants to hear of."""
+        alerting = tx.alerting
+        found = [
+            given_up_note(tenant, job_id, spec, run, reason, slots, self.now, alerting)
+            for tenant, job_id, spec, run, reason, slots in self._given_up
+            if alerting.rules or spec.alerts is not UNSET
+        ]
+        notes = [note for note in found if note is not None]
+        if notes:
+            await tx.execute("add_notes", Rows(notes))
 
     def _look_at(self, run: NewRun) -> int:
         """As `peek` says it: what may be held ahead need not be claimed the moment it is ready."""

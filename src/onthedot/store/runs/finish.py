@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from onthedot.store.runs.finish_batch import FinishBatch, FinishReport
-from onthedot.store.runs.finish_fast import Finished, item_of, record_done, went_well
+from onthedot.store.runs.finish_fast import Finished, is_unusual, item_of, record_done, went_well
 from onthedot.store.runs.finish_rows import Item
 from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
@@ -38,10 +38,14 @@ class Finishes(Topic):
         rest goes the long way, in a transaction after: asked again because the answer was lost, the first are repeats.
         """
         good = [result for result in results if went_well(result)]
+        alerting = self.driver.queries.alerting
+        if alerting.rules:
+            good = [result for result in good if not is_unusual(result, alerting)]
         rest = await record_done(self.driver, node, good) if good else []
         recorded = len(good) - len(rest)
         if len(good) < len(results):
-            rest = [*rest, *(result for result in results if not went_well(result))]
+            fast = {id(result) for result in good}
+            rest = [*rest, *(result for result in results if id(result) not in fast)]
         if not rest:
             return FinishReport(recorded=recorded, refused=[], repeated=[])
         batch = await write_finishes(self, [item_of(node, result) for result in rest])

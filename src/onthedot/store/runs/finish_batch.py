@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from onthedot import telemetry
+from onthedot.model.alerts import Alerting
 from onthedot.model.chains import ChainTrigger, followers
 from onthedot.model.job import JobSpec
 from onthedot.model.result import read_result
@@ -16,6 +17,7 @@ from onthedot.store.jobs.close_one_offs import note_endings
 from onthedot.store.jobs.noticed import noticed_of
 from onthedot.store.jobs.stats import stats_rows
 from onthedot.store.queries import LOG_LIMIT
+from onthedot.store.runs.alert_notes import end_note
 from onthedot.store.runs.finish_rows import (
     AttemptLog,
     DeadLetter,
@@ -154,18 +156,19 @@ class FinishBatch:
         ]
         if logs:
             await tx.execute("add_logs", Rows(logs))
-        notes = self._notes()
+        notes = self._notes(tx.alerting)
         if notes:
             self._noted = True
             await tx.execute("add_notes", Rows(notes))
 
-    def _notes(self) -> list[NewNote]:
+    def _notes(self, alerting: Alerting) -> list[NewNote]:
         """What these ends cause elsewhere, and what receivers asked for that accepted a call for later."""
         told = (*self._recorded.values(), *self._accepted.values())
         parks = [_park_note(item, reason) for item in told if (reason := item.outcome.parks) is not None]
         ended = [item for item in self._recorded.values() if item.chained is not None]
         chains = [_chain_note(item, item.chained) for item in ended if item.id not in self._conflicts]
-        return [*parks, *(note for note in chains if note is not None)]
+        alerts = [end_note(item, alerting) for item in self._recorded.values() if item.id not in self._conflicts]
+        return [*parks, *(note for note in (*chains, *alerts) if note is not None)]
 
     async def _look_up_rest(self, tx: Transaction) -> None:
         known = self._recorded.keys() | self._retried.keys() | self._accepted.keys()

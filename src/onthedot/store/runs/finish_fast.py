@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 import msgspec
+from msgspec import UNSET
 
+from onthedot.model.alerts import Alerting, own_rule
 from onthedot.model.result import large_result
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.plan import FIRINGS, Decision, Done, laned
+from onthedot.plan.alerts import exceeds, rules_of
 from onthedot.store.driver import Collision, Driver, Transaction
 from onthedot.store.jobs.close_one_offs import note_endings
 from onthedot.store.jobs.noticed import is_late, noticed_of
@@ -22,7 +25,7 @@ from onthedot.store.runs.finish_rows import EndOfTry, Item, outcome_json
 from onthedot.store.runs.terminate import firings_of_one_offs
 from onthedot.store.shapes import Rows, Shape
 
-__all__ = ["Finished", "item_of", "record_done", "went_well"]
+__all__ = ["Finished", "is_unusual", "item_of", "record_done", "went_well"]
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -69,7 +72,13 @@ def went_well(result: Finished) -> bool:
         and not spec.on_success
         and not spec.on_finish
         and (not spec.keep_result or large_result(outcome)[1] is None)
+        and (spec.alerts is UNSET or not exceeds((own_rule(spec.alerts),), result.lateness_ms, result.duration_ms))
     )
+
+
+def is_unusual(result: Finished, alerting: Alerting) -> bool:
+    """Whether a rule of the installation wants to hear of a run that went well."""
+    return exceeds(rules_of(result.run.spec, alerting), result.lateness_ms, result.duration_ms)
 
 
 async def record_done(driver: Driver, node: str, results: Sequence[Finished]) -> list[Finished]:
@@ -179,6 +188,7 @@ def item_of(node: str, result: Finished) -> Item:
         end=_end_of_try(run, result.decision) if run.spec.policy.completion == "callback" else None,
         chained=run.spec if run.spec.chained else None,
         target=run.spec.target,
+        job=run.spec,
     )
 
 

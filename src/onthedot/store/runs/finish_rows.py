@@ -126,6 +126,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     end: EndOfTry | None = None  # of runs that are completed by callbacks
     chained: JobSpec | None = None  # its job, if that names others that follow
     target: Target | None = None
+    job: JobSpec | None = None  # as the run had read it
 
     @property
     def status(self) -> str:

@@ -160,7 +160,7 @@ class _Moves:
         if row.cursor and row.recurring:
             return self._batch.fire(row, job)
         if row.token == 0 and expired(job.spec.policy, row.due_at, self._batch.now):
-            self._batch.end(row, "skipped", "late")
+            self._batch.end(row, "skipped", "late", job.spec)
             return None
         return Firing(row.id, row.slot, row.due_at)
 

@@ -1,4 +1,5 @@
-"""Notes: what the end of a run causes elsewhere: jobs that follow it, or one that is parked as its receiver is gone.
+"""Notes: what the end of a run causes elsewhere: jobs that follow it, alerts, or one that is parked as its receiver is
+gone.
 
 Finish locks runs and must not lock jobs: every verb locks its job first, and the two would wait for each other. So the
 transaction that ends a run only writes down what is to be done, and to which job. A second one does it, and deletes the
@@ -12,12 +13,25 @@ import msgspec
 
 from onthedot.model.chains import ChainTrigger
 from onthedot.model.decoding import encode_json
+from onthedot.model.incident import Trouble
 from onthedot.store.shapes import Shape
 
-__all__ = ["CHAIN", "PARK", "ChainNote", "NewNote", "ParkNote", "chain_note", "park_note"]
+__all__ = [
+    "ALERT",
+    "CHAIN",
+    "PARK",
+    "AlertNote",
+    "ChainNote",
+    "NewNote",
+    "ParkNote",
+    "alert_note",
+    "chain_note",
+    "park_note",
+]
 
 PARK = "park"
 CHAIN = "chain"
+ALERT = "alert"
 
 
 class NewNote(Shape, frozen=True, kw_only=True):
@@ -60,4 +74,16 @@ def chain_note(tenant: int, said: ChainNote, ended_at: int) -> NewNote:
         run_id=said.trigger.run_id,
         said=encode_json(said).decode(),
         created_at=ended_at,
+    )
+
+
+class AlertNote(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found, and who is to be told."""
+
+    troubles: list[Trouble]
+
+
+def alert_note(tenant: int, job_id: int, run_id: str, said: AlertNote, at: int) -> NewNote:
+    return NewNote(
+        kind=ALERT, tenant=tenant, job_id=job_id, run_id=run_id, said=encode_json(said).decode(), created_at=at
     )

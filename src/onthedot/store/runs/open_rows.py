@@ -93,6 +93,7 @@ def ended_item(
         end=end,
         chained=run.spec if run.spec.chained else None,
         target=run.spec.target,
+        job=run.spec,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from onthedot.errors import StoreError, StoreUnavailable
+from onthedot.model.alerts import Alerting
 from onthedot.store.driver import Collision, Row
 from onthedot.store.queries import Queries
 from onthedot.store.shapes import Rows, Shape, spread
@@ -88,6 +89,10 @@ class SqliteTransaction:
     @property
     def lookahead(self) -> int:
         return self._queries.lookahead
+
+    @property
+    def alerting(self) -> Alerting:
+        return self._queries.alerting
 
     async def _run(self, act: Callable[[sqlite3.Connection], T]) -> T:
         if self.begun:

@@ -47,6 +47,8 @@ MORE = (
     _input("on_success", "Run after success", "Keys of the jobs to run when a run is done", "words"),
     _input("on_failure", "Run after failure", "Keys of the jobs to run when all attempts failed", "words"),
     _input("on_finish", "Run afterwards", "Keys of the jobs to run in both cases", "words"),
+    _input("alerts", "Alerts", 'A JSON object such as {"failed": true, "channels": ["ops"]}', "json"),
+    _input("objective", "Lateness objective", 'A JSON object such as {"late": "1s", "percent": 99}', "json"),
     _input("keep_result", "Keep results of up to 64 KB", "By default, results of up to 4 KB are kept.", "checkbox"),
 )
 _POLICY_HELP = {

@@ -42,6 +42,7 @@ CHARTED = 100
 LISTED = 25
 VERSIONS = 20
 DAY_SLOTS = 1000
+INCIDENTS = 10
 ASKED = (
     choice("status", "Runs with this status", get_args(RunStatus)),
     text("cursor", "Cursor of the next page of runs", longest=1000),
@@ -122,6 +123,7 @@ async def job(request: Request) -> HttpResponse:
         warnings=_warnings(service, tenant, found),
         paused_by=_paused_by(service, tenant, found),
         pings=_pings(service, found),
+        incidents=service.list_incidents(tenant, job=str(found.id), limit=INCIDENTS),
     )
     return show(
         request,

@@ -138,6 +138,8 @@ async def _try_out(request: Request, spec: JobSpec) -> HttpResponse:
         on_success=msgspec.UNSET,
         on_failure=msgspec.UNSET,
         on_finish=msgspec.UNSET,
+        alerts=msgspec.UNSET,
+        objective=msgspec.UNSET,
     )
     made = await service_of(request).create_job(tenant_of(request), once)
     return done(request, "Running it once, as a job of its own", f"/jobs/{made.id}")

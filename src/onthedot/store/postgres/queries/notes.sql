@@ -8,14 +8,14 @@ INSERT INTO notes ({columns NewNote}) SELECT {columns NewNote x} FROM {rows NewN
 SELECT 1 AS there FROM notes WHERE id > $1 LIMIT 1;
 
 -- name: take_notes
--- Those of one kind that are carried out together, the kind of the oldest that nobody has in hand: chains of any jobs, all
+-- Those of one kind that are carried out together, the kind of the oldest that nobody has in hand: chains and alerts of any jobs, all
 -- else of one job. They are locked before any job is, by whoever takes them, and nobody else ever waits for them.
 WITH first AS MATERIALIZED (
     SELECT job_id, kind FROM notes WHERE id > $1 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
 )
 SELECT id, kind, tenant, job_id, run_id, said, created_at FROM notes
 WHERE kind = (SELECT kind FROM first)
-  AND CASE WHEN kind = 'chain' THEN id > $1 ELSE job_id = (SELECT job_id FROM first) END
+  AND CASE WHEN kind IN ('chain', 'alert') THEN id > $1 ELSE job_id = (SELECT job_id FROM first) END
 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED;
 
 -- name: delete_notes

@@ -8,12 +8,12 @@ INSERT INTO notes ({columns NewNote}) SELECT {columns NewNote x} FROM {rows NewN
 SELECT 1 AS there FROM notes WHERE id > ?1 LIMIT 1;
 
 -- name: take_notes
--- Those of one kind that are carried out together, the kind of the oldest: chains of any jobs, all else of one job. There
+-- Those of one kind that are carried out together, the kind of the oldest: chains and alerts of any jobs, all else of one job. There
 -- is one writer, so nobody else has any in hand.
 WITH first AS MATERIALIZED (SELECT job_id, kind FROM notes WHERE id > ?1 ORDER BY id LIMIT 1)
 SELECT id, kind, tenant, job_id, run_id, said, created_at FROM notes
 WHERE kind = (SELECT kind FROM first)
-  AND CASE WHEN kind = 'chain' THEN id > ?1 ELSE job_id = (SELECT job_id FROM first) END
+  AND CASE WHEN kind IN ('chain', 'alert') THEN id > ?1 ELSE job_id = (SELECT job_id FROM first) END
 ORDER BY id LIMIT ?2;
 
 -- name: delete_notes

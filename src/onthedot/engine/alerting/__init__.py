@@ -1,0 +1,1 @@
+"""Alerts: finding what only somebody who looks can find, and delivering messages."""

@@ -1,0 +1,1 @@
+"""Incidents, and the messages about them until they are delivered."""

@@ -1,0 +1,93 @@
+"""Notes of ends that somebody is to be told of: written with the end itself, carried out like all notes (`notes`).
+
+Which rules apply is decided here, by the job as the run had read it, so that whoever carries the note out need not have
+the same settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from onthedot.model.alerts import Alerting
+from onthedot.model.incident import Trouble, job_subject
+from onthedot.model.job import JobSpec
+from onthedot.plan import cause_of
+from onthedot.plan.alerts import Raised, on_end, on_given_up, rules_of, title_of
+from onthedot.store.runs.finish_rows import Item, storable
+from onthedot.store.runs.notes import AlertNote, NewNote, alert_note
+
+__all__ = ["end_note", "given_up_note"]
+
+OUTPUT = 2000
+"""Characters of the output that a message carries: the last ones."""
+
+
+def end_note(item: Item, alerting: Alerting) -> NewNote | None:
+    """None: nobody wants to hear of this end. Of most jobs that is known at once."""
+    job = item.job
+    if job is None or item.status not in ("done", "failed", "skipped"):
+        return None
+    rules = rules_of(job, alerting)
+    if not rules:
+        return None
+    if item.status == "skipped":
+        raised = on_given_up(rules, getattr(item.decision, "reason", None) or "", 1)
+    else:
+        raised = on_end(
+            rules,
+            failed=item.status == "failed",
+            error=item.outcome.error,
+            lateness_ms=item.lateness_ms,
+            duration_ms=item.duration_ms,
+        )
+    if not raised:
+        return None
+    cause = cause_of(item.outcome, item.target) if item.status == "failed" else ""
+    return _note(raised, item.tenant, item.job_id, job, item.id, item.finished_at, cause, _output(item))
+
+
+def given_up_note(
+    tenant: int, job_id: int, job: JobSpec, run: str, reason: str, slots: int | None, now: int, alerting: Alerting
+) -> NewNote | None:
+    raised = on_given_up(rules_of(job, alerting), reason, slots)
+    return _note(raised, tenant, job_id, job, run, now, "", None) if raised else None
+
+
+def _note(
+    raised: Sequence[Raised],
+    tenant: int,
+    job_id: int,
+    job: JobSpec,
+    run: str,
+    at: int,
+    cause: str,
+    output: str | None,
+) -> NewNote:
+    troubles = [
+        Trouble(
+            tenant=tenant,
+            subject=job_subject(job_id),
+            condition=each.condition,
+            reason=storable(each.reason) or "",
+            cause=storable(cause or each.condition) or "",
+            at=at,
+            job_id=job_id,
+            title=title_of(job, job_id),
+            occurrence=run,
+            output=storable(output),
+            limit_ms=each.limit_ms,
+            ways=each.ways,
+            in_a_row=each.in_a_row,
+        )
+        for each in raised
+    ]
+    return alert_note(tenant, job_id, run, AlertNote(troubles=troubles), at)
+
+
+def _output(item: Item) -> str | None:
+    """What the run printed, or what it was answered."""
+    said: Any = item.log or item.outcome.detail.get("response")
+    if not said:
+        return None
+    return (said if isinstance(said, str) else str(said))[-OUTPUT:]

@@ -1,0 +1,372 @@
+"""Incidents and their messages: opened once, counted, told again, closed, delivered at least once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from onthedot.model.alerts import Alerting, AlertRule, AlertWay, JobAlerts
+from onthedot.model.duration import Duration
+from onthedot.model.incident import IncidentView, Trouble, job_subject
+from onthedot.model.job import JobSpec
+from onthedot.model.policy import Retry
+from onthedot.model.run import ClaimedRun
+from onthedot.store import IncidentFilter, Store
+from onthedot.store.alerts.incidents import close_trouble, open_incidents
+from tests.store.conftest import START, Times
+from tests.store.hands import FAILED, OK, Hands, at, every, node_info, spec
+
+MINUTE = 60_000
+ONCE = Retry(attempts=1)
+OPS = Alerting(channels=frozenset({"ops"}))
+
+
+@pytest.fixture
+def hands(store: Store, times: Times) -> Hands:
+    return Hands(store)
+
+
+def install(store: Store, *on: str, **more: Any) -> None:
+    rule = AlertRule(name="all", on=frozenset(on), channels=("ops",), **more)
+    store.driver.queries.alerting = Alerting(rules=(rule,), channels=frozenset({"ops"}))
+
+
+def watched(schedule: Any = None, key: str | None = None, **alerts: Any) -> JobSpec:
+    plain = spec(schedule or every(MINUTE), key=key, retry=ONCE)
+    return msgspec.structs.replace(plain, alerts=JobAlerts(channels=["ops"], **alerts))
+
+
+async def carry_out(store: Store) -> None:
+    for _ in range(100):
+        if await store.carry_out_notes() is None:
+            return
+    raise AssertionError("notes without end")
+
+
+async def incidents(store: Store, **wanted: Any) -> list[IncidentView]:
+    return (await store.list_incidents(1, IncidentFilter(**wanted))).items
+
+
+async def events(hands: Hands) -> list[str]:
+    rows = await hands.sql("SELECT event, channel FROM alert_deliveries ORDER BY id")
+    return [f"{row['event']} {row['channel']}" for row in rows]
+
+
+async def run_once(hands: Hands, times: Times, outcome: Any = FAILED, **more: Any) -> ClaimedRun:
+    await times.advance(MINUTE)
+    run = await hands.one()
+    await hands.finish(run, outcome=outcome, **more)
+    await carry_out(hands.store)
+    return run
+
+
+async def test_a_failure_opens_one_incident_that_the_next_success_closes(hands: Hands, times: Times, store: Store):
+    (job,) = await hands.create(watched(failed=True, key="report"))
+    first = await run_once(hands, times, log="hello\nTraceback: boom\n")
+    (found,) = await incidents(store)
+    assert (found.state, found.condition, found.job_id, found.title) == ("open", "failed", job.id, "report")
+    assert (found.run_id, found.count, found.reason) == (first.id, 1, "a run failed: boom")
+    assert found.output is not None
+    assert "Traceback: boom" in found.output
+    second = await run_once(hands, times)
+    (found,) = await incidents(store)
+    assert (found.run_id, found.count) == (second.id, 2)
+    assert await events(hands) == ["opened ops"]
+    await store.watch_alerts()
+    assert len(await incidents(store, state="open")) == 1
+    await run_once(hands, times, OK)
+    assert await store.watch_alerts()
+    (found,) = await incidents(store)
+    assert found.state == "closed"
+    assert await events(hands) == ["opened ops", "recovered ops"]
+    await run_once(hands, times)
+    assert [each.state for each in await incidents(store)] == ["open", "closed"]
+    assert await events(hands) == ["opened ops", "recovered ops", "opened ops"]
+
+
+async def test_a_job_without_any_rule_writes_no_note(hands: Hands, times: Times, store: Store):
+    await hands.job(every(MINUTE), retry=ONCE)
+    await times.advance(MINUTE)
+    report = await hands.finish(await hands.one(), outcome=FAILED)
+    assert not report.noted
+    assert await incidents(store) == []
+
+
+async def test_the_incident_is_written_down_in_the_transaction_that_ends_the_run(hands: Hands, times: Times):
+    await hands.create(watched(failed=True))
+    await times.advance(MINUTE)
+    report = await hands.finish(await hands.one(), outcome=FAILED)
+    assert report.noted
+    assert [row["kind"] for row in await hands.sql("SELECT kind FROM notes")] == ["alert"]
+
+
+@pytest.mark.parametrize(
+    ("match", "count"),
+    [({}, 1), ({"tag": "x"}, 0), ({"target": "webhook"}, 1), ({"target": "queue"}, 0), ({"owner": "ann"}, 0)],
+)
+async def test_rules_of_the_installation_apply_to_jobs_they_match(
+    hands: Hands, times: Times, store: Store, match: dict[str, str], count: int
+):
+    install(store, "failed", "recovered", **match)
+    await hands.job(every(MINUTE), retry=ONCE)
+    await run_once(hands, times)
+    assert len(await incidents(store)) == count
+
+
+async def test_a_jobs_own_alerts_replace_the_rules(hands: Hands, times: Times, store: Store):
+    install(store, "failed")
+    await hands.create(watched(in_a_row=2))
+    await run_once(hands, times)
+    assert await incidents(store) == []
+    await run_once(hands, times)
+    assert [each.condition for each in await incidents(store)] == ["in_a_row"]
+
+
+async def test_in_a_row_begins_anew_after_a_success(hands: Hands, times: Times, store: Store):
+    await hands.create(watched(in_a_row=2))
+    for outcome in (FAILED, OK, FAILED):
+        await run_once(hands, times, outcome)
+    assert await incidents(store) == []
+
+
+async def test_a_run_that_went_well_but_took_too_long_or_began_late(hands: Hands, times: Times, store: Store):
+    await hands.create(watched(late=Duration(30_000), too_long=Duration(10_000)))
+    await run_once(hands, times, OK, lateness_ms=29_000, duration_ms=9_000)
+    assert await incidents(store) == []
+    await run_once(hands, times, OK, lateness_ms=31_000, duration_ms=11_000)
+    found = await incidents(store)
+    assert sorted(each.condition for each in found) == ["late", "too_long"]
+    await run_once(hands, times, OK, lateness_ms=5, duration_ms=5)
+    await store.watch_alerts()
+    assert {each.state for each in await incidents(store)} == {"closed"}
+
+
+@pytest.mark.parametrize("own", [True, False])
+async def test_the_duty_finds_a_run_that_has_not_started(hands: Hands, times: Times, store: Store, own: bool):
+    if own:
+        await hands.create(watched(late=Duration(30_000)))
+    else:
+        install(store, "late", "recovered", late=30_000)
+        await hands.job(every(MINUTE))
+    await times.advance(MINUTE + 29_000)
+    assert not await store.watch_alerts()
+    await times.advance(2_000)
+    assert await store.watch_alerts()
+    assert not await store.watch_alerts()
+    (found,) = await incidents(store)
+    assert (found.condition, found.count) == ("late", 1)
+    run = await hands.one()
+    await hands.finish(run, lateness_ms=31_000)
+    await carry_out(store)
+    await store.watch_alerts()
+    assert [each.state for each in await incidents(store)] == ["open"]
+    await times.advance(MINUTE)
+    await hands.finish(await hands.one(), lateness_ms=3)
+    await store.watch_alerts()
+    assert [(each.state, each.count) for each in await incidents(store)] == [("closed", 1)]
+    assert await events(hands) == ["opened ops", "recovered ops"]
+
+
+async def test_the_duty_finds_a_run_that_does_not_end(hands: Hands, times: Times, store: Store):
+    await hands.create(watched(too_long=Duration(10_000)))
+    await times.advance(MINUTE)
+    run = await hands.one()
+    await times.advance(9_000)
+    assert not await store.watch_alerts()
+    await times.advance(2_000)
+    assert await store.watch_alerts()
+    (found,) = await incidents(store)
+    assert (found.condition, found.run_id) == ("too_long", run.id)
+    await hands.finish(run, duration_ms=12_000)
+    await carry_out(store)
+    assert [each.count for each in await incidents(store)] == [1]
+
+
+async def test_too_long_against_its_own_p95(hands: Hands, times: Times, store: Store):
+    await hands.create(watched(too_long_p95=True))
+    for _ in range(20):
+        await run_once(hands, times, OK, duration_ms=4_000)
+    await times.advance(MINUTE)
+    await hands.one()
+    await times.advance(7_900)
+    assert not await store.watch_alerts()
+    await times.advance(200)
+    assert await store.watch_alerts()
+    assert [each.condition for each in await incidents(store)] == ["too_long"]
+
+
+async def test_a_firing_that_was_given_up_is_missed(hands: Hands, times: Times, store: Store):
+    await hands.create(
+        msgspec.structs.replace(watched(missed=True), policy=spec(every(MINUTE), catch_up="skip").policy)
+    )
+    await times.advance(30 * MINUTE)
+    await hands.claim()
+    await carry_out(store)
+    (found,) = await incidents(store)
+    assert found.condition == "missed"
+    assert "missed" in found.reason
+
+
+async def test_no_node_can_run_it(hands: Hands, times: Times, store: Store):
+    install(store, "unroutable", "recovered")
+    await store.register(node_info("n1", offers=["queue:x"]))
+    job = await hands.job(every(MINUTE))
+    await times.advance(MINUTE)
+    assert await store.watch_alerts()
+    (found,) = await incidents(store)
+    assert (found.condition, found.job_id, found.cause) == ("unroutable", job, "webhook")
+    await store.register(node_info("n2"))
+    assert await store.watch_alerts()
+    assert [each.state for each in await incidents(store)] == ["closed"]
+
+
+async def test_a_lost_node_is_told_once_and_comes_back(hands: Hands, times: Times, store: Store):
+    install(store, "node_lost", "recovered")
+    await store.register(node_info("n1", name="web-1"))
+    assert await store.declare_lost("n1", 0)
+    (found,) = await incidents(store)
+    assert (found.condition, found.title, found.job_id) == ("node_lost", "node web-1", None)
+    await store.watch_alerts()
+    assert await events(hands) == ["opened ops"]
+    await times.advance(1000)
+    await store.register(node_info("n2", name="web-1"))
+    await store.watch_alerts()
+    await store.watch_alerts()
+    assert [each.state for each in await incidents(store)] == ["closed"]
+    assert await events(hands) == ["opened ops", "recovered ops"]
+
+
+async def test_dead_letters_are_over_when_they_are_gone(hands: Hands, times: Times, store: Store):
+    await hands.create(watched(dead=True))
+    run = await run_once(hands, times)
+    await run_once(hands, times, OK)
+    await store.watch_alerts()
+    assert [each.state for each in await incidents(store)] == ["open"]
+    await hands.sql(f"DELETE FROM dead_letters WHERE run_id = '{run.id}'")
+    await store.watch_alerts()
+    assert [each.state for each in await incidents(store)] == ["closed"]
+
+
+async def test_a_one_off_job_is_over_when_a_run_went_well(hands: Hands, times: Times, store: Store):
+    await hands.create(watched(at(START + 1000), failed=True))
+    await run_once(hands, times)
+    await store.watch_alerts()
+    assert [each.state for each in await incidents(store)] == ["open"]
+
+
+async def test_an_incident_of_a_deleted_job_is_closed_in_silence(hands: Hands, times: Times, store: Store):
+    (job,) = await hands.create(watched(failed=True))
+    await run_once(hands, times)
+    await store.delete_job(1, job.id)
+    await store.watch_alerts()
+    assert [each.state for each in await incidents(store)] == ["closed"]
+    assert await events(hands) == ["opened ops"]
+
+
+async def test_it_is_told_again_while_it_lasts(hands: Hands, times: Times, store: Store):
+    await hands.create(watched(failed=True, repeat=Duration(10 * MINUTE)))
+    await run_once(hands, times)
+    await times.advance(9 * MINUTE)
+    assert not await store.watch_alerts()
+    await times.advance(MINUTE)
+    assert await store.watch_alerts()
+    assert not await store.watch_alerts()
+    assert await events(hands) == ["opened ops", "repeated ops"]
+
+
+async def test_quiet_hours_hold_it_back_and_what_is_over_by_then_is_not_told(hands: Hands, times: Times, store: Store):
+    await hands.create(watched(failed=True, quiet="22:00-07:00"))  # START is 22:13 UTC
+    await run_once(hands, times)
+    assert await store.alerts_due(["ops"]) == []
+    await run_once(hands, times, OK)
+    await store.watch_alerts()
+    assert await events(hands) == []
+    await run_once(hands, times)
+    await times.advance(9 * 60 * MINUTE)
+    assert await store.alerts_due(["ops"]) == ["ops"]
+
+
+def trouble(now: int, **more: Any) -> Trouble:
+    facts = {"tenant": 1, "subject": job_subject(7), "condition": "missed", "reason": "no ping", "cause": "missed"}
+    return Trouble(**{**facts, "at": now, "job_id": 7, "ways": [AlertWay(channel="ops", recovered=True)], **more})
+
+
+async def test_others_can_open_and_close_one(hands: Hands, times: Times, store: Store):
+    """What check-ins and the witness use."""
+    await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble(START)]))
+    again = await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble(START + 5)]))
+    assert again == []
+    closing = await store.driver.transact_slow(lambda tx: close_trouble(tx, 1, job_subject(7), "missed", START + 9))
+    assert closing
+    stale = await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble(START + 8)]))
+    assert stale == []
+    assert await events(hands) == ["opened ops", "recovered ops"]
+
+
+async def test_messages_are_taken_by_one_node_and_by_another_when_that_dies(hands: Hands, times: Times, store: Store):
+    for node in ("n1", "n2"):
+        await store.register(node_info(node))
+    await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble(START)]))
+    (taken,), sent = await store.take_alerts("n1", "ops")
+    assert (taken.event, taken.tries, sent) == ("opened", 1, 0)
+    assert await store.take_alerts("n2", "ops") == ([], 0)
+    assert await store.alerts_due(["ops"]) == []
+    await store.declare_lost("n1", 0)
+    assert await store.alerts_due(["ops", "else"]) == ["ops"]
+    (again,), _ = await store.take_alerts("n2", "ops")
+    assert (again.id, again.tries) == (taken.id, 2)
+    await store.alerts_sent([again.id])
+    assert await store.take_alerts("n2", "ops") == ([], 1)
+    (found,) = await incidents(store)
+    assert [(each.channel, each.state, each.tries) for each in found.deliveries] == [("ops", "sent", 2)]
+
+
+async def test_what_is_not_delivered_is_tried_again_and_given_up_in_the_end(hands: Hands, times: Times, store: Store):
+    await store.register(node_info("n1"))
+    await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble(START)]))
+    for number in range(1, 21):
+        (taken,), _ = await store.take_alerts("n1", "ops")
+        assert taken.tries == number
+        await store.alerts_not_sent([taken.id], "away", 5_000)
+        assert await store.alerts_due(["ops"]) == []
+        await times.advance(5_000)
+    assert await store.take_alerts("n1", "ops") == ([], 0)
+    (found,) = await incidents(store)
+    assert [(each.state, each.error) for each in found.deliveries] == [("failed", "away")]
+
+
+async def test_put_off_counts_as_no_try(hands: Hands, times: Times, store: Store):
+    await store.register(node_info("n1"))
+    await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble(START)]))
+    (taken,), _ = await store.take_alerts("n1", "ops")
+    await store.alerts_not_sent([taken.id], None, 1000)
+    await times.advance(1000)
+    (taken,), _ = await store.take_alerts("n1", "ops")
+    assert taken.tries == 1
+
+
+async def test_pages_of_incidents(hands: Hands, times: Times, store: Store):
+    for number in range(5):
+        one = trouble(START + number, subject=job_subject(number), job_id=number)
+        await store.driver.transact_slow(lambda tx, one=one: open_incidents(tx, [one]))
+        await times.advance(1)
+    page = await store.list_incidents(1, IncidentFilter(limit=2))
+    assert [each.job_id for each in page.items] == [4, 3]
+    page = await store.list_incidents(1, IncidentFilter(limit=2, cursor=page.next))
+    assert [each.job_id for each in page.items] == [2, 1]
+    assert [each.job_id for each in await incidents(store, job_id=3)] == [3]
+    assert await incidents(store, condition="late") == []
+    assert await incidents(store, state="closed") == []
+    assert (await store.list_incidents(2, IncidentFilter())).items == []
+    assert await store.count_open_incidents(1) == 5
+
+
+async def test_old_incidents_go_with_their_messages(hands: Hands, times: Times, store: Store):
+    await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble(START)]))
+    await store.driver.transact_slow(lambda tx: close_trouble(tx, 1, job_subject(7), "missed", START + 9))
+    await times.advance(MINUTE)
+    await store.prune(times.now)
+    assert await incidents(store) == []
+    assert await events(hands) == []
