@@ -47,6 +47,8 @@ TITLES = {
     "Policy": ("Policy", "`policy` may be left out, and so may each of its fields."),
     "Retry": ("Retry", "`policy.retry`. See [Webhooks](webhooks.md#retries) for what is retried."),
     "Concurrency": ("Concurrency", "`policy.concurrency`. See [Concurrency limits](concurrency.md)."),
+    "JobAlerts": ("Alerts", "`alerts`. See [Alerts](alerts.md)."),
+    "Objective": ("Objective", "`objective`. See [Lateness objective](alerts.md#lateness-objective)."),
     "WebhookTarget": ("Target: webhook", "One HTTP request. See [Webhooks](webhooks.md)."),
     "FunctionTarget": ("Target: function", "A Python function. See [Python functions](functions.md)."),
     "CommandTarget": ("Target: command", "A program that the operator registered. See [Settings](settings.md)."),

@@ -9,9 +9,11 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
+from onthedot.model.alerts import JobAlerts
 from onthedot.model.decoding import convert
 from onthedot.model.field_reference import REFERENCE
 from onthedot.model.job import JobSpec
+from onthedot.model.objective import Objective
 from onthedot.model.policy import Concurrency, Policy, Retry
 from onthedot.model.schedule import Schedule
 from onthedot.model.targets.registry import known_union
@@ -19,7 +21,7 @@ from onthedot.model.targets.registry import known_union
 WRITER = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "job_reference.py"))
 TARGETS = {kind.__name__: kind for kind in get_args(known_union())}
 STRUCTS: dict[str, Any] = {
-    **{struct.__name__: struct for struct in (JobSpec, Schedule, Policy, Retry, Concurrency)},
+    **{struct.__name__: struct for struct in (JobSpec, Schedule, Policy, Retry, Concurrency, JobAlerts, Objective)},
     **{name: kind for name, kind in TARGETS.items() if kind.__module__.startswith("onthedot.")},
 }
 LEAST: dict[str, dict[str, Any]] = {
@@ -47,6 +49,8 @@ def job_with(struct: str, example: dict[str, Any]) -> dict[str, Any]:
         return job | {"policy": {"retry": example}}
     if struct == "Concurrency":
         return job | {"policy": {"concurrency": example}}
+    if struct in ("JobAlerts", "Objective"):
+        return job | {"alerts" if struct == "JobAlerts" else "objective": example}
     least = {name: value for name, value in LEAST.get(struct, {}).items() if name not in map(EXCLUDES.get, example)}
     return job | {"target": {"type": STRUCTS[struct].__struct_config__.tag, **least, **example}}
 

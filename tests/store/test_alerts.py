@@ -293,6 +293,10 @@ def trouble(now: int, **more: Any) -> Trouble:
     return Trouble(**{**facts, "at": now, "job_id": 7, "ways": [AlertWay(channel="ops", recovered=True)], **more})
 
 
+async def opened(store: Store, *troubles: Trouble) -> None:
+    await store.driver.transact_slow(lambda tx: open_incidents(tx, troubles))
+
+
 async def test_others_can_open_and_close_one(hands: Hands, times: Times, store: Store):
     """What check-ins and the witness use."""
     await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble(START)]))
@@ -350,7 +354,7 @@ async def test_put_off_counts_as_no_try(hands: Hands, times: Times, store: Store
 async def test_pages_of_incidents(hands: Hands, times: Times, store: Store):
     for number in range(5):
         one = trouble(START + number, subject=job_subject(number), job_id=number)
-        await store.driver.transact_slow(lambda tx, one=one: open_incidents(tx, [one]))
+        await opened(store, one)
         await times.advance(1)
     page = await store.list_incidents(1, IncidentFilter(limit=2))
     assert [each.job_id for each in page.items] == [4, 3]

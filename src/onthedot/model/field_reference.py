@@ -55,6 +55,43 @@ _JOB = {
         "Keys of jobs to run after a run that failed for good, not after each attempt.", {"on_failure": ["open-ticket"]}
     ),
     "on_finish": FieldNote("Keys of jobs to run after either.", {"on_finish": ["clean-up"]}),
+    "alerts": FieldNote(
+        "When and where somebody is told about the job, instead of what the rules of the installation say.",
+        {"alerts": {"failed": True, "late": "30s", "channels": ["ops"]}},
+    ),
+    "objective": FieldNote(
+        "The share of runs that should start in time, over 28 days.", {"objective": {"late": "1s", "percent": 99}}
+    ),
+}
+
+_ALERTS = {
+    "late": FieldNote("A run has not started this long after it was due.", {"late": "30s"}),
+    "failed": FieldNote("A run failed for good, after its last attempt.", {"failed": True}),
+    "dead": FieldNote("The job has dead letters.", {"dead": True}),
+    "missed": FieldNote("A firing was given up.", {"missed": True}),
+    "too_long": FieldNote("A run takes longer than this.", {"too_long": "10m"}),
+    "too_long_p95": FieldNote(
+        "A run takes more than twice the 95th percentile of the last 100 runs, and more than 5 s.",
+        {"too_long_p95": True},
+    ),
+    "in_a_row": FieldNote("This many runs failed one after the other.", {"in_a_row": 3}),
+    "unroutable": FieldNote("A run is due and no live node can run it.", {"unroutable": True}),
+    "recovered": FieldNote("Also tell when it is over.", {"recovered": False}),
+    "channels": FieldNote(
+        "Channels to tell. Without any: the channel named like the `owner`, if there is one; otherwise incidents are "
+        "only listed.",
+        {"channels": ["ops"]},
+    ),
+    "quiet": FieldNote(
+        "A daily time span in which nothing is sent, optionally with a time zone.",
+        {"quiet": "22:00-07:00 Europe/Berlin"},
+    ),
+    "repeat": FieldNote("Tell again after this time while it lasts.", {"repeat": "4h"}),
+}
+
+_OBJECTIVE = {
+    "late": FieldNote("A run that starts later than this after it was due is late.", {"late": "1s", "percent": 99}),
+    "percent": FieldNote("The share of runs that should not be late.", {"late": "1s", "percent": 99.9}),
 }
 
 _SCHEDULE = {
@@ -265,6 +302,8 @@ REFERENCE: dict[str, dict[str, FieldNote]] = {
     "Policy": _POLICY,
     "Retry": _RETRY,
     "Concurrency": _CONCURRENCY,
+    "JobAlerts": _ALERTS,
+    "Objective": _OBJECTIVE,
     "WebhookTarget": _WEBHOOK,
     "FunctionTarget": _FUNCTION,
     "CommandTarget": _COMMAND,
