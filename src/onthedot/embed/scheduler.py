@@ -337,6 +337,7 @@ class Scheduler:
                 rng=self._rng,
                 settings=self.settings,
                 heard=trust.heard,
+                channels=service.channels,
             )
             self._service, self._loop = service, asyncio.get_running_loop()
             opening.callback(self._closed)  # after the engine has stopped: functions that end with it may still ask
