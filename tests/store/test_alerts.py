@@ -12,7 +12,7 @@ from onthedot.model.duration import Duration
 from onthedot.model.incident import IncidentView, Trouble, job_subject
 from onthedot.model.job import JobSpec
 from onthedot.model.policy import Retry
-from onthedot.model.run import ClaimedRun
+from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.store import IncidentFilter, Store
 from onthedot.store.alerts.incidents import close_trouble, open_incidents
 from tests.store.conftest import START, Times
@@ -207,6 +207,16 @@ async def test_a_firing_that_was_given_up_is_missed(hands: Hands, times: Times, 
     (found,) = await incidents(store)
     assert found.condition == "missed"
     assert "missed" in found.reason
+
+
+async def test_a_check_in_that_did_not_come_is_missed(hands: Hands, times: Times, store: Store):
+    await hands.create(watched(missed=True))
+    await run_once(hands, times, Outcome(kind="timeout", error="missed: no ping within 5m", detail={"missed": True}))
+    (found,) = await incidents(store)
+    assert (found.condition, found.reason) == ("missed", "no check-in: missed: no ping within 5m")
+    await run_once(hands, times, OK)
+    await store.watch_alerts()
+    assert [each.state for each in await incidents(store)] == ["closed"]
 
 
 async def test_no_node_can_run_it(hands: Hands, times: Times, store: Store):

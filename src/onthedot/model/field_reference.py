@@ -68,7 +68,7 @@ _ALERTS = {
     "late": FieldNote("A run has not started this long after it was due.", {"late": "30s"}),
     "failed": FieldNote("A run failed for good, after its last attempt.", {"failed": True}),
     "dead": FieldNote("The job has dead letters.", {"dead": True}),
-    "missed": FieldNote("A firing was given up.", {"missed": True}),
+    "missed": FieldNote("A firing was given up, or a check-in did not come.", {"missed": True}),
     "too_long": FieldNote("A run takes longer than this.", {"too_long": "10m"}),
     "too_long_p95": FieldNote(
         "A run takes more than twice the 95th percentile of the last 100 runs, and more than 5 s.",

@@ -9,8 +9,8 @@ import msgspec
 from onthedot.model import targets
 from onthedot.model.alerts import JobAlerts
 from onthedot.model.labels import MOST_OF_JOB, Label, with_labels
-from onthedot.model.ping import Ping
 from onthedot.model.objective import Objective, ObjectiveReport
+from onthedot.model.ping import Ping
 from onthedot.model.policy import Policy
 from onthedot.model.schedule import Schedule
 from onthedot.model.struct import Strict

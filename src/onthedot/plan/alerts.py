@@ -78,10 +78,18 @@ def _over(value: int, limit: int | None) -> bool:
 
 
 def on_end(
-    rules: Sequence[AlertRule], *, failed: bool, error: str | None, lateness_ms: int | None, duration_ms: int | None
+    rules: Sequence[AlertRule],
+    *,
+    failed: bool,
+    error: str | None,
+    lateness_ms: int | None,
+    duration_ms: int | None,
+    missed: bool = False,
 ) -> list[Raised]:
-    """What the end of a run raises."""
+    """What the end of a run raises. `missed`: it failed because a check-in did not come."""
     found: list[Raised] = []
+    if missed and (asked := [rule for rule in rules if "missed" in rule.on]):
+        found.append(Raised(condition="missed", reason=f"no check-in: {_first_line(error)}", ways=ways_of(asked)))
     if failed:
         why = _first_line(error)
         for condition, words in (("failed", f"a run failed: {why}"), ("dead", f"a run is a dead letter: {why}")):

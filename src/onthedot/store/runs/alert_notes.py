@@ -40,6 +40,7 @@ def end_note(item: Item, alerting: Alerting) -> NewNote | None:
             error=item.outcome.error,
             lateness_ms=item.lateness_ms,
             duration_ms=item.duration_ms,
+            missed=bool(item.outcome.detail.get("missed")),
         )
     if not raised:
         return None
