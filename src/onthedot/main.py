@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onthedot.channels.registry import check_channels
 from onthedot.clock import Clock, SystemClock
@@ -26,6 +26,7 @@ from onthedot.telemetry.stalls import watch_loop
 
 if TYPE_CHECKING:
     from onthedot.api.app import App
+    from onthedot.api.monitoring import MonitoringApp
     from onthedot.api.operations import Endpoint
     from onthedot.engine import Node
 
@@ -55,11 +56,13 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Running:
-    """A node and its parts. `app` None: it serves no API. A node that executes nothing still shows that it is there."""
+    """A node and its parts. `app` None: it serves no API. A node that executes nothing still shows that it is there.
+    `monitoring`: what METRICS_PORT serves."""
 
     prepared: Prepared
     service: Service
     app: App | None
+    monitoring: MonitoringApp | None
     node: Node
     synced: SyncReport | None
 
@@ -133,18 +136,34 @@ async def assembled(
         if "api" in settings.roles:
             from onthedot.api.app import create_app
 
-            app = create_app(
-                service,
-                clock=clock,
-                metrics=metrics,
-                ready=lambda: node.trouble,
-                lacking=lambda: node.lacking,
-                intake=intakes,
-                mailboxes=lambda: node.mailboxes,
-                extra_routes=routes,
-            )
+            app = create_app(service, clock=clock, metrics=metrics, extra_routes=routes, **_told_of(node, intakes))
+        monitoring = _monitoring(service, node, metrics, intakes, clock)
         await stack.enter_async_context(watch_loop(metrics.loop_held.observe, quiet_for=STARTING))
-        yield Running(prepared, service=service, app=app, node=node, synced=prepared.synced)
+        yield Running(prepared, service=service, app=app, monitoring=monitoring, node=node, synced=prepared.synced)
+
+
+def _monitoring(
+    service: Service, node: Node, metrics: Metrics, intakes: Callable[[], dict[str, str]], clock: Clock
+) -> MonitoringApp | None:
+    if service.settings.metrics_port is None:
+        return None
+    from onthedot.api.context import NodeReport
+    from onthedot.api.monitoring import MonitoringApp
+
+    report = NodeReport(service=service, metrics=metrics, clock=clock, **_told_of(node, intakes))
+    return MonitoringApp(report)
+
+
+def _told_of(node: Node, intakes: Callable[[], dict[str, str]]) -> dict[str, Any]:
+    """What whoever watches a node may ask: see `NodeReport`."""
+    return {
+        "ready": lambda: node.trouble,
+        "lacking": lambda: node.lacking,
+        "intake": intakes,
+        "mailboxes": lambda: node.mailboxes,
+        "slots": lambda: node.slots,
+        "node_id": lambda: None if node.info is None else node.info.id,
+    }
 
 
 async def _intakes(

@@ -23,7 +23,7 @@ from tests.services.waiting import until
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch):
     """Logging is set up for a process of its own; this one belongs to pytest."""
-    monkeypatch.setattr(serving, "configure_logging", lambda level: None)
+    monkeypatch.setattr(serving, "configure_logging", lambda level, style=None: None)
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ async def test_a_start_that_fails_leaves_nothing_open(settings, capsys, monkeypa
     with pytest.raises(RuntimeError, match="not today"):
         await Served(settings, capsys).task
     monkeypatch.undo()
-    monkeypatch.setattr(serving, "configure_logging", lambda level: None)
+    monkeypatch.setattr(serving, "configure_logging", lambda level, style=None: None)
     again = Served(settings, capsys)
     await again.ready()
     again.stopping.ask()

@@ -52,10 +52,10 @@ from onthedot.api.routes import (
 )
 from onthedot.api.routing import ApiRouter, check_declared
 from onthedot.clock import Clock, SystemClock
+from onthedot.model.node import SlotUse
 from onthedot.service import Service
 from onthedot.telemetry import Telemetry, telemetry
 from onthedot.telemetry.metrics import Metrics
-from onthedot.version import __version__
 
 __all__ = ["ROUTES", "App", "create_app"]
 
@@ -132,11 +132,13 @@ def create_app(
     lacking: Callable[[], str | None] = lambda: None,
     intake: Callable[[], dict[str, str]] = dict,
     mailboxes: Callable[[], dict[str, tuple[int, int]]] = dict,
+    slots: Callable[[], dict[str, SlotUse]] = dict,
+    node_id: Callable[[], str | None] = lambda: None,
     extra_routes: Sequence[Endpoint] = (),
     fast: bool = fastpath.ENABLED,
 ) -> App:
     """`ready` says why this node's engine is not ready (None: it is), `lacking` what it is short of,
-    `mailboxes` how many messages wait in it.
+    `mailboxes` how many messages wait in it, `slots` how many runs it executes.
     `extra_routes`: the pages, declared like ours."""
     clock = clock or SystemClock()
     context = Context(
@@ -148,6 +150,7 @@ def create_app(
         lacking=lacking,
         intake=intake,
         mailboxes=mailboxes,
-        version=__version__,
+        slots=slots,
+        node_id=node_id,
     )
     return App([*ROUTES, *extra_routes], context, fast=fast)

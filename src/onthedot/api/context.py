@@ -10,11 +10,14 @@ from starlette.requests import HTTPConnection
 from onthedot.api.http.sse import EventStreams
 from onthedot.api.server.limits import Bodies
 from onthedot.clock import Clock
+from onthedot.model.node import SlotUse
 from onthedot.service import Principal, Service
 from onthedot.telemetry.metrics import Metrics
+from onthedot.version import __version__
 
 __all__ = [
     "Context",
+    "NodeReport",
     "address_of",
     "base_of",
     "context_of",
@@ -26,16 +29,23 @@ __all__ = [
 ]
 
 
-class Context(msgspec.Struct, frozen=True, kw_only=True):
+class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
+    """How this node is, for whoever watches it."""
+
     service: Service
-    streams: EventStreams
     metrics: Metrics
     clock: Clock
-    ready: Callable[[], str | None]  # why the engine of this node is not ready; None: it is
-    lacking: Callable[[], str | None]  # what this machine has run out of, while the engine runs less for it
-    intake: Callable[[], dict[str, str]]  # by name: "ok", or why no messages of it are carried out
-    mailboxes: Callable[[], dict[str, tuple[int, int]]]  # of the engine: messages that wait, and how many may
-    version: str
+    ready: Callable[[], str | None] = lambda: None  # why the engine of this node is not ready; None: it is
+    lacking: Callable[[], str | None] = lambda: None  # what this machine has run out of, while less runs for it
+    intake: Callable[[], dict[str, str]] = dict  # by name: "ok", or why no messages of it are carried out
+    mailboxes: Callable[[], dict[str, tuple[int, int]]] = dict  # of the engine: messages that wait, and how many may
+    slots: Callable[[], dict[str, SlotUse]] = dict  # by kind of target; empty: it executes nothing
+    node_id: Callable[[], str | None] = lambda: None
+    version: str = __version__
+
+
+class Context(NodeReport, frozen=True, kw_only=True):
+    streams: EventStreams
     bodies: Bodies = msgspec.field(default_factory=Bodies)
     documents: dict[str, bytes] = msgspec.field(default_factory=dict)  # what the API says of itself, once asked for
 

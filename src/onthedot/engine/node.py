@@ -24,7 +24,7 @@ from onthedot.engine.ports import EngineStore, Offload
 from onthedot.engine.settings import EngineSettings
 from onthedot.engine.waiting import at_most
 from onthedot.model.level import LEVEL
-from onthedot.model.node import NodeInfo, NodeLoad
+from onthedot.model.node import NodeInfo, NodeLoad, SlotUse
 from onthedot.settings import Settings
 from onthedot.store import Beat
 from onthedot.targets import Targets
@@ -102,6 +102,11 @@ class Node:
     def mailboxes(self) -> dict[str, tuple[int, int]]:
         """By actor, how many messages wait for it, and how many may."""
         return {} if self.incarnation is None else self.incarnation.wiring.mailboxes
+
+    @property
+    def slots(self) -> dict[str, SlotUse]:
+        """By kind of target, how many runs execute here, and how many may."""
+        return self._slots.use
 
     @property
     def info(self) -> NodeInfo | None:

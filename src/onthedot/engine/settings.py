@@ -44,7 +44,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, settings: Settings) -> EngineSettings:
         directory = settings.logs_base_directory
         return cls(
-            name=socket.gethostname(),
+            name=settings.node_name or socket.gethostname(),
             host=socket.gethostname(),
             pid=os.getpid(),
             roles=tuple(settings.roles),

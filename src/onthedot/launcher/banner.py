@@ -41,6 +41,10 @@ def banner(
         rows.extend(_plugins(targets))
     if settings.workers > 1:
         rows.append(("workers", f"{settings.workers} processes"))
+    if settings.metrics_port is not None:
+        where = address(settings.host, settings.metrics_port)
+        more = f" and the {settings.workers - 1} ports after it" if settings.workers > 1 else ""
+        rows.append(("metrics", f"http://{where}/metrics{more}, without a key"))
     if port is not None:
         url = f"{settings.scheme}://{address(settings.host, port)}"
         title = f"{green}●{plain} {bold}{url}{plain}   {dim}dashboard, API (/docs), metrics{plain}"

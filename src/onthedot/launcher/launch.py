@@ -26,6 +26,11 @@ def launch_scheduler(settings_file: Path | str | None = None, **settings: Any) -
             f"WORKERS is {chosen.workers}, but SQLite supports only one process. "
             "Use --store postgresql://… for several, or omit --workers"
         )
+    if chosen.metrics_port is not None and chosen.metrics_port + chosen.workers - 1 > 65535:
+        raise SettingsError(
+            f"METRICS_PORT is {chosen.metrics_port} and WORKERS is {chosen.workers}: each worker has its own port, "
+            "and the last would be above 65535"
+        )
     jobs = jobs_file_of(chosen)
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         if chosen.workers > 1:

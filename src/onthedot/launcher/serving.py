@@ -13,6 +13,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import structlog
@@ -29,6 +30,11 @@ from onthedot.main import JobsFileInUse, Prepared, Running, assembled
 from onthedot.settings import Settings
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.log import configure_logging, log_events
+
+if TYPE_CHECKING:
+    from onthedot.api.app import App
+    from onthedot.api.monitoring import MonitoringApp
+    from onthedot.api.server.certificate import ServerCertificate
 
 __all__ = ["Stopping", "check_certificate", "listening", "serve", "tell_remarks"]
 
@@ -70,7 +76,7 @@ async def serve(
     quiet: bool = False,
 ) -> None:
     """Run until stopped. `listener`: an inherited socket; `quiet`: no banner (the supervisor printed it)."""
-    configure_logging(settings.log_level)
+    configure_logging(settings.log_level, style=settings.log_format)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # we report startup and shutdown ourselves
     logging.getLogger("asyncpg.pool").setLevel(
         logging.ERROR
@@ -88,9 +94,14 @@ async def serve(
         check_certificate(settings)
         listener = listener or listening(settings.host, settings.port)
         settings = msgspec.structs.replace(settings, port=listener.getsockname()[1])  # 0: whichever was free
+    watched = None
     try:
+        if settings.metrics_port is not None:
+            watched = listening(settings.host, settings.metrics_port, "METRICS_PORT")
         with stopping.on_signals():
-            prepared = await prepared_when_there(settings, jobs, stop=stopping.asked, listener=listener)
+            prepared = await prepared_when_there(
+                settings, jobs, stop=stopping.asked, listener=listener, watched=watched
+            )
             if prepared is None:
                 return
             async with assembled(settings, prepared=prepared, routes=routes) as running:
@@ -102,18 +113,19 @@ async def serve(
                     sys.stdout.write(told)
                     sys.stdout.flush()
                     tell_remarks(prepared)
-                await _until_stopped(settings, running, jobs, listener, stopping)
+                await _until_stopped(settings, running, jobs, (listener, watched), stopping)
     finally:
         stop_logging()
-        if listener is not None:
-            listener.close()
+        for each in (listener, watched):
+            if each is not None:
+                each.close()
 
 
-def check_certificate(settings: Settings) -> None:
-    """Before anything else starts. Raises SettingsError."""
+def check_certificate(settings: Settings) -> ServerCertificate | None:
+    """What the API shows, if it speaks TLS; looked at before anything else starts. Raises SettingsError."""
     from onthedot.api.server.certificate import server_certificate
 
-    server_certificate(settings.tls_cert, settings.tls_key)
+    return server_certificate(settings.tls_cert, settings.tls_key)
 
 
 def tell_remarks(prepared: Prepared) -> None:
@@ -123,7 +135,7 @@ def tell_remarks(prepared: Prepared) -> None:
             _log.warning(remark)
 
 
-def listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int, setting: str = "--port") -> socket.socket:
     """Bind before anything else starts, so that a port in use is an error message and not a half-started node."""
     listener: socket.socket | None = None
     try:
@@ -139,7 +151,7 @@ def listening(host: str, port: int) -> socket.socket:
         if error.errno == errno.EADDRINUSE:
             advice = (
                 "On the Dot may already be running there "
-                f"(check with `onthedot nodes --url http://{host}:{port}`); choose another port with --port"
+                f"(check with `onthedot nodes --url http://{host}:{port}`); choose another port with {setting}"
             )
         raise SettingsError(f"can't listen on {host}:{port}: {error.strerror}; {advice}") from None
     listener.setblocking(False)
@@ -147,16 +159,22 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 async def _until_stopped(
-    settings: Settings, running: Running, jobs: JobsFile | None, listener: socket.socket | None, stopping: Stopping
+    settings: Settings,
+    running: Running,
+    jobs: JobsFile | None,
+    listeners: tuple[socket.socket | None, socket.socket | None],
+    stopping: Stopping,
 ) -> None:
     """When any part ends, normally or by an error, stop the others too; an error is raised."""
+    certificate = None if running.app is None else check_certificate(settings)
     async with (
-        _api(settings, running, listener, stopping) as server,
+        _served(running.app, listeners[0], stopping, lifespan="on", certificate=certificate) as server,
+        _served(running.monitoring, listeners[1], stopping, lifespan="off") as monitoring,
         _watched(settings, running, jobs, stopping) as watch,
     ):
         _let_the_collector_forget()
         node = asyncio.create_task(running.node.wait(), name="launcher.node")
-        parts = [task for task in (server, watch, node) if task is not None]
+        parts = [task for task in (server, monitoring, watch, node) if task is not None]
         asked = asyncio.create_task(stopping.asked.wait(), name="launcher.asked")
         await asyncio.wait([asked, *parts], return_when=asyncio.FIRST_COMPLETED)
         stopping.asked.set()
@@ -182,25 +200,29 @@ async def _hurry(running: Running, stopping: Stopping) -> None:
 
 
 @asynccontextmanager
-async def _api(
-    settings: Settings, running: Running, listener: socket.socket | None, stopping: Stopping
+async def _served(
+    app: App | MonitoringApp | None,
+    listener: socket.socket | None,
+    stopping: Stopping,
+    *,
+    lifespan: Literal["on", "off"],
+    certificate: ServerCertificate | None = None,
 ) -> AsyncIterator[asyncio.Task[None] | None]:
     """Run uvicorn on our loop with our signal handlers. It serves until the engine has stopped; /readyz returns 503."""
-    if running.app is None or listener is None:
+    if app is None or listener is None:
         yield None
         return
-    from onthedot.api.server.certificate import CertificateWatch, server_certificate
+    from onthedot.api.server.certificate import CertificateWatch
     from onthedot.api.server.server import make_server
 
-    certificate = server_certificate(settings.tls_cert, settings.tls_key)
-    server = make_server(running.app, settings.host, settings.port, certificate=certificate)
+    server = make_server(app, lifespan=lifespan, certificate=certificate)
     server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]  # signals are ours
     renewing: asyncio.Task[None] | None = None
     if certificate is not None:
         server.config.load()
         assert server.config.ssl is not None
         renewing = asyncio.create_task(CertificateWatch(certificate, server.config.ssl).run(), name="launcher.tls")
-    task = asyncio.create_task(server.serve(sockets=[listener]), name="launcher.api")
+    task = asyncio.create_task(server.serve(sockets=[listener]), name=f"launcher.{type(app).__name__}")
     try:
         yield task
     finally:

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+import msgspec
 import structlog
 
 from onthedot.clock import Clock, SystemClock
@@ -53,7 +54,7 @@ class NodeProcess(Protocol):
     def send_signal(self, number: int, /) -> None: ...
 
 
-Start = Callable[[], Awaitable[NodeProcess]]
+Start = Callable[[int], Awaitable[NodeProcess]]  # of the worker with this number, from 0 on
 
 
 class Supervisor:
@@ -100,7 +101,7 @@ class Supervisor:
         failures = 0
         while not self._stopping.is_set():
             began = self._clock.monotonic()
-            worker = self._workers[number] = await self._start()
+            worker = self._workers[number] = await self._start(number)
             if self._stopping.is_set():  # stop was requested while it was starting
                 self._pass_on(worker)
             code = await worker.wait()
@@ -135,7 +136,7 @@ def _hurry(worker: NodeProcess) -> None:
 
 
 async def supervise(settings: Settings, jobs: JobsFile | None) -> None:
-    configure_logging(settings.log_level)
+    configure_logging(settings.log_level, style=settings.log_format)
     if "api" in settings.roles:
         check_certificate(settings)
     listener = listening(settings.host, settings.port) if "api" in settings.roles else None
@@ -163,7 +164,7 @@ async def _told(settings: Settings, jobs: JobsFile | None, port: int | None) -> 
 
 
 async def _supervised(settings: Settings, listener: socket.socket | None) -> None:
-    supervisor = Supervisor(settings.workers, lambda: start_worker(settings, listener), SystemClock())
+    supervisor = Supervisor(settings.workers, lambda number: start_worker(settings, listener, number), SystemClock())
     stopping = Stopping()
     with stopping.on_signals():
         relays = [
@@ -194,8 +195,10 @@ async def _relay(event: asyncio.Event, act: Callable[[], None]) -> None:
         act()
 
 
-async def start_worker(settings: Settings, listener: socket.socket | None) -> NodeProcess:
+async def start_worker(settings: Settings, listener: socket.socket | None, number: int) -> NodeProcess:
     """Start a fresh interpreter. Its orders come through standard input, which stays open as long as we live."""
+    if settings.metrics_port is not None:  # each has its own numbers
+        settings = msgspec.structs.replace(settings, metrics_port=settings.metrics_port + number)
     descriptor = -1 if listener is None else listener.fileno()
     process = await asyncio.create_subprocess_exec(
         sys.executable,

@@ -38,9 +38,10 @@ async def prepared_when_there(
     *,
     stop: asyncio.Event,
     listener: socket.socket | None = None,
+    watched: socket.socket | None = None,
     clock: Clock | None = None,
 ) -> Prepared | None:
-    """The prepared node; None if stopped before the store was available."""
+    """`watched` listens on METRICS_PORT. The prepared node; None if stopped before the store was available."""
     clock = clock or SystemClock()
     backoff = Backoff(random.Random(), first=0.2)
     said = -SAID_EVERY
@@ -51,6 +52,9 @@ async def prepared_when_there(
             except StoreUnavailable as error:
                 if said == -SAID_EVERY and listener is not None:
                     await stack.enter_async_context(answering(listener, settings))
+                if said == -SAID_EVERY and watched is not None:
+                    without_tls = msgspec.structs.replace(settings, tls_cert=None, tls_key=None)
+                    await stack.enter_async_context(answering(watched, without_tls))
                 if clock.monotonic() - said >= SAID_EVERY:
                     said = clock.monotonic()
                     _log.warning("store unavailable; waiting for it", error=str(error))

@@ -6,7 +6,7 @@ import msgspec
 
 from onthedot.model.destination import DestinationLoad
 
-__all__ = ["NodeInfo", "NodeLoad", "NodeView"]
+__all__ = ["NodeInfo", "NodeLoad", "NodeView", "SlotUse"]
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +36,13 @@ class NodeLoad(msgspec.Struct, frozen=True, kw_only=True):
     offers: list[str] | None = None
     capacity: int | None = None
     destinations: list[DestinationLoad] = msgspec.field(default_factory=list)
+
+
+class SlotUse(msgspec.Struct, frozen=True):
+    """Of one kind of target on one node: how many runs of it execute, and how many may."""
+
+    running: int
+    capacity: int
 
 
 class NodeView(msgspec.Struct, frozen=True, kw_only=True):

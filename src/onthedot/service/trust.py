@@ -45,6 +45,11 @@ class Trust:
     def _tell(self, is_open: bool, bindings: Iterable[str]) -> None:
         was, self._is_open = self._is_open, is_open and not self._key_made
         self._bindings = tuple(bindings)
-        self._targets.trust(is_open=self._is_open, own_ports=self._database | read_own_ports(self._bindings))
+        own = (
+            self._bindings
+            if self._settings.metrics_binding is None
+            else (*self._bindings, self._settings.metrics_binding)
+        )
+        self._targets.trust(is_open=self._is_open, own_ports=self._database | read_own_ports(own))
         if was and not self._is_open:
             self._told_closed()

@@ -129,11 +129,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[str, ...] = ROLES
     workers: int = 1
     labels: tuple[str, ...] = ()  # what jobs may require of this node
+    node_name: str | None = None  # None: the host's; several nodes may have the same
+    metrics_port: int | None = None  # of /healthz, /readyz and /metrics without a key; None: no such port
     jobs_file_path: Path = Path("jobs.json")
     jobs_source: str | None = None
     supported_extensions: tuple[str, ...] = EXTENSIONS
     granularity: Duration = Duration(SECOND)
     log_level: str = "INFO"
+    log_format: str | None = None  # console or json; None: console on a terminal, json otherwise
     logs_base_directory: Path = Path("logs")
     next_job_count: int = 1000
     lookahead: Duration = Duration(2 * SECOND)
@@ -193,6 +196,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if "api" not in self.roles:
             return None
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def metrics_binding(self) -> str | None:
+        """The address that METRICS_PORT listens on."""
+        if self.metrics_port is None:
+            return None
+        return f"[{self.host}]:{self.metrics_port}" if ":" in self.host else f"{self.host}:{self.metrics_port}"
 
     @property
     def url(self) -> str:

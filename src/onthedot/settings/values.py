@@ -28,6 +28,7 @@ from onthedot.settings.wrong_value import WrongValue
 __all__ = ["PARSERS"]
 
 AUTHS = ("auto", "keys")
+FORMATS = ("console", "json")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 GRANULARITIES = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
 
@@ -137,6 +138,12 @@ def _log_level(value: Any) -> str:
     return value.upper()
 
 
+def _log_format(value: Any) -> str:
+    if not isinstance(value, str) or value.lower() not in FORMATS:
+        raise WrongValue(f"{' or '.join(FORMATS)}; without it console on a terminal and json otherwise")
+    return value.lower()
+
+
 def _store(value: Any) -> str:
     accepted = "sqlite:///PATH, sqlite:///:memory: or postgresql://USER@HOST/DATABASE"
     if not isinstance(value, str) or not re.match(r"(sqlite:///.|postgres(ql)?://)", value):
@@ -225,11 +232,14 @@ PARSERS: dict[str, Parser] = {
     "ROLES": _some_of(ROLES, "api, executor, or both separated by a comma"),
     "WORKERS": _whole(1, 256),
     "LABELS": _labels,
+    "NODE_NAME": _text("a name of 1 to 200 characters for this node", r"[^\x00-\x1f\x7f]{1,200}"),
+    "METRICS_PORT": _whole(1, 65535),
     "JOBS_FILE_PATH": _path,
     "JOBS_SOURCE": _text("a source name of 1 to 200 characters for the jobs of the file", r"[^\x00-\x1f\x7f]{1,200}"),
     "SUPPORTED_EXTENSIONS": _some_of(EXTENSIONS, f"one or more of {', '.join(EXTENSIONS)}"),
     "GRANULARITY": _granularity,
     "LOG_LEVEL": _log_level,
+    "LOG_FORMAT": _log_format,
     "LOGS_BASE_DIRECTORY": _path,
     "NEXT_JOB_COUNT": _whole(1, 1_000_000),
     "LOOKAHEAD": _duration(0, MINUTE),

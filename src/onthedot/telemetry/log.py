@@ -149,13 +149,11 @@ def _without_commands(_: Any, __: str, fields: dict[str, Any]) -> dict[str, Any]
     return fields
 
 
-def configure_logging(level: str = "INFO", *, as_json: bool | None = None, stream: TextIO | None = None) -> None:
-    """Install one handler for our own log and that of libraries: text on a terminal, JSON otherwise.
-
-    as_json None: choose by whether the stream is a terminal.
-    """
+def configure_logging(level: str = "INFO", *, style: str | None = None, stream: TextIO | None = None) -> None:
+    """Install one handler for our own log and that of libraries. `style` is "console" or "json"; None: text on a
+    terminal, JSON otherwise."""
     stream = stream or sys.stderr
-    as_json = not stream.isatty() if as_json is None else as_json
+    as_json = not stream.isatty() if style is None else style == "json"
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,

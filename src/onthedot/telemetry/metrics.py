@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from onthedot.telemetry.bus import Event, Telemetry
 from onthedot.telemetry.requests import RequestCounts
+from onthedot.version import __version__
 
 __all__ = ["CONTENT_TYPE", "Metrics"]
 
@@ -22,6 +24,7 @@ _HELD = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _STATUSES = ("DONE", "FAILED", "CANCELLED")
 _WAIT_REASONS = ("limit", "breaker")
 _NOT_STARTED = ("chain_too_long", "deleted")
+_SERVICES = ("aws", "containers", "kubernetes", "workflows")
 _SKIP_REASONS = ("coalesced", "overlap", "late", "paused", "excluded", "deleted")
 
 
@@ -30,6 +33,9 @@ class Metrics:
 
     def __init__(self) -> None:
         registry = self.registry = CollectorRegistry()
+        ProcessCollector(registry=registry)  # memory, CPU time and open files, as they are named everywhere
+        self.build = Gauge("onthedot_build_info", "Always 1; the version is a label", ["version"], registry=registry)
+        self.build.labels(__version__).set(1)
         self.claimed = Counter("onthedot_runs_claimed", "Runs claimed by this node", registry=registry)
         self.fired = Counter("onthedot_runs_fired", "Runs started by this node", registry=registry)
         self.finished = Counter(
@@ -44,6 +50,38 @@ class Metrics:
             registry=registry,
         )
         self.lost = Counter("onthedot_runs_lost", "Runs whose node was lost", registry=registry)
+        self.detached = Counter(
+            "onthedot_runs_detached",
+            "Runs that this node let go of while their work goes on outside",
+            registry=registry,
+        )
+        self.adopted = Counter(
+            "onthedot_runs_adopted", "Runs whose work this node took over from another node", registry=registry
+        )
+        self.accepted = Counter(
+            "onthedot_runs_accepted", "Runs whose receiver will tell by a callback how they ended", registry=registry
+        )
+        self.callbacks_refused = Counter(
+            "onthedot_callbacks_refused", "Callbacks for a try that had ended otherwise", registry=registry
+        )
+        self.unwritten = Counter(
+            "onthedot_run_logs_unwritten", "Log files of runs that could not be written", registry=registry
+        )
+        self.logins_refused = Counter(
+            "onthedot_logins_refused", "Logins to the dashboard that were refused", registry=registry
+        )
+        self.outside_away = Counter(
+            "onthedot_service_unavailable",
+            "Times a service that targets need became unavailable to this node",
+            ["service"],
+            registry=registry,
+        )
+        self.failovers = Counter(
+            "onthedot_store_failovers", "Times the database failed over or was restored", registry=registry
+        )
+        self.notes_failed = Counter(
+            "onthedot_notes_failed", "Consequences of ended runs that could not be carried out", registry=registry
+        )
         self.dead = Counter("onthedot_dead_letters", "Runs that became dead letters", registry=registry)
         self.conflicts = Counter(
             "onthedot_ledger_conflicts", "Slots found twice in the ledger; must stay 0", registry=registry
@@ -157,6 +195,20 @@ class Metrics:
             ["mailbox"],
             registry=registry,
         )
+        self.load = Gauge(
+            "onthedot_load",
+            "Work divided by capacity: executing and due runs per slot, of the fullest kind of target",
+            registry=registry,
+        )
+        self.slots = Gauge(
+            "onthedot_slots", "Runs that this node may execute at once, by type of target", ["kind"], registry=registry
+        )
+        self.slots_used = Gauge(
+            "onthedot_slots_used", "Runs that this node executes, by type of target", ["kind"], registry=registry
+        )
+        self.ready = Gauge(
+            "onthedot_node_ready", "1 if this node is registered and its lease is valid, else 0", registry=registry
+        )
         self.oldest = Gauge("onthedot_oldest_due_seconds", "Waiting time of the oldest due run", registry=registry)
         self.running = Gauge("onthedot_runs_running", "Runs claimed but not finished, on all nodes", registry=registry)
         self.unoffered = Gauge("onthedot_runs_unoffered", "Due runs that no live node can execute", registry=registry)
@@ -204,6 +256,8 @@ class Metrics:
             self.destination_waits.labels(reason)
         for way in ("ahead", "back"):
             self.clock_set.labels(way)
+        for service in _SERVICES:
+            self.outside_away.labels(service)
         self._on: dict[str, Callable[[dict[str, Any]], None]] = {
             "run.claimed": lambda f: self.claimed.inc(f.get("n", 1)),
             "run.started": self._started,
@@ -218,6 +272,14 @@ class Metrics:
             "destination.closed": lambda f: self.breakers_closed.inc(),
             "run.refused": lambda f: self.refused.inc(f.get("n", 1)),
             "run.lost": lambda f: self.lost.inc(f.get("n", 1)),
+            "run.detached": lambda f: self.detached.inc(),
+            "run.adopted": lambda f: self.adopted.inc(),
+            "run.accepted": lambda f: self.accepted.inc(),
+            "callback.refused": lambda f: self.callbacks_refused.inc(),
+            "log.unwritten": lambda f: self.unwritten.inc(),
+            "login.refused": lambda f: self.logins_refused.inc(),
+            "note.failed": lambda f: self.notes_failed.inc(),
+            "store.failover": lambda f: self.failovers.inc(),
             "dead.letter": lambda f: self.dead.inc(f.get("n", 1)),
             "ledger.conflict": lambda f: self.conflicts.inc(f.get("n", 1)),
             "job.quarantined": lambda f: self.quarantined.inc(),
@@ -236,6 +298,7 @@ class Metrics:
             "node.lost": lambda f: self.nodes_lost.inc(),
             "node.short": lambda f: self.short.inc(),
             "store.unavailable": lambda f: self.store_errors.inc(),
+            **{f"{service}.unavailable": partial(self._away, service) for service in _SERVICES},
         }
 
     def listen(self, telemetry: Telemetry) -> Callable[[], None]:
@@ -250,6 +313,9 @@ class Metrics:
     def text(self) -> bytes:
         """All metrics in the Prometheus text format."""
         return generate_latest(self.registry)
+
+    def _away(self, service: str, fields: dict[str, Any]) -> None:
+        self.outside_away.labels(service).inc()
 
     def _broker_away(self, fields: dict[str, Any]) -> None:
         """Brokers are those of the settings: few."""

@@ -53,7 +53,7 @@ class Hall:
     def __init__(self) -> None:
         self.workers: list[FakeWorker] = []
 
-    async def start(self) -> FakeWorker:
+    async def start(self, number: int) -> FakeWorker:
         self.workers.append(FakeWorker(1000 + len(self.workers)))
         return self.workers[-1]
 
@@ -159,9 +159,9 @@ async def test_the_second_stop_is_no_second_signal_which_could_merge_with_the_fi
 async def test_a_worker_that_was_being_started_is_told_too(hall: Hall, clock: FakeClock, at_once: bool):
     started = asyncio.Event()
 
-    async def slowly() -> FakeWorker:
+    async def slowly(number: int) -> FakeWorker:
         await started.wait()
-        return await hall.start()
+        return await hall.start(number)
 
     supervisor = Supervisor(1, slowly, clock)
     running = asyncio.create_task(supervisor.run())

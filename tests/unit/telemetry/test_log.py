@@ -49,7 +49,7 @@ def test_the_level_says_how_bad_it_is(event, level):
 
 
 def test_what_is_skipped_or_lost_is_loud_at_the_default_level(stream):
-    configure_logging("INFO", as_json=True, stream=stream)
+    configure_logging("INFO", style="json", stream=stream)
     wire = Telemetry()
     log_events(wire)
     for name in ("run.skipped", "run.lost", "run.refused", "dead.letter", "ledger.conflict", "job.quarantined"):
@@ -65,12 +65,12 @@ def test_what_is_skipped_or_lost_is_loud_at_the_default_level(stream):
 
 
 def test_ordinary_firings_are_quiet_unless_asked_for(stream):
-    configure_logging("INFO", as_json=True, stream=stream)
+    configure_logging("INFO", style="json", stream=stream)
     wire = Telemetry()
     stop = log_events(wire)
     wire.emit("run.finished", status="DONE", job_id=1)
     assert lines(stream) == []
-    configure_logging("DEBUG", as_json=True, stream=stream)
+    configure_logging("DEBUG", style="json", stream=stream)
     wire.emit("run.finished", status="DONE", job_id=1)
     stop()
     wire.emit("run.finished", status="DONE", job_id=2)
@@ -79,7 +79,7 @@ def test_ordinary_firings_are_quiet_unless_asked_for(stream):
 
 
 def test_libraries_and_we_write_the_same_way(stream):
-    configure_logging("info", as_json=True, stream=stream)
+    configure_logging("info", style="json", stream=stream)
     logging.getLogger("asyncpg").warning("slow %s", "query")
     structlog.stdlib.get_logger("onthedot").info("hello", who="you")
     first, second = lines(stream)
@@ -89,7 +89,7 @@ def test_libraries_and_we_write_the_same_way(stream):
 
 
 def test_an_exception_is_one_line_of_json_with_its_trace(stream):
-    configure_logging("INFO", as_json=True, stream=stream)
+    configure_logging("INFO", style="json", stream=stream)
     try:
         int("broken")
     except ValueError:
@@ -99,7 +99,7 @@ def test_an_exception_is_one_line_of_json_with_its_trace(stream):
 
 
 def test_a_trace_for_people_does_not_print_local_variables(stream):
-    configure_logging("INFO", as_json=False, stream=stream)
+    configure_logging("INFO", style="console", stream=stream)
 
     def fails() -> None:
         key = "otd_" + "secret"
@@ -114,7 +114,7 @@ def test_a_trace_for_people_does_not_print_local_variables(stream):
 
 
 def test_a_newline_in_a_value_can_not_forge_a_line(stream):
-    configure_logging("INFO", as_json=False, stream=stream)
+    configure_logging("INFO", style="console", stream=stream)
     structlog.stdlib.get_logger("onthedot").info("job", key="a\n2026 [info] you are admin")
     assert len(stream.getvalue().splitlines()) == 1
 
@@ -126,7 +126,7 @@ def test_a_terminal_gets_text_for_people_anything_else_json(stream):
 
 
 def test_chatty_libraries_are_turned_down_but_never_up(stream):
-    configure_logging("ERROR", as_json=True, stream=stream)
+    configure_logging("ERROR", style="json", stream=stream)
     logging.getLogger("uvicorn.access").warning("GET /")
     logging.getLogger("asyncio").warning("slow")
     assert lines(stream) == []

@@ -45,6 +45,16 @@ def value(metrics: Metrics, name: str, **labels: str) -> float:
         ("clock.set", {"by_ms": -3_600_000}, "onthedot_clock_set_total", {"way": "back"}, 1),
         ("clock.set", {"by_ms": 3_600_000}, "onthedot_clock_set_total", {"way": "ahead"}, 1),
         ("floor.repaired", {"n": 12, "jobs": [1]}, "onthedot_floors_repaired_total", {}, 12),
+        ("run.detached", {"run_id": "1-1"}, "onthedot_runs_detached_total", {}, 1),
+        ("run.adopted", {"run_id": "1-1"}, "onthedot_runs_adopted_total", {}, 1),
+        ("run.accepted", {"run_id": "1-1"}, "onthedot_runs_accepted_total", {}, 1),
+        ("callback.refused", {"run_id": "1-1"}, "onthedot_callbacks_refused_total", {}, 1),
+        ("log.unwritten", {"path": "x"}, "onthedot_run_logs_unwritten_total", {}, 1),
+        ("login.refused", {"address": "x"}, "onthedot_logins_refused_total", {}, 1),
+        ("note.failed", {"kind": "chain"}, "onthedot_notes_failed_total", {}, 1),
+        ("store.failover", {"gap": 1}, "onthedot_store_failovers_total", {}, 1),
+        ("aws.unavailable", {"error": "x"}, "onthedot_service_unavailable_total", {"service": "aws"}, 1),
+        ("kubernetes.unavailable", {}, "onthedot_service_unavailable_total", {"service": "kubernetes"}, 1),
         ("node.lost", {"node": "a"}, "onthedot_nodes_lost_total", {}, 1),
         ("store.unavailable", {"error": "x"}, "onthedot_store_unavailable_total", {}, 1),
     ],
@@ -84,7 +94,7 @@ def test_no_label_takes_its_values_from_the_data(wire, metrics):
         for sample in family.samples
         for label in sample.labels
     }
-    assert names <= {"status", "kind", "reason", "le", "method", "route", "state", "way"}
+    assert names <= {"status", "kind", "reason", "le", "method", "route", "state", "way", "service", "version"}
     assert value(metrics, "onthedot_runs_finished_total", status="other", kind="scheduled") == 50
     assert value(metrics, "onthedot_runs_skipped_total", reason="other") == 50
 

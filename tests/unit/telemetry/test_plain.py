@@ -71,12 +71,12 @@ def fail(text: str) -> None:
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-@pytest.mark.parametrize("as_json", [False, True])
-def test_the_log_is_read_not_obeyed(hostile: str, as_json: bool):
+@pytest.mark.parametrize("style", ["console", "json"])
+def test_the_log_is_read_not_obeyed(hostile: str, style: str):
     stream, event = io.StringIO(), f"run.finished{hostile}"
     before = logging.getLogger().handlers[:], logging.getLogger().level
     try:
-        configure_logging("INFO", as_json=as_json, stream=stream)
+        configure_logging("INFO", style=style, stream=stream)
         log = structlog.stdlib.get_logger("onthedot")
         log.warning(event, error=hostile, job=f"a{hostile}b c", nested={"x": [hostile]})
         logging.getLogger("library").warning("says %s", hostile)

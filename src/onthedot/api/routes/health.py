@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 from starlette.requests import Request
 
-from onthedot.api.context import context_of, service_of
+from onthedot.api.context import NodeReport, context_of
 from onthedot.api.http import responses
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
 
-__all__ = ["routes"]
+__all__ = ["Alive", "Ready", "read_health", "read_readiness", "routes"]
 
 ANSWER_SECONDS = 2.0
 
@@ -42,7 +42,11 @@ async def healthz(request: Request) -> HttpResponse:
 
     Does not check the database: an outage of the database is no reason to restart the node.
     """
-    return responses.json(Alive(status="ok", version=context_of(request).version))
+    return read_health(context_of(request))
+
+
+def read_health(report: NodeReport) -> HttpResponse:
+    return responses.json(Alive(status="ok", version=report.version))
 
 
 @operation("GET", "/readyz", "public", group="Operations", answers={200: Ready, 503: Ready})
@@ -51,10 +55,14 @@ async def readyz(request: Request) -> HttpResponse:
 
     Checks the database and the engine of this node.
     """
-    context, clock = context_of(request), None
+    return await read_readiness(context_of(request))
+
+
+async def read_readiness(context: NodeReport) -> HttpResponse:
+    clock = None
     try:
         async with context.clock.timeout(ANSWER_SECONDS):
-            found = await service_of(request).health()
+            found = await context.service.health()
             away = "the database file was removed or replaced" if found.moved else "can't be reached"
             store, clock = "ok" if found.ok else away, found.clock
     except TimeoutError:

@@ -6,15 +6,16 @@ from collections import Counter
 
 from starlette.requests import Request
 
-from onthedot.api.context import Context, context_of
+from onthedot.api.context import NodeReport, context_of
 from onthedot.api.http import responses
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
 from onthedot.errors import OnTheDotError
 from onthedot.model.targets.registry import specs
+from onthedot.service.load import load_of
 from onthedot.telemetry.metrics import CONTENT_TYPE
 
-__all__ = ["routes"]
+__all__ = ["read_metrics", "routes"]
 
 STATES = ("alive", "draining", "lost")
 
@@ -26,10 +27,17 @@ async def metrics(request: Request) -> HttpResponse:
     In the Prometheus text format. While the database is unavailable, a key still works that this node accepted within
     the last minute.
     """
-    context = context_of(request)
+    return await read_metrics(context_of(request))
+
+
+async def read_metrics(context: NodeReport) -> HttpResponse:
     for actor, (depth, size) in context.mailboxes().items():
         context.metrics.mailbox_depth.labels(actor).set(depth)
         context.metrics.mailbox_size.labels(actor).set(size)
+    for kind, use in context.slots().items():
+        context.metrics.slots.labels(kind).set(use.capacity)
+        context.metrics.slots_used.labels(kind).set(use.running)
+    context.metrics.ready.set(context.ready() is None)
     try:
         async with context.clock.timeout(5):
             await _look(context)
@@ -39,10 +47,12 @@ async def metrics(request: Request) -> HttpResponse:
     return responses.plain(context.metrics.text(), CONTENT_TYPE)
 
 
-async def _look(context: Context) -> None:
+async def _look(context: NodeReport) -> None:
     backlog = await context.service.backlog()
-    nodes = Counter(node.state for node in await context.service.list_nodes())
+    listed = await context.service.list_nodes()
+    nodes = Counter(node.state for node in listed)
     gauges = context.metrics
+    gauges.load.set(load_of(context.node_id(), context.slots(), listed, backlog))
     gauges.due.set(backlog.due)
     gauges.running.set(backlog.running)
     gauges.oldest.set((backlog.oldest_ms or 0) / 1000)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from onthedot.engine.running.slot_pool import SlotPool
 from onthedot.model.labels import type_of
+from onthedot.model.node import SlotUse
 
 __all__ = ["Capacity", "pool_of"]
 
@@ -69,6 +70,11 @@ class Capacity:
             )
             or None
         )
+
+    @property
+    def use(self) -> dict[str, SlotUse]:
+        """By kind, as far as this node runs it."""
+        return {pool.name: SlotUse(pool.running, pool.capacity) for pool in self.pools.values() if pool.capabilities}
 
     @property
     def held(self) -> int:

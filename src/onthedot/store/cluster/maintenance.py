@@ -46,7 +46,8 @@ PRUNED = (
 class BacklogCount(msgspec.Struct, frozen=True, kw_only=True):
     """What is due and not claimed. Counts of a kind end at 10,000. `unoffered`: due runs that no live node can run, by
     what they require. `lacking`: of these, which labels no live node has that could run them otherwise. `waiting`:
-    those that wait for a destination or a share. `kinds`: all of them, by the type of their target.
+    those that wait for a destination or a share. `kinds`: all of them, by the type of their target. `claimable`: those
+    that a live node can take now, by what they require.
     `unreached`: runs whose work goes on where no live node reaches it."""
 
     due: int
@@ -57,6 +58,7 @@ class BacklogCount(msgspec.Struct, frozen=True, kw_only=True):
     unreached: dict[str, int] = {}
     lacking: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     kinds: dict[str, int] = msgspec.field(default_factory=dict)
+    claimable: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,6 +216,7 @@ async def count_backlog(tx: Transaction) -> BacklogCount:
         waiting=sum(waiting.values()),
         lacking=lacking,
         kinds=kinds,
+        claimable={kind: n for kind, n in due.items() if kind not in waiting and kind not in unoffered},
         unreached={place: count for place, count in places.items() if place not in offered},
     )
 

@@ -1,0 +1,52 @@
+"""docs/metrics.md has every metric there is, with its type, labels and meaning, and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from onthedot.telemetry.metrics import Metrics
+
+PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+ROW = re.compile(r"^\| `(\w+)` \| (counter|gauge|histogram) \| (.*?) \| (.*) \|$", re.MULTILINE)
+
+
+def test_the_tables_are_what_metrics_says():
+    found = ROW.findall(PAGE)
+    assert len({name for name, *_ in found}) == len(found), "a metric is there twice"
+    rows = {name: (kind, labels, meaning) for name, kind, labels, meaning in found}
+    real = _real(Metrics())
+    missing = [f"| `{name}` | {' | '.join(real[name])} |" for name in real if rows.get(name) != real[name]]
+    assert not missing, "docs/metrics.md lacks these rows:\n" + "\n".join(missing)
+    assert set(rows) == set(real), "docs/metrics.md names metrics that do not exist"
+
+
+def test_every_label_is_explained():
+    used = {label for _, _, labels, _ in ROW.findall(PAGE) for label in labels.split(", ")} - {"–"}
+    table = PAGE.partition("## Labels")[2].partition("\n## ")[0]
+    explained = {
+        word for row in re.findall(r"^\| (`.*?) \| ", table, re.MULTILINE) for word in re.findall(r"`(\w+)`", row)
+    }
+    assert used == explained
+
+
+def _real(metrics: Metrics) -> dict[str, tuple[str, str, str]]:
+    """By name: type, labels and help, as /metrics has them."""
+    metrics.requests.count("GET", "/x", 200)
+    metrics.requests.time("GET", "/x", 0.1)
+    text = metrics.text().decode()
+    kinds = dict(re.findall(r"^# TYPE (\S+) (\w+)$", text, re.MULTILINE))
+    labels = {name: _labels(metrics, text, name) for name in kinds}
+    return {
+        name: (kinds[name], ", ".join(labels[name]) or "–", meaning.rstrip("."))
+        for name, meaning in re.findall(r"^# HELP (\S+) (.*)$", text, re.MULTILINE)
+    }
+
+
+def _labels(metrics: Metrics, text: str, name: str) -> list[str]:
+    """As declared; of what is declared nowhere, those of its first sample."""
+    for collector, names in metrics.registry._collector_to_names.items():
+        if name in names and hasattr(collector, "_labelnames"):
+            return list(collector._labelnames)
+    sample = re.search(rf"^{name}(?:_count)?{{(.*?)}} ", text, re.MULTILINE)
+    return [] if sample is None else re.findall(r"(\w+)=", sample[1])
