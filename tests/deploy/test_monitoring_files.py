@@ -1,0 +1,110 @@
+"""The alerting rules, the dashboard, the chart and the units in deploy/ speak of metrics and settings that exist."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from onthedot.settings.values import PARSERS
+from onthedot.telemetry.metrics import Metrics
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+RULES = DEPLOY / "prometheus" / "onthedot.rules.yaml"
+BOARD = json.loads((DEPLOY / "grafana" / "onthedot.json").read_text())
+CHART = DEPLOY / "helm" / "onthedot"
+KINDS = dict(re.findall(r"^# TYPE (\S+) (\w+)$", Metrics().text().decode(), re.MULTILINE))
+SERIES = {
+    name + suffix
+    for name, kind in KINDS.items()
+    for suffix in (("_bucket", "_sum", "_count") if kind == "histogram" else ("",))
+}
+
+
+def used_in(text: str) -> set[str]:
+    return set(re.findall(r"\b(?:onthedot|process)_\w+", text)) - {"onthedot_build"}
+
+
+def expressions_of_rules() -> dict[str, str]:
+    groups = yaml.safe_load(RULES.read_text())["groups"]
+    return {rule["alert"]: rule["expr"] for group in groups for rule in group["rules"]}
+
+
+def expressions_of_board() -> dict[str, str]:
+    panels: list[dict[str, Any]] = BOARD["panels"]
+    return {
+        f"{panel['title']} {target['refId']}": target["expr"] for panel in panels for target in panel.get("targets", [])
+    }
+
+
+@pytest.mark.parametrize("read", [expressions_of_rules, expressions_of_board])
+def test_every_metric_of_rules_and_dashboard_exists(read):
+    found = {where: used_in(expression) for where, expression in read().items()}
+    assert len(found) > 15
+    for where, names in found.items():
+        assert names, f"{where} has no metric"
+        assert names <= SERIES, f"{where}: {sorted(names - SERIES)} are not in /metrics"
+
+
+def test_counters_are_read_as_rates_and_gauges_as_they_are():
+    for where, expression in {**expressions_of_rules(), **expressions_of_board()}.items():
+        for name in used_in(expression):
+            counts = KINDS.get(name) == "counter" or name not in KINDS
+            ranged = re.search(rf"(rate|increase)\({name}(_bucket)?(\{{[^}}]*\}})?\[", expression) is not None
+            assert counts == ranged, f"{where}: {name}"
+
+
+def test_panels_do_not_overlap():
+    taken: set[tuple[int, int]] = set()
+    for panel in BOARD["panels"]:
+        place = panel["gridPos"]
+        cells = {(place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])}
+        assert place["x"] + place["w"] <= 24
+        assert not cells & taken, panel["title"]
+        taken |= cells
+    assert len({panel["id"] for panel in BOARD["panels"]}) == len(BOARD["panels"])
+
+
+def test_every_alert_says_what_it_means():
+    for group in yaml.safe_load(RULES.read_text())["groups"]:
+        for rule in group["rules"]:
+            assert rule["labels"]["severity"] in ("warning", "critical")
+            assert set(rule["annotations"]) == {"summary", "description"}
+
+
+def test_the_autoscalers_read_metrics_that_exist():
+    for path in (CHART / "templates" / "autoscaler.yaml", CHART / "examples" / "keda.yaml"):
+        names = used_in(path.read_text())
+        assert "onthedot_load" in names
+        assert names <= set(KINDS)
+
+
+def test_settings_in_chart_and_units_exist():
+    files = [*CHART.rglob("*.tpl"), *CHART.rglob("*.yaml"), *(DEPLOY / "systemd").iterdir()]
+    named = {name for file in files for name in re.findall(r"\bONTHEDOT_([A-Z_]+[A-Z])\b", file.read_text())}
+    assert {"STORE", "ROLES", "HOST", "METRICS_PORT", "NODE_NAME", "GRACE", "ADMIN_KEY"} <= named
+    assert named <= {*PARSERS, "ADMIN_KEY"}
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    production = yaml.safe_load((CHART / "examples" / "values-production.yaml").read_text())
+    for settings in (values["settings"], production["settings"]):
+        assert set(settings) <= set(PARSERS)
+        for name, value in settings.items():
+            PARSERS[name](value)
+
+
+def test_the_schema_of_the_values_knows_them_all():
+    schema = json.loads((CHART / "values.schema.json").read_text())
+
+    def check(values: dict[str, Any], schema: dict[str, Any], path: str) -> None:
+        for name, value in values.items():
+            known = schema.get("properties", {})
+            assert name in known or "additionalProperties" not in schema or path == ".settings", f"{path}.{name}"
+            if isinstance(value, dict) and name in known:
+                check(value, known[name], f"{path}.{name}")
+
+    for file in ("values.yaml", "examples/values-production.yaml"):
+        check(yaml.safe_load((CHART / file).read_text()), schema, "")
