@@ -7,7 +7,7 @@ WORKERS ?= 4
 export VENV PYTHON WORKERS
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-pages test-deploy screenshots venv check sim hostile fuzz planted fix docs chaos lock bench bench-10m soak
+.PHONY: help run demo test test-pages test-deploy screenshots venv check sim hostile fuzz planted docs fix chaos lock bench bench-10m soak
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

@@ -5,7 +5,9 @@ The nesting of `async with` is the order of starting, and backwards the order of
 
 from __future__ import annotations
 
+import os
 import random
+import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ from onthedot.store import Store, SyncReport, open_store
 from onthedot.targets import FileGrants, Targets, build_targets
 from onthedot.telemetry import telemetry
 from onthedot.telemetry.metrics import Metrics
+from onthedot.telemetry.otlp import exporting
 from onthedot.telemetry.stalls import watch_loop
 
 if TYPE_CHECKING:
@@ -118,6 +121,15 @@ async def assembled(
         store, targets, service = prepared.store, prepared.targets, prepared.service
         metrics = Metrics()
         stack.callback(metrics.listen(telemetry))
+        await stack.enter_async_context(
+            exporting(
+                telemetry,
+                os.environ,
+                node=settings.node_name or socket.gethostname(),
+                host=socket.gethostname(),
+                count=metrics.count_otel,
+            )
+        )
         executes = "executor" in settings.roles
         if executes:
             await stack.enter_async_context(targets)

@@ -23,7 +23,8 @@ from onthedot.model.targets import WebhookTarget
 from onthedot.targets.contract import Call
 from onthedot.targets.webhook.destination import place_of, split_url
 from onthedot.targets.webhook.request import _lines, body_of, request_of
-from onthedot.targets.webhook.signature import read_secret, sign, traceparent
+from onthedot.targets.webhook.signature import read_secret, sign
+from onthedot.telemetry.trace_ids import traceparent
 from tests.targets.conftest import SLOT, MakeCall
 
 SECRET = "whsec_" + base64.b64encode(b"a secret of 24 bytes !!!").decode()

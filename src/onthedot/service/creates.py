@@ -11,12 +11,12 @@ from onthedot.model.job import JobSpec, JobView
 from onthedot.service.aside import FEW_JOBS
 from onthedot.service.checking import check_job, check_new
 from onthedot.service.create_batcher import GROUP_LIMIT, unexpected
+from onthedot.service.created import tell_created
 from onthedot.service.repeats import IdempotencyKey, Repeat, idempotency
 from onthedot.service.scripts import ScriptVerbs, missing_script
 from onthedot.service.stored_spec import as_stored, who_asks
 from onthedot.store import Idempotency, NewJob
 from onthedot.store.abandoned_requests import ASKER, PATIENCE, Asker
-from onthedot.telemetry import emit
 from onthedot.timing import plain_delay
 
 __all__ = ["BATCH_LIMIT", "Answered", "CreateVerbs"]
@@ -90,7 +90,7 @@ class CreateVerbs(ScriptVerbs):
         (answer,) = await (self._create_chained([new]) if stored.chained else self.creates.create([new]))
         if isinstance(answer, OnTheDotError):
             raise answer
-        emit("job.created", tenant=tenant, job_id=answer.id)
+        tell_created(tenant, answer)
         if new.run_now:
             await self.hint_now()
         elif spec.schedule.in_ is None or spec.schedule.in_ <= self.unhinted:
@@ -154,7 +154,7 @@ class CreateVerbs(ScriptVerbs):
         made = [next(written) if isinstance(answer, NewJob) else answer for answer in answers]
         for before, answer in zip(answers, made, strict=True):
             if isinstance(before, NewJob) and isinstance(answer, JobView):
-                emit("job.created", tenant=tenant, job_id=answer.id)
+                tell_created(tenant, answer)
         return made
 
     async def _create_part(
@@ -173,7 +173,7 @@ class CreateVerbs(ScriptVerbs):
         written = dict(zip(now, await self.creates.create([new[place] for place in now]), strict=True))
         for answer in written.values():
             if isinstance(answer, JobView):
-                emit("job.created", tenant=tenant, job_id=answer.id)
+                tell_created(tenant, answer)
         made: dict[int, JobView | OnTheDotError | NewJob] = {**new, **written}
         return [made[place] if answer is None else answer for place, answer in enumerate(answers)]
 
@@ -235,7 +235,7 @@ class _Taken:
     def answer(self, _place: int, answers: Sequence[JobView | OnTheDotError]) -> None:
         (answer,) = answers
         if isinstance(answer, JobView):
-            emit("job.created", tenant=self._tenant, job_id=answer.id)
+            tell_created(self._tenant, answer)
         try:
             self._answered(answer)
         except Exception:

@@ -13,6 +13,7 @@ from onthedot.model.job import JobSpec, JobView
 from onthedot.model.targets.script import script_named_in
 from onthedot.model.version import ChangeVerb, JobVersion
 from onthedot.service.checking import check_job, check_new
+from onthedot.service.created import tell_created
 from onthedot.service.merge_patch import patched
 from onthedot.service.repeats import IdempotencyKey, idempotency
 from onthedot.service.scripts import ScriptVerbs, missing_script
@@ -153,7 +154,10 @@ class JobVerbs(ScriptVerbs):
         job, created = await self.store.put_job(
             tenant, key, change, if_match=if_match, run_now=run_now, idempotency=idempotency
         )
-        emit("job.created" if created else "job.changed", tenant=tenant, job_id=job.id)
+        if created:
+            tell_created(tenant, job)
+        else:
+            emit("job.changed", tenant=tenant, job_id=job.id)
         await (self.hint_now() if created and run_now else self.hint(job))
         await self.hint_orders()
         return job, created

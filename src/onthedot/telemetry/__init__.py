@@ -43,6 +43,7 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | incident.closed | incident: what it was about is over |
 | alert.sent, alert.failed | channel, n, (error): a message about n incidents |
 | alert.watch_failed | error: the look for late, lost and unroutable failed; it is repeated |
+| otel.unavailable, otel.back | error: the collector that traces and logs are sent to |
 | node.short | kind, what, capacity: out of a resource; takes fewer runs for a while |
 | plugin.broken | plugin, error: the server goes on without it |
 | script.uploaded, script.deleted | tenant, script, (size) |

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from onthedot.telemetry.tracing import Tracer
+
 __all__ = ["Event", "Subscriber", "Telemetry"]
 
 _log = logging.getLogger("onthedot.telemetry")
@@ -27,6 +29,7 @@ class Telemetry:
     def __init__(self) -> None:
         self._subscribers: tuple[Subscriber, ...] = ()
         self._only_failures: tuple[Subscriber, ...] = ()
+        self.tracers: tuple[Tracer, ...] = ()  # asked once for each run: nearly always nobody
         self.heard = False  # whether any subscriber wants the events of every run: asked once or twice for each
 
     def subscribe(self, subscriber: Subscriber, *, only_failures: bool = False) -> Callable[[], None]:
@@ -43,6 +46,15 @@ class Telemetry:
             self._count()
 
         return unsubscribe
+
+    def trace(self, tracer: Tracer) -> Callable[[], None]:
+        """Tell a tracer of jobs and runs; returns a function that ends it."""
+        self.tracers = (*self.tracers, tracer)
+
+        def untrace() -> None:
+            self.tracers = tuple(each for each in self.tracers if each is not tracer)
+
+        return untrace
 
     def _count(self) -> None:
         self.heard = len(self._subscribers) > len(self._only_failures)

@@ -66,6 +66,8 @@ _LEVELS = {
     "key.created": "warning",
     "key.revoked": "warning",
     "node.short": "warning",
+    "otel.unavailable": "warning",
+    "otel.back": "info",
     "plugin.broken": "error",
     "script.uploaded": "info",
     "script.deleted": "info",

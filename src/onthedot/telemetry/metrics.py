@@ -145,6 +145,12 @@ class Metrics:
             "Times this machine ran out of descriptors, memory, ports or processes and lowered its capacity",
             registry=registry,
         )
+        self.otel = Counter(
+            "onthedot_otel_items",
+            "Spans and log records that were exported to OpenTelemetry, or dropped",
+            ["signal", "result"],
+            registry=registry,
+        )
         self.store_errors = Counter(
             "onthedot_store_unavailable", "Times the store became unavailable", registry=registry
         )
@@ -300,6 +306,10 @@ class Metrics:
             "store.unavailable": lambda f: self.store_errors.inc(),
             **{f"{service}.unavailable": partial(self._away, service) for service in _SERVICES},
         }
+
+    def count_otel(self, signal: str, result: str, n: int) -> None:
+        """From any thread."""
+        self.otel.labels(signal, result).inc(n)
 
     def listen(self, telemetry: Telemetry) -> Callable[[], None]:
         """Subscribe to events; returns a function that unsubscribes."""

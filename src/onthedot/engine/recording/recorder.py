@@ -22,6 +22,7 @@ from onthedot.engine.ports import RecordStore
 from onthedot.engine.recording.batch_window import BatchWindow
 from onthedot.engine.recording.owned_runs import OwnedRuns
 from onthedot.engine.recording.run_events import report
+from onthedot.engine.recording.run_traces import trace
 from onthedot.engine.tuning import BATCH, CLOSE_ONE_OFFS_AFTER, CLOSE_ONE_OFFS_PORTION, WRITE_GAP, WRITE_NOW
 from onthedot.errors import StoreUnavailable
 from onthedot.model.run import Outcome
@@ -203,7 +204,7 @@ class Recorder:
                 self._turned_away.append(item)
 
     def _recorded(self, finished: Sequence[Finished], answer: FinishReport) -> None:
-        refused, every = set(answer.refused), telemetry.heard
+        refused, every, tracers = set(answer.refused), telemetry.heard, telemetry.tracers
         if answer.noted:
             self._notes.set()
         self._unclosed = self._unclosed or not all(item.run.recurring for item in finished)
@@ -211,6 +212,8 @@ class Recorder:
             self._owned.release(item.run.id, item.run.token)
             if self._unrecorded:
                 self._tell_recorded(item, refused)
+            if tracers and item.run.id not in refused:
+                trace(item, tracers)
             if item.decision is AT_FIRST_TRY and not every:
                 continue  # nearly always
             if isinstance(item.decision, RetryLater):

@@ -21,7 +21,8 @@ from onthedot.model.targets import WebhookTarget
 from onthedot.model.targets.webhook import BODILESS
 from onthedot.targets.contract import Call
 from onthedot.targets.webhook.destination import Destination
-from onthedot.targets.webhook.signature import sign, traceparent
+from onthedot.targets.webhook.signature import sign
+from onthedot.telemetry.trace_ids import traceparent
 
 __all__ = ["body_of", "request_of"]
 
