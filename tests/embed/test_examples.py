@@ -13,11 +13,12 @@ from typing import Any
 
 import httpx
 import pytest
+import uvicorn
+from uvicorn.lifespan.on import LifespanOn
 
 from onthedot import Scheduler, current_run
 from onthedot.embed import RunNotice
 from onthedot.errors import Conflict
-from tests.services.ports import free_port
 from tests.services.waiting import until, until_blocking
 
 ROOT = Path(__file__).parents[2]
@@ -69,31 +70,21 @@ async def test_it_runs_as_written(tmp_path, program):
         assert "Traceback" not in out.read_text()
 
 
-def test_the_web_application_runs_as_written(tmp_path):
-    (tmp_path / "program.py").write_text(block(PAGE, "FastAPI(lifespan="))
-    port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "uvicorn", "program:app", "--port", str(port), "--log-level", "warning"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+async def test_the_web_application_runs_as_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {"__name__": __name__}
+    exec(block(PAGE, "FastAPI(lifespan="), scope)
+    lifespan = LifespanOn(uvicorn.Config(scope["app"], lifespan="on", log_config=None))
+    await lifespan.startup()
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(scope["app"]), base_url="http://test") as client:
+        run = (await client.get("/refresh")).json()["run"]
 
-    def asked() -> dict[str, str]:
-        try:
-            answer: dict[str, str] = httpx.get(f"http://127.0.0.1:{port}/refresh", timeout=5).json()
-            return answer
-        except httpx.TransportError:
-            return {}
+    async def done() -> bool:
+        return bool((await scope["scheduler"].get_run(run)).status == "DONE")
 
-    try:
-        assert re.fullmatch(r"\d+-\d+-m\d+", until_blocking(asked, "it answers")["run"])
-        process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=30)
-    finally:
-        process.kill()
-        process.wait()
-    assert "refreshed" in said
+    await until(done, "it has run")
+    await lifespan.shutdown()
+    assert "refreshed" in capsys.readouterr().out
 
 
 def test_a_function_asks_for_its_run_as_written(sqlite_url, capsys):
