@@ -145,6 +145,14 @@ class Metrics:
             "Times this machine ran out of descriptors, memory, ports or processes and lowered its capacity",
             registry=registry,
         )
+        self.incidents = Counter(
+            "onthedot_incidents_opened",
+            "Incidents that this node opened and that channels are told of",
+            registry=registry,
+        )
+        self.alerts = Counter(
+            "onthedot_alert_messages", "Messages to alert channels: sent or failed", ["result"], registry=registry
+        )
         self.otel = Counter(
             "onthedot_otel_items",
             "Spans and log records that were exported to OpenTelemetry, or dropped",
@@ -262,6 +270,8 @@ class Metrics:
             self.destination_waits.labels(reason)
         for way in ("ahead", "back"):
             self.clock_set.labels(way)
+        for result in ("sent", "failed"):
+            self.alerts.labels(result)
         for service in _SERVICES:
             self.outside_away.labels(service)
         self._on: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -278,6 +288,9 @@ class Metrics:
             "destination.closed": lambda f: self.breakers_closed.inc(),
             "run.refused": lambda f: self.refused.inc(f.get("n", 1)),
             "run.lost": lambda f: self.lost.inc(f.get("n", 1)),
+            "incident.opened": lambda f: self.incidents.inc(),
+            "alert.sent": lambda f: self.alerts.labels("sent").inc(),
+            "alert.failed": lambda f: self.alerts.labels("failed").inc(),
             "run.detached": lambda f: self.detached.inc(),
             "run.adopted": lambda f: self.adopted.inc(),
             "run.accepted": lambda f: self.accepted.inc(),

@@ -53,6 +53,9 @@ def value(metrics: Metrics, name: str, **labels: str) -> float:
         ("login.refused", {"address": "x"}, "onthedot_logins_refused_total", {}, 1),
         ("note.failed", {"kind": "chain"}, "onthedot_notes_failed_total", {}, 1),
         ("store.failover", {"gap": 1}, "onthedot_store_failovers_total", {}, 1),
+        ("incident.opened", {"condition": "late"}, "onthedot_incidents_opened_total", {}, 1),
+        ("alert.sent", {"channel": "ops", "n": 3}, "onthedot_alert_messages_total", {"result": "sent"}, 1),
+        ("alert.failed", {"channel": "ops", "n": 3}, "onthedot_alert_messages_total", {"result": "failed"}, 1),
         ("aws.unavailable", {"error": "x"}, "onthedot_service_unavailable_total", {"service": "aws"}, 1),
         ("kubernetes.unavailable", {}, "onthedot_service_unavailable_total", {"service": "kubernetes"}, 1),
         ("node.lost", {"node": "a"}, "onthedot_nodes_lost_total", {}, 1),
@@ -94,7 +97,19 @@ def test_no_label_takes_its_values_from_the_data(wire, metrics):
         for sample in family.samples
         for label in sample.labels
     }
-    assert names <= {"status", "kind", "reason", "le", "method", "route", "state", "way", "service", "version"}
+    assert names <= {
+        "status",
+        "kind",
+        "reason",
+        "le",
+        "method",
+        "route",
+        "state",
+        "way",
+        "service",
+        "version",
+        "result",
+    }
     assert value(metrics, "onthedot_runs_finished_total", status="other", kind="scheduled") == 50
     assert value(metrics, "onthedot_runs_skipped_total", reason="other") == 50
 
