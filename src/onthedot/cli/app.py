@@ -29,6 +29,7 @@ from onthedot.cli import (
     serve,
     timer,
     upcoming,
+    witness,
 )
 from onthedot.cli.options import set_authority
 
@@ -93,6 +94,7 @@ app.command("migrate-store")(migrate_store.migrate_store)
 app.command("backup")(backups.backup)
 app.command("restore")(backups.restore)
 app.command("doctor")(doctor.doctor)
+app.command("witness")(witness.witness)
 app.add_typer(keys.group, name="keys")
 app.add_typer(imports.group, name="import")
 app.command("echo")(echo.echo)

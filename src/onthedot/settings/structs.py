@@ -155,6 +155,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     tls_key: Path | None = None  # None: it is in the file of the certificate
     egress_allow: tuple[str, ...] = ()
     public_url: str | None = None
+    witness_ping_url: str | None = None  # called each minute while the witness finds all well
     root_path: str = ""  # the prefix under which a proxy serves the API and the pages
     trusted_proxies: tuple[str, ...] = ()  # networks whose forwarding headers are believed
     functions: tuple[str, ...] = ()

@@ -261,6 +261,7 @@ PARSERS: dict[str, Parser] = {
     "TLS_KEY": _path,
     "EGRESS_ALLOW": _egress,
     "PUBLIC_URL": _public_url,
+    "WITNESS_PING_URL": _text("an http(s) URL", r"https?://\S{1,2000}"),
     "ROOT_PATH": _root_path,
     "TRUSTED_PROXIES": _networks,
     "FUNCTIONS": _functions,

@@ -18,11 +18,11 @@ from onthedot.model.duration import DAY, MINUTE
 from onthedot.model.instant import NEVER
 from onthedot.model.proof import Offence, ProofRound, TenantProof
 from onthedot.model.schedule import Schedule
-from onthedot.store.driver import Row, Transaction
+from onthedot.store.driver import Driver, Row, Transaction
 from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
 
-__all__ = ["CheckedJob", "DutyFinding", "Proofs"]
+__all__ = ["CheckedJob", "DutyFinding", "Proofs", "check_slots"]
 
 ROUND_EVERY = 5 * MINUTE
 ROUND_LONGEST = 10 * MINUTE
@@ -124,6 +124,16 @@ class Proofs(Topic):
             )
 
         return await self.driver.read(body)
+
+
+async def check_slots(driver: Driver, reach_ms: int) -> tuple[int, int, list[TenantProof]]:
+    """All jobs, by somebody who only reads and keeps nothing: from when, until when, and the proof of each tenant."""
+    now = await driver.read(lambda tx: tx.now())
+    round_, ended = _Round(now, 0, reach_ms), False
+    while not ended:
+        _, ended = await driver.read(lambda tx: _portion(tx, round_))
+    await driver.read(lambda tx: _confirm(tx, round_))
+    return round_.since, round_.until, list(round_.tenants.values())
 
 
 async def _next_round(tx: Transaction, kept: int) -> _Round | None:

@@ -1,0 +1,82 @@
+"""The witness over time: what begins, what goes on and what has ended; and when it could not look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from onthedot.model.instant import format_instant
+from onthedot.witness.looking import WitnessFinding
+
+__all__ = ["BLIND_MS", "Watch", "WitnessMessage"]
+
+BLIND_MS = 45_000
+"""From then on it is worth an alert that nothing can be seen."""
+REPEAT_MS = 15 * 60_000
+
+
+class WitnessMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """What channels are told."""
+
+    event: Literal["found", "still", "recovered"]
+    kind: str
+    text: str
+    at: str
+
+
+class Watch:
+    """Looks go in, what is worth telling comes out. One message when something begins, one each quarter of an hour
+    while it lasts, one when it is over."""
+
+    def __init__(self, now: int) -> None:
+        self._told: dict[str, int] = {}
+        self.looked_at = now
+        self.blind_since: int | None = None
+
+    @property
+    def well(self) -> bool:
+        return not self._told and self.blind_since is None
+
+    def saw(self, now: int, kinds: Sequence[str], found: Sequence[WitnessFinding]) -> list[WitnessMessage]:
+        """A look at these kinds of findings has succeeded."""
+        messages = []
+        if self.blind_since is not None:
+            text = f"blind from {format_instant(self.blind_since)} to {format_instant(now)}"
+            messages.append(_message("found", "blind", text, now))
+            self._told.pop("blind", None)
+            self.blind_since = None
+        self.looked_at = now
+        for kind in kinds:
+            these = [finding for finding in found if finding.kind == kind]
+            messages += self._about(kind, these, now)
+        return messages
+
+    def _about(self, kind: str, found: Sequence[WitnessFinding], now: int) -> list[WitnessMessage]:
+        told = self._told.get(kind)
+        if not found:
+            if told is None:
+                return []
+            del self._told[kind]
+            return [_message("recovered", kind, f"{kind}: no longer", now)]
+        if told is not None and now - told < REPEAT_MS:
+            return []
+        self._told[kind] = now
+        more = f" (and {len(found) - 1:,} more)" if len(found) > 1 else ""
+        return [_message("found" if told is None else "still", kind, found[0].text + more, now)]
+
+    def saw_nothing(self, now: int, why: str) -> list[WitnessMessage]:
+        """It could not look. Blind from the last good look on."""
+        if self.blind_since is None:
+            self.blind_since = self.looked_at
+        told = self._told.get("blind")
+        if now - self.blind_since < BLIND_MS or (told is not None and now - told < REPEAT_MS):
+            return []
+        self._told["blind"] = now
+        since = format_instant(self.blind_since)
+        return [_message("found" if told is None else "still", "blind", f"blind since {since}: {why}", now)]
+
+
+def _message(event: Literal["found", "still", "recovered"], kind: str, text: str, now: int) -> WitnessMessage:
+    return WitnessMessage(event=event, kind=kind, text=text, at=format_instant(now))
