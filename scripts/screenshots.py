@@ -7,6 +7,7 @@ Without it only the few that the documentation shows are taken.
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import shutil
 import sys
@@ -21,10 +22,34 @@ from onthedot.web import routes
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage", "--hide-scrollbars"]
 HEIGHTS = {1440: 900, 390: 844}
-QUALITY = 82
+SCHEMES = ("light", "dark")
+QUALITY = 80
 
-CHOSEN = ("/", "/jobs", "/jobs/{job_id}", "/runs/{run_id}", "/jobs/{job_id}/edit", "/dead")
+CHOSEN = ("/", "/jobs", "/jobs/{job_id}", "/runs/{run_id}")
 """What the documentation shows: on the desk, in the light; and the list of jobs on a phone in the dark."""
+STATES = {
+    "jobs-empty": "/jobs?q=no-such-job",
+    "jobs-filters": "/jobs?failing=true&target=webhook",
+    "job-day": "/jobs/{job_id}?day={day}",
+    "job-gone": "/jobs/999999999",
+    "page-unknown": "/nowhere",
+    "query-unknown": "/jobs?colour=red",
+    "runs-empty": "/runs?key=no-such-job",
+    "dead-discarded": "/dead?discarded=true",
+    "dead-empty": "/dead?job_id=999999999",
+    "audit-empty": "/audit?actor=nobody-at-all",
+}
+"""Beside the pages themselves: lists without rows, errors, and what a choice opens."""
+QUESTIONS = {
+    "question-bulk": ("/jobs", "#selection input[name=all]", "#selection button[value=pause]"),
+    "question-tag": ("/jobs", "#selection input[name=all]", "#selection button[value=tag]"),
+    "question-redrive": ("/dead", "", ".page-head button >> nth=0"),
+    "question-discard": ("/dead", "", ".page-head button >> nth=1"),
+    "dialog-delete": ("/jobs/{job_id}", "#job-menu > summary", "#job-menu a >> text=Delete"),
+    "dialog-retry": ("/runs/{run_id}", "", ".page-head a >> text=Edit and retry"),
+    "keys": ("/jobs", "h1", ""),
+}
+"""What is asked before something is done: the page, what is clicked first, and what opens the question."""
 
 
 def main() -> int:
@@ -42,26 +67,32 @@ def main() -> int:
     total = 0
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        for path, width, scheme in _wanted(all_of_them=options.all):
+        for name, path, width, scheme in _wanted(all_of_them=options.all):
             context = browser.new_context(
                 viewport={"width": width, "height": HEIGHTS[width]}, color_scheme=scheme, reduced_motion="reduce"
             )
-            file = options.folder / f"{_name(path)}-{width}-{scheme}.jpg"
-            _take(context.new_page(), options.address + path.format(**values), file)
+            file = options.folder / f"{name}-{width}-{scheme}.{'png' if options.all else 'webp'}"
+            page = context.new_page()
+            page.goto(options.address + path.format(**values))
+            page.wait_for_timeout(1200)  # until what is live has arrived
+            _open_question(page, name)
+            _take(page, file, whole=options.all)
             context.close()
             total += file.stat().st_size
-            print(f"{file} {file.stat().st_size // 1024} KB")
+            print(f"{file} {file.stat().st_size // 1024} KB", flush=True)
         browser.close()
     print(f"{total // 1024} KB in all")
     return 0
 
 
-def _wanted(*, all_of_them: bool) -> list[tuple[str, int, Any]]:
+def _wanted(*, all_of_them: bool) -> list[tuple[str, str, int, Any]]:
+    """Name, path, width and colours."""
     pages = [each.operation.path for each in routes if each.operation.page and each.operation.method == "GET"]
-    if all_of_them:
-        return [(path, width, scheme) for path in pages for width in HEIGHTS for scheme in ("light", "dark")]
-    chosen: list[tuple[str, int, Any]] = [(path, 1440, "light") for path in CHOSEN if path in pages]
-    return [*chosen, ("/jobs", 390, "dark")]
+    if not all_of_them:
+        chosen: list[tuple[str, str, int, Any]] = [(_name(path), path, 1440, "light") for path in CHOSEN]
+        return [*chosen, ("jobs", "/jobs", 390, "dark")]
+    named = {_name(path): path for path in pages} | STATES | {name: each[0] for name, each in QUESTIONS.items()}
+    return [(name, path, width, scheme) for name, path in named.items() for width in HEIGHTS for scheme in SCHEMES]
 
 
 def _values(address: str) -> dict[str, str]:
@@ -69,18 +100,42 @@ def _values(address: str) -> dict[str, str]:
 
     def first(path: str) -> Any:
         with urllib.request.urlopen(address + path, timeout=10) as answer:
-            return json.load(answer)["items"][0]
+            return next(iter(json.load(answer)["items"]), {})
 
     job = first("/v1/jobs?q=returns-sync")
     run = first(f"/v1/runs?job_id={job['id']}&status=FAILED")
-    return {"job_id": str(job["id"]), "run_id": run["id"], "version": "1", "slot": run["id"].split("-")[1]}
+    return {
+        "job_id": str(job["id"]),
+        "run_id": run["id"],
+        "version": "1",
+        "slot": run["id"].split("-")[1],
+        "day": run["scheduled_for"][:10],
+        "node_id": first("/v1/nodes").get("id", "none"),
+        "operation_id": str(first("/v1/operations").get("id", 1)),
+        "key_id": str(first("/v1/keys").get("id", 1)),
+    }
 
 
-def _take(page: Page, address: str, file: Path) -> None:
-    """One screen of it, when what is live has arrived."""
-    page.goto(address)
-    page.wait_for_timeout(1500)
-    page.screenshot(path=file, type="jpeg", quality=QUALITY)
+def _open_question(page: Page, name: str) -> None:
+    if name not in QUESTIONS:
+        return
+    _, before, opener = QUESTIONS[name]
+    if before:
+        page.click(before)
+    if opener:
+        page.click(opener)
+    else:
+        page.keyboard.press("?")
+    page.wait_for_timeout(500)
+
+
+def _take(page: Page, file: Path, *, whole: bool) -> None:
+    if whole:
+        page.screenshot(path=file, full_page=True)
+        return
+    session = page.context.new_cdp_session(page)
+    taken = session.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
+    file.write_bytes(base64.b64decode(taken["data"]))
 
 
 def _name(path: str) -> str:

@@ -113,6 +113,7 @@ async def assembled(
 ) -> AsyncIterator[Running]:
     """Everything that the settings ask for, running. `routes` are the pages; `prepared` is closed at the end."""
     from onthedot.engine import Node
+    from onthedot.engine.membership.change_news import ChangeNews
 
     clock = clock or SystemClock()
     prepared = prepared or await prepare(settings, jobs, clock)
@@ -143,6 +144,8 @@ async def assembled(
             channels=service.channels,
         )
         await stack.enter_async_context(node)
+        if not settings.is_sqlite:  # that has one node
+            stack.callback(ChangeNews(store.notify).listen(telemetry))
         intakes = await _intakes(stack, settings, service, clock)
         app: App | None = None
         if "api" in settings.roles:

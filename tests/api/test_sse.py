@@ -154,3 +154,24 @@ async def test_a_stream_ends_when_nobody_can_tell(streams):
     stream = streams.listen(1, may_listen)
     assert await anext(stream) == b"retry: 2000\n\n"
     assert await anext(stream, None) is None
+
+
+async def test_a_digest_tells_at_most_once_a_second_that_anything_happened(streams, wire, monkeypatch):
+    monkeypatch.setattr("onthedot.api.http.sse.DIGEST_SECONDS", 0.2)
+    mine, theirs = streams.listen_digest(1), streams.listen_digest(2)
+    for stream in (mine, theirs):
+        assert await anext(stream) == b"retry: 2000\n\n"
+    first = asyncio.ensure_future(anext(mine))
+    other = asyncio.ensure_future(anext(theirs))
+    await asyncio.sleep(0)
+    for _ in range(50):
+        wire.emit("run.finished", tenant=1, job_id=7)
+    assert read(await first) == ("changed", {"at": "2023-11-14T22:13:20.000Z"})
+    wire.emit("cluster.changed")
+    began = asyncio.get_running_loop().time()
+    assert read(await anext(mine))[0] == "changed"
+    assert asyncio.get_running_loop().time() - began >= 0.1
+    assert read(await other)[0] == "changed"
+    for stream in (mine, theirs):
+        await stream.aclose()
+    assert (streams.count, wire.heard) == (0, False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import AsyncIterator
+from urllib.parse import parse_qsl
 
 import httpx
 import pytest
@@ -12,7 +13,6 @@ import pytest
 from onthedot.api.app import App
 from onthedot.clock import FakeClock
 from onthedot.model.run import Outcome
-from onthedot.web.dead_groups import cause_of
 from tests.api.conftest import JOB, client_of, serving
 from tests.api.executor import TinyNode
 
@@ -59,15 +59,63 @@ def checked(answer: httpx.Response, status: int) -> str:
     return re.sub(r"\s+", " ", html.unescape(answer.text))
 
 
-async def test_letters_are_grouped_by_cause_and_hour(site, letters):
+def groups_of(page: str) -> list[tuple[str, str, str]]:
+    """Address, cause and number of each."""
+    found = re.findall(r'<a class="title" href="(/dead\?cause[^"]+)"[^>]*>(.*?)</a>.*?class="num"><div>(\d+)<', page)
+    return [(address, cause, count) for address, cause, count in found]
+
+
+async def test_letters_are_grouped_by_their_stored_cause_and_hour(site, app, letters, fake_clock):
+    node = TinyNode(app.context.service.store, "other")
+    await node.register()
+    await fake_clock.advance(3600)
+    later = await node.work(Outcome(kind="error", error="timed out in request 4242424"))
     page = await text_of(site, "/dead")
-    found = re.findall(r'<tr id="group-(\w+)">.*?<a class="title"[^>]*>(.*?)</a>.*?class="num"><div>(\d+)<', page)
-    assert [(cause, count) for _, cause, count in found] == [("timed out in request …", "3"), (f"disk {EVIL}", "1")]
-    page = await text_of(site, f"/dead?group={found[1][0]}")
+    causes = {each["cause"] for each in (await site.get("/v1/dead")).json()["items"]}
+    found = groups_of(page)
+    assert {cause for _, cause, _ in found} == causes
+    assert [count for _, _, count in found] == ["1", "3", "1"]
+    assert found[0][1] == found[1][1], "the same cause in another hour is another group"
+    page = await text_of(site, found[2][0])
     assert "In this group" in page
-    assert [each for each in letters if f"letter-{each}" in page] == [letters[2]]
-    assert "no longer among the newest" in await text_of(site, "/dead?group=none")
+    assert [each for each in [*letters, *later] if f"letter-{each}" in page] == [letters[2]]
+    assert "No dead letters" in await text_of(site, "/dead?cause=none")
     assert "No dead letters" in await text_of(site, "/dead?job_id=77")
+    hours = (await site.get("/v1/dead/groups?window=hour")).json()["items"]
+    assert [each["count"] for each in hours] == [1, 3, 1]
+    assert (await site.get("/v1/dead/groups?window=week")).status_code == 422
+
+
+async def test_discarded_with_a_note_and_listed_as_such(site, app, letters):
+    group = groups_of(await text_of(site, "/dead"))[0]
+    fields = dict(parse_qsl(group[0].partition("?")[2]))
+    question = checked(await site.post("/dead/discard", data={**fields, "all": "true", "back": "/dead"}), 200)
+    assert "Discard 3 dead letters?" in question
+    sent = {**fields, "all": "true", "confirmed": "true", "note": "gone for good"}
+    answer = await site.post("/dead/discard", data=sent)
+    assert answer.headers["location"].startswith("/operations/"), answer.text
+    await app.context.service.store.work_off_operation("n1")
+    assert len((await site.get("/v1/dead")).json()["items"]) == 1
+    one = await site.post("/dead/discard", data={"id": letters[2], "confirmed": "true", "note": EVIL, "back": "/dead"})
+    assert one.headers["location"] == "/dead"
+    page = await text_of(site, "/dead")
+    assert "Discarded 1 dead letter" in page
+    assert "No dead letters" in page
+    closed = await text_of(site, "/dead?discarded=true")
+    assert closed.count("gone for good") == 3
+    assert [each for each in letters if f"letter-{each}" in closed] == letters
+
+
+async def test_edited_and_tried_again_with_other_params(site, letters):
+    form = await text_of(site, f"/runs/{letters[0]}/retry?back=/dead")
+    assert "Edit and retry run" in form
+    wrong = await site.post(f"/runs/{letters[0]}/retry", data={"params": "[1]"})
+    assert "Not an object; accepted: a JSON object" in checked(wrong, 422)
+    answer = await site.post(f"/runs/{letters[0]}/retry", data={"params": '{"day": 2}'})
+    new = answer.headers["location"].removeprefix("/runs/")
+    assert (await site.get(f"/v1/runs/{new}")).json()["params"] == {"day": 2}
+    assert (await site.get(f"/v1/runs/{letters[0]}")).json()["status"] == "FAILED"
+    assert letters[0] not in {each["id"] for each in (await site.get("/v1/dead")).json()["items"]}
 
 
 async def test_one_is_redriven_at_once(site, letters):
@@ -81,15 +129,14 @@ async def test_one_is_redriven_at_once(site, letters):
 
 @pytest.mark.parametrize("choice", ["group", "selection", "all"])
 async def test_some_are_redriven_as_an_operation_a_few_first(site, letters, choice):
-    page = await text_of(site, "/dead")
-    group = re.findall(r'<tr id="group-(\w+)">', page)[0]
-    chosen = {"group": {"group": group}, "selection": {"id": letters[:2]}, "all": {"all": "true"}}[choice]
+    group = dict(parse_qsl(groups_of(await text_of(site, "/dead"))[0][0].partition("?")[2]))
+    chosen = {"group": {**group, "all": "true"}, "selection": {"id": letters[:2]}, "all": {"all": "true"}}[choice]
     question = checked(await site.post("/dead/redrive", data={**chosen, "back": "/dead"}), 200)
-    said = {"group": "3 dead letters", "selection": "2 dead letters", "all": "all dead letters"}[choice]
-    assert f"Redrive {said}?" in question
+    number = {"group": 3, "selection": 2, "all": 4}[choice]
+    assert f"Redrive {number} dead letters?" in question
     ids = re.findall(r'name="id" value="([^"]+)"', question)
-    assert len(ids) == {"group": 3, "selection": 2, "all": 0}[choice]
-    sent = {"id": ids} if ids else {"all": "true"}
+    assert len(ids) == {"group": 0, "selection": 2, "all": 0}[choice]
+    sent = chosen
     wrong = await site.post("/dead/redrive", data={**sent, "confirmed": "true", "first": "0", "rate": "2"})
     assert "accepted: an integer from 1 to 1000" in checked(wrong, 422)
     fields = {"confirmed": "true", "first": "1", "stop_at_failures": "1", "rate": "5"}
@@ -97,7 +144,7 @@ async def test_some_are_redriven_as_an_operation_a_few_first(site, letters, choi
     assert answer.status_code == 303, answer.text
     address = answer.headers["location"]
     page = await text_of(site, address)
-    for expected in ("It is running", "at most 5 per second", "first <b>1</b>", ">Abort<", f"of {len(ids) or 4}"):
+    for expected in ("It is running", "at most 5 per second", "first <b>1</b>", ">Abort<", f"of {number}"):
         assert expected in page, expected
     assert f'href="{address}"' in await text_of(site, "/operations")
     assert (await site.post(f"{address}/abort", data={})).status_code == 303
@@ -110,10 +157,3 @@ async def test_nothing_selected_is_said(site):
     assert "Select dead letters first" in await text_of(site, "/dead")
     assert "No operations" in await text_of(site, "/operations")
     assert (await site.post("/dead/redrive", data={"id": "x"})).status_code == 422
-
-
-def test_what_varies_is_no_cause():
-    class Failed:
-        error, reason = "job 3f2a9c0d1e2b4a5f failed at 0x7f0012345678: port 5003, status 503\nmore", None
-
-    assert cause_of(Failed()) == "job … failed at …: port 5003, status 503"  # type: ignore[arg-type]

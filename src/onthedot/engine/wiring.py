@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from onthedot import telemetry
 from onthedot.channels.channel import Channel
 from onthedot.clock import Clock
 from onthedot.engine.alerting.alert_sender import AlertSender
@@ -29,6 +30,7 @@ from onthedot.engine.claiming.waiting_watch import WaitingWatch
 from onthedot.engine.look_times import LookTimes
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.membership.backoff import Backoff
+from onthedot.engine.membership.change_news import CHANGED, is_news_of_others
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.duties import Duties
 from onthedot.engine.membership.failure_detector import FailureDetector
@@ -347,3 +349,5 @@ class Wiring:
         elif topic == "alerts":
             for sender in self.alert_senders.values():
                 sender.hints.set()
+        elif is_news_of_others(topic):
+            telemetry.emit(CHANGED)

@@ -31,8 +31,9 @@ class DeadLetterVerbs(ServiceBase):
         read = self.store.list_discarded if discarded else self.store.list_dead
         return await read(tenant, wanted or LetterFilter(), limit=limit, cursor=cursor)
 
-    async def group_dead(self, tenant: int, wanted: LetterFilter) -> DeadGroups:
-        return await self.store.group_dead(tenant, wanted)
+    async def group_dead(self, tenant: int, wanted: LetterFilter, window: int | None = None) -> DeadGroups:
+        """`window`: by so many ms of time, too."""
+        return await self.store.group_dead(tenant, wanted, window)
 
     async def redrive(
         self,

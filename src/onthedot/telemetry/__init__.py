@@ -50,6 +50,7 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | scripts.sandbox | sandbox, broken: what scripts run in, and interpreters that do not |
 | scripts.no_sandbox | reason, remedy: this node runs no scripts |
 | scripts.left_behind | removed: cgroups of scripts whose node was killed |
+| cluster.changed | something happened on another node |
 | node.registered, node.draining, node.lost, node.left | node, (by) |
 | store.unavailable, store.back, store.refused, store.moved | error |
 | store.failover | before, now (system/timeline), gap: failed over or restored; IDs continue after the gap |

@@ -17,11 +17,20 @@ __all__ = ["EventStreams", "MayListen"]
 
 BEHIND_MOST = 1000
 QUIET_SECONDS = 15.0
+DIGEST_SECONDS = 0.9
 ASK_AGAIN = 1.0
 """Seconds between two looks at whether who listens still may."""
 # What no tenant owns and everybody may know. Their error texts may hold anybody's data, so they stay in the log.
 _ABOUT_THE_CLUSTER = frozenset(
-    ("node.registered", "node.draining", "node.left", "node.lost", "store.unavailable", "store.back")
+    (
+        "node.registered",
+        "node.draining",
+        "node.left",
+        "node.lost",
+        "store.unavailable",
+        "store.back",
+        "cluster.changed",
+    )
 )
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
@@ -36,11 +45,12 @@ async def _may() -> bool:
 class EventStreams:
     """All the open streams of one node. A listener that can't keep up loses the oldest and is told how many."""
 
-    def __init__(self, telemetry: Telemetry, clock: Clock, most: int = 100) -> None:
+    def __init__(self, telemetry: Telemetry, clock: Clock, most: int = 300) -> None:
         self._telemetry = telemetry
         self._clock = clock
         self._most = most
         self._open: set[_Closable] = set()
+        self._digests: dict[int, _Digest] = {}
 
     @property
     def full(self) -> bool:
@@ -54,6 +64,27 @@ class EventStreams:
         """The body of the answer, piece by piece, until the client goes, may not listen any more, or the node stops."""
         stream = _Stream(tenant, self._clock)
         return self.serve(stream, lambda: self._telemetry.subscribe(stream.take), may_listen)
+
+    def listen_digest(self, tenant: int, may_listen: MayListen = _may) -> AsyncIterator[bytes]:
+        """The same in short: at most one event a second, `changed`. All listeners of a tenant share one subscription,
+        so that hundreds of open dashboards cost little, however much happens."""
+        stream = _DigestStream(self._clock)
+        return self.serve(stream, lambda: self._join(tenant, stream), may_listen)
+
+    def _join(self, tenant: int, stream: _DigestStream) -> Callable[[], None]:
+        digest = self._digests.get(tenant)
+        if digest is None:
+            digest = self._digests[tenant] = _Digest(tenant, self._clock)
+            digest.unsubscribe = self._telemetry.subscribe(digest.take)
+        digest.streams.add(stream)
+
+        def leave() -> None:
+            digest.streams.discard(stream)
+            if not digest.streams and self._digests.get(tenant) is digest:
+                del self._digests[tenant]
+                digest.unsubscribe()
+
+        return leave
 
     async def serve(
         self,
@@ -95,6 +126,72 @@ class _Closable(Protocol):
     def close(self) -> None: ...
 
 
+def _concerns(event: Event, tenant: int) -> bool:
+    said = event.fields.get("tenant")
+    return said == tenant if said is not None else event.name in _ABOUT_THE_CLUSTER
+
+
+class _Digest:
+    """What concerns a tenant, told to all its listeners at most once a second; the first at once."""
+
+    def __init__(self, tenant: int, clock: Clock) -> None:
+        self.streams: set[_DigestStream] = set()
+        self.unsubscribe: Callable[[], None] = lambda: None
+        self._tenant = tenant
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._last = -DIGEST_SECONDS
+        self._coming = False
+
+    def take(self, event: Event) -> None:
+        """Called by the emitter, in whatever thread that is."""
+        if self._coming or not _concerns(event, self._tenant):
+            return
+        self._coming = True
+        self._loop.call_soon_threadsafe(self._soon)
+
+    def _soon(self) -> None:
+        wait = self._last + DIGEST_SECONDS - self._loop.time()
+        if wait > 0:
+            self._loop.call_later(wait, self._tell)
+        else:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._coming, self._last = False, self._loop.time()
+        piece = b'event: changed\ndata: {"at": "%s"}\n\n' % format_instant(self._clock.now_ms()).encode()
+        for stream in self.streams:
+            stream.put(piece)
+
+
+class _DigestStream:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._piece: bytes | None = None
+        self._woken = asyncio.Event()
+        self._closed = False
+
+    def put(self, piece: bytes) -> None:
+        self._piece = piece
+        self._woken.set()
+
+    def close(self) -> None:
+        self._closed = True
+        self._woken.set()
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        while not self._closed:
+            self._woken.clear()
+            try:
+                async with self._clock.timeout(QUIET_SECONDS):
+                    await self._woken.wait()
+            except TimeoutError:
+                yield b": still here\n\n"
+            if self._piece is not None and not self._closed:
+                piece, self._piece = self._piece, None
+                yield piece
+
+
 class _Stream:
     def __init__(self, tenant: int, clock: Clock) -> None:
         self._tenant = tenant
@@ -107,7 +204,7 @@ class _Stream:
 
     def take(self, event: Event) -> None:
         """Called by the emitter, in whatever thread that is."""
-        if not self._concerns(event):
+        if not _concerns(event, self._tenant):
             return
         try:
             here = asyncio.get_running_loop() is self._loop
@@ -133,10 +230,6 @@ class _Stream:
                     await self._woken.wait()
             except TimeoutError:
                 yield b": still here\n\n"  # so that proxies keep the connection, and a dead one is noticed
-
-    def _concerns(self, event: Event) -> bool:
-        tenant = event.fields.get("tenant")
-        return tenant == self._tenant if tenant is not None else event.name in _ABOUT_THE_CLUSTER
 
     def _put(self, event: Event) -> None:
         if len(self._waiting) == BEHIND_MOST:

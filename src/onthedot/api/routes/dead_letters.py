@@ -13,7 +13,7 @@ from onthedot.api.http.bodies import read_json, read_optional_json
 from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.paging import PAGING, page_answer
 from onthedot.api.http.path_ids import RUN_ID_PATTERN
-from onthedot.api.http.query_params import flag, instant, read_query, text
+from onthedot.api.http.query_params import choice, flag, instant, read_query, text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
 from onthedot.api.routes.job_verbs import NewRuns
@@ -21,6 +21,7 @@ from onthedot.api.routes.runs import JOB_ID
 from onthedot.errors import Invalid
 from onthedot.model.bulk import BulkOperation, Note
 from onthedot.model.dead import DeadFilter, DeadGroups, DeadLetterView, DiscardedLetters
+from onthedot.model.duration import DAY, HOUR
 from onthedot.model.struct import Strict
 from onthedot.service.dead_letters import bulk_redrive
 from onthedot.store import LetterFilter
@@ -33,6 +34,8 @@ SELECTED = (
     instant("since", "Dead letters that failed at this instant or later"),
     instant("until", "Dead letters that failed at this instant or earlier"),
 )
+WINDOWS = {"hour": HOUR, "day": DAY}
+GROUPED = (*SELECTED, choice("window", "Group by the time of the failure, too", ("hour", "day")))
 FILTERS = (*SELECTED, flag("discarded", "Those that were discarded, instead of those that are open"), *PAGING)
 RunId = Annotated[str, msgspec.Meta(pattern=f"^{RUN_ID_PATTERN}$")]
 Few = Annotated[int, msgspec.Meta(ge=1, le=1000)]
@@ -79,14 +82,16 @@ async def list_dead(request: Request) -> HttpResponse:
     return page_answer(request, await service_of(request).list_dead(tenant_of(request), wanted, **asked))
 
 
-@operation("GET", "/v1/dead/groups", "read", group="Dead letters", query=SELECTED, answers={200: DeadGroups})
+@operation("GET", "/v1/dead/groups", "read", group="Dead letters", query=GROUPED, answers={200: DeadGroups})
 async def group_dead(request: Request) -> HttpResponse:
     """Group dead letters by cause.
 
-    The cause that failed last comes first. The last 10,000 dead letters are counted.
+    With `window` also by the hour or day in which they failed. The group that failed last comes first. The last 10,000
+    dead letters are counted.
     """
-    wanted = LetterFilter(**read_query(request.scope["query_string"], SELECTED))
-    return responses.json(await service_of(request).group_dead(tenant_of(request), wanted))
+    asked = read_query(request.scope["query_string"], GROUPED)
+    window = WINDOWS.get(asked.pop("window"))
+    return responses.json(await service_of(request).group_dead(tenant_of(request), LetterFilter(**asked), window))
 
 
 @operation(

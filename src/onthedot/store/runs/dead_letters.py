@@ -65,9 +65,13 @@ class DeadLetters(Topic):
 
         return await self.driver.read(body)
 
-    async def group_dead(self, tenant: int, wanted: LetterFilter = ALL_LETTERS) -> DeadGroups:
+    async def group_dead(
+        self, tenant: int, wanted: LetterFilter = ALL_LETTERS, window: int | None = None
+    ) -> DeadGroups:
+        """By cause; with `window` (ms) also by the stretch of time in which they failed."""
         where, args = letter_parts(wanted)
-        rows = await self.driver.read(lambda tx: tx.rows(f"group_dead{where}", tenant, GROUPED + 1, *args))
+        name, given = ("group_dead", []) if window is None else ("group_dead_by_window", [window])
+        rows = await self.driver.read(lambda tx: tx.rows(f"{name}{where}", tenant, GROUPED + 1, *given, *args))
         groups = [
             DeadGroup(
                 cause=row["cause"],

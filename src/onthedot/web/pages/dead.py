@@ -1,33 +1,44 @@
-"""The page of dead letters: grouped by cause and hour, and driven again one, some or all, a few first."""
+"""The page of dead letters: grouped by cause and hour; driven again a few first, edited, or discarded with a note."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
 
-from onthedot.api.context import service_of, tenant_of
+from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.http.path_ids import RUN_ID_PATTERN
-from onthedot.api.http.query_params import integer, text
+from onthedot.api.http.query_params import flag, instant, integer, text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.errors import Invalid
-from onthedot.model.bulk import BulkFilter, BulkRequest
-from onthedot.model.dead import DeadLetterView
-from onthedot.store import LetterFilter, Page
+from onthedot.model.bulk import BulkCount, BulkFilter, BulkRequest
+from onthedot.model.dead import DeadGroup, DeadLetterView
+from onthedot.model.duration import HOUR
+from onthedot.model.instant import format_instant
+from onthedot.store import LetterFilter
 from onthedot.web import words
-from onthedot.web.dead_groups import group_letters
 from onthedot.web.forms import Form, read_form
 from onthedot.web.page import action, asked_of, done, page, show
+from onthedot.web.parts import load
+from onthedot.web.typed_count import check_typed, must_be_typed
 
 __all__ = ["routes"]
 
-GROUPED = 500
-"""The newest, which are grouped. So many are one page of the API."""
 SHOWN = 50
+GROUPS = 100
 JOB = integer("job_id", "Id of the job", 1, 2**63 - 1)
-ASKED = (JOB, text("group", "Group of cause and hour", longest=16))
-FIELDS = ("id", "group", "job_id", "all", "confirmed", "first", "rate", "stop_at_failures")
+WHICH = ("job_id", "cause", "since", "until")
+ASKED = (
+    JOB,
+    text("cause", "Dead letters with exactly this cause", longest=200),
+    instant("since", "Dead letters that failed at this instant or later"),
+    instant("until", "Dead letters that failed at this instant or earlier"),
+    flag("discarded", "Those that were discarded, instead of those that are open"),
+    text("cursor", "Cursor of the next page", longest=1000),
+)
+FIELDS = ("id", "all", *WHICH, "confirmed", "first", "rate", "stop_at_failures", "note", "typed", "shown")
 LIMITS = {"first": (1, 1000), "rate": (1, 10_000), "stop_at_failures": (1, 1000)}
 
 
@@ -35,52 +46,108 @@ LIMITS = {"first": (1, 1000), "rate": (1, 10_000), "stop_at_failures": (1, 1000)
 async def dead(request: Request) -> HttpResponse:
     """The page of dead letters."""
     asked = asked_of(request, ASKED)
-    found = await _newest(request, asked["job_id"])
-    groups = group_letters(found.items)
-    chosen = next((group for group in groups if group.id == asked["group"]), None)
-    letters = found.items if chosen is None else chosen.letters
+    service, tenant = service_of(request), tenant_of(request)
+    wanted = LetterFilter(**{name: asked[name] for name in WHICH})
+    found = await service.list_dead(tenant, wanted, SHOWN, asked["cursor"], bool(asked["discarded"]))
+    groups = None
+    if not asked["discarded"] and not asked["cursor"] and found.items:
+        of_job = LetterFilter(job_id=asked["job_id"])
+        groups = await load(context_of(request).clock, service.group_dead(tenant, of_job, HOUR))
     return show(
         request,
         "dead.html",
         asked=asked,
         groups=groups,
-        chosen=chosen,
-        is_gone=asked["group"] is not None and chosen is None,
-        letters=letters[:SHOWN],
-        hidden=len(letters) - len(letters[:SHOWN]),
-        total=len(found.items),
-        has_older=found.next is not None,
+        group_rows=_rows(groups.value.items if groups and groups.value else [], found.items, asked),
+        most_groups=GROUPS,
+        is_chosen=asked["cause"] is not None or asked["since"] is not None or asked["until"] is not None,
+        which={name: value for name, value in _fields(asked).items() if value is not None},
+        letters=found.items,
+        next=found.next,
     )
 
 
-async def _newest(request: Request, job_id: int | None) -> Page[DeadLetterView]:
-    return await service_of(request).list_dead(tenant_of(request), LetterFilter(job_id=job_id), limit=GROUPED)
+class GroupRow(msgspec.Struct, frozen=True, kw_only=True):
+    """`jobs`: names as far as they are known, or how many."""
+
+    group: DeadGroup
+    jobs: str
+    chosen: bool
+
+
+def _rows(groups: list[DeadGroup], letters: list[DeadLetterView], asked: dict[str, Any]) -> list[GroupRow]:
+    return [GroupRow(group=each, jobs=_jobs(each, letters), chosen=_chosen_is(each, asked)) for each in groups[:GROUPS]]
+
+
+def _jobs(group: DeadGroup, letters: list[DeadLetterView]) -> str:
+    at = [each for each in letters if each.cause == group.cause and _within(each.finished_at, group)]
+    names = list(dict.fromkeys(each.key or f"job {each.job_id}" for each in at))
+    if len(names) < min(group.jobs, 3):
+        return words.count_words(group.jobs, "job")
+    more = group.jobs - len(names[:3])
+    return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")
+
+
+def _within(at: str | None, group: DeadGroup) -> bool:
+    return at is not None and group.first_at <= at <= group.last_at
+
+
+def _chosen_is(group: DeadGroup, asked: dict[str, Any]) -> bool:
+    since = None if asked["since"] is None else format_instant(asked["since"])
+    return asked["cause"] == group.cause and since == group.first_at
+
+
+def _fields(asked: dict[str, Any]) -> dict[str, Any]:
+    """The filters as a form or an address has them."""
+    times = {name: None if asked[name] is None else format_instant(asked[name]) for name in ("since", "until")}
+    return {"job_id": asked["job_id"], "cause": asked["cause"], **times}
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """Which dead letters a form means: `ids`, or all (of a job)."""
+    """Which dead letters a form means: `ids`, or all that match."""
 
     ids: list[str] | None
-    job_id: int | None
-    what: str
+    filter: BulkFilter
+
+    def request(self, verb: Any, params: dict[str, Any] | None = None, rate: int | None = None) -> BulkRequest:
+        if self.ids is not None:
+            return BulkRequest(verb=verb, ids=[*self.ids], params=params, rate=rate)
+        return BulkRequest(verb=verb, filter=self.filter, params=params, rate=rate)
 
 
 @action("/dead/redrive")
 async def redrive(request: Request) -> HttpResponse:
-    """Ask how, then drive the chosen dead letters again as an operation; a single one at once."""
+    """Ask how, then drive the chosen dead letters again as an operation."""
+    return await _act(request, "redrive")
+
+
+@action("/dead/discard")
+async def discard(request: Request) -> HttpResponse:
+    """Ask why, then close the chosen dead letters: a few at once, many as an operation."""
+    return await _act(request, "discard")
+
+
+async def _act(request: Request, verb: str) -> HttpResponse:
     form = await read_form(request, *FIELDS)
-    chosen = await _chosen(request, form)
-    if chosen.ids is not None and not chosen.ids:
-        return done(request, "Select dead letters first", form.back("/dead"), bad=True)
-    if not form.flag("confirmed"):
-        return _ask(request, form, chosen)
+    chosen = _chosen(form)
     service, tenant = service_of(request), tenant_of(request)
+    if chosen.ids == []:
+        return done(request, "Select dead letters first", form.back("/dead"), bad=True)
+    count = await service.count_operation(tenant, chosen.request(verb))
+    if not count.total:
+        return done(request, "No dead letters match any more", form.back("/dead"), bad=True)
+    if not form.flag("confirmed"):
+        return _ask(request, form, verb, chosen, count)
     try:
-        wanted = _request_of(form, chosen)
-        started = await service.start_operation(tenant, wanted)
+        check_typed(form, count.total)
+        if verb == "discard" and chosen.ids is not None:
+            closed = await service.discard(tenant, chosen.ids, note=_note(form))
+            return done(request, f"Discarded {words.count_words(len(closed), 'dead letter')}", form.back("/dead"))
+        started = await service.start_operation(tenant, _request_of(form, verb, chosen))
     except Invalid as error:
-        return _ask(request, form.refuse(_at_fields(error)), chosen, 422)
-    return done(request, f"Redriving {chosen.what}", f"/operations/{started.id}")
+        return _ask(request, form.refuse(_at_fields(error)), verb, chosen, count, 422)
+    doing = "Discarding" if verb == "discard" else "Redriving"
+    return done(request, f"{doing} {_how_many(count)}", f"/operations/{started.id}")
 
 
 @action("/dead/redrive-one")
@@ -93,21 +160,16 @@ async def redrive_one(request: Request) -> HttpResponse:
     return done(request, f"Redrove {form.text('id')}: this is the new run", f"/runs/{new[0]}")
 
 
-async def _chosen(request: Request, form: Form) -> Chosen:
-    job_id = _number(form, "job_id", 1, 2**63 - 1)
-    if form.given("group") is not None:
-        groups = group_letters((await _newest(request, job_id)).items)
-        group = next((each for each in groups if each.id == form.text("group")), None)
-        ids = [] if group is None else [run.id for run in group.letters]
-        return Chosen(ids, None, _count(ids))
-    if form.flag("all"):
-        return Chosen(None, job_id, "all dead letters" if job_id is None else f"all dead letters of job {job_id}")
-    ids = _ids(form)
-    return Chosen(ids, None, _count(ids))
+def _chosen(form: Form) -> Chosen:
+    if not form.flag("all"):
+        return Chosen(_ids(form), BulkFilter())
+    said = {name: form.given(name) for name in ("cause", "since", "until")}
+    return Chosen(None, BulkFilter(job_id=_number(form, "job_id", 1, 2**63 - 1), **said))
 
 
-def _count(ids: list[str]) -> str:
-    return words.count_words(len(ids), "dead letter")
+def _how_many(count: BulkCount) -> str:
+    told = words.count_words(count.total, "dead letter")
+    return told if count.total_exact else told.replace(" dead", " or more dead")
 
 
 def _ids(form: Form) -> list[str]:
@@ -127,12 +189,20 @@ def _number(form: Form, name: str, low: int, high: int) -> int | None:
     return int(given)
 
 
-def _request_of(form: Form, chosen: Chosen) -> BulkRequest:
+def _note(form: Form) -> str | None:
+    note = form.given("note")
+    if note is not None and len(note) > 1000:
+        raise Invalid.one("note", "too long", given=len(note), accepted="at most 1,000 characters")
+    return note
+
+
+def _request_of(form: Form, verb: str, chosen: Chosen) -> BulkRequest:
+    if verb == "discard":
+        note = _note(form)
+        return chosen.request(verb, {} if note is None else {"note": note})
     given = {name: _number(form, name, *limits) for name, limits in LIMITS.items()}
     params = {name: given[name] for name in ("first", "stop_at_failures") if given[name] is not None}
-    ids: list[int | str] | None = None if chosen.ids is None else [*chosen.ids]
-    wanted = BulkFilter(job_id=chosen.job_id) if ids is None else None
-    return BulkRequest(verb="redrive", ids=ids, filter=wanted, params=params, rate=given["rate"])
+    return chosen.request(verb, params, given["rate"])
 
 
 def _at_fields(error: Invalid) -> Invalid:
@@ -140,18 +210,23 @@ def _at_fields(error: Invalid) -> Invalid:
     return Invalid([msgspec.structs.replace(each, path=each.path.removeprefix("params.")) for each in error.problems])
 
 
-def _ask(request: Request, form: Form, chosen: Chosen, status: int = 200) -> HttpResponse:
+def _ask(request: Request, form: Form, verb: str, chosen: Chosen, count: BulkCount, status: int = 200) -> HttpResponse:
+    said = chosen.filter
     return show(
         request,
-        "dead_redrive.html",
+        f"dead_{verb}.html",
         status=status,
         form=form,
         chosen=chosen,
+        which=[(name, getattr(said, name)) for name in WHICH if getattr(said, name) is not None],
+        count=count,
+        what=_how_many(count),
+        typed=must_be_typed(count.total),
         return_to=form.back("/dead"),
-        action="/dead/redrive",
-        go="Redrive",
-        tone="go",
+        action=f"/dead/{verb}",
+        go=verb.capitalize(),
+        tone="danger" if verb == "discard" else "go",
     )
 
 
-routes = [dead, redrive, redrive_one]
+routes = [dead, redrive, discard, redrive_one]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
 from starlette.requests import Request
 
 from onthedot.api.context import context_of, service_of, tenant_of
@@ -12,10 +9,10 @@ from onthedot.api.http.path_ids import job_id_of
 from onthedot.api.http.query_params import text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.errors import Invalid
-from onthedot.model.decoding import decode_loose, encode_json
 from onthedot.model.job import JobView
 from onthedot.web import words
 from onthedot.web.forms import Form, read_form
+from onthedot.web.json_params import params_text, read_params
 from onthedot.web.links import is_local
 from onthedot.web.page import action, asked_of, done, page, show
 from onthedot.web.pause_choice import PAUSE_FIELDS, PAUSES, pause_end
@@ -47,7 +44,7 @@ async def run_now(request: Request) -> HttpResponse:
     """Run it now, beside its schedule."""
     form, job_id = await read_form(request, "params"), job_id_of(request)
     try:
-        params = _params(form.given("params"))
+        params = read_params(form.given("params"))
         run = await service_of(request).run_job(tenant_of(request), job_id, params=params)
     except Invalid as invalid:
         return _params_form(request, await _job(request), form.refuse(invalid), form.back(job_page(job_id)), 422)
@@ -134,30 +131,16 @@ async def _job(request: Request) -> JobView:
 
 
 def _params_form(request: Request, job: JobView, form: Form, back: str, status: int = 200) -> HttpResponse:
-    present = msgspec.json.format(encode_json(job.params), indent=2).decode()
     return show(
         request,
         "job_run.html",
         status=status,
         title=words.title(job),
-        params=present,
+        params=params_text(job.params),
         form=form,
         action=f"{job_page(job.id)}/run",
         return_to=back,
     )
-
-
-def _params(given: str | None) -> dict[str, Any] | None:
-    if given is None:
-        return None
-    accepted = 'a JSON object such as {"day": "2026-03-01"}'
-    try:
-        value = decode_loose(given)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise Invalid.one("params", f"not valid JSON: {error}", accepted=accepted) from None
-    if not isinstance(value, dict):
-        raise Invalid.one("params", "not an object", accepted=accepted)
-    return value
 
 
 def _pause_form(request: Request, job: JobView, form: Form, back: str, status: int = 200) -> HttpResponse:

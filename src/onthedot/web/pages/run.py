@@ -9,7 +9,7 @@ from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.http.path_ids import run_id_of
 from onthedot.api.http.query_params import text
 from onthedot.api.http.responses import HttpResponse
-from onthedot.errors import NotFound
+from onthedot.errors import Invalid, NotFound
 from onthedot.model.instant import parse_rfc3339
 from onthedot.model.job import JobView
 from onthedot.model.run import RunView
@@ -18,6 +18,8 @@ from onthedot.service import Service
 from onthedot.store import RunFilter
 from onthedot.web import words
 from onthedot.web.forms import Form, read_form
+from onthedot.web.json_params import params_text, read_params
+from onthedot.web.links import is_local
 from onthedot.web.page import action, asked_of, done, page, show
 from onthedot.web.parts import load_all
 from onthedot.web.run_compare import ComparedLine, compare
@@ -121,13 +123,40 @@ async def cancel(request: Request) -> HttpResponse:
     return done(request, said, form.back(f"/runs/{run_id}"))
 
 
+@page("/runs/{run_id}/retry", query=RETURN)
+async def ask_params(request: Request) -> HttpResponse:
+    """Ask with which parameters to run it again."""
+    return await _ask_params(request, Form(), asked_of(request, RETURN)["back"])
+
+
 @action("/runs/{run_id}/retry")
 async def retry(request: Request) -> HttpResponse:
-    """Run it again, as a new run."""
-    run_id = run_id_of(request)
-    await read_form(request)
-    new = await service_of(request).retry_run(tenant_of(request), run_id)
+    """Run it again, as a new run; with other parameters, if they are given."""
+    run_id, form = run_id_of(request), await read_form(request, "params")
+    try:
+        params = read_params(form.given("params"))
+        new = await service_of(request).retry_run(tenant_of(request), run_id, params=params)
+    except Invalid as invalid:
+        return await _ask_params(request, form.refuse(invalid), form.back(f"/runs/{run_id}"), 422)
     return done(request, f"Run {run_id} is tried again: this is the new run", f"/runs/{new.id}")
+
+
+async def _ask_params(request: Request, form: Form, back: str | None, status: int = 200) -> HttpResponse:
+    run_id, service, tenant = run_id_of(request), service_of(request), tenant_of(request)
+    here = f"/runs/{run_id}"
+    run = await service.get_run(tenant, run_id)
+    job = await _job(service, tenant, run.job_id)
+    return show(
+        request,
+        "run_retry.html",
+        status=status,
+        run=run,
+        job=job,
+        params=params_text({**({} if job is None else job.params), **(run.params or {})}),
+        form=form,
+        action=f"{here}/retry",
+        return_to=back if back is not None and is_local(back) else here,
+    )
 
 
 async def _ask(request: Request, verb: str, form: Form, status: int = 200) -> HttpResponse:
@@ -147,4 +176,4 @@ async def _ask(request: Request, verb: str, form: Form, status: int = 200) -> Ht
     )
 
 
-routes = [run_page, ask_cancel, cancel, retry]
+routes = [run_page, ask_cancel, cancel, ask_params, retry]

@@ -72,6 +72,15 @@ FROM (
 ) w
 GROUP BY w.cause ORDER BY max(w.failed_at) DESC, w.cause;
 
+-- name: group_dead_by_window
+-- The same for each window of $3 ms in which some failed.
+SELECT w.cause, count(*) AS letters, count(DISTINCT w.job_id) AS jobs, min(w.failed_at) AS first_at, max(w.failed_at) AS last_at
+FROM (
+    SELECT d.cause, d.job_id, d.failed_at FROM dead_letters d
+    WHERE d.tenant = $1 AND {where} ORDER BY d.failed_at DESC, d.run_id DESC LIMIT $2
+) w
+GROUP BY w.cause, w.failed_at / $3::bigint ORDER BY max(w.failed_at) DESC, w.cause;
+
 -- name: keep_discarded
 INSERT INTO discarded_letters (run_id, tenant, job_id, slot, failed_at, cause, note, actor, discarded_at)
 SELECT run_id, tenant, job_id, slot, failed_at, cause, $2::text, $3::text, $4::bigint FROM dead_letters WHERE run_id = ANY ($1::text[]);
