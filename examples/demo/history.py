@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import random
 
+import msgspec
+
 from examples.demo.company import DemoJob
 from examples.demo.story import PastRun, past_runs
 from examples.demo.tables import Tables
 from onthedot.model.duration import DAY, HOUR, MINUTE
 from onthedot.model.instant import NEVER
-from onthedot.plan import due_at, timetable_of
+from onthedot.model.run import Outcome
+from onthedot.plan import cause_of, due_at, timetable_of
 from onthedot.store import Store
 
 __all__ = ["write_history"]
@@ -55,6 +58,13 @@ def _slots(job: DemoJob, after: int, until: int) -> list[int]:
     return slots
 
 
+def _cause(run: PastRun, job: DemoJob) -> str:
+    """As a node would have stored it."""
+    said = msgspec.json.decode(run.outcome or "{}")
+    outcome = Outcome(kind="error", error=run.error, detail={"status_code": said.get("status_code")})
+    return cause_of(outcome, job.spec.target)
+
+
 async def _write(tables: Tables, job_id: int, job: DemoJob, runs: list[PastRun]) -> None:
     jitter = job.spec.policy.jitter
     await tables.insert(
@@ -73,8 +83,8 @@ async def _write(tables: Tables, job_id: int, job: DemoJob, runs: list[PastRun])
     if failed:
         await tables.insert(
             "dead_letters",
-            ("run_id", "tenant", "job_id", "slot", "failed_at"),
-            [(run.id, TENANT, job_id, run.slot, run.finished_at) for run in failed],
+            ("run_id", "tenant", "job_id", "slot", "failed_at", "cause"),
+            [(run.id, TENANT, job_id, run.slot, run.finished_at, _cause(run, job)) for run in failed],
         )
     logs = [(run.id, TENANT, run.log, run.finished_at) for run in runs[-LOGS_OF_A_JOB:] if run.log]
     if logs:

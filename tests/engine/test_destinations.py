@@ -486,11 +486,26 @@ async def test_a_breaker_that_is_open_for_nobody_is_forgotten(town: Town, fake_c
     assert town.breaker() == "closed"
 
 
+async def test_the_report_tells_how_long_the_last_calls_took(town: Town, fake_clock: FakeClock):
+    """Also of a destination that is well, for a minute after its last call."""
+    for number, seconds in ((1, 0.1), (2, 0.3), (3, 2.0)):
+        town.take(*town.to("a", number))
+        town.dispatcher.tick()
+        await fake_clock.settle()
+        await fake_clock.advance(seconds)
+        town.hosts.end(f"{number}-1")
+        await fake_clock.settle()
+    (load,) = town.report()
+    assert (load.calls, load.p50, load.p99, load.breaker) == (3, 300, 2000, "closed")
+    await fake_clock.advance(61)
+    assert town.report() == []
+
+
 async def test_the_report_names_those_in_trouble_first(town: Town, fake_clock: FakeClock):
     town.take(*town.to("b", 1, 2))
     await town.fail("a")
     report = town.report()
     assert [load.requires for load in report] == [A, B]
     since = round(fake_clock.monotonic() * 1000)
-    assert report[0] == DestinationLoad(requires=A, breaker="open", failures=10, since=since)
+    assert report[0] == DestinationLoad(requires=A, breaker="open", failures=10, since=since, calls=10, p50=0, p99=0)
     assert len(town.destinations.report(1, lambda instant: 0)) == 1

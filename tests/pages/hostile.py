@@ -100,12 +100,12 @@ async def _past(tables: Tables, job_id: int, now: int) -> None:
         rows.append((*given, run.started_at, run.finished_at, run.lateness_ms, run.duration_ms, outcome, error))
         logs.append((run.id, DEFAULT_TENANT, f"{mark}\n\x1b[31mred\x1b[0m\n" + "x" * 5000 + "\n", run.finished_at))
         if failed:
-            dead.append((run.id, DEFAULT_TENANT, job_id, run.slot, run.finished_at))
+            dead.append((run.id, DEFAULT_TENANT, job_id, run.slot, run.finished_at, mark[:200]))
     ids = ("tenant", "job_id", "id", "slot", "due_at", "kind", "status", "token", "tries", "losses", "node")
     times = ("started_at", "finished_at", "lateness_ms", "duration_ms", "outcome", "error")
     await tables.insert("history", (*ids, *times), rows)
     await tables.insert("run_logs", ("run_id", "tenant", "log", "updated_at"), logs)
-    await tables.insert("dead_letters", ("run_id", "tenant", "job_id", "slot", "failed_at"), dead)
+    await tables.insert("dead_letters", ("run_id", "tenant", "job_id", "slot", "failed_at", "cause"), dead)
 
 
 async def _newest(tables: Tables, job_id: int, status: str) -> str:

@@ -114,6 +114,9 @@ class DestinationLoad(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     in_flight: int = 0
     failures: int = 0
     since: int | None = None  # ms: when its breaker opened
+    calls: int = 0  # of which the percentiles are
+    p50: int | None = None  # ms
+    p99: int | None = None
 
 
 class BreakerView(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,7 +130,8 @@ class BreakerView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DestinationView(msgspec.Struct, frozen=True, kw_only=True):
-    """A destination over all nodes. `breaker` is open if one node's is; `waiting` is counted up to a thousand."""
+    """A destination over all nodes. `breaker` is open if one node's is; `waiting` is counted up to a thousand. `p50_ms`
+    and `p99_ms`: how long the last calls took, up to 200 of each node; of several nodes the mean, and the slowest."""
 
     destination: str
     kind: str
@@ -138,3 +142,5 @@ class DestinationView(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int
     waiting_since: str | None
     nodes: list[BreakerView]
+    p50_ms: int | None = None
+    p99_ms: int | None = None

@@ -81,7 +81,15 @@ def _view(requires: str, loads: list[tuple[str, DestinationLoad]], count: Destin
             )
             for node, load in loads
         ],
+        p50_ms=_mean_p50(loads),
+        p99_ms=max((load.p99 for _, load in loads if load.p99 is not None), default=None),
     )
+
+
+def _mean_p50(loads: list[tuple[str, DestinationLoad]]) -> int | None:
+    """By how many calls each node knows."""
+    known = [(load.p50, load.calls) for _, load in loads if load.p50 is not None and load.calls]
+    return round(sum(p50 * calls for p50, calls in known) / sum(calls for _, calls in known)) if known else None
 
 
 def _trouble_first(view: DestinationView) -> tuple[int, int, int, int, str]:

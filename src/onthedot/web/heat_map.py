@@ -71,7 +71,7 @@ def _cell(day: CalendarDay | None, at: date, today: date, most: int) -> HeatCell
 
 def _tone(day: CalendarDay) -> str:
     if day.failed:
-        return "bad"
+        return "bad" if day.failed >= day.done else "some"
     if day.done or day.running:
         return "good"
     if day.skipped or day.cancelled:

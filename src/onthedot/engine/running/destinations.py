@@ -8,6 +8,7 @@ breaker is open. All of it is in memory, of this node alone; a tenant's destinat
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from enum import Enum
 
@@ -35,6 +36,19 @@ RATE_OVER = 0.25
 """Seconds over which it is counted how many calls of a destination end."""
 
 
+DURATIONS = 200
+"""Calls of a destination whose duration is remembered."""
+
+TOLD_FOR = 60.0
+"""Seconds after its last call for which a destination is told of."""
+
+
+def _percentile(seconds: Iterable[float], part: float) -> int | None:
+    """In ms; None: there was no call."""
+    known = sorted(seconds)
+    return round(known[min(len(known) - 1, int(len(known) * part))] * 1000) if known else None
+
+
 class Admission(Enum):
     GO = "go"
     FULL = "full"
@@ -51,7 +65,9 @@ class CallPlace:
         "_measured_at",
         "_rate",
         "breaker",
+        "durations",
         "ended",
+        "last_at",
         "named",
         "open_calls",
         "requires",
@@ -67,6 +83,8 @@ class CallPlace:
         self.waited_for = False  # runs wait for it in the store, as far as is known
         self.named: _Named | None = None  # by which it is found for a call
         self.ended = 0  # calls, in all
+        self.durations: deque[float] = deque(maxlen=DURATIONS)  # of the last calls, in seconds
+        self.last_at = float("-inf")  # when one of them ended
         self._ended_before = 0
         self._measured_at = float("-inf")
         self._rate: float | None = None
@@ -156,9 +174,12 @@ class Destinations:
         place.open_calls -= 1
         place.ended += 1
         breaker = place.breaker
+        now = self._clock.monotonic()
+        if outcome is not None:
+            place.durations.append(now - began)
+            place.last_at = now
         if outcome is not None and outcome.kind == "ok" and not breaker.failures and not place.waited_for:
             return  # nearly always
-        now = self._clock.monotonic()
         answered = None if outcome is None else self._targets.kind_of(run.spec.target).answered(outcome)
         if answered is None:
             breaker.undecided(now, probe=probe)
@@ -234,8 +255,13 @@ class Destinations:
         self._forget_idle()
         ill = [place for place in self._places.values() if place.matters]
         ill.sort(key=lambda place: (place.breaker.since is None, not place.waited_for, -place.breaker.failures))
-        busy = [place for place in self._places.values() if place.open_calls and not place.matters]
-        busy.sort(key=lambda place: -place.open_calls)
+        lately = self._clock.monotonic() - TOLD_FOR
+        busy = [
+            place
+            for place in self._places.values()
+            if (place.open_calls or place.last_at >= lately) and not place.matters
+        ]
+        busy.sort(key=lambda place: (-place.open_calls, -place.last_at))
         return [
             DestinationLoad(
                 requires=place.requires,
@@ -243,6 +269,9 @@ class Destinations:
                 in_flight=place.open_calls,
                 failures=place.breaker.failures,
                 since=None if place.breaker.since is None else at_ms(place.breaker.since),
+                calls=len(place.durations),
+                p50=_percentile(place.durations, 0.5),
+                p99=_percentile(place.durations, 0.99),
             )
             for place in [*ill, *busy][:most]
         ]

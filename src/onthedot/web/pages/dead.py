@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.http.path_ids import RUN_ID_PATTERN
-from onthedot.api.http.query_params import flag, instant, integer, text
+from onthedot.api.http.query_params import choice, flag, instant, integer, text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.errors import Invalid
 from onthedot.model.bulk import BulkCount, BulkFilter, BulkRequest
@@ -27,7 +27,8 @@ from onthedot.web.typed_count import check_typed, must_be_typed
 __all__ = ["routes"]
 
 SHOWN = 50
-GROUPS = 100
+GROUPS, GROUPS_MOST = 8, 200
+"""Groups that are shown at first, and those that are shown at all."""
 JOB = integer("job_id", "Id of the job", 1, 2**63 - 1)
 WHICH = ("job_id", "cause", "since", "until")
 ASKED = (
@@ -36,6 +37,7 @@ ASKED = (
     instant("since", "Dead letters that failed at this instant or later"),
     instant("until", "Dead letters that failed at this instant or earlier"),
     flag("discarded", "Those that were discarded, instead of those that are open"),
+    choice("groups", "How many groups to show; default: the newest 8", ("all",)),
     text("cursor", "Cursor of the next page", longest=1000),
 )
 FIELDS = ("id", "all", *WHICH, "confirmed", "first", "rate", "stop_at_failures", "note", "typed", "shown")
@@ -59,7 +61,7 @@ async def dead(request: Request) -> HttpResponse:
         asked=asked,
         groups=groups,
         group_rows=_rows(groups.value.items if groups and groups.value else [], found.items, asked),
-        most_groups=GROUPS,
+        most_groups=GROUPS_MOST,
         is_chosen=asked["cause"] is not None or asked["since"] is not None or asked["until"] is not None,
         which={name: value for name, value in _fields(asked).items() if value is not None},
         letters=found.items,
@@ -76,7 +78,8 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _rows(groups: list[DeadGroup], letters: list[DeadLetterView], asked: dict[str, Any]) -> list[GroupRow]:
-    return [GroupRow(group=each, jobs=_jobs(each, letters), chosen=_chosen_is(each, asked)) for each in groups[:GROUPS]]
+    shown = groups[: GROUPS_MOST if asked["groups"] else GROUPS]
+    return [GroupRow(group=each, jobs=_jobs(each, letters), chosen=_chosen_is(each, asked)) for each in shown]
 
 
 def _jobs(group: DeadGroup, letters: list[DeadLetterView]) -> str:
