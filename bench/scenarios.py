@@ -81,6 +81,7 @@ def scenarios(mode: Mode, seconds: int | None = None) -> list[Scenario]:
         _bulkhead(mode),
         _listing(mode),
         _mix(mode),
+        _pages(mode),
     ]
 
 
@@ -412,6 +413,22 @@ def _mix(mode: Mode) -> Scenario:
         ],
         rounds=1,
         patience=1800.0,
+    )
+
+
+def _pages(mode: Mode) -> Scenario:
+    jobs, runs, asked = {"tiny": (2000, 5000, 1), "quick": (100_000, 1_000_000, 3)}.get(
+        mode, (1_000_000, 10_000_000, 5)
+    )
+    return Scenario(
+        "pages",
+        f"Pages of the dashboard with {jobs:,} jobs and {runs:,} runs, in Chromium",
+        "worst_ms",
+        [Entry("postgres", "pages")],
+        {"jobs": jobs, "runs": runs, "times": asked},
+        wanted=[Wanted("first contentful paint of the slowest page", "worst_ms", "at most", 300.0, unit=" ms")],
+        rounds=1,
+        patience=3600.0,
     )
 
 

@@ -24,8 +24,14 @@ FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-u
 HEIGHTS = {1440: 900, 390: 844}
 SCHEMES = ("light", "dark")
 QUALITY = 80
+TALLEST = 1500
 
-CHOSEN = ("/", "/jobs", "/jobs/{job_id}", "/runs/{run_id}")
+CHOSEN = {
+    "overview": "/",
+    "jobs": "/jobs?schedule=cron&sort=name",
+    "job": "/jobs/{job_id}",
+    "run": "/runs/{run_id}",
+}
 """What the documentation shows: on the desk, in the light; and the list of jobs on a phone in the dark."""
 STATES = {
     "jobs-empty": "/jobs?q=no-such-job",
@@ -57,6 +63,7 @@ def main() -> int:
     parser.add_argument("--address", default="http://127.0.0.1:8000", help="where the demo runs")
     parser.add_argument("--folder", type=Path, default=Path("docs/images"))
     parser.add_argument("--all", action="store_true", help="every page, both colours, both widths")
+    parser.add_argument("--only", help="pages whose name begins so")
     options = parser.parse_args()
     program = next((path for path in map(shutil.which, CHROMIUM) if path), None)
     if program is None:
@@ -68,6 +75,8 @@ def main() -> int:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         for name, path, width, scheme in _wanted(all_of_them=options.all):
+            if options.only and not name.startswith(options.only):
+                continue
             context = browser.new_context(
                 viewport={"width": width, "height": HEIGHTS[width]}, color_scheme=scheme, reduced_motion="reduce"
             )
@@ -89,8 +98,8 @@ def _wanted(*, all_of_them: bool) -> list[tuple[str, str, int, Any]]:
     """Name, path, width and colours."""
     pages = [each.operation.path for each in routes if each.operation.page and each.operation.method == "GET"]
     if not all_of_them:
-        chosen: list[tuple[str, str, int, Any]] = [(_name(path), path, 1440, "light") for path in CHOSEN]
-        return [*chosen, ("jobs", "/jobs", 390, "dark")]
+        chosen: list[tuple[str, str, int, Any]] = [(name, path, 1440, "light") for name, path in CHOSEN.items()]
+        return [*chosen, ("jobs", CHOSEN["jobs"], 390, "dark")]
     named = {_name(path): path for path in pages} | STATES | {name: each[0] for name, each in QUESTIONS.items()}
     return [(name, path, width, scheme) for name, path in named.items() for width in HEIGHTS for scheme in SCHEMES]
 
@@ -130,8 +139,10 @@ def _open_question(page: Page, name: str) -> None:
 
 
 def _take(page: Page, file: Path, *, whole: bool) -> None:
-    if whole:
-        page.screenshot(path=file, full_page=True)
+    if whole:  # long lists say the same again further down
+        height = min(TALLEST, page.evaluate("document.documentElement.scrollHeight"))
+        clip = {"x": 0, "y": 0, "width": page.viewport_size["width"], "height": height}
+        page.screenshot(path=file, full_page=True, clip=clip)
         return
     session = page.context.new_cdp_session(page)
     taken = session.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})

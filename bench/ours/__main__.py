@@ -16,6 +16,7 @@ from bench.ours.drain import bare_webhooks, drain, drain_and_claim, drain_runs, 
 from bench.ours.lateness import bare_timer, lateness
 from bench.ours.listing import listing
 from bench.ours.mix import mix
+from bench.ours.pages import pages
 from bench.ours.queues import drain_queue
 from bench.ours.seeding import seed
 from bench.ours.soak import soak
@@ -39,6 +40,7 @@ play(
         "lateness": lateness,
         "listing": listing,
         "mix": mix,
+        "pages": pages,
         "seed": seed,
         "single_commits": single_commits,
         "soak": soak,
