@@ -145,7 +145,7 @@ async def assembled(
         )
         await stack.enter_async_context(node)
         if not settings.is_sqlite:  # that has one node
-            stack.callback(ChangeNews(store.notify).listen(telemetry))
+            stack.callback(ChangeNews(store.notify, clock).listen(telemetry))
         intakes = await _intakes(stack, settings, service, clock)
         app: App | None = None
         if "api" in settings.roles:

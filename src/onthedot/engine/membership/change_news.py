@@ -10,6 +10,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 
+from onthedot.clock import Clock
 from onthedot.telemetry import Event, Telemetry
 
 __all__ = ["CHANGED", "ChangeNews", "is_news_of_others"]
@@ -27,8 +28,9 @@ def is_news_of_others(topic: str) -> bool:
 
 
 class ChangeNews:
-    def __init__(self, notify: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, notify: Callable[[str], Awaitable[None]], clock: Clock) -> None:
         self._notify = notify
+        self._clock = clock
         self._topic = _OWN
         self._loop = asyncio.get_running_loop()
         self._quiet = True  # nothing was told within the last half second
@@ -62,5 +64,5 @@ class ChangeNews:
         while self._more:
             self._more = False
             await self._notify(self._topic)
-            await asyncio.sleep(GAP)
+            await self._clock.sleep(GAP)
         self._quiet = True
