@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -54,13 +54,17 @@ def groups(
     job: OfJob = None,
     since: Since = None,
     until: Until = None,
+    window: Annotated[
+        Literal["hour", "day"] | None, typer.Option(help="Also by the time of the failure: hour or day")
+    ] = None,
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
     """Show dead letters by cause, the one that failed last first."""
     with connected(server, key) as client:
-        found = client.group_dead(**_filter(client, job, None, since, until))
+        by_time = {} if window is None else {"window": window}
+        found = client.group_dead(**_filter(client, job, None, since, until), **by_time)
     if as_json:
         print_json(found)
         return
