@@ -299,7 +299,7 @@ class AsyncClient(AsyncChanges):
         return self._pages("/v1/dead", ResultPage[DeadLetterView], filters)
 
     async def group_dead(self, **filters: Any) -> DeadGroups:
-        """Get dead letters grouped by cause, with `window` (hour, day) by time too. Filters: job_id, cause, since, until."""
+        """Group dead letters by cause, and by time with `window` (hour, day). Filters: job_id, cause, since, until."""
         return await self._http.call("GET", "/v1/dead/groups", DeadGroups, query=filters)
 
     async def discard(
