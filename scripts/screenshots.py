@@ -83,7 +83,7 @@ def main() -> int:
             file = options.folder / f"{name}-{width}-{scheme}.{'png' if options.all else 'webp'}"
             page = context.new_page()
             page.goto(options.address + path.format(**values))
-            page.wait_for_timeout(1200)  # until what is live has arrived
+            page.wait_for_timeout(800)  # until what is live has arrived
             _open_question(page, name)
             _take(page, file, whole=options.all)
             context.close()
