@@ -140,9 +140,10 @@ def _open_question(page: Page, name: str) -> None:
 
 def _take(page: Page, file: Path, *, whole: bool) -> None:
     if whole:  # long lists say the same again further down
-        height = min(TALLEST, page.evaluate("document.documentElement.scrollHeight"))
-        clip = {"x": 0, "y": 0, "width": page.viewport_size["width"], "height": height}
-        page.screenshot(path=file, full_page=True, clip=clip)
+        width, height = page.evaluate("[innerWidth, document.documentElement.scrollHeight]")
+        page.screenshot(
+            path=file, full_page=True, clip={"x": 0, "y": 0, "width": width, "height": min(TALLEST, height)}
+        )
         return
     session = page.context.new_cdp_session(page)
     taken = session.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})

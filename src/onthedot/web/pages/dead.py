@@ -166,8 +166,9 @@ async def redrive_one(request: Request) -> HttpResponse:
 def _chosen(form: Form) -> Chosen:
     if not form.flag("all"):
         return Chosen(_ids(form), BulkFilter())
-    said = {name: form.given(name) for name in ("cause", "since", "until")}
-    return Chosen(None, BulkFilter(job_id=_number(form, "job_id", 1, 2**63 - 1), **said))
+    job_id = _number(form, "job_id", 1, 2**63 - 1)
+    cause, since, until = form.given("cause"), form.given("since"), form.given("until")
+    return Chosen(None, BulkFilter(job_id=job_id, cause=cause, since=since, until=until))
 
 
 def _how_many(count: BulkCount) -> str:
