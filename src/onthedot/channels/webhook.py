@@ -34,6 +34,9 @@ class WebhookChannel:
                 status = response.status
         except TimeoutError:
             raise NotDelivered(f"{self.place} did not answer within {WITHIN:g} s") from None
+        except aiohttp.ClientConnectorError as error:
+            why = error.os_error.strerror or "unknown host"
+            raise NotDelivered(f"can't connect to {self.place}: {why}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise NotDelivered(f"{self.place}: {type(error).__name__}") from None
         if not 200 <= status < 300:
