@@ -34,6 +34,8 @@ PATH_PARAMS: dict[str, dict[str, Any]] = {
     "node_id": {"type": "string", "minLength": 1, "maxLength": 200},
     "script_id": {"type": "string", "pattern": f"^{SCRIPT_ID.pattern}$"},
     "run_id": {"type": "string", "pattern": f"^{RUN_ID_PATTERN}$"},
+    "token": {"type": "string", "minLength": 1, "maxLength": 200},
+    "signal": {"type": "string", "pattern": "^(start|fail|log|[0-9]{1,3})$"},
     "key": {"type": "string", "pattern": KEY_PATTERN.replace(r"\Z", "$")},
 }
 HEADER_ETAG = {"ETag": {"description": "The job's version", "schema": {"type": "string"}}}

@@ -25,6 +25,8 @@ SAMPLE_IDS["script_id"] = "sha256:" + 64 * "0"
 SAMPLE_IDS["node_id"] = "node-1"
 SAMPLE_IDS["version"] = "3"
 SAMPLE_IDS["operation_id"] = "1"
+SAMPLE_IDS["token"] = "TOKEN"
+SAMPLE_IDS["signal"] = "start"
 
 
 @operation("GET", "/openapi.json", "public", answers={200: "application/json"}, listed=False)
