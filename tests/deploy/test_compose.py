@@ -22,10 +22,10 @@ from tests.services.waiting import until_blocking
 URL = "http://127.0.0.1:18000"
 STACK = {
     "COMPOSE_PROJECT_NAME": "onthedot-test",
-    "ONTHEDOT_IMAGE": "onthedot:test",
-    "ONTHEDOT_PUBLISH": "127.0.0.1:18000",
-    "ONTHEDOT_API_PORTS": "127.0.0.1:18001-18016",
-    "ONTHEDOT_SUBNET": "172.28.58.0/24",
+    "OTD_IMAGE": "onthedot:test",
+    "OTD_PUBLISH": "127.0.0.1:18000",
+    "OTD_API_PORTS": "127.0.0.1:18001-18016",
+    "OTD_SUBNET": "172.28.58.0/24",
 }
 RECURRING, SLOTS, ONE_OFFS, SECONDS = 5, 60, 300, 60
 FIRINGS = RECURRING * SLOTS + ONE_OFFS
@@ -75,7 +75,7 @@ def stack() -> Iterator[Stack]:
             began = time.monotonic()
             told = engine.run("./run.sh", within=900).stdout
             sys.stdout.write(f"\nrun.sh: {time.monotonic() - began:.0f} s from nothing to ready\n")
-            size = int(made.docker("image", "inspect", "--format", "{{.Size}}", STACK["ONTHEDOT_IMAGE"]))
+            size = int(made.docker("image", "inspect", "--format", "{{.Size}}", STACK["OTD_IMAGE"]))
             base = int(made.docker("image", "inspect", "--format", "{{.Size}}", "python:3.13-slim"))
             sys.stdout.write(f"image: {size / 1e6:.0f} MB, {(size - base) / 1e6:.0f} MB more than its base\n")
             assert f"On the Dot is ready: {URL}" in told
