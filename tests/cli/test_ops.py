@@ -73,3 +73,15 @@ def test_without_a_terminal_it_wants_a_yes(online, tagged):
     assert result.code == 2
     assert "use -y to delete jobs" in result.err
     assert len(states(online, tagged)) == 2
+
+
+def test_the_whole_installation_is_paused_and_resumed(online):
+    try:
+        paused = online("pause", "--all", "--note", "maintenance")
+        assert (paused.code, paused.out.startswith("Everything is paused since 20")) == (0, True), paused.err
+        assert online("stats", "--json").json["freeze"]["note"] == "maintenance"
+        assert "maintenance" in online("stats").out
+    finally:
+        resumed = online("resume", "--all", "--json")
+    assert resumed.json == {"paused": False, "freeze": None}
+    assert online("pause").code == 2, "a single job is paused by `jobs pause`"

@@ -14,6 +14,7 @@ from onthedot.cli import (
     dead,
     doctor,
     echo,
+    freezes,
     imports,
     jobs,
     jobs_files,
@@ -85,6 +86,8 @@ app.add_typer(nodes.group, name="nodes")
 app.command("destinations")(cluster.destinations)
 app.command("groups")(cluster.groups)
 app.command("stats")(cluster.stats)
+app.command("pause")(freezes.pause)
+app.command("resume")(freezes.resume)
 app.command("proof")(cluster.proof)
 app.command("upcoming")(upcoming.upcoming)
 app.command("forecast")(upcoming.forecast)

@@ -15,6 +15,7 @@ from onthedot.errors import OnTheDotError, StoreInUse, StoreMissing, StoreUnavai
 from onthedot.launcher.banner import without_password
 from onthedot.model.destination import DestinationView
 from onthedot.model.duration import DAY
+from onthedot.model.freeze import Freeze
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.labels import read_requires
 from onthedot.model.targets.registry import find_spec
@@ -64,6 +65,7 @@ async def examine_store(settings: Settings, server: str | None, key: str | None)
         yield await _clocks(store)
         async for finding in _floors(store):
             yield finding
+        yield _freeze(await store.current_freeze())
         yield _dead_letters(await store.count_dead())
         async for finding in _cluster(store):
             yield finding
@@ -79,6 +81,13 @@ def _advice_for(error: Exception, settings: Settings) -> str:
     if settings.is_sqlite:
         return "check that this user can write to the file and its directory"
     return "see the message above"
+
+
+def _freeze(found: Freeze | None) -> Finding:
+    if found is None:
+        return ok("pause", "the installation is not paused")
+    why = f": {found.note}" if found.note else ""
+    return warning("pause", f"everything is paused since {found.since}{why}", "resume with `onthedot resume --all`")
 
 
 async def _durability(store: Store, settings: Settings) -> Finding:
@@ -233,7 +242,8 @@ async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
             health = await client.health()
             yield ok("server", f"{url} is up: status {health.get('status')}, version {health.get('version')}")
             nodes = await client.list_nodes()
-            dead = int((await client.stats())["dead"])
+            stats = await client.stats()
+            dead, frozen = int(stats["dead"]), stats.get("freeze")
             broken = [view for view in await client.list_destinations() if view.breaker != "closed"]
             pending = await client.list_runs(status="PENDING", until=format_instant(SystemClock().now_ms()), limit=500)
             groups = [view for view in await client.list_groups() if view.waiting_since is not None]
@@ -245,6 +255,7 @@ async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
         lost = [node.name for node in nodes if node.state == "lost"]
         alive = [node.name for node in nodes if node.state == "alive"]
         yield ok("nodes", f"{len(alive)} alive{f', lost: {lost}' if lost else ''}")
+        yield _freeze(None if frozen is None else Freeze(**frozen))
         yield _dead_letters(dead)
         if broken:
             yield _open_breakers(broken, sum(view.waiting for view in broken))

@@ -402,6 +402,14 @@ class AsyncClient(AsyncChanges):
         """Let a node finish what it runs and claim nothing more, until it is started again."""
         return await self._http.call("POST", f"/v1/nodes/{quote(node_id, safe='')}/drain", NodeView)
 
+    async def pause_all(self, *, note: str | None = None) -> dict[str, Any]:
+        """Pause the whole installation: only runs that are requested explicitly start."""
+        return await self._http.call("POST", "/v1/pause", dict[str, Any], body={"note": note})
+
+    async def resume_all(self) -> dict[str, Any]:
+        """Resume the whole installation."""
+        return await self._http.call("POST", "/v1/resume", dict[str, Any])
+
     async def list_destinations(self) -> list[DestinationView]:
         """List destinations: who is called, their circuit breakers, and how many runs wait for them."""
         return (await self._http.call("GET", "/v1/destinations", ResultPage[DestinationView])).items

@@ -350,6 +350,12 @@ class Client:
     def drain_node(self, node_id: str) -> NodeView:
         return self._run(self._async.drain_node(node_id))
 
+    def pause_all(self, *, note: str | None = None) -> dict[str, Any]:
+        return self._run(self._async.pause_all(note=note))
+
+    def resume_all(self) -> dict[str, Any]:
+        return self._run(self._async.resume_all())
+
     def list_destinations(self) -> list[DestinationView]:
         return self._run(self._async.list_destinations())
 

@@ -28,6 +28,8 @@ AuditVerb = Literal[
     "delete_script",
     "create_key",
     "revoke_key",
+    "freeze",
+    "unfreeze",
     "login",
     "logout",
 ]

@@ -11,6 +11,7 @@ from onthedot.model.duration import DAY, MINUTE
 from onthedot.model.job import JobRecord
 from onthedot.model.policy import Policy
 from onthedot.model.run import run_id
+from onthedot.plan.cursor import after_gap
 from onthedot.plan.slots import EXACT, Skipped, Span, newest, remaining, span
 from onthedot.plan.taken import NOTHING_TAKEN, Taken, free, pieces
 from onthedot.plan.times import due_at, timetable_of
@@ -34,9 +35,14 @@ class ClaimPlan(msgspec.Struct, frozen=True, kw_only=True):
     slots_used: int
 
 
-def on_claim(job: JobRecord, slot: int, now: int, taken: Taken = NOTHING_TAKEN) -> ClaimPlan:
+def on_claim(
+    job: JobRecord, slot: int, now: int, taken: Taken = NOTHING_TAKEN, thawed_at: int | None = None
+) -> ClaimPlan:
     """The cursor of a recurring job has come to be claimed, on time, ahead of it, or late. taken: what comes after it
-    and has a row already; there is something only if `claimed_slot` lies after the cursor."""
+    and has a row already; there is something only if `claimed_slot` lies after the cursor. thawed_at: until when all
+    was paused; what came before that is not fired any more."""
+    if thawed_at is not None and slot < min(thawed_at, now):
+        return _after_freeze(job, slot, min(thawed_at, now), taken)
     every = timetable_of(job.spec, job.anchor_at)
     times = free(every, taken)
     left = remaining(job.spec.schedule.count, job.slots_used)
@@ -52,6 +58,20 @@ def on_claim(job: JobRecord, slot: int, now: int, taken: Taken = NOTHING_TAKEN) 
         successor=None if ended else times.next_after(arrived.last),
         claimed_slot=newest(job.claimed_slot, arrived.last),
         slots_used=used,
+    )
+
+
+def _after_freeze(job: JobRecord, slot: int, thawed_at: int, taken: Taken) -> ClaimPlan:
+    """As after the resume of a job: one range, and the cursor goes on behind it. If that is due already, it is claimed
+    next."""
+    change = after_gap(job, slot, thawed_at - 1, taken, reason="paused")
+    return ClaimPlan(
+        fire=None,
+        backlog=[],
+        skipped=list(change.skipped),
+        successor=change.cursor_slot,
+        claimed_slot=newest(change.claimed_slot, slot),
+        slots_used=change.slots_used,
     )
 
 

@@ -15,6 +15,7 @@ from onthedot.service.dead_letters import DeadLetterVerbs
 from onthedot.service.destinations import DestinationVerbs
 from onthedot.service.explained_slots import SlotVerbs
 from onthedot.service.forecast import ForecastVerbs
+from onthedot.service.freezes import FreezeVerbs
 from onthedot.service.groups import GroupVerbs
 from onthedot.service.jobs import JobVerbs
 from onthedot.service.keys import KeyVerbs
@@ -50,6 +51,7 @@ class Service(
     ChainVerbs,
     KeyVerbs,
     ClusterVerbs,
+    FreezeVerbs,
     SeriesVerbs,
     ProofVerbs,
     UpcomingVerbs,

@@ -9,6 +9,7 @@ from onthedot.store.alerts.outbox import Outbox
 from onthedot.store.bulk.operations import BulkOperations
 from onthedot.store.cluster.alert_watch import AlertWatch
 from onthedot.store.cluster.diagnosis import Diagnosis
+from onthedot.store.cluster.freezes import Freezes
 from onthedot.store.cluster.installation import Installation
 from onthedot.store.cluster.keys import Keys
 from onthedot.store.cluster.maintenance import Maintenance
@@ -85,6 +86,7 @@ class Store(
     LiveLogTopic,
     Nodes,
     Installation,
+    Freezes,
     OneOffClosing,
     Maintenance,
     Rollups,

@@ -8,6 +8,7 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | run.started | tenant, job_id, run_id, key, lateness_ms |
 | run.detached | run_id: its work continues without this node |
 | run.adopted | tenant, job_id, run_id, key, lateness_ms: this node continues it |
+| installation.frozen, installation.unfrozen | (note, by): all is paused, or goes on |
 | ping.received | tenant, job_id, key, signal, run_id, late_for: a job that runs elsewhere has reported |
 | run.accepted | tenant, job_id, run_id, key, within_ms: its receiver will tell by a callback how it ended |
 | run.finished | tenant, job_id, run_id, key, status, kind, duration_ms, lateness_ms, error |

@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from onthedot.api.context import base_of, principal_of
+from onthedot.api.context import base_of, principal_of, service_of
 from onthedot.api.http import responses
 from onthedot.api.http.query_params import Param, read_query
 from onthedot.api.http.responses import HttpResponse
@@ -21,7 +21,7 @@ from onthedot.web.links import is_local
 from onthedot.web.live_parts import LiveParts, PartKey
 from onthedot.web.notice import Notice, forget_notice, notice_cookie, notice_of
 from onthedot.web.problem_page import problem_page
-from onthedot.web.templating import render
+from onthedot.web.templating import FREEZE, render
 
 __all__ = ["FORM", "action", "asked_of", "done", "is_refresh", "page", "show"]
 
@@ -39,6 +39,7 @@ def page(path: str, *, query: tuple[Param, ...] = (), access: Access = "read") -
 
     def declare(function: PageFunction) -> Endpoint:
         async def shown(request: Request) -> HttpResponse:
+            request.scope[FREEZE] = await service_of(request).current_freeze()
             if LIVE not in request.headers:
                 return await function(request)
             return await _parts.answer(request, _key_of(request), lambda: function(request))

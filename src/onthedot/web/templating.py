@@ -16,7 +16,11 @@ from onthedot.web.navigation import navigation
 from onthedot.web.notice import Notice
 from onthedot.web.static import static_url
 
-__all__ = ["prepare", "render", "render_alone"]
+__all__ = ["FREEZE", "prepare", "render", "render_alone"]
+
+
+FREEZE = "onthedot.freeze"
+"""Where a request's scope says whether all is paused."""
 
 
 def render(request: Request, template: str, *, notice: Notice | None = None, part: bool = False, **values: Any) -> str:
@@ -54,6 +58,7 @@ def _shared(request: Request) -> dict[str, Any]:
         "known": principal is not None,
         "open": principal is not None and principal.key_id is None,
         "key_name": None if principal is None else principal.name,
+        "freeze": request.scope.get(FREEZE),
         "may_write": principal is not None and may(principal, "write"),
         "is_admin": principal is not None and may(principal, "admin"),
     }

@@ -147,6 +147,15 @@ CREATE TABLE findings (
     PRIMARY KEY (name, tenant)
 );
 
+CREATE TABLE freezes (
+    id bigint NOT NULL IDENTITY,
+    began_at bigint NOT NULL,
+    ended_at bigint,
+    note text,
+    actor text,
+    PRIMARY KEY (id)
+);
+
 CREATE TABLE history (
     id text COLLATE C NOT NULL,
     tenant bigint NOT NULL,
@@ -575,6 +584,8 @@ CREATE UNIQUE INDEX duties_pkey ON public.duties USING btree (name);
 CREATE UNIQUE INDEX duty_marks_pkey ON public.duty_marks USING btree (name);
 CREATE UNIQUE INDEX endings_pkey ON public.endings USING btree (id);
 CREATE UNIQUE INDEX findings_pkey ON public.findings USING btree (name, tenant);
+CREATE UNIQUE INDEX freezes_open ON public.freezes USING btree (((ended_at IS NULL))) WHERE (ended_at IS NULL);
+CREATE UNIQUE INDEX freezes_pkey ON public.freezes USING btree (id);
 CREATE INDEX history_default_age ON public.history_default USING btree (slot);
 CREATE INDEX history_default_finished_at_idx ON public.history_default USING brin (finished_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX history_default_job_id_slot_id_idx ON public.history_default USING btree (job_id, slot, id);
@@ -647,6 +658,7 @@ CREATE INDEX runs_jittered ON public.runs USING btree (tenant, due_at, id) WHERE
 CREATE UNIQUE INDEX runs_lane_holder ON public.runs USING btree (lane) WHERE ((state = 'running'::text) AND (lane > 0));
 CREATE INDEX runs_lanes ON public.runs USING btree (requires, backlog, ready_at) WHERE ((state = 'pending'::text) AND (lane IS NOT NULL));
 CREATE INDEX runs_listed ON public.runs USING btree (tenant, slot, id) WHERE ((state = 'pending'::text) AND (NOT (cursor AND (parked IS NULL) AND (due_at = slot))));
+CREATE INDEX runs_manual ON public.runs USING btree (requires, ready_at) WHERE ((state = 'pending'::text) AND (kind = 'manual'::text));
 CREATE INDEX runs_next ON public.runs USING btree (tenant, slot, id) WHERE (cursor AND (parked IS NULL) AND (due_at = slot));
 CREATE INDEX runs_of_group ON public.runs USING btree (group_key, group_limit) WHERE (group_key IS NOT NULL);
 CREATE INDEX runs_of_node ON public.runs USING btree (node) WHERE (state = 'running'::text);
@@ -668,6 +680,7 @@ CREATE SEQUENCE alert_deliveries_id_seq;
 CREATE SEQUENCE api_keys_id_seq;
 CREATE SEQUENCE audit_log_id_seq;
 CREATE SEQUENCE endings_id_seq;
+CREATE SEQUENCE freezes_id_seq;
 CREATE SEQUENCE incidents_id_seq;
 CREATE SEQUENCE job_ids;
 CREATE SEQUENCE notes_id_seq;

@@ -134,6 +134,14 @@ CREATE TABLE findings (
     PRIMARY KEY (name, tenant)
 );
 
+CREATE TABLE freezes (
+    id       INTEGER PRIMARY KEY,
+    began_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    note     TEXT,
+    actor    TEXT
+);
+
 CREATE TABLE history (
     id          TEXT NOT NULL,
     tenant      INTEGER NOT NULL,
@@ -522,6 +530,8 @@ CREATE INDEX discarded_letters_age ON discarded_letters (slot);
 
 CREATE INDEX discarded_letters_newest ON discarded_letters (tenant, discarded_at, run_id);
 
+CREATE UNIQUE INDEX freezes_open ON freezes ((ended_at IS NULL)) WHERE ended_at IS NULL;
+
 CREATE INDEX history_finished ON history (finished_at);
 
 CREATE INDEX history_not_done ON history (tenant, status, slot, id) WHERE status <> 'done';
@@ -612,6 +622,8 @@ CREATE INDEX runs_lanes ON runs (requires, backlog, ready_at) WHERE state = 'pen
 
 CREATE INDEX runs_listed ON runs (tenant, slot, id)
     WHERE state = 'pending' AND NOT (cursor AND parked IS NULL AND due_at = slot);
+
+CREATE INDEX runs_manual ON runs (requires, ready_at) WHERE state = 'pending' AND kind = 'manual';
 
 CREATE INDEX runs_next ON runs (tenant, slot, id) WHERE cursor AND parked IS NULL AND due_at = slot;
 

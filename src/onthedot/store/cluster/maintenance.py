@@ -9,9 +9,11 @@ import msgspec
 
 from onthedot import telemetry
 from onthedot.model.duration import DAY, HOUR, MINUTE
+from onthedot.model.freeze import Freeze
 from onthedot.model.instant import NEVER
 from onthedot.model.labels import NodeOffer, missing_labels, read_requires, type_of
 from onthedot.model.objective import WINDOW_DAYS
+from onthedot.store.cluster.freezes import read_freeze
 from onthedot.store.cluster.partitions import drop_old, make_ahead
 from onthedot.store.driver import Transaction
 from onthedot.store.jobs.close_one_offs import NOTED, close_one_offs
@@ -69,6 +71,7 @@ class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
     running: int
     dead: int
     last_hour: dict[str, int]
+    freeze: Freeze | None = None  # all is paused: since when, why, by whom
 
 
 class Maintenance(Topic):
@@ -185,6 +188,7 @@ class Maintenance(Topic):
                 running=live.get("running", 0),
                 dead=dead["n"],
                 last_hour={row["status"].upper(): row["n"] for row in ended},
+                freeze=await read_freeze(tx),
             )
 
         return await self.driver.read(body)
@@ -194,7 +198,8 @@ async def count_backlog(tx: Transaction) -> BacklogCount:
     now = await tx.now()
     due: dict[str, int] = {}
     oldest: list[int] = []
-    for index in ("free", "cursor", "lane"):
+    frozen = await read_freeze(tx)  # what waits for its end is not due
+    for index in ("free", "cursor", "lane") if frozen is None else ():
         for row in await tx.rows(f"backlog+where.{index}_runs", now):
             due[row["requires"]] = due.get(row["requires"], 0) + row["due"]
             oldest.append(row["oldest"])

@@ -140,6 +140,8 @@ async def _next_round(tx: Transaction, kept: int) -> _Round | None:
     last, place, now = await tx.row("finding", _NAME, 0), await tx.row("duty_mark", _PLACE), await tx.now()
     if last is not None and last["at"] <= now < last["at"] + ROUND_EVERY:
         return None
+    if await tx.row("current_freeze") is not None:  # what passes now is decided when that is over
+        return None
     return _Round(now, 0 if place is None else place["at"], kept)
 
 

@@ -221,6 +221,8 @@ async def _write_job(
 
 
 async def _write_skipped(tx: Transaction, job: Locked, gaps: Sequence[Skipped]) -> None:
+    if any(gap.reason == "late" for gap in gaps) and await tx.row("current_freeze") is not None:
+        gaps = [msgspec.structs.replace(gap, reason="paused") if gap.reason == "late" else gap for gap in gaps]
     await skip_slots(tx, [SkippedSlots.of(job.record, gap, job.now) for gap in gaps])
 
 

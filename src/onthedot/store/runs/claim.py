@@ -117,19 +117,19 @@ class Claims(Looks, OneOffClosing):
 
         async def body(tx: Transaction) -> tuple[Claim, ClaimBatch, list[int], bool]:
             queue = _Queue(tx, node, list(offers), level, there.floor, limit if late is None else late)
-            taken = await self._take(queue, there, key, limit)
+            taken = await (self._take_manual(queue, limit) if there.frozen else self._take(queue, there, key, limit))
             rows = taken.all()
             now = rows[0].now if rows else there.now
-            batch = ClaimBatch(now, lookahead_ms, soon)
+            batch = ClaimBatch(now, lookahead_ms, soon, there.thawed_at)
             runs = await self._follow_up(tx, node, taken, batch)
-            if batch.set_aside and there.free:
+            if batch.set_aside and there.free and not there.frozen:
                 runs += await self._instead(tx, queue, batch)
             ready = [row.ready_at for row in rows]
             if there.unbounded and (queue.more or len(rows) >= limit):
                 ready += await queue.left_behind()
             queue.more = queue.more or batch.left_alone
             following = now if queue.more else batch.soonest
-            if not queue.more and len(rows) < limit:
+            if not queue.more and len(rows) < limit and not there.frozen:
                 following = _earlier(following, there.next_ready)
             runs.sort(key=_due)
             claim = Claim(now=now, runs=runs, skipped=batch.skipped, next_ready=following)
@@ -158,6 +158,11 @@ class Claims(Looks, OneOffClosing):
             queue.more = True
         self._before[key] = len(cursors), len(lanes)
         return _ClaimedRows(cursors, lanes, free)
+
+    async def _take_manual(self, queue: _Queue, limit: int) -> _ClaimedRows:
+        """All is paused: what was asked for by hand, and nothing else."""
+        free = await queue.take_plain("claim_manual", limit)
+        return _ClaimedRows([], await queue.take_plain("pick_manual_lanes", limit - len(free)), free)
 
     async def _follow_up(self, tx: Transaction, node: str, taken: _ClaimedRows, batch: ClaimBatch) -> list[ClaimedRun]:
         jobs = await self._specs.read(tx, (row.job_id for row in (*taken.cursors, *taken.lanes)))
@@ -210,6 +215,14 @@ class _Queue:
             late = sum(in_backlog(row.kind, row.due_at, row.now) for row in rows)
             self._late = max(0, self._late - late)  # retries of old runs are more than it asked for
         return rows
+
+    async def take_plain(self, statement: str, limit: int) -> list[ClaimedRow]:
+        """Without a share for what is late."""
+        if limit <= 0:
+            return []
+        return [
+            ClaimedRow(*row) for row in await self._tx.rows(statement, self._node, self._offers, self._level, limit)
+        ]
 
     async def left_behind(self) -> list[int]:
         """When the oldest of what is ready and was not taken became ready, if there is any."""

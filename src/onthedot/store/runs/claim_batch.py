@@ -41,10 +41,12 @@ class MovedRun(Shape, frozen=True):
 class ClaimBatch:
     """Collects decisions, writes them at the end. What is said aloud waits until the transaction is committed."""
 
-    def __init__(self, now: int, lookahead: int, soon: int) -> None:
-        """`soon`: within how many ms a run that may be held ahead must be due to be looked for."""
+    def __init__(self, now: int, lookahead: int, soon: int, thawed_at: int | None = None) -> None:
+        """`soon`: within how many ms a run that may be held ahead must be due to be looked for. `thawed_at`: until when
+        all was paused, the last time."""
         self.now = now
         self.taken: dict[int, Taken] = {}  # of jobs whose cursor does not stand behind all that has a row
+        self._thawed_at = thawed_at
         self._lookahead = lookahead
         self._soon = soon
         self._moved: list[MovedRun] = []
@@ -68,7 +70,7 @@ class ClaimBatch:
     def fire(self, row: ClaimedRow, job: JobRecord) -> Firing | None:
         """A cursor was claimed: its job goes on, and one of the slots that arrived fires, or none."""
         try:
-            plan = on_claim(job, row.slot, self.now, self.taken.get(job.id, NOTHING_TAKEN))
+            plan = on_claim(job, row.slot, self.now, self.taken.get(job.id, NOTHING_TAKEN), self._thawed_at)
         except NoRoom:  # not the schedule's fault
             raise
         except Exception as error:  # whatever is wrong with one schedule must not stop the others

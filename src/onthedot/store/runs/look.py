@@ -39,10 +39,12 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     next_ready: int | None = None
     floor: int = 0
     unbounded: bool = False
+    frozen: bool = False  # all is paused: there may be something that was asked for by hand
+    thawed_at: int | None = None  # when that was last over
 
     @property
     def nothing(self) -> bool:
-        return not (self.free or self.cursors or self.lanes)
+        return not (self.frozen or self.free or self.cursors or self.lanes)
 
 
 class Floor:
@@ -126,5 +128,7 @@ def _seen(row: Row, floor: int, unbounded: bool) -> Seen:
         lanes=bool(row["lanes"]),
         next_ready=row["next"],
         floor=floor,
-        unbounded=unbounded,
+        unbounded=unbounded and not row["frozen"],  # nothing is claimed that could say where the next ones begin
+        frozen=bool(row["frozen"]),
+        thawed_at=row["thawed_at"],
     )

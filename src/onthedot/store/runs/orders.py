@@ -140,7 +140,8 @@ async def put_back(
     jobs = await present.read(tx, job_ids)
     held = await tx.rows("finish_lock", Rows([OwnedRun(run_id, token, node) for run_id, token in sorted(fences)]))
     now = await tx.now()
-    endings, back = _decide(held, jobs, now, tx.lookahead)
+    frozen = await tx.row("current_freeze") is not None
+    endings, back = _decide(held, jobs, now, tx.lookahead, frozen=frozen)
     if endings:
         await end_runs(tx, endings, settle=False)
     if back:
@@ -156,12 +157,12 @@ def order_of(row: Row) -> Order:
 
 
 def _decide(
-    held: Iterable[Row], jobs: dict[int, JobRecord], now: int, lookahead: int
+    held: Iterable[Row], jobs: dict[int, JobRecord], now: int, lookahead: int, *, frozen: bool
 ) -> tuple[list[Ending], list[PendingAgain]]:
     endings, back = [], []
     for row in held:
         job = jobs.get(row["job_id"])
-        status, reason = _end_of(row, job, now + lookahead + SLACK_MS)
+        status, reason = _end_of(row, job, now + lookahead + SLACK_MS, frozen=frozen)
         if status is not None:
             endings.append(Ending(id=row["id"], status=status, reason=reason, finished_at=now))
         elif job is not None:
@@ -169,7 +170,7 @@ def _decide(
     return endings, back
 
 
-def _end_of(row: Row, job: JobRecord | None, soon: int) -> tuple[str | None, str | None]:
+def _end_of(row: Row, job: JobRecord | None, soon: int, *, frozen: bool) -> tuple[str | None, str | None]:
     """How it ends and why, if it does. Only a slot's own first firing can come to nothing; what was tried before, or
     asked for by hand, goes on. A slot later than `soon` was taken while the clock was ahead: nobody knows yet whether
     the job will be paused then."""
@@ -181,7 +182,7 @@ def _end_of(row: Row, job: JobRecord | None, soon: int) -> tuple[str | None, str
         return None, None
     if not _is_slot(job, row["slot"]):
         return "cancelled", "rescheduled"
-    if job.state == "paused" and not job.spec.schedule.one_off and row["slot"] <= soon:
+    if (frozen or job.state == "paused") and not job.spec.schedule.one_off and row["slot"] <= soon:
         return "skipped", "paused"
     return None, None
 

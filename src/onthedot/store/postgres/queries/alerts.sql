@@ -131,8 +131,9 @@ SELECT EXISTS (SELECT 1 FROM jobs WHERE position('"alerts":' in spec) > 0)
 SELECT id FROM jobs WHERE position('"alerts":' in spec) > 0 AND id > $1 AND state = 'active' ORDER BY id LIMIT $2;
 
 -- part: overdue
--- It should have started, and nobody has begun it. Those that wait for a resume do not count.
+-- It should have started, and nobody has begun it. Those that wait for a resume, of their job or of all, do not count.
 r.state = 'pending' AND r.tries = 0 AND r.kind <> 'backfill' AND (r.parked IS NULL OR r.parked IN ('lane', 'group'))
+AND NOT EXISTS (SELECT 1 FROM freezes WHERE ended_at IS NULL)
 
 -- name: late_runs_of_jobs
 SELECT x.job_id, r.id, r.due_at FROM {rows WatchedJob}
@@ -159,7 +160,8 @@ SELECT f.job_id, f.id, f.due_at FROM tenants t CROSS JOIN LATERAL (
      WHERE r.tenant = t.tenant AND r.cursor AND r.parked IS NULL AND r.due_at <> r.slot AND r.due_at <= $1
      ORDER BY r.due_at LIMIT $2)
 ) f
-WHERE t.tenant IS NOT NULL AND f.state = 'pending' AND f.tries = 0;
+WHERE t.tenant IS NOT NULL AND f.state = 'pending' AND f.tries = 0
+  AND NOT EXISTS (SELECT 1 FROM freezes WHERE ended_at IS NULL);
 
 -- name: long_runs
 -- Runs that were begun before $1 and have not ended.

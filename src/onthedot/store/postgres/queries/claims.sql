@@ -27,9 +27,10 @@ CROSS JOIN LATERAL (VALUES
 CROSS JOIN unnest($2::text[]) AS o (requires)
 
 -- part: picked
--- Not for a node that is lost, and of what is late no more than its share.
+-- Not for a node that is lost, nor while all is paused, and of what is late no more than its share.
 WHERE (NOT p.late OR p.nth <= $5)
   AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND lost_at IS NOT NULL)
+  AND NOT EXISTS (SELECT 1 FROM freezes WHERE ended_at IS NULL)
 ORDER BY p.late, p.ready_at LIMIT $4
 
 -- part: nth
@@ -92,6 +93,36 @@ FROM (
     ) c
 ) p
 {part picked};
+
+-- part: asked_for
+-- While all is paused: what was asked for by hand, by an index of its own.
+FROM (SELECT {now} AS now) n
+CROSS JOIN unnest($2::text[]) AS o (requires)
+CROSS JOIN LATERAL (
+    SELECT c.* FROM runs c JOIN jobs j ON j.id = c.job_id
+    WHERE c.state = 'pending' AND c.kind = 'manual' AND c.requires = o.requires AND c.ready_at <= n.now AND c.level <= $3
+
+-- name: claim_manual
+UPDATE runs r SET {part taken}
+FROM (SELECT {now} AS now) t
+WHERE r.id = ANY (ARRAY(
+    SELECT c.id
+    {part asked_for} AND c.lane IS NULL
+        ORDER BY c.ready_at LIMIT $4 FOR UPDATE OF c SKIP LOCKED
+    ) c
+    WHERE NOT EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND lost_at IS NOT NULL) LIMIT $4
+))
+RETURNING {columns ClaimedRow r now=t.now};
+
+-- name: pick_manual_lanes
+SELECT {columns ClaimedRow p}
+FROM (
+    SELECT c.*, n.now
+    {part asked_for} AND c.lane IS NOT NULL
+        ORDER BY c.ready_at LIMIT $4 FOR UPDATE OF c SKIP LOCKED FOR NO KEY UPDATE OF j SKIP LOCKED
+    ) c
+) p
+WHERE NOT EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND lost_at IS NOT NULL) LIMIT $4;
 
 -- name: lane_state
 -- What runs in these lanes, and which scheduled run waits there. `locked`: its finish has to wait for us, and will see who
@@ -203,7 +234,8 @@ SELECT CASE WHEN count(*) < {FULL} THEN min(due_at) - $4::bigint ELSE 0 END FROM
 -- nothing behind. $1 level, $3 no need to look at ready_at below this. A run that may be held ahead is looked for only
 -- when it is due within $2, and left alone if none is due within $4: those that come ready meanwhile are claimed with it,
 -- not one by one; unless so many of them wait that they are enough. A lane's are claimed on the dot.
-SELECT n.now, p.pool, p.free, p.cursors, p.lanes, p.next
+SELECT n.now, p.pool, p.free, p.cursors, p.lanes, p.next, EXISTS (SELECT 1 FROM freezes WHERE ended_at IS NULL) AS frozen,
+    (SELECT max(ended_at) FROM freezes) AS thawed_at
 FROM (SELECT {now} AS now) n
 CROSS JOIN LATERAL (
     SELECT o.pool, bool_or(c.free <= n.now) AS free, bool_or(c.cursors <= n.now) AS cursors, bool_or(c.lanes) AS lanes,

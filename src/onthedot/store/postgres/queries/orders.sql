@@ -2,9 +2,16 @@
 
 -- name: news_of
 -- The time, and what users want of this node's runs: at least one row, without an id if they want nothing.
+-- While all is paused, each run that may not have begun is recalled again and again: so is what was being claimed then.
 SELECT n.now_us, r.id, r.token, r.orders
 FROM (SELECT {now_us} AS now_us) n
-LEFT JOIN runs r ON r.node = $1 AND r.orders IS NOT NULL AND r.state = 'running'
+LEFT JOIN (
+    SELECT id, token, orders FROM runs WHERE node = $1 AND orders IS NOT NULL AND state = 'running'
+    UNION ALL
+    SELECT id, token, 'recall' FROM runs
+    WHERE EXISTS (SELECT 1 FROM freezes WHERE ended_at IS NULL)
+      AND node = $1 AND state = 'running' AND orders IS NULL AND begun_at IS NULL AND kind <> 'manual'
+) r ON true
 ORDER BY r.id;
 
 -- name: held_by

@@ -131,8 +131,9 @@ SELECT EXISTS (SELECT 1 FROM jobs WHERE instr(spec, '"alerts":') > 0)
 SELECT id FROM jobs WHERE instr(spec, '"alerts":') > 0 AND id > ?1 AND state = 'active' ORDER BY id LIMIT ?2;
 
 -- part: overdue
--- It should have started, and nobody has begun it. Those that wait for a resume do not count.
+-- It should have started, and nobody has begun it. Those that wait for a resume, of their job or of all, do not count.
 r.state = 'pending' AND r.tries = 0 AND r.kind <> 'backfill' AND (r.parked IS NULL OR r.parked IN ('lane', 'group'))
+AND NOT EXISTS (SELECT 1 FROM freezes WHERE ended_at IS NULL)
 
 -- name: late_runs_of_jobs
 SELECT x.job_id, r.id, min(r.due_at) AS due_at FROM {rows WatchedJob}
@@ -154,7 +155,8 @@ SELECT f.job_id, f.id, f.due_at FROM (
     SELECT r.job_id, r.id, r.due_at, r.state, r.tries FROM tenants t CROSS JOIN runs r
     WHERE r.tenant = t.tenant AND r.cursor AND r.parked IS NULL AND r.due_at <> r.slot AND r.due_at <= ?1
 ) f
-WHERE f.state = 'pending' AND f.tries = 0 LIMIT ?2;
+WHERE f.state = 'pending' AND f.tries = 0
+  AND NOT EXISTS (SELECT 1 FROM freezes WHERE ended_at IS NULL) LIMIT ?2;
 
 -- name: long_runs
 -- Runs that were begun before ?1 and have not ended.

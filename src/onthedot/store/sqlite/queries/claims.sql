@@ -37,8 +37,9 @@ FROM w CROSS JOIN json_each(?2) o CROSS JOIN json_each((
 )) c
 
 -- part: picked
--- Not for a node that is lost, and of what is late no more than its share.
+-- Not for a node that is lost, nor while all is paused, and of what is late no more than its share.
 WHERE (NOT p.late OR p.nth <= ?5) AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND lost_at IS NOT NULL)
+  AND NOT EXISTS (SELECT 1 FROM freezes WHERE ended_at IS NULL)
 ORDER BY p.late, p.ready_at LIMIT ?4
 
 -- part: taken
@@ -61,6 +62,22 @@ RETURNING {columns ClaimedRow runs now=claimed_at};
 -- Due runs of jobs that may not overlap: what becomes of each depends on what runs now. Not yet claimed.
 WITH {part windows}, p (id, ready_at, late, nth) AS (SELECT {part due_first} AND {part lanes} {part due_last})
 SELECT {columns ClaimedRow r now={now}} FROM p JOIN runs r ON r.rowid = p.id {part picked};
+
+-- part: asked_for
+-- While all is paused: what was asked for by hand, by an index of its own.
+n (now) AS (SELECT {now}), p (id) AS (
+    SELECT c.rowid FROM json_each(?2) o CROSS JOIN runs c
+    WHERE c.state = 'pending' AND c.kind = 'manual' AND c.requires = o.value AND c.ready_at <= (SELECT now FROM n)
+      AND c.level <= ?3 AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND lost_at IS NOT NULL)
+
+-- name: claim_manual
+WITH {part asked_for} AND c.lane IS NULL ORDER BY c.ready_at LIMIT ?4)
+UPDATE runs SET {part taken} WHERE rowid IN (SELECT p.id FROM p)
+RETURNING {columns ClaimedRow runs now=claimed_at};
+
+-- name: pick_manual_lanes
+WITH {part asked_for} AND c.lane IS NOT NULL ORDER BY c.ready_at LIMIT ?4)
+SELECT {columns ClaimedRow r now={now}} FROM p JOIN runs r ON r.rowid = p.id;
 
 -- name: lane_state
 SELECT lane, id, state = 'running' AS running, 1 AS locked
@@ -172,7 +189,8 @@ SELECT now, pool, max(free <= now) AS free, max(cursors <= now) AS cursors, max(
     nullif(min(min(
         CASE WHEN free > now THEN free ELSE {NEVER} END, CASE WHEN cursors > now THEN cursors ELSE {NEVER} END,
         next_free, next_cursors, next_lanes
-    )), {NEVER}) AS next
+    )), {NEVER}) AS next, EXISTS (SELECT 1 FROM freezes WHERE ended_at IS NULL) AS frozen,
+    (SELECT max(ended_at) FROM freezes) AS thawed_at
 FROM (
     SELECT n.now AS now, o.pool AS pool,
         ({part when_first_is_due}
