@@ -25,7 +25,7 @@ SAMPLE_IDS["script_id"] = "sha256:" + 64 * "0"
 SAMPLE_IDS["node_id"] = "node-1"
 SAMPLE_IDS["version"] = "3"
 SAMPLE_IDS["operation_id"] = "1"
-SAMPLE_IDS["token"] = "TOKEN"
+SAMPLE_IDS["token"] = "TOKEN"  # noqa: S105  # a placeholder
 SAMPLE_IDS["signal"] = "start"
 
 
