@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from onthedot.api.openapi.schemas import Schemas
-from onthedot.model.field_reference import REFERENCE, FieldNote
+from onthedot.model.field_note import FieldNote
+from onthedot.model.field_reference import reference
 from onthedot.model.job import JobSpec
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "job.md"
@@ -18,7 +20,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "job.md"
 HEAD = """\
 # Reference of a job
 
-<!-- Written by scripts/job_reference.py from the model. Change src/onthedot/model/field_reference.py instead. -->
+<!-- Written by scripts/job_reference.py from the model. Change the notes in src/onthedot/model/ instead. -->
 
 Every field of a job, for the API, jobs files, the command line and the client. The same descriptions are in
 `/openapi.json`. Unknown fields are refused.
@@ -66,14 +68,14 @@ def page() -> str:
     schemas = Schemas()
     schemas.of(JobSpec)
     parts = [HEAD]
-    for struct, notes in REFERENCE.items():
+    for struct, notes in reference().items():
         title, about = TITLES[struct]
         parts.append(f"## {title}\n" + (f"\n{about}\n" if about else ""))
         parts.append(_table(schemas, schemas.components[struct], notes))
     return "\n".join(parts)
 
 
-def _table(schemas: Schemas, component: dict[str, Any], notes: dict[str, FieldNote]) -> str:
+def _table(schemas: Schemas, component: dict[str, Any], notes: Mapping[str, FieldNote]) -> str:
     rows = ["| Field | Type | Default | Meaning | Example |", "|---|---|---|---|---|"]
     for name, note in notes.items():
         schema = component["properties"][name]

@@ -11,7 +11,7 @@ import pytest
 
 from onthedot.model.alerts import JobAlerts
 from onthedot.model.decoding import convert
-from onthedot.model.field_reference import REFERENCE
+from onthedot.model.field_reference import reference
 from onthedot.model.job import JobSpec
 from onthedot.model.objective import Objective
 from onthedot.model.policy import Concurrency, Policy, Retry
@@ -19,6 +19,7 @@ from onthedot.model.schedule import Schedule
 from onthedot.model.targets.registry import known_union
 
 WRITER = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "job_reference.py"))
+REFERENCE = reference()
 TARGETS = {kind.__name__: kind for kind in get_args(known_union())}
 STRUCTS: dict[str, Any] = {
     **{struct.__name__: struct for struct in (JobSpec, Schedule, Policy, Retry, Concurrency, JobAlerts, Objective)},

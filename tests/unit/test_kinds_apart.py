@@ -28,6 +28,11 @@ MAY = {
     "web/definition.py": "`queue` is also a way to deal with overlap",
     "brokers/sqs.py": "`queue` is what SQS calls its topics",
     "service/scripts.py": "what is uploaded there is for one kind",
+    "model/field_reference.py": "an example for the reference of a job",
+    "telemetry/metrics.py": "`kubernetes` is also a label of a metric",
+    "telemetry/otlp/exporter.py": "a variable is called `queue`, which is no kind there",
+    "channels/command.py": "`command` is also a way to deliver an alert",
+    "channels/webhook.py": "`webhook` is also a way to deliver an alert",
     "api/fastpath/creates.py": "an attribute is called `function`, which is no kind there",
 }
 

@@ -1,22 +1,17 @@
 """What each field of a job means, with an example: the OpenAPI document and docs/job.md are made from this.
 
-An example is a fragment that fits into the object the field belongs to; it names further fields where one alone would
-not be valid. `tests/docs/test_job_page.py` reads every one of them as a job, and finds fields that are missing here.
+The fields of a target are described by its spec (`notes`). `tests/docs/test_job_page.py` reads every example as a job,
+and finds fields that are not described.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
-import msgspec
+from onthedot.model.field_note import FieldNote
+from onthedot.model.targets.registry import built_in_specs
 
-__all__ = ["REFERENCE", "FieldNote", "field_notes"]
-
-
-class FieldNote(msgspec.Struct, frozen=True):
-    meaning: str
-    example: dict[str, Any] | None = None  # None: it can't be used yet
-
+__all__ = ["field_notes", "reference"]
 
 _JOB = {
     "key": FieldNote(
@@ -192,111 +187,7 @@ _CONCURRENCY = {
     "limit": FieldNote("The most runs of the group at once.", {"group": "database", "limit": 3}),
 }
 
-_WEBHOOK = {
-    "url": FieldNote("An absolute http or https URL.", {"url": "https://example.com/hook"}),
-    "method": FieldNote("The HTTP method.", {"method": "PUT"}),
-    "headers": FieldNote(
-        "Request headers. Values of headers such as Authorization are masked when read back.",
-        {"headers": {"X-Team": "billing"}},
-    ),
-    "body": FieldNote(
-        'JSON, or text. `{"$": "run_id"}` in place of a value stands for a value of the run. Without a body, the '
-        "params are sent.",
-        {"body": {"run": {"$": "run_id"}}},
-    ),
-    "secret": FieldNote(
-        "Signs requests as Standard Webhooks does. Masked when read back.", {"secret": "at least 16 characters"}
-    ),
-    "certificate": FieldNote(
-        "The name of a client certificate in the settings.",
-        {"url": "https://example.com/hook", "certificate": "partner"},
-    ),
-    "secrets": FieldNote(
-        "Two signing secrets while you rotate them, the new one first.",
-        {"secrets": ["the new one, 16+ characters", "the old one, 16+ characters"]},
-    ),
-}
-
-_FUNCTION = {
-    "function": FieldNote(
-        "A Python function that the operator registered, `package.module:name`.", {"function": "reports.tasks:nightly"}
-    )
-}
-
-_COMMAND = {"command": FieldNote("The name of a command in the settings.", {"command": "disk-space"})}
-
-_SCRIPT = {
-    "code": FieldNote("The script itself, up to 64 KB.", {"code": "print('hello')"}),
-    "script": FieldNote(
-        "The ID of an uploaded script, instead of `code`.", {"script": "sha256:" + "0123456789abcdef" * 4}
-    ),
-    "interpreter": FieldNote("The name of an interpreter that the operator listed.", {"interpreter": "python"}),
-    "args": FieldNote("Command-line arguments.", {"args": ["--verbose"]}),
-    "env": FieldNote("Environment variables.", {"env": {"MODE": "fast"}}),
-    "network": FieldNote("Whether it may use the network, if the operator allows that.", {"network": True}),
-    "memory": FieldNote("The memory limit.", {"memory": "512M"}),
-    "cpus": FieldNote("The number of CPUs.", {"cpus": 0.5}),
-}
-
-_CONTAINER = {
-    "image": FieldNote("An image that the operator allows.", {"image": "registry.example/report:1.4"}),
-    "command": FieldNote("Program and arguments, instead of those of the image.", {"command": ["report", "--all"]}),
-    "env": FieldNote("Environment variables.", {"env": {"MODE": "fast"}}),
-    "memory": FieldNote("The memory limit. By default, as much as the operator allows.", {"memory": "512M"}),
-    "cpus": FieldNote("The number of CPUs. By default, as many as the operator allows.", {"cpus": 0.5}),
-    "network": FieldNote("Whether it may use the network, if the operator allows that.", {"network": True}),
-    "pull": FieldNote("When the image is pulled.", {"pull": "always"}),
-}
-
-_KUBERNETES = {
-    "template": FieldNote("The name of a pod template that the operator registered.", {"template": "report"}),
-    "image": FieldNote(
-        "An image that the operator allows, instead of a template.", {"image": "registry.example/report:1.4"}
-    ),
-    "command": FieldNote("Entry point of the container.", {"command": ["python"]}),
-    "args": FieldNote("Arguments of the container.", {"args": ["report.py"]}),
-    "env": FieldNote("Environment variables.", {"env": {"MODE": "fast"}}),
-    "resources": FieldNote(
-        "Limits and requests. By default, as much as the operator allows.",
-        {"resources": {"limits": {"memory": "512Mi", "cpu": "500m"}}},
-    ),
-    "service_account": FieldNote("A service account that the operator allows.", {"service_account": "reports"}),
-    "namespace": FieldNote("A namespace that the operator allows.", {"namespace": "batch"}),
-    "keep_failed": FieldNote("How long a failed Job stays in the cluster.", {"keep_failed": "6h"}),
-}
-
-_QUEUE = {
-    "broker": FieldNote("The name of a broker in the settings.", {"broker": "orders"}),
-    "topic": FieldNote("The topic, subject, stream or queue.", {"topic": "orders.created"}),
-    "key": FieldNote("The message key. By default, the ID of the run.", {"key": "customer-42"}),
-    "headers": FieldNote("Message headers.", {"headers": {"team": "billing"}}),
-    "body": FieldNote("JSON, or text. Without a body, the params are sent.", {"body": {"kind": "nightly"}}),
-    "format": FieldNote(
-        "`json`; `cloudevents` for CloudEvents 1.0; `raw` for a text as it is; `celery` for a Celery task.",
-        {"format": "cloudevents"},
-    ),
-    "task": FieldNote("With the format `celery`: the name of the task.", {"format": "celery", "task": "reports.send"}),
-}
-
-_LAMBDA = {
-    "function": FieldNote("Name or ARN of the function.", {"function": "nightly-report"}),
-    "invocation": FieldNote(
-        "`request` waits for the answer, which is the result; `event` is done once AWS has accepted it.",
-        {"invocation": "event"},
-    ),
-    "payload": FieldNote("JSON. Without a payload, the params are sent.", {"payload": {"day": 1}}),
-}
-
-_WORKFLOW = {
-    "engine": FieldNote("The name of a workflow engine in the settings, or `stepfunctions`.", {"engine": "airflow"}),
-    "workflow": FieldNote("The DAG, workflow template or state machine to start.", {"workflow": "nightly_etl"}),
-    "input": FieldNote("Its input. Without it, the params are sent.", {"input": {"day": 1}}),
-}
-_CHECKIN = {
-    "grace": FieldNote("How long after its slot, or after its start, the job may report.", {"grace": "30m"}),
-}
-
-REFERENCE: dict[str, dict[str, FieldNote]] = {
+_STRUCTS: dict[str, Mapping[str, FieldNote]] = {
     "JobSpec": _JOB,
     "Schedule": _SCHEDULE,
     "Policy": _POLICY,
@@ -304,20 +195,18 @@ REFERENCE: dict[str, dict[str, FieldNote]] = {
     "Concurrency": _CONCURRENCY,
     "JobAlerts": _ALERTS,
     "Objective": _OBJECTIVE,
-    "WebhookTarget": _WEBHOOK,
-    "FunctionTarget": _FUNCTION,
-    "CommandTarget": _COMMAND,
-    "ScriptTarget": _SCRIPT,
-    "QueueTarget": _QUEUE,
-    "ContainerTarget": _CONTAINER,
-    "KubernetesTarget": _KUBERNETES,
-    "LambdaTarget": _LAMBDA,
-    "WorkflowTarget": _WORKFLOW,
-    "CheckinTarget": _CHECKIN,
 }
-"""By the name of the struct, in the order of the page."""
 
 
-def field_notes(struct: str) -> dict[str, FieldNote]:
+def reference() -> dict[str, Mapping[str, FieldNote]]:
+    """The notes by the name of the struct, in the order of the page."""
+    return {**_STRUCTS, **{spec.__name__: spec.notes for spec in built_in_specs().values()}}
+
+
+def field_notes(struct: type) -> Mapping[str, FieldNote]:
     """The notes on the fields of a struct. A job that is read back has the fields of one that is written."""
-    return REFERENCE.get({"JobView": "JobSpec", "OpenJobSpec": "JobSpec"}.get(struct, struct), {})
+    own: Mapping[str, FieldNote] | None = getattr(struct, "notes", None)
+    if own is not None:
+        return own
+    name = {"JobView": "JobSpec", "OpenJobSpec": "JobSpec"}.get(struct.__name__, struct.__name__)
+    return _STRUCTS.get(name, {})

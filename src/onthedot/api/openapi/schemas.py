@@ -100,7 +100,7 @@ class Schemas:
         required = [info.tag_field] if info.tag_field else []
         if info.tag_field:
             properties[info.tag_field] = {"enum": [info.tag]}
-        notes = field_notes(info.cls.__name__)
+        notes = field_notes(info.cls)
         for field in info.fields:
             note = notes.get(field.encode_name)
             said = {} if note is None else {"description": note.meaning}

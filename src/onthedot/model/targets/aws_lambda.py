@@ -10,6 +10,7 @@ import msgspec
 
 from onthedot.errors import FieldProblem
 from onthedot.model.body_template import CALLBACK, body_problems
+from onthedot.model.field_note import FieldNote
 from onthedot.model.targets.spec import Flag, TargetSpec, TargetSummary
 
 __all__ = ["LambdaTarget"]
@@ -25,6 +26,14 @@ ACCEPTED_FUNCTION = (
 
 class LambdaTarget(TargetSpec, frozen=True, kw_only=True, tag="lambda"):
     calls_back: ClassVar[bool] = True
+    notes: ClassVar[Mapping[str, FieldNote]] = {
+        "function": FieldNote("Name or ARN of the function.", {"function": "nightly-report"}),
+        "invocation": FieldNote(
+            "`request` waits for the answer, which is the result; `event` is done once AWS has accepted it.",
+            {"invocation": "event"},
+        ),
+        "payload": FieldNote("JSON. Without a payload, the params are sent.", {"payload": {"day": 1}}),
+    }
     flags: ClassVar[tuple[Flag, ...]] = (
         Flag("function", "Lambda: name or ARN of the function", ("--lambda",)),
         Flag("invocation", "Lambda: request (its answer is the result) or event [default: request]"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from onthedot.errors import FieldProblem
 from onthedot.model.duration import DAY, MINUTE, SECOND, Duration
+from onthedot.model.field_note import FieldNote
 from onthedot.model.run_request import RunRequest, SentRun
 from onthedot.model.targets.spec import Flag, TargetSpec, TargetSummary
 
@@ -16,6 +17,9 @@ LEAST_GRACE, MOST_GRACE = SECOND, 365 * DAY
 
 
 class CheckinTarget(TargetSpec, frozen=True, kw_only=True, tag="checkin"):
+    notes: ClassVar[Mapping[str, FieldNote]] = {
+        "grace": FieldNote("How long after its slot, or after its start, the job may report.", {"grace": "30m"}),
+    }
     flags: ClassVar[tuple[Flag, ...]] = (
         Flag("grace", "Check-in: how long after each slot the report of the job may come, such as 5m", ("--checkin",)),
     )

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar
 
 import msgspec
 
 from onthedot.errors import FieldProblem
+from onthedot.model.field_note import FieldNote
 from onthedot.model.targets.spec import Flag, TargetSpec, TargetSummary
 
 __all__ = ["CommandTarget"]
 
 
 class CommandTarget(TargetSpec, frozen=True, kw_only=True, tag="command"):
+    notes: ClassVar[Mapping[str, FieldNote]] = {
+        "command": FieldNote("The name of a command in the settings.", {"command": "disk-space"})
+    }
     flags: ClassVar[tuple[Flag, ...]] = (Flag("command", "Registered command to run, by name"),)
 
     command: Annotated[str, msgspec.Meta(max_length=200)]  # the name the operator registered it under

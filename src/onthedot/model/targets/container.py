@@ -10,6 +10,7 @@ import msgspec
 
 from onthedot.errors import FieldProblem
 from onthedot.model.duration import DAY, Duration
+from onthedot.model.field_note import FieldNote
 from onthedot.model.image import ACCEPTED_IMAGES, ImageName
 from onthedot.model.size import ACCEPTED_SIZES, format_size, read_size
 from onthedot.model.targets.spec import Flag, TargetSpec, TargetSummary
@@ -25,6 +26,15 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}", re.ASCII)
 
 class ContainerTarget(TargetSpec, frozen=True, kw_only=True, tag="container"):
     default_timeout: ClassVar[Duration | None] = Duration(DAY)
+    notes: ClassVar[Mapping[str, FieldNote]] = {
+        "image": FieldNote("An image that the operator allows.", {"image": "registry.example/report:1.4"}),
+        "command": FieldNote("Program and arguments, instead of those of the image.", {"command": ["report", "--all"]}),
+        "env": FieldNote("Environment variables.", {"env": {"MODE": "fast"}}),
+        "memory": FieldNote("The memory limit. By default, as much as the operator allows.", {"memory": "512M"}),
+        "cpus": FieldNote("The number of CPUs. By default, as many as the operator allows.", {"cpus": 0.5}),
+        "network": FieldNote("Whether it may use the network, if the operator allows that.", {"network": True}),
+        "pull": FieldNote("When the image is pulled.", {"pull": "always"}),
+    }
     flags: ClassVar[tuple[Flag, ...]] = (
         Flag("image", "Container: image to run"),
         Flag("command", "Container: one word of its command; repeatable", ("--arg",)),

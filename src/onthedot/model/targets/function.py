@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar
 
 import msgspec
 
 from onthedot.errors import FieldProblem
+from onthedot.model.field_note import FieldNote
 from onthedot.model.targets.spec import Flag, TargetSpec, TargetSummary
 
 __all__ = ["FunctionTarget"]
 
 
 class FunctionTarget(TargetSpec, frozen=True, kw_only=True, tag="function"):
+    notes: ClassVar[Mapping[str, FieldNote]] = {
+        "function": FieldNote(
+            "A Python function that the operator registered, `package.module:name`.",
+            {"function": "reports.tasks:nightly"},
+        )
+    }
     flags: ClassVar[tuple[Flag, ...]] = (Flag("function", "Python function to call, package.module:name"),)
 
     function: Annotated[str, msgspec.Meta(max_length=500)]  # "package.module:function"

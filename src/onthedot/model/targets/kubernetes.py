@@ -10,6 +10,7 @@ import msgspec
 
 from onthedot.errors import FieldProblem
 from onthedot.model.duration import ACCEPTED_DURATIONS, DAY, HOUR, Duration
+from onthedot.model.field_note import FieldNote
 from onthedot.model.image import ACCEPTED_IMAGES, ImageName
 from onthedot.model.quantity import ACCEPTED_QUANTITIES, read_quantity
 from onthedot.model.struct import Strict
@@ -41,6 +42,22 @@ class PodResources(Strict, frozen=True, kw_only=True, omit_defaults=True):
 
 class KubernetesTarget(TargetSpec, frozen=True, kw_only=True, tag="kubernetes"):
     default_timeout: ClassVar[Duration | None] = Duration(DAY)
+    notes: ClassVar[Mapping[str, FieldNote]] = {
+        "template": FieldNote("The name of a pod template that the operator registered.", {"template": "report"}),
+        "image": FieldNote(
+            "An image that the operator allows, instead of a template.", {"image": "registry.example/report:1.4"}
+        ),
+        "command": FieldNote("Entry point of the container.", {"command": ["python"]}),
+        "args": FieldNote("Arguments of the container.", {"args": ["report.py"]}),
+        "env": FieldNote("Environment variables.", {"env": {"MODE": "fast"}}),
+        "resources": FieldNote(
+            "Limits and requests. By default, as much as the operator allows.",
+            {"resources": {"limits": {"memory": "512Mi", "cpu": "500m"}}},
+        ),
+        "service_account": FieldNote("A service account that the operator allows.", {"service_account": "reports"}),
+        "namespace": FieldNote("A namespace that the operator allows.", {"namespace": "batch"}),
+        "keep_failed": FieldNote("How long a failed Job stays in the cluster.", {"keep_failed": "6h"}),
+    }
     flags: ClassVar[tuple[Flag, ...]] = (
         Flag("image", "Kubernetes: image to run as a Job", ("--kubernetes-image",)),
         Flag("template", "Kubernetes: pod template of the operator", ("--kubernetes-template",), chooses=True),

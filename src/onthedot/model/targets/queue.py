@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from onthedot.errors import FieldProblem
 from onthedot.model.duration import SECOND, Duration
+from onthedot.model.field_note import FieldNote
 from onthedot.model.secret_text import MASK, is_secret_name
 from onthedot.model.targets.spec import Flag, TargetSpec, TargetSummary
 
@@ -26,6 +27,20 @@ class QueueTarget(TargetSpec, frozen=True, kw_only=True, tag="queue"):
     default_timeout: ClassVar[Duration | None] = Duration(10 * SECOND)
     writes_log: ClassVar[bool] = False
     calls_back: ClassVar[bool] = True
+    notes: ClassVar[Mapping[str, FieldNote]] = {
+        "broker": FieldNote("The name of a broker in the settings.", {"broker": "orders"}),
+        "topic": FieldNote("The topic, subject, stream or queue.", {"topic": "orders.created"}),
+        "key": FieldNote("The message key. By default, the ID of the run.", {"key": "customer-42"}),
+        "headers": FieldNote("Message headers.", {"headers": {"team": "billing"}}),
+        "body": FieldNote("JSON, or text. Without a body, the params are sent.", {"body": {"kind": "nightly"}}),
+        "format": FieldNote(
+            "`json`; `cloudevents` for CloudEvents 1.0; `raw` for a text as it is; `celery` for a Celery task.",
+            {"format": "cloudevents"},
+        ),
+        "task": FieldNote(
+            "With the format `celery`: the name of the task.", {"format": "celery", "task": "reports.send"}
+        ),
+    }
     flags: ClassVar[tuple[Flag, ...]] = (
         Flag("broker", "Queue: name of a configured broker"),
         Flag("topic", "Queue: topic, subject, stream or queue to publish to"),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
 import msgspec
 
 from onthedot.errors import FieldProblem
+from onthedot.model.field_note import FieldNote
 from onthedot.model.script import SCRIPT_ID
 from onthedot.model.size import ACCEPTED_SIZES, format_size, read_size
 from onthedot.model.targets.spec import Flag, TargetSpec, TargetSummary
@@ -24,6 +25,18 @@ _ENDS = re.compile(r"[^\w.-]")
 
 
 class ScriptTarget(TargetSpec, frozen=True, kw_only=True, tag="script"):
+    notes: ClassVar[Mapping[str, FieldNote]] = {
+        "code": FieldNote("The script itself, up to 64 KB.", {"code": "print('hello')"}),
+        "script": FieldNote(
+            "The ID of an uploaded script, instead of `code`.", {"script": "sha256:" + "0123456789abcdef" * 4}
+        ),
+        "interpreter": FieldNote("The name of an interpreter that the operator listed.", {"interpreter": "python"}),
+        "args": FieldNote("Command-line arguments.", {"args": ["--verbose"]}),
+        "env": FieldNote("Environment variables.", {"env": {"MODE": "fast"}}),
+        "network": FieldNote("Whether it may use the network, if the operator allows that.", {"network": True}),
+        "memory": FieldNote("The memory limit.", {"memory": "512M"}),
+        "cpus": FieldNote("The number of CPUs.", {"cpus": 0.5}),
+    }
     flags: ClassVar[tuple[Flag, ...]] = (
         Flag("code", "Script: file with the code to run in a sandbox", ("--script",), file=True),
         Flag("interpreter", "Script: interpreter [default: python]"),

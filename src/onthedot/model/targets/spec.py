@@ -12,6 +12,7 @@ import msgspec
 
 from onthedot.errors import FieldProblem
 from onthedot.model.duration import Duration
+from onthedot.model.field_note import FieldNote
 from onthedot.model.run_request import RunRequest, SentRun
 from onthedot.model.struct import Strict
 
@@ -49,6 +50,7 @@ class Target:
     reports: ClassVar[bool] = False  # it runs elsewhere, and reports (`report_within`)
     level: ClassVar[int] = 1  # the lowest code level (`model.level`) that runs this kind
     flags: ClassVar[tuple[Flag, ...]] = ()
+    notes: ClassVar[Mapping[str, FieldNote]] = {}  # what each field means, for the manual and the OpenAPI document
     plain_fields: ClassVar[tuple[str, ...]] = ()  # text that is shown as it is, whatever it looks like: it is no URL
 
     @property

@@ -14,6 +14,7 @@ import msgspec
 from onthedot.errors import FieldProblem
 from onthedot.model.body_template import CALLBACK, MissingParam, body_problems, encode_body, fill, is_template
 from onthedot.model.duration import SECOND, Duration
+from onthedot.model.field_note import FieldNote
 from onthedot.model.run_request import RunRequest, SentRun
 from onthedot.model.secret_text import MASK, is_secret_name, masked_url
 from onthedot.model.targets.spec import Flag, TargetSpec, TargetSummary
@@ -39,6 +40,30 @@ class WebhookTarget(TargetSpec, frozen=True, kw_only=True, tag="webhook"):
     timeout_setting: ClassVar[str | None] = "timeout_seconds"
     writes_log: ClassVar[bool] = False
     calls_back: ClassVar[bool] = True
+    notes: ClassVar[Mapping[str, FieldNote]] = {
+        "url": FieldNote("An absolute http or https URL.", {"url": "https://example.com/hook"}),
+        "method": FieldNote("The HTTP method.", {"method": "PUT"}),
+        "headers": FieldNote(
+            "Request headers. Values of headers such as Authorization are masked when read back.",
+            {"headers": {"X-Team": "billing"}},
+        ),
+        "body": FieldNote(
+            'JSON, or text. `{"$": "run_id"}` in place of a value stands for a value of the run. Without a body, the '
+            "params are sent.",
+            {"body": {"run": {"$": "run_id"}}},
+        ),
+        "secret": FieldNote(
+            "Signs requests as Standard Webhooks does. Masked when read back.", {"secret": "at least 16 characters"}
+        ),
+        "certificate": FieldNote(
+            "The name of a client certificate in the settings.",
+            {"url": "https://example.com/hook", "certificate": "partner"},
+        ),
+        "secrets": FieldNote(
+            "Two signing secrets while you rotate them, the new one first.",
+            {"secrets": ["the new one, 16+ characters", "the old one, 16+ characters"]},
+        ),
+    }
     flags: ClassVar[tuple[Flag, ...]] = (
         Flag("url", "Webhook: URL to call"),
         Flag("method", "Webhook: HTTP method [default: POST]"),

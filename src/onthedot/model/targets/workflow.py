@@ -11,6 +11,7 @@ import msgspec
 from onthedot.errors import FieldProblem
 from onthedot.model.body_template import body_problems
 from onthedot.model.duration import DAY, Duration
+from onthedot.model.field_note import FieldNote
 from onthedot.model.targets.spec import Flag, TargetSpec, TargetSummary
 
 __all__ = ["STEP_FUNCTIONS", "WorkflowTarget"]
@@ -22,6 +23,13 @@ _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 
 class WorkflowTarget(TargetSpec, frozen=True, kw_only=True, tag="workflow"):
     default_timeout: ClassVar[Duration | None] = Duration(DAY)
+    notes: ClassVar[Mapping[str, FieldNote]] = {
+        "engine": FieldNote(
+            "The name of a workflow engine in the settings, or `stepfunctions`.", {"engine": "airflow"}
+        ),
+        "workflow": FieldNote("The DAG, workflow template or state machine to start.", {"workflow": "nightly_etl"}),
+        "input": FieldNote("Its input. Without it, the params are sent.", {"input": {"day": 1}}),
+    }
     flags: ClassVar[tuple[Flag, ...]] = (
         Flag("workflow", "Workflow: ARN of a state machine, ID of a DAG, or name of a workflow template"),
         Flag("engine", "Workflow: name of a configured engine, or stepfunctions"),
