@@ -37,6 +37,7 @@ PAINTED = """
   const found = () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime;
   if (found() !== undefined) done(found());
   else new PerformanceObserver((_, seen) => {
+    if (found() === undefined) return; // the first paint may be of the background alone
     seen.disconnect();
     done(found());
   }).observe({type: "paint", buffered: true});
