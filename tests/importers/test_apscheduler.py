@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.combining import AndTrigger, OrTrigger
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.date import DateTrigger
@@ -191,6 +192,34 @@ def test_a_job_store_in_sqlite(program: Path, tmp_path: Path):
         (job,) = found.jobs
         assert job["schedule"] == {"cron": "0 3 * * *", "tz": BERLIN}
         assert job["params"] == {"day": "mon", "full": True}
+
+
+def test_an_export_of_a_running_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Of a scheduler that was started paused, as its own method writes it."""
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    (tmp_path / "exported_chores.py").write_text("def chore(a, b=1):\n    pass\n")
+    scheduler = BackgroundScheduler(timezone=BERLIN)
+    options: dict[str, Any] = {"coalesce": False, "misfire_grace_time": None}
+    scheduler.add_job("exported_chores:chore", "cron", hour=5, args=["x"], kwargs={"b": 2}, id="chore", **options)
+    scheduler.add_job("exported_chores:chore", "interval", minutes=7, args=["y"], id="rest", next_run_time=None)
+    scheduler.start(paused=True)
+    try:
+        scheduler.export_jobs(str(tmp_path / "jobs.json"))
+    finally:
+        scheduler.shutdown()
+    found = ImportedJobs("apscheduler", "jobs.json")
+    import_apscheduler(str(tmp_path / "jobs.json"), found)
+    chore, rest = sorted(file_of(found).specs, key=lambda spec: str(spec.key))
+    assert (chore.schedule.cron, chore.schedule.tz, chore.params) == ("0 5 * * *", BERLIN, {"a": "x", "b": 2})
+    assert (chore.policy.catch_up, chore.policy.overlap, chore.paused) == ("all", "skip", False)
+    assert (rest.schedule.every, rest.paused) == (420_000, True)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"version": 2, "jobs": []}', '{"version": 1, "jobs": [{}]}'])
+def test_what_is_no_export(tmp_path: Path, text: str):
+    (tmp_path / "jobs.json").write_text(text)
+    with pytest.raises(Unreadable, match="export"):
+        import_apscheduler(str(tmp_path / "jobs.json"), ImportedJobs("apscheduler", "x"))
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,8 @@ def crontab(
 @group.command("apscheduler")
 def apscheduler(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="Python file, module:scheduler, or sqlite:///PATH of a job store")
+        str,
+        typer.Argument(metavar="FILE", help="Python file, module:scheduler, .json of export_jobs, or sqlite:///PATH"),
     ],
     output: Output = None,
     table: Annotated[str, typer.Option(metavar="NAME", help="Table of the job store")] = "apscheduler_jobs",

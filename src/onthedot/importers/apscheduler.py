@@ -1,14 +1,16 @@
-"""Jobs of APScheduler 3: of a scheduler in a Python file or module, or of a job store in a SQLite database."""
+"""Jobs of APScheduler 3: of a scheduler in Python, of an export, or of a job store in SQLite."""
 
 from __future__ import annotations
 
+import base64
 import importlib
 import inspect
+import json
 import math
 import pickle
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -44,9 +46,11 @@ class _Job(msgspec.Struct):
 
 
 def import_apscheduler(reference: str, found: ImportedJobs, *, table: str = "apscheduler_jobs") -> None:
-    """`reference`: a Python file, `module:scheduler`, `sqlite:///PATH` of a job store, or such a file itself."""
+    """`reference`: a Python file, `module:scheduler`, the .json of an export, or `sqlite:///PATH` of a job store."""
     if reference.startswith("sqlite:///") or _is_sqlite(reference):
         jobs = _stored(Path(reference.removeprefix("sqlite:///")), table)
+    elif reference.endswith(".json"):
+        jobs = _exported(Path(reference))
     else:
         jobs = _pending(reference)
     for job in jobs:
@@ -84,21 +88,53 @@ def _stored(path: Path, table: str) -> list[_Job]:
             kept = pickle.loads(state)  # noqa: S301  # the user's own job store
         except Exception as error:
             raise Unreadable(f"{path}: job {job_id}: can't be read: {type(error).__name__}: {error}") from None
-        jobs.append(
-            _Job(
-                id=str(kept["id"]),
-                name=str(kept["name"]),
-                trigger=kept["trigger"],
-                function=kept["func"],
-                args=tuple(kept["args"]),
-                kwargs=dict(kept["kwargs"]),
-                coalesce=kept["coalesce"],
-                max_instances=kept["max_instances"],
-                misfire_grace_time=kept["misfire_grace_time"],
-                paused=next_run_time is None,
-            )
-        )
+        jobs.append(_of_state(kept, paused=next_run_time is None))
     return jobs
+
+
+def _of_state(kept: Mapping[str, Any], *, paused: bool) -> _Job:
+    """A job as APScheduler writes it down."""
+    return _Job(
+        id=str(kept["id"]),
+        name=str(kept["name"]),
+        trigger=kept["trigger"],
+        function=kept["func"],
+        args=tuple(kept["args"]),
+        kwargs=dict(kept["kwargs"]),
+        coalesce=kept["coalesce"],
+        max_instances=kept["max_instances"],
+        misfire_grace_time=kept["misfire_grace_time"],
+        paused=paused,
+    )
+
+
+def _exported(path: Path) -> list[_Job]:
+    """What `scheduler.export_jobs` wrote: JSON, in which some values are pickles and some are objects."""
+    _require()
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"), object_hook=_object)
+        version, states = data["version"], data["jobs"]
+        jobs = [_of_state(state, paused=state["next_run_time"] is None) for state in states]
+    except OSError as error:
+        raise Unreadable(f"{path}: can't be read: {error.strerror}") from None
+    except Exception as error:
+        raise Unreadable(f"{path}: not an export of APScheduler: {type(error).__name__}: {error}") from None
+    if version != 1:
+        raise Unreadable(f"{path}: version {version!r} of an export is not known")
+    return jobs
+
+
+def _object(found: dict[str, Any]) -> Any:
+    if text := found.get("__apscheduler_pickle__"):
+        return pickle.loads(base64.b64decode(text))  # noqa: S301  # the user's own export
+    if (name := found.get("__apscheduler_class__")) and (state := found.get("__apscheduler_state__")):
+        from apscheduler.util import ref_to_obj
+
+        made = object.__new__(ref_to_obj(name))
+        made.__setstate__(state)
+        return made
+    return found
 
 
 def _require() -> None:
