@@ -36,6 +36,7 @@ class CallbackDoor(CallbackVerbs):
 
     def __init__(self, store: Any) -> None:
         self.store = store
+        self._secret = None
 
     async def report_progress(self, run_id: str, token: str | None, told: Progress) -> None:
         await self.store.set_progress(run_id, await self._try_named(run_id, token), {"percent": told.percent})
