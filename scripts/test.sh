@@ -27,9 +27,9 @@ run() {
 }
 # What the tests of decisions and stores reach is measured on the way (tests/services/coverage_tier.py).
 rm -rf .coverage htmlcov
-export ONTHEDOT_COVERAGE=1
+export MEASURE_COVERAGE=1
 run -n "$WORKERS" -m "not alone" --durations 10
-unset ONTHEDOT_COVERAGE
+unset MEASURE_COVERAGE
 "$VENV/bin/coverage" combine --quiet .coverage/data.* && "$VENV/bin/coverage" html --quiet && echo "coverage: htmlcov/index.html"
 wait "$check" || failed=1
 cat "$checked"

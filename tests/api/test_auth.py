@@ -49,15 +49,20 @@ def test_what_is_public_is_a_short_list_that_somebody_thought_about():
         "/static/{name}",
         "/v1/runs/{run_id}/complete",  # with the token of a callback, and nothing else
         "/v1/runs/{run_id}/progress",
+        "/ping/{token}",  # the token is the credential of one job's check-ins
+        "/ping/{token}/{signal}",
     }
 
 
 ADMINS = ("/v1/keys", "/v1/nodes/{node_id}/drain", "/nodes/{node_id}/drain", "/settings/keys")
 
 
+WHOLE_INSTALLATION = ("/v1/pause", "/v1/resume")
+
+
 def test_writing_needs_write_and_keys_need_admin():
     for declared in SCOPED:
-        if declared.path.startswith(ADMINS):
+        if declared.path.startswith(ADMINS) or declared.path in WHOLE_INSTALLATION:
             assert declared.access == "admin"
         elif declared.method == "GET" or declared.path in ("/v1/preview", "/v1/plan"):
             assert declared.access == "read"

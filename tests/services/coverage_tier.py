@@ -43,5 +43,5 @@ class MeasuredTier:
 def pytest_configure(config: pytest.Config) -> None:
     """Only where tests are run, not where they are handed out, and only when asked for."""
     worker = os.environ.get("PYTEST_XDIST_WORKER")
-    if worker is not None and os.environ.get("ONTHEDOT_COVERAGE"):
+    if worker is not None and os.environ.get("MEASURE_COVERAGE"):
         config.pluginmanager.register(MeasuredTier(worker))
