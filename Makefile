@@ -7,7 +7,7 @@ WORKERS ?= 4
 export VENV PYTHON WORKERS
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-pages test-deploy screenshots venv check sim hostile fuzz planted docs fix chaos lock bench bench-10m soak
+.PHONY: help run demo test test-pages test-deploy screenshots venv check sim hostile fuzz planted docs dist audit fix chaos lock bench bench-10m soak
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -57,6 +57,13 @@ planted: venv ## inject about two hundred bugs one by one; 95 % must be detected
 
 docs: venv ## build the manual as a site in site/ and follow every link in it
 	$(VENV)/bin/python scripts/build_docs.py
+
+dist: venv ## build the wheel, the source archive and a bill of materials (CycloneDX) in dist/
+	$(VENV)/bin/hatchling build
+	$(VENV)/bin/python scripts/sbom.py dist
+
+audit: venv ## look up known vulnerabilities of everything that an installation contains (needs the network)
+	@scripts/audit.sh
 
 fix: venv ## format, and apply automatic lint fixes
 	$(VENV)/bin/ruff check --fix --quiet .
