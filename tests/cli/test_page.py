@@ -16,7 +16,8 @@ LINES = [
     for block in re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     for line in block.splitlines()
 ]
-STARTED = ("onthedot serve", "onthedot echo")  # they stay: tests/cluster and tests/targets start them
+# They stay, or need a channel: tests/cluster and tests/targets run them.
+STARTED = ("onthedot serve", "onthedot echo", "onthedot alerts test")
 JOBS = "jobs:\n- {key: from-page, schedule: {every: 1d}, target: {type: webhook, url: 'http://127.0.0.1:9/'}}\n"
 
 

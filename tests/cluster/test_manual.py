@@ -46,6 +46,7 @@ class Page:
         assert self._blocks == {}, "a block of the page that no test runs"
 
 
+@pytest.mark.timeout(240)  # twenty-five commands, each a process of its own
 async def test_the_tutorial(node, echo, tmp_path):
     page = Page("tutorial.md", node, echo.url.rstrip("/"), tmp_path)
     await page.run("timer")

@@ -87,9 +87,7 @@ async def serve(
     routes = []
     if "api" in settings.roles:
         from onthedot.web import routes as pages
-        from onthedot.web.templating import prepare
 
-        prepare()
         routes = [*pages]
         check_certificate(settings)
         listener = listener or listening(settings.host, settings.port)
@@ -171,6 +169,7 @@ async def _until_stopped(
         _served(running.app, listeners[0], stopping, lifespan="on", certificate=certificate) as server,
         _served(running.monitoring, listeners[1], stopping, lifespan="off") as monitoring,
         _watched(settings, running, jobs, stopping) as watch,
+        _templates_prepared(running),
     ):
         _let_the_collector_forget()
         node = asyncio.create_task(running.node.wait(), name="launcher.node")
@@ -197,6 +196,21 @@ def _let_the_collector_forget() -> None:
 async def _hurry(running: Running, stopping: Stopping) -> None:
     await stopping.at_once.wait()
     running.node.request_stop()
+
+
+@asynccontextmanager
+async def _templates_prepared(running: Running) -> AsyncIterator[None]:
+    if running.app is None:
+        yield
+        return
+    from onthedot.web.templating import prepare
+
+    preparing = asyncio.create_task(prepare(SystemClock().sleep), name="launcher.templates")
+    try:
+        yield
+    finally:
+        preparing.cancel()
+        await asyncio.wait([preparing])
 
 
 @asynccontextmanager

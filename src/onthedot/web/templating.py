@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import Any
 
@@ -89,7 +91,9 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def prepare() -> None:
-    """Compile all templates at startup, so that no request waits for it (about 10 ms)."""
+async def prepare(pause: Callable[[float], Awaitable[None]]) -> None:
+    """Compile all templates, one after the other beside everything else: a page that is asked for before its turn
+    compiles its own. Done before the start, it was a fifth of the time until a node is ready."""
     for name in _environment().list_templates():
-        _environment().get_template(name)
+        await asyncio.to_thread(_environment().get_template, name)
+        await pause(0.05)
