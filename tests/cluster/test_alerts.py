@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from tests.cluster.nodes import post
-from tests.cluster.walking import ask
+from tests.cluster.walking import ask, shell
 from tests.services.waiting import until
 
 DELIVER = """
@@ -74,6 +74,13 @@ async def test_an_alert_survives_the_node_that_was_to_deliver_it(postgres_url, c
     assert len(listed["items"]) == 2
     (second,) = [each for each in listed["items"] if each["title"] == "second"]
     assert [(each["state"], each["tries"]) for each in second["deliveries"]] == [("sent", 2)]
+
+    out, code = await shell(alive, "onthedot alerts test ops", tmp_path)
+    assert code == 0, out
+    assert told(tmp_path)[-1]["event"] == "test"
+    out, code = await shell(alive, "onthedot alerts test nobody", tmp_path)
+    assert code == 1
+    assert "ops" in out, "the known channels are named"
 
 
 def listed_name(place: Path) -> str:
