@@ -2,7 +2,8 @@
 
 Measuring all tests would take half as long again, and real node processes are not seen anyway. So only tests in these
 folders are measured, inside the one run that there is; the page's title says which. Tests of properties are not: they
-draw hundreds of examples for lines that other tests reach.
+draw hundreds of examples for lines that other tests reach. Nor are the tests of stores on PostgreSQL, which run the same
+code once more.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class MeasuredTier:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-        if drawn or not any(item.path.is_relative_to(folder) for folder in MEASURED):
+        again = "postgres" in item.name
+        if drawn or again or not any(item.path.is_relative_to(folder) for folder in MEASURED):
             yield
             return
         self._coverage.start()
