@@ -58,7 +58,8 @@ async def test_what_is_no_json_is_400_everywhere(api, method, address):
         if address in ("/v1/dead/redrive", "/v1/pause") and not body:
             continue  # no body at all means all of them, or no note
         answer = await api.request(method, address, content=body)
-        assert answer.status_code in (400, 404), f"{name}: {answer.status_code} {answer.text}"
+        # a body that is larger than the verb takes is not read at all
+        assert answer.status_code in (400, 404, 413), f"{name}: {answer.status_code} {answer.text}"
         problem(answer, answer.status_code)
 
 

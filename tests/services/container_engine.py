@@ -120,8 +120,8 @@ class EngineServer:
             self._containerd.wait()
             orphan_reaper.ended(-self._containerd.pid)
         for name in (self.home.name, "libpod_parent/conmon", "libpod_parent"):  # the last two stay if others use them
-            for folder in Path("/sys/fs/cgroup").glob(f"**/{name}"):
-                with suppress(OSError):
+            with suppress(OSError):  # others come and go while they are looked through
+                for folder in list(Path("/sys/fs/cgroup").glob(f"**/{name}")):
                     folder.rmdir()
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> Any:

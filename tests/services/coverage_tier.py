@@ -2,8 +2,7 @@
 
 Measuring all tests would take half as long again, and real node processes are not seen anyway. So only tests in these
 folders are measured, inside the one run that there is; the page's title says which. Tests of properties are not: they
-draw hundreds of examples for lines that other tests reach. Nor are the tests of stores on PostgreSQL, which run the same
-code once more.
+draw hundreds of examples for lines that other tests reach. Nor are those of stores on PostgreSQL: the same code again.
 """
 
 from __future__ import annotations
@@ -29,7 +28,8 @@ class MeasuredTier:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         again = "postgres" in item.name
-        if drawn or again or not any(item.path.is_relative_to(folder) for folder in MEASURED):
+        timed = "hostile" in item.path.name  # it has a limit of seconds, which measuring would use up
+        if drawn or again or timed or not any(item.path.is_relative_to(folder) for folder in MEASURED):
             yield
             return
         self._coverage.start()

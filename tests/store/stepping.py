@@ -104,6 +104,7 @@ class _Stepped:
         self._actor = actor
         self.connection = tx.connection
         self.lookahead = tx.lookahead
+        self.alerting = tx.alerting
 
     async def rows(self, name: str, *args: Any) -> Any:
         await self._actor.gate()

@@ -106,6 +106,8 @@ def test_no_module_of_the_store_writes_sql_of_its_own() -> None:
             continue
         if file.name == "migration_script.py":  # prints statements for somebody else to run
             continue
+        if file.parent.name == "importers":  # reads a database of somebody else
+            continue
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 assert not verbs.search(node.value), f"{file.name}: {node.value[:80]}"

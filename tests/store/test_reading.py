@@ -10,7 +10,9 @@ import pytest
 
 from onthedot.clock import FakeClock
 from onthedot.errors import StoreUnavailable
-from onthedot.store import AuditFilter, Idempotency, JobFilter, NewJob, RunFilter, Store, open_store
+from onthedot.model.duration import Duration
+from onthedot.model.objective import Objective
+from onthedot.store import AuditFilter, Idempotency, IncidentFilter, JobFilter, NewJob, RunFilter, Store, open_store
 from tests.store.conftest import START, Times
 from tests.store.given import fetch
 from tests.store.hands import REFUSED, Hands, at, every, node_info, spec
@@ -74,6 +76,15 @@ READS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "stats": lambda store: store.stats(1),
     "tenant_named": lambda store: store.tenant_named("default"),
     "timer_left": lambda store: store.timer_left(1, 1),
+    "alerts_due": lambda store: store.alerts_due(["ops"]),
+    "alerts_wanted": lambda store: store.alerts_wanted(),
+    "count_objectives": lambda store: store.count_objectives(),
+    "count_open_incidents": lambda store: store.count_open_incidents(1),
+    "current_freeze": lambda store: store.current_freeze(),
+    "last_pings": lambda store: store.last_pings([1, 3]),
+    "list_incidents": lambda store: store.list_incidents(1, IncidentFilter()),
+    "objective_report": lambda store: store.objective_report(3, Objective(late=Duration(1000), percent=99)),
+    "recent_pings": lambda store: store.recent_pings(1),
     "waited_for": lambda store: store.waited_for([("webhook@", "webhookA")], 64),
 }
 WRITES = {
@@ -107,6 +118,8 @@ WRITES = {
         "release_expired_waiting",
         "wait_for_destinations",
     ),
+    *("alerts_sent", "alerts_not_sent", "take_alerts", "watch_alerts", "check_in", "freeze", "unfreeze"),
+    "set_admin_key",
     "find_session",  # that it was used, each five minutes: it ends when it was not used for long enough
     "slots_to_backfill",  # asked for by POST: under the job's lock, as what it foretells
 }

@@ -36,6 +36,7 @@ FOR_ALL_TENANTS = {  # maintenance, and the question whose key it is
     "prune_idempotency",
     "find_key",
     "any_key",
+    "revive_setting_key",  # the key that the settings name, found by its hash in this transaction
 }
 FILES = ("jobs", "lists", "verbs", "idempotency", "sync", "keys")
 

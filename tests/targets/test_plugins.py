@@ -81,7 +81,7 @@ async def test_it_is_one_kind_among_the_others(install: Install, make_call: Make
     install(lambda settings: Fax())
     targets = build_targets()
     assert (targets.plugins, targets.broken, told) == (["fax"], {}, [])
-    assert targets.capabilities() == ["webhook", "fax"]
+    assert targets.capabilities() == ["webhook", "checkin", "fax"]
 
     assert targets.capacities(50)["fax"] == 7
     target = FaxTarget(number=1)
@@ -140,7 +140,7 @@ def test_one_that_cannot_be_made_is_named(install: Install, told: list[Event], k
     assert {event.fields["plugin"]: event.fields["error"] for event in told} == targets.broken
     with pytest.raises(Invalid, match="not supported on this node"):
         targets.check(FaxTarget(number=1))
-    assert targets.capabilities() == ["webhook"]
+    assert targets.capabilities() == ["webhook", "checkin"]
 
 
 def test_settings_of_one_that_is_not_installed_are_named(install: Install) -> None:

@@ -105,7 +105,7 @@ async def test_when_one_cannot_open_the_others_are_closed():
 def test_what_is_built_offers_what_was_registered():
     commands = {"backup": CommandSetting(argv=("true",))}
     targets = build_targets(Settings(functions=("reports", "tools:clean"), commands=commands, function_processes=3))
-    assert targets.capabilities() == ["webhook", "function:reports", "function:tools", "command:backup"]
+    assert targets.capabilities() == [*("webhook", "function:reports", "function:tools", "command:backup", "checkin")]
     assert targets.capacities(50) == {
         "webhook": 50,
         "function": 3,
@@ -116,6 +116,7 @@ def test_what_is_built_offers_what_was_registered():
         "kubernetes": 3,
         "lambda": 50,
         "workflow": 50,
+        "checkin": 50,
     }
     assert targets.in_process == frozenset()
     for target in (WEBHOOK, FunctionTarget(function="reports:x"), CommandTarget(command="backup")):
@@ -140,10 +141,10 @@ def test_an_embedded_program_offers_its_callables():
     callables = InProcessFunctions()
     targets = build_targets(in_process=callables)
     assert (targets.capacities(50)["function"], targets.in_process) == (32, frozenset({"function"}))
-    assert targets.capabilities() == ["webhook"]
+    assert targets.capabilities() == ["webhook", "checkin"]
     callables.add("program:tick", lambda: None)
     callables.add("program:tock", lambda: None)
-    assert targets.capabilities() == ["webhook", "function:program"]
+    assert targets.capabilities() == ["webhook", "function:program", "checkin"]
     targets.check(FunctionTarget(function="program:tick"))
     with pytest.raises(Invalid, match="is not registered"):
         targets.check(FunctionTarget(function="program:other"))
