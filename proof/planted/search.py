@@ -92,17 +92,19 @@ def _without(seed: int, minutes: float, bug: Bug) -> set[str]:
 def _tested(bug: Bug) -> Caught:
     """The bug is planted in the process that runs the tests: proof/planted/in_tests.py."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "proof.planted.in_tests", "--tb=line", *bug.tests]
+    # What pytest was told from outside (options, "you are worker 3") is not for this one.
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
         command,
-        env={**os.environ, "PLANTED": bug.name},
+        env={**outside, "PLANTED": bug.name},
         capture_output=True,
         text=True,
         timeout=TESTS_TAKE,
         check=False,
     )
     said = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    if done.returncode == 1:
-        return Caught(bug=bug.name, by="tests", kinds=[], example=said[0] if said else "")
+    if done.returncode == 1 and said:
+        return Caught(bug=bug.name, by="tests", kinds=[], example=said[0])
     if done.returncode != 0:
         raise NotPlantable(f"{bug.name}: pytest ended with {done.returncode}: {(done.stdout + done.stderr)[-500:]}")
     return Caught(bug=bug.name, by=None, kinds=[])

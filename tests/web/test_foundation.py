@@ -53,7 +53,7 @@ async def counted(request: Any) -> HttpResponse:
     made += 1
     asked_of(request, ())
     await service_of(request).stats(tenant_of(request))
-    return show(request, "destinations.html", destinations=[])
+    return await show(request, "destinations.html", destinations=[])
 
 
 async def site_with(sqlite_url: str, clock: FakeClock, routes: list[Endpoint], **settings: Any) -> AsyncIterator[App]:

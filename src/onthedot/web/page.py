@@ -21,7 +21,7 @@ from onthedot.web.links import is_local
 from onthedot.web.live_parts import LiveParts, PartKey
 from onthedot.web.notice import Notice, forget_notice, notice_cookie, notice_of
 from onthedot.web.problem_page import problem_page
-from onthedot.web.templating import FREEZE, render
+from onthedot.web.templating import FREEZE, load, render
 
 __all__ = ["FORM", "action", "asked_of", "done", "is_refresh", "page", "show"]
 
@@ -84,8 +84,9 @@ def asked_of(request: Request, params: tuple[Param, ...]) -> dict[str, Any]:
     return read_query(b"&".join(pair for pair in raw.split(b"&") if pair and not pair.endswith(b"=")), params)
 
 
-def show(request: Request, template: str, /, status: Any = 200, **values: Any) -> HttpResponse:
+async def show(request: Request, template: str, /, status: Any = 200, **values: Any) -> HttpResponse:
     """The template as a page; if its script asks, only the part that changes."""
+    await load(template)
     if LIVE in request.headers:
         return compressed(request, responses.html(render(request, template, part=True, **values), status))
     notice = notice_of(request)

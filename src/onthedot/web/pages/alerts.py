@@ -27,7 +27,7 @@ async def alerts(request: Request) -> HttpResponse:
     """The page of alerts."""
     asked, service = asked_of(request, ASKED), service_of(request)
     found = await service.list_incidents(tenant_of(request), **asked, limit=ROWS)
-    return show(
+    return await show(
         request,
         "alerts.html",
         asked=asked,

@@ -30,7 +30,7 @@ async def audit(request: Request) -> HttpResponse:
     is_filtered = any(asked[name] for name in ("job", "actor", "verb"))
     verbs = [(verb, verb.replace("_", " ")) for verb in AUDIT_VERBS]
     values = {"entries": found.items, "next": found.next, "verbs": verbs, "is_filtered": is_filtered, "admin": admin}
-    return show(request, "audit.html", asked=asked, **values)
+    return await show(request, "audit.html", asked=asked, **values)
 
 
 routes = [audit]

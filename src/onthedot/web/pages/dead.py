@@ -55,7 +55,7 @@ async def dead(request: Request) -> HttpResponse:
     if not asked["discarded"] and not asked["cursor"] and found.items:
         of_job = LetterFilter(job_id=asked["job_id"])
         groups = await load(context_of(request).clock, service.group_dead(tenant, of_job, HOUR))
-    return show(
+    return await show(
         request,
         "dead.html",
         asked=asked,
@@ -140,7 +140,7 @@ async def _act(request: Request, verb: str) -> HttpResponse:
     if not count.total:
         return done(request, "No dead letters match any more", form.back("/dead"), bad=True)
     if not form.flag("confirmed"):
-        return _ask(request, form, verb, chosen, count)
+        return await _ask(request, form, verb, chosen, count)
     try:
         check_typed(form, count.total)
         if verb == "discard" and chosen.ids is not None:
@@ -148,7 +148,7 @@ async def _act(request: Request, verb: str) -> HttpResponse:
             return done(request, f"Discarded {words.count_words(len(closed), 'dead letter')}", form.back("/dead"))
         started = await service.start_operation(tenant, _request_of(form, verb, chosen))
     except Invalid as error:
-        return _ask(request, form.refuse(_at_fields(error)), verb, chosen, count, 422)
+        return await _ask(request, form.refuse(_at_fields(error)), verb, chosen, count, 422)
     doing = "Discarding" if verb == "discard" else "Redriving"
     return done(request, f"{doing} {_how_many(count)}", f"/operations/{started.id}")
 
@@ -214,9 +214,11 @@ def _at_fields(error: Invalid) -> Invalid:
     return Invalid([msgspec.structs.replace(each, path=each.path.removeprefix("params.")) for each in error.problems])
 
 
-def _ask(request: Request, form: Form, verb: str, chosen: Chosen, count: BulkCount, status: int = 200) -> HttpResponse:
+async def _ask(
+    request: Request, form: Form, verb: str, chosen: Chosen, count: BulkCount, status: int = 200
+) -> HttpResponse:
     said = chosen.filter
-    return show(
+    return await show(
         request,
         f"dead_{verb}.html",
         status=status,

@@ -26,7 +26,7 @@ async def destinations(request: Request) -> HttpResponse:
     service, tenant = service_of(request), tenant_of(request)
     found = await service.list_destinations(tenant)
     jobs = await load(context_of(request).clock, _jobs(service, tenant, found[:COUNTED_FOR]))
-    return show(request, "destinations.html", destinations=found, jobs=jobs.value or {}, most=JOBS_MOST)
+    return await show(request, "destinations.html", destinations=found, jobs=jobs.value or {}, most=JOBS_MOST)
 
 
 async def _jobs(service: Service, tenant: int, found: list[DestinationView]) -> dict[str, int]:

@@ -125,7 +125,7 @@ async def job(request: Request) -> HttpResponse:
         pings=_pings(service, found),
         incidents=service.list_incidents(tenant, job=str(found.id), limit=INCIDENTS),
     )
-    return show(
+    return await show(
         request,
         "job.html",
         job=found,

@@ -36,7 +36,7 @@ def return_to(request: Request, job_id: int) -> str:
 async def ask_params(request: Request) -> HttpResponse:
     """Ask with which parameters to run it."""
     job = await _job(request)
-    return _params_form(request, job, Form(), return_to(request, job.id))
+    return await _params_form(request, job, Form(), return_to(request, job.id))
 
 
 @action("/jobs/{job_id}/run")
@@ -47,7 +47,7 @@ async def run_now(request: Request) -> HttpResponse:
         params = read_params(form.given("params"))
         run = await service_of(request).run_job(tenant_of(request), job_id, params=params)
     except Invalid as invalid:
-        return _params_form(request, await _job(request), form.refuse(invalid), form.back(job_page(job_id)), 422)
+        return await _params_form(request, await _job(request), form.refuse(invalid), form.back(job_page(job_id)), 422)
     return done(request, f"Started run {run.id}", form.back(job_page(job_id)))
 
 
@@ -55,7 +55,7 @@ async def run_now(request: Request) -> HttpResponse:
 async def ask_pause(request: Request) -> HttpResponse:
     """Ask why and until when to pause it."""
     job = await _job(request)
-    return _pause_form(request, job, Form(), return_to(request, job.id))
+    return await _pause_form(request, job, Form(), return_to(request, job.id))
 
 
 @action("/jobs/{job_id}/pause")
@@ -66,7 +66,7 @@ async def pause(request: Request) -> HttpResponse:
         until = pause_end(form, job.schedule.tz, context_of(request).clock.now_ms())
         await service_of(request).pause_job(tenant_of(request), job.id, note=form.given("note"), until=until)
     except Invalid as invalid:
-        return _pause_form(request, job, form.refuse(invalid), form.back(job_page(job.id)), 422)
+        return await _pause_form(request, job, form.refuse(invalid), form.back(job_page(job.id)), 422)
     return done(request, f"Paused {words.title(job)}", form.back(job_page(job.id)))
 
 
@@ -98,7 +98,7 @@ async def unskip(request: Request) -> HttpResponse:
 async def ask_delete(request: Request) -> HttpResponse:
     """Ask before it is deleted."""
     job = await _job(request)
-    return show(
+    return await show(
         request,
         "job_delete.html",
         title=words.title(job),
@@ -130,8 +130,8 @@ async def _job(request: Request) -> JobView:
     return await service_of(request).get_job(tenant_of(request), job_id_of(request))
 
 
-def _params_form(request: Request, job: JobView, form: Form, back: str, status: int = 200) -> HttpResponse:
-    return show(
+async def _params_form(request: Request, job: JobView, form: Form, back: str, status: int = 200) -> HttpResponse:
+    return await show(
         request,
         "job_run.html",
         status=status,
@@ -143,8 +143,8 @@ def _params_form(request: Request, job: JobView, form: Form, back: str, status: 
     )
 
 
-def _pause_form(request: Request, job: JobView, form: Form, back: str, status: int = 200) -> HttpResponse:
-    return show(
+async def _pause_form(request: Request, job: JobView, form: Form, back: str, status: int = 200) -> HttpResponse:
+    return await show(
         request,
         "job_pause.html",
         status=status,

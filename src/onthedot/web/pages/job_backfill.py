@@ -60,7 +60,7 @@ async def ask_backfill(request: Request) -> HttpResponse:
     tz, names = job.schedule.tz, ("start", "end")
     given = {name: [in_zone(read_instant(name, asked[name], tz), tz)] for name in names if asked[name] is not None}
     back = asked["back"] if asked["back"] is not None and is_local(asked["back"]) else job_page(job.id)
-    return _form(request, job, Form(given), back)
+    return await _form(request, job, Form(given), back)
 
 
 @action("/jobs/{job_id}/backfill")
@@ -76,13 +76,13 @@ async def backfill(request: Request) -> HttpResponse:
             return await _run_one(request, form, job, back)
         count = await _count(request, job, wanted, found)
         if form.text("act") != "start":
-            return _form(request, job, form, back, count=count)
+            return await _form(request, job, form, back, count=count)
         if not found.total:
             return done(request, "There was nothing to run: every firing of that range is done or under way", back)
         check_typed(form, found.total)
         started = await service.start_operation(tenant, msgspec.structs.replace(wanted, rate=_rate(form)))
     except Invalid as invalid:
-        return _form(request, job, form.refuse(_at_fields(invalid)), back, 422, count)
+        return await _form(request, job, form.refuse(_at_fields(invalid)), back, 422, count)
     return done(request, f"Backfilling {count.words}", f"/operations/{started.id}")
 
 
@@ -117,11 +117,11 @@ async def _job(request: Request) -> JobView:
     return await service_of(request).get_job(tenant_of(request), job_id_of(request))
 
 
-def _form(
+async def _form(
     request: Request, job: JobView, form: Form, back: str, status: int = 200, count: BackfillCount | None = None
 ) -> HttpResponse:
     now, tz = context_of(request).clock.now_ms(), job.schedule.tz
-    return show(
+    return await show(
         request,
         "job_backfill.html",
         status=status,

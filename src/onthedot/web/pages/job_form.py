@@ -63,7 +63,7 @@ async def new_job(request: Request) -> HttpResponse:
         copied = await service_of(request).get_job(tenant_of(request), asked["from"])
         loose = {**loose_job(copied), "key": None, "name": f"Copy of {words.title(copied)}"}
         loose["schedule"].setdefault("tz", copied.schedule.tz)
-    return _form(request, _begun(loose, None), FormCheck(), None)
+    return await _form(request, _begun(loose, None), FormCheck(), None)
 
 
 @page("/jobs/{job_id}/edit")
@@ -72,7 +72,7 @@ async def edit_job(request: Request) -> HttpResponse:
     job = await service_of(request).get_job(tenant_of(request), job_id_of(request))
     loose = loose_job(job)
     checked = await check_form(service_of(request), tenant_of(request), loose, job.id)
-    return _form(request, _begun(loose, job.version), checked, job)
+    return await _form(request, _begun(loose, job.version), checked, job)
 
 
 @action("/jobs/new", limit=LARGEST)
@@ -94,12 +94,12 @@ async def _answer(request: Request, job: JobView | None) -> HttpResponse:
     try:
         loose = typed.loose()
     except Invalid as invalid:
-        return _form(request, typed, FormCheck(problems=invalid.problems), job, status=refused)
+        return await _form(request, typed, FormCheck(problems=invalid.problems), job, status=refused)
     if act in ("json", "form"):  # the same job, shown the other way
         typed = msgspec.structs.replace(typed, as_json=act == "json", texts=texts_of(loose), json_text=pretty(loose))
     checked = await check_form(service_of(request), tenant_of(request), loose, None if job is None else job.id)
     if checked.spec is None or act not in ("save", "test"):
-        return _form(request, typed, checked, job, status=refused)
+        return await _form(request, typed, checked, job, status=refused)
     try:
         if act == "test":
             return await _try_out(request, checked.spec)
@@ -108,11 +108,11 @@ async def _answer(request: Request, job: JobView | None) -> HttpResponse:
         checked = msgspec.structs.replace(checked, problems=invalid.problems, spec=None)
     except VersionMismatch:
         assert job is not None
-        return _merged(request, typed, loose, job)
+        return await _merged(request, typed, loose, job)
     except Conflict as conflict:
         problem = FieldProblem(path="key" if "key" in str(conflict) else "", message=str(conflict))
         checked = msgspec.structs.replace(checked, problems=(problem,), spec=None)
-    return _form(request, typed, checked, job, status=refused)
+    return await _form(request, typed, checked, job, status=refused)
 
 
 async def _save(request: Request, spec: JobSpec, typed: Typed, job: JobView | None) -> HttpResponse:
@@ -145,17 +145,17 @@ async def _try_out(request: Request, spec: JobSpec) -> HttpResponse:
     return done(request, "Running it once, as a job of its own", f"/jobs/{made.id}")
 
 
-def _merged(request: Request, typed: Typed, yours: dict[str, Any], job: JobView) -> HttpResponse:
+async def _merged(request: Request, typed: Typed, yours: dict[str, Any], job: JobView) -> HttpResponse:
     """Somebody else changed the job since the form was opened: both changes in one form, and what each did."""
     theirs = loose_job(job)
     changes = conflicts(typed.base, theirs, yours)
     both = merge(typed.base, theirs, yours)
     begun = msgspec.structs.replace(_begun(theirs, job.version), texts=texts_of(both), json_text=pretty(both))
     begun = msgspec.structs.replace(begun, as_json=typed.as_json)
-    return _form(request, begun, FormCheck(), job, changes, status=409)
+    return await _form(request, begun, FormCheck(), job, changes, status=409)
 
 
-def _form(
+async def _form(
     request: Request,
     typed: Typed,
     checked: FormCheck,
@@ -164,7 +164,7 @@ def _form(
     status: int = 200,
 ) -> HttpResponse:
     """`changes`: what somebody else and who typed this changed meanwhile."""
-    return show(
+    return await show(
         request,
         "job_form.html",
         status=status,

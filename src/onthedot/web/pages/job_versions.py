@@ -57,7 +57,7 @@ async def versions(request: Request) -> HttpResponse:
     rows = [
         _row(each, listed[place + 1] if place + 1 < len(listed) else None) for place, each in enumerate(found.items)
     ]
-    return show(
+    return await show(
         request,
         "job_versions.html",
         job=job,
@@ -98,7 +98,7 @@ async def _form(request: Request, form: Form, status: int = 200) -> HttpResponse
     wanted = next((each for each in kept if each.version == version), None)
     if wanted is None:
         raise NotFound(f"version {version} of job {job_id} not found")
-    return show(
+    return await show(
         request,
         "job_restore.html",
         status=status,

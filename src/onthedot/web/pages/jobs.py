@@ -89,7 +89,7 @@ async def jobs(request: Request) -> HttpResponse:
         row_of(job, problems.get(job.id), missing.get(job.id, ()), (recent.value or {}).get(job.id, ()))
         for job in found.items
     ]
-    return show(
+    return await show(
         request,
         "jobs.html",
         asked=asked,

@@ -25,7 +25,7 @@ from onthedot.web.forms import read_form
 from onthedot.web.links import is_local
 from onthedot.web.page import FORM, asked_of
 from onthedot.web.problem_page import problem_page
-from onthedot.web.templating import render
+from onthedot.web.templating import load, render
 
 __all__ = ["routes"]
 
@@ -44,6 +44,7 @@ async def login_page(request: Request) -> HttpResponse:
     if await service_of(request).is_open():
         return responses.redirect("/")
     asked = asked_of(request, ASKED)
+    await load("login.html")
     return responses.html(_page(request, None, asked["next"] or "", ended=asked["ended"]))
 
 

@@ -26,7 +26,7 @@ async def nodes(request: Request) -> HttpResponse:
     """The nodes page."""
     asked_of(request, ())
     found = await service_of(request).list_nodes()
-    return show(
+    return await show(
         request,
         "nodes.html",
         nodes=sorted(found, key=lambda node: (node.state == "lost", node.started_at, node.id)),
@@ -46,7 +46,7 @@ async def ask_drain(request: Request) -> HttpResponse:
     if node is None:
         raise NotFound("this node is not there any more")
     others = [each for each in found if each.id != node.id and each.state == "alive" and "executor" in each.roles]
-    return show(
+    return await show(
         request,
         "drain_node.html",
         node=node,

@@ -55,7 +55,7 @@ async def operations(request: Request) -> HttpResponse:
     """The list of operations."""
     asked = asked_of(request, ASKED)
     found = await service_of(request).list_operations(tenant_of(request), cursor=asked["cursor"])
-    return show(
+    return await show(
         request,
         "operations.html",
         asked=asked,
@@ -70,7 +70,7 @@ async def operation_page(request: Request) -> HttpResponse:
     asked_of(request, ())
     service, tenant = service_of(request), tenant_of(request)
     found = await service.get_operation(tenant, operation_id_of(request))
-    return show(
+    return await show(
         request,
         "operation.html",
         operation=found,

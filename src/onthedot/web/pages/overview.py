@@ -92,7 +92,7 @@ async def overview(request: Request) -> HttpResponse:
     )
     failing, late = _count(parts["failing"]), _count(parts["late"])
     known = {name: parts[name].value for name in ("nodes", "backlog", "destinations", "proof")}
-    return show(
+    return await show(
         request,
         "overview.html",
         coming=sorted((job for job in coming.items if job.next_run), key=lambda job: job.next_run or ""),

@@ -46,7 +46,7 @@ async def run_page(request: Request) -> HttpResponse:
     )
     names = {node.id: node.name for node in parts["nodes"].value or ()}
     job, good = parts["job"].value, parts["good"].value
-    return show(
+    return await show(
         request,
         "run.html",
         asked=asked,
@@ -146,7 +146,7 @@ async def _ask_params(request: Request, form: Form, back: str | None, status: in
     here = f"/runs/{run_id}"
     run = await service.get_run(tenant, run_id)
     job = await _job(service, tenant, run.job_id)
-    return show(
+    return await show(
         request,
         "run_retry.html",
         status=status,
@@ -162,7 +162,7 @@ async def _ask_params(request: Request, form: Form, back: str | None, status: in
 async def _ask(request: Request, verb: str, form: Form, status: int = 200) -> HttpResponse:
     run_id, here = run_id_of(request), f"/runs/{run_id_of(request)}"
     run = await service_of(request).get_run(tenant_of(request), run_id)
-    return show(
+    return await show(
         request,
         "run_question.html",
         status=status,

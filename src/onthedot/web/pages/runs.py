@@ -69,7 +69,7 @@ async def runs(request: Request) -> HttpResponse:
     found = await service.list_runs(tenant, RunFilter(**wanted, limit=PAGE), asked["key"])
     nodes = await load(context_of(request).clock, service.list_nodes())
     names = {node.id: node.name for node in nodes.value or ()}
-    return show(
+    return await show(
         request,
         "runs.html",
         asked=asked,

@@ -141,7 +141,7 @@ async def _ask(
             names.append(words.title(await service_of(request).get_job(tenant_of(request), int(item.id))))
         except NotFound:
             continue
-    return show(
+    return await show(
         request,
         "selected_jobs.html",
         status=status,

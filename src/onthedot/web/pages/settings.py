@@ -63,7 +63,7 @@ async def create_key(request: Request) -> HttpResponse:
 async def ask_revoke(request: Request) -> HttpResponse:
     """The question before a key is revoked."""
     back = asked_of(request, BACK)["back"] or "/settings"
-    return show(
+    return await show(
         request,
         "revoke_key.html",
         key=await _key_of(request),
@@ -107,7 +107,7 @@ async def _shown(
         groups, reason = [], str(error)
     else:
         reason = ""
-    return show(
+    return await show(
         request,
         "settings.html",
         status=status,

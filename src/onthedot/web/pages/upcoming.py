@@ -49,7 +49,7 @@ async def upcoming(request: Request) -> HttpResponse:
     until = asked["until"] or clock.now_ms() + WITHIN[asked["within"] or "day"]
     found = await service.upcoming(tenant, until, PAGE, asked["cursor"])
     ahead = await load(clock, service.forecast(tenant), FORECAST_SECONDS)
-    return show(
+    return await show(
         request,
         "upcoming.html",
         asked=asked,
