@@ -66,6 +66,7 @@ def _syncs(scale: float) -> Iterator[Request]:
     yield _post("sync: many names", path, sync([job(key="a", params={f"n{i}": i for i in range(int(8e5 * scale))})]))
     yield _post("sync: no jobs at all", path, sync([[[]]] * int(2e6 * scale)))
     yield _post("sync: escapes", path, sync([job(key="a", params={"a": "\u00e9" * int(2.5e6 * scale)})]))
+    yield from _plans(scale)
     yield Request("list 500 of them", "GET", "/v1/jobs?limit=500")
     yield Request("search them", "GET", "/v1/jobs?limit=500&q=" + "x" * 150)
     yield Request("the page", "GET", "/")
@@ -89,6 +90,25 @@ def _batches(scale: float) -> Iterator[Request]:
     yield _post("batch: one long text", path, b'["' + b"x" * int(16e6 * scale) + b'"]')
     yield _post("batch: long numbers", path, b"[" + b"9" * int(16e6 * scale) + b"]")
     yield _post("batch: one large job", path, text([job(params={"a": [{}] * int(3e6 * scale)})]))
+
+
+def _plans(scale: float) -> Iterator[Request]:
+    number, path = max(10, int(1_000 * scale)), "/v1/plan"
+    rare = [{**_rare(n), "key": f"rare-{n}"} for n in range(number)]
+    often = [job(key=f"often-{n}", schedule={"every": f"{60 + n % 7}s"}) for n in range(number)]
+    many = {f"n{n}": 0 for n in range(30)}
+    yield _post("plan: 1,000 jobs", path, text({"jobs": [job(key=f"p-{n}", params=many) for n in range(number)]}))
+    yield _post("plan: 4 MB", path, text({"jobs": jobs(number, 3900), "days": 366}))
+    yield _post("plan: rare crons", path, text({"jobs": rare, "days": 366}))
+    yield _post("plan: each minute", path, text({"jobs": often, "days": 366}))
+    yield _post("plan: jobs that are stored", path, text({"jobs": jobs(number, 10, name="changed")}))
+    yield _post("plan: all wrong", path, text({"jobs": [{"x": "y" * 3000, "schedule": 1}] * number}))
+    yield _post("plan: one large job", path, text({"jobs": [job(key="a", params={"a": [{}] * int(1e6 * scale)})]}))
+    yield _post("plan: too many", path, text({"jobs": [job()] * 2000}))
+    yield _post("plan: unknown fields", path, text({"jobs": [], **{f"f{n}": 1 for n in range(60_000)}}))
+    yield _post("plan: a large patch", path, text({"key": "job-1", "patch": {"params": {"a": [0] * 250_000}}}))
+    yield _post("plan: many removed", path, text({"removed": [f"job-{n:0190}" for n in range(1000)]}))
+    yield _post("plan: no jobs", path, b'{"jobs":[' + b"0," * int(2e6 * scale) + b"0]}")
 
 
 def _rare(n: int) -> dict[str, Any]:

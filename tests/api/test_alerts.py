@@ -87,6 +87,12 @@ async def test_a_channel_is_tested(api):
     assert names == ["night", "ops"]
 
 
+async def test_only_admins_of_the_default_tenant_test_a_channel(app, keyed):
+    for name, status in (("nobody", 401), ("read", 403), ("write", 403), ("other", 403), ("admin", 200)):
+        answer = await keyed[name].post("/v1/alerts/test", json={"channel": "ops"})
+        assert answer.status_code == status, name
+
+
 async def test_the_list_is_strict(api):
     assert (await api.get("/v1/alerts")).json() == {"items": [], "next": None}
     assert (await api.get("/v1/alerts?state=open&condition=late&job=x&limit=5")).status_code == 200

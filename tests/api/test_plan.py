@@ -64,3 +64,40 @@ async def test_what_is_refused(api, new_job):
         assert paths(problem(await api.post("/v1/plan", json=asked), 422)) == [field]
     problem(await api.post("/v1/plan", json={"key": "nobody", "patch": patch}), 404)
     problem(await api.post("/v1/plan", json={"id": 99, "patch": patch}), 404)
+
+
+def many_jobs(number, **fields):
+    return [{**JOB, "key": f"job-{n}", "params": {f"n{i}": i for i in range(30)}, **fields} for n in range(number)]
+
+
+async def test_a_thousand_jobs_are_planned_however_many_values_they_have(api):
+    """30,000 values: more than one job may have."""
+    found = await planned(api, jobs=many_jobs(1000), days=1)
+    assert [each["key"] for each in found["jobs"]] == [f"job-{n}" for n in range(1000)]
+    assert {(each["change"], each["added"]) for each in found["jobs"]} == {("new", 1)}
+    assert found["busiest"] == [{"at": "2023-11-15T02:00:00.000Z", "before": 0, "after": 1000}]
+
+
+async def test_what_is_wrong_in_a_long_list_is_named_as_in_a_short_one(api):
+    wrong = many_jobs(900)
+    wrong[700] = {**wrong[700], "schedule": {"cron": "x"}}
+    wrong[800] = {**wrong[800], "colour": "red"}
+    assert paths(problem(await api.post("/v1/plan", json={"jobs": wrong}), 422)) == ["jobs[800].colour"]
+    wrong[800].pop("colour")
+    assert paths(problem(await api.post("/v1/plan", json={"jobs": wrong}), 422)) == ["jobs[700].schedule.cron"]
+    asked = {"jobs": many_jobs(900), "weeks": 4}
+    assert paths(problem(await api.post("/v1/plan", json=asked), 422)) == ["weeks"]
+    large = {"params": {"a": [0] * 30_000}}
+    asked = {"jobs": many_jobs(10, **large)}
+    assert paths(problem(await api.post("/v1/plan", json=asked), 422)) == [f"jobs[{n}]" for n in range(10)]
+    too_many = problem(await api.post("/v1/plan", json={"jobs": many_jobs(1001)}), 413)
+    assert "1000" in too_many["detail"]
+    repeated = b'{"days":1' + b',"days":1' * 30 + b',"jobs":' + b"[" + b" " * 20_000 + b"]}"
+    assert "fields" in problem(await api.post("/v1/plan", content=repeated), 413)["detail"]
+
+
+async def test_one_large_job_beside_no_list(api, new_job):
+    await new_job()
+    patch = {"params": {"text": "x" * 100_000}}
+    (told,) = (await planned(api, key="nightly", patch=patch))["jobs"]
+    assert told["change"] == "unchanged"

@@ -9,8 +9,9 @@ import msgspec
 from onthedot.model.job import JobSpec
 from onthedot.model.struct import Strict
 
-__all__ = ["ChangePlan", "MovedFiring", "PlanRequest", "PlannedChange", "PlannedJob", "PlannedMinute"]
+__all__ = ["MOST_JOBS", "ChangePlan", "MovedFiring", "PlanRequest", "PlannedChange", "PlannedJob", "PlannedMinute"]
 
+MOST_JOBS = 1000
 PlannedChange = Literal["new", "changed", "unchanged", "removed"]
 
 
@@ -23,8 +24,8 @@ class PlanRequest(Strict, frozen=True, kw_only=True):
     key: str | None = None
     spec: JobSpec | None = None
     patch: dict[str, Any] | None = None
-    jobs: Annotated[list[JobSpec], msgspec.Meta(max_length=1000)] | None = None
-    removed: Annotated[list[str], msgspec.Meta(max_length=1000)] | None = None
+    jobs: Annotated[list[JobSpec], msgspec.Meta(max_length=MOST_JOBS)] | None = None
+    removed: Annotated[list[str], msgspec.Meta(max_length=MOST_JOBS)] | None = None
 
 
 class MovedFiring(msgspec.Struct, frozen=True, kw_only=True):

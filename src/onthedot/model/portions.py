@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from onthedot.errors import TooLarge, Unreadable
 
 __all__ = [
+    "ITEM_BYTES",
     "MOST_VALUES",
     "WINDOW",
     "after_list",
@@ -83,9 +84,9 @@ def array_items(raw: bytes, start: int = 0, ended: Callable[[int], object] = lam
         position = _solid(raw, position + 1)
 
 
-def object_parts(raw: bytes, listed: bytes) -> Iterator[tuple[bytes | None, bytes]]:
+def object_parts(raw: bytes, listed: bytes, field_bytes: int = WINDOW) -> Iterator[tuple[bytes | None, bytes]]:
     """(name, value) of the object, as they are written; the list called `listed` is empty there, and each of its items
-    comes after it, without a name."""
+    comes after it, without a name. `field_bytes`: how long a value beside that list may be."""
     position = _solid(raw, 0)
     if raw[position] != _OPENING[1]:
         raise Unreadable("the body is not valid JSON: expected an object")
@@ -107,7 +108,7 @@ def object_parts(raw: bytes, listed: bytes) -> Iterator[tuple[bytes | None, byte
                     yield None, item
                 position = ends[0]
             else:
-                end = _value_end(raw, position, WINDOW)
+                end = _value_end(raw, position, field_bytes)
                 yield name, raw[position:end]
                 position = end
             position = _solid(raw, position)

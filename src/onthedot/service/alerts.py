@@ -7,10 +7,11 @@ from functools import cached_property
 from onthedot.channels.channel import Channel, NotDelivered
 from onthedot.channels.message import test_message
 from onthedot.channels.registry import build_channels
-from onthedot.errors import Invalid, NotFound
+from onthedot.errors import Forbidden, Invalid, NotFound
 from onthedot.model.alerts import AlertCondition
 from onthedot.model.incident import ChannelTest, ChannelView, IncidentState, IncidentView
 from onthedot.service.base import ServiceBase
+from onthedot.service.keys import DEFAULT_TENANT
 from onthedot.store import IncidentFilter, Page
 
 __all__ = ["AlertVerbs"]
@@ -58,8 +59,10 @@ class AlertVerbs(ServiceBase):
     async def count_open_incidents(self, tenant: int) -> int:
         return await self.store.count_open_incidents(tenant)
 
-    async def test_channel(self, name: str) -> ChannelTest:
+    async def test_channel(self, tenant: int, name: str) -> ChannelTest:
         """Send a test message by this node, at once."""
+        if tenant != DEFAULT_TENANT:
+            raise Forbidden("only admins of the default tenant can test a channel: it gets the alerts of all tenants")
         channel = self.channels.get(name)
         if channel is None:
             known = ", ".join(sorted(self.channels))

@@ -50,15 +50,15 @@ class ChangePlanVerbs(JobVerbs, SyncVerbs, ForecastVerbs):
         """Changes nothing. busy=False: without the busiest minutes, for which all jobs are computed."""
         now = await self.time.now()
         changes = await (self._of_list if asked.jobs is not None or asked.removed else self._of_one)(tenant, asked)
-        until = now + asked.days * DAY
-        compared = await self.aside.collect(_compared(changes, now, until))
+        until, more = now + asked.days * DAY, Counter[int]()
+        compared = await self.aside.collect(_compared(changes, now, until, more))
         expected = await self.forecast(tenant, BUSY_HOURS) if busy else None
         return ChangePlan(
             since=format_instant(now),
             until=format_instant(until),
             complete=len(compared) == len(changes) and (expected is None or expected.complete),
-            jobs=[job for job, _ in compared],
-            busiest=[] if expected is None else _busiest(expected, [minutes for _, minutes in compared]),
+            jobs=compared,
+            busiest=[] if expected is None else _busiest(expected, more),
         )
 
     async def _of_one(self, tenant: int, asked: PlanRequest) -> list[_Change]:
@@ -116,40 +116,33 @@ class ChangePlanVerbs(JobVerbs, SyncVerbs, ForecastVerbs):
         return _Change(job=job, state=state, spec=spec)
 
 
-_Compared = tuple[PlannedJob, Counter[int]]
-
-
-def _compared(changes: Sequence[_Change], now: int, until: int) -> Iterator[_Compared]:
-    """Each change, and what it adds to the starts of the next minutes, as long as there is time."""
+def _compared(changes: Sequence[_Change], now: int, until: int, more: Counter[int]) -> Iterator[PlannedJob]:
+    """Each change, as long as there is time. What it adds to the starts of the next minutes is added to `more`."""
     end = time.monotonic() + LONGEST
     for change in changes:
         if time.monotonic() > end:
             return
         before, after = _before(change, until), _after(change, now, until)
         found = compare(before, after, now + 1, until)
-        minutes = _minutes(after, now)
-        minutes.subtract(_minutes(before, now))
+        more.update(_minutes(after, now))
+        more.subtract(_minutes(before, now))
         job, spec = change.job, change.spec or (change.job.spec if change.job is not None else None)
-        yield (
-            PlannedJob(
-                job_id=None if job is None else job.id,
-                key=None if spec is None else spec.key,
-                name=None if spec is None else spec.name,
-                change="new" if job is None else "removed" if change.spec is None else _changed(found),
-                before=0 if before is None else before.count(now + 1, until),
-                after=0 if after is None else after.count(now + 1, until),
-                added=len(found.added),
-                moved=len(found.moved),
-                removed=len(found.removed),
-                compared_until=format_instant(found.until),
-                first_added=[format_instant(slot) for slot in found.added[:SHOWN]],
-                first_moved=[
-                    MovedFiring(before=format_instant(old), after=format_instant(new))
-                    for old, new in found.moved[:SHOWN]
-                ],
-                first_removed=[format_instant(slot) for slot in found.removed[:SHOWN]],
-            ),
-            minutes,
+        yield PlannedJob(
+            job_id=None if job is None else job.id,
+            key=None if spec is None else spec.key,
+            name=None if spec is None else spec.name,
+            change="new" if job is None else "removed" if change.spec is None else _changed(found),
+            before=0 if before is None else before.count(now + 1, until),
+            after=0 if after is None else after.count(now + 1, until),
+            added=len(found.added),
+            moved=len(found.moved),
+            removed=len(found.removed),
+            compared_until=format_instant(found.until),
+            first_added=[format_instant(slot) for slot in found.added[:SHOWN]],
+            first_moved=[
+                MovedFiring(before=format_instant(old), after=format_instant(new)) for old, new in found.moved[:SHOWN]
+            ],
+            first_removed=[format_instant(slot) for slot in found.removed[:SHOWN]],
         )
 
 
@@ -197,11 +190,8 @@ def _minutes(of: ToCome | None, now: int) -> Counter[int]:
     return Counter(by_minute(free(of.times, of.taken), max(now, of.first - 1), end))
 
 
-def _busiest(expected: Forecast, changed: Sequence[Counter[int]]) -> list[PlannedMinute]:
+def _busiest(expected: Forecast, more: Counter[int]) -> list[PlannedMinute]:
     first = (parse_rfc3339(expected.since) or 0) // MINUTE
-    more: Counter[int] = Counter()
-    for minutes in changed:
-        more.update(minutes)
     after = [max(0, starts + more[first + place]) for place, starts in enumerate(expected.starts)]
     busy = sorted((place for place in range(len(after)) if after[place]), key=lambda place: (-after[place], place))
     return [

@@ -56,13 +56,9 @@ class ForecastVerbs(ServiceBase):
             page = await self.store.list_jobs(tenant, JobFilter(next_before=until, limit=PAGE, cursor=cursor))
             jobs += page.items
             cursor, complete = page.next, page.next is None
-        groups = _groups(jobs)
+        groups = await self.aside.run(_groups, jobs)
         counted = await self.aside.collect(_counts(groups, max(since, now - 1), until))
-        starts = [0] * (hours * 60)
-        for counts in counted:
-            for minute, count in counts.items():
-                starts[minute - since // _PER_MINUTE] += count
-        busiest = sorted((minute for minute in range(len(starts)) if starts[minute]), key=lambda m: (-starts[m], m))
+        starts = await self.aside.run(_summed, counted, since // _PER_MINUTE, hours * 60)
         measured = await self.store.series(tenant, "minute", since - DAY, since)
         nodes = await self.store.list_nodes()
         covered = groups[: len(counted)]
@@ -75,7 +71,7 @@ class ForecastVerbs(ServiceBase):
             capacity=sum(node.capacity for node in nodes if node.state == "alive" and "executor" in node.roles),
             measured_per_minute=max((row.firings for row in measured.rows), default=0),
             starts=starts,
-            busiest=[_busy(covered, since + minute * MINUTE, starts[minute]) for minute in busiest[:NAMED]],
+            busiest=await self.aside.collect(_busiest(covered, since, starts)),
         )
 
 
@@ -122,6 +118,14 @@ def _counts(groups: Sequence[_Group], after: int, until: int) -> Iterator[dict[i
         yield {minute: count * len(members) for minute, count in by_minute(times, after, until).items()}
 
 
+def _summed(counted: Sequence[dict[int, int]], first: int, minutes: int) -> list[int]:
+    starts = [0] * minutes
+    for counts in counted:
+        for minute, count in counts.items():
+            starts[minute - first] += count
+    return starts
+
+
 def by_minute(times: Timetable, after: int, until: int) -> dict[int, int]:
     found: dict[int, int] = {}
     slot = times.next_after(after)
@@ -135,6 +139,12 @@ def by_minute(times: Timetable, after: int, until: int) -> dict[int, int]:
             found[minute] = 1
         slot = following
     return found
+
+
+def _busiest(groups: Sequence[_Group], since: int, starts: Sequence[int]) -> Iterator[BusyMinute]:
+    minutes = sorted((minute for minute in range(len(starts)) if starts[minute]), key=lambda m: (-starts[m], m))
+    for minute in minutes[:NAMED]:
+        yield _busy(groups, since + minute * MINUTE, starts[minute])
 
 
 def _busy(groups: Sequence[_Group], at: int, starts: int) -> BusyMinute:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import msgspec
 from starlette.requests import Request
 
 from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
-from onthedot.api.http.bodies import read_json
+from onthedot.api.http.bodies import read_body
+from onthedot.api.http.job_lists import job_specs, taken_apart
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import MIB, operation
-from onthedot.model.change_plan import ChangePlan, PlanRequest
+from onthedot.model.change_plan import MOST_JOBS, ChangePlan, PlanRequest
+from onthedot.model.decoding import decode_json
+from onthedot.model.portions import ITEM_BYTES
+from onthedot.service.aside import SMALL_BYTES, Aside
 
 __all__ = ["routes"]
 
@@ -29,8 +34,17 @@ async def plan_changes(request: Request) -> HttpResponse:
 
     Which firings a change would add, move and remove, and the busiest minutes after it. Changes nothing.
     """
-    asked = await read_json(request, PlanRequest)
+    raw = await read_body(request)
+    asked = decode_json(raw, PlanRequest) if len(raw) <= SMALL_BYTES else await _large(raw, service_of(request).aside)
+    del raw
     return responses.json(await service_of(request).plan_changes(tenant_of(request), asked))
+
+
+async def _large(raw: bytes, aside: Aside) -> PlanRequest:
+    asked, items = await taken_apart(raw, aside, PlanRequest, most=MOST_JOBS, field_bytes=ITEM_BYTES)
+    if not items:
+        return asked
+    return msgspec.structs.replace(asked, jobs=await aside.collect(job_specs(items)))
 
 
 routes = [plan_changes]

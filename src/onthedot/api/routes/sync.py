@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Annotated, Any
 
 import msgspec
@@ -13,19 +11,17 @@ from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
 from onthedot.api.http.bodies import read_body
 from onthedot.api.http.idempotency import idempotency_key
+from onthedot.api.http.job_lists import job_specs, taken_apart
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import MIB, operation
-from onthedot.errors import FieldProblem, Invalid, TooLarge, Unreadable
-from onthedot.model.decoding import convert, decode_json, decode_loose
+from onthedot.model.decoding import decode_json
 from onthedot.model.job import JobSpec
-from onthedot.model.portions import check_values, object_parts
 from onthedot.model.struct import Strict
-from onthedot.service.aside import SMALL_BYTES, Aside
+from onthedot.service.aside import SMALL_BYTES
 from onthedot.store import SyncReport
 
 __all__ = ["routes"]
 
-NAMED_MOST = 100  # problems that one answer names
 MOST_JOBS = 10_000
 
 
@@ -85,10 +81,10 @@ async def sync_jobs(request: Request) -> HttpResponse:
     raw, aside = await read_body(request), service_of(request).aside
     if len(raw) <= SMALL_BYTES:
         asked = decode_json(raw, _Envelope)
-        specs = list(_specs(asked.jobs))
+        specs = list(job_specs(asked.jobs))
     else:
-        asked, items = await _taken_apart(raw, aside)
-        specs = await aside.collect(_specs(items))
+        asked, items = await taken_apart(raw, aside, _Envelope, most=MOST_JOBS)
+        specs = await aside.collect(job_specs(items))
         del items
     del raw
     report = await service_of(request).sync(
@@ -103,40 +99,6 @@ async def sync_jobs(request: Request) -> HttpResponse:
         former=asked.former,
     )
     return responses.json(report)
-
-
-async def _taken_apart(raw: bytes, aside: Aside) -> tuple[_Envelope, list[bytes]]:
-    """What stands beside the jobs, and each of them as it is written."""
-    parts = await aside.collect(islice(object_parts(raw, b'"jobs"'), MOST_JOBS + 10))
-    items = [value for name, value in parts if name is None]
-    if len(items) > MOST_JOBS:
-        raise TooLarge(f"a sync can have at most {MOST_JOBS} jobs")
-    fields = [name + b":" + value for name, value in parts if name is not None]
-    return decode_json(b"{" + b",".join(fields) + b"}", _Envelope), items
-
-
-def _specs(items: Iterable[Any]) -> Iterator[JobSpec]:
-    """As written, or decoded already. Stops when there are enough problems to name."""
-    problems: list[FieldProblem] = []
-    for place, item in enumerate(items):
-        try:
-            loose = item
-            if isinstance(item, bytes):
-                check_values(item)
-                loose = decode_loose(item)
-            spec = convert(loose, JobSpec, path=f"jobs[{place}]")
-            if not problems:
-                yield spec
-        except Invalid as invalid:
-            problems.extend(invalid.problems)
-        except TooLarge as error:
-            problems.append(FieldProblem(path=f"jobs[{place}]", message=str(error), accepted="a smaller job"))
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise Unreadable(f"the body is not valid JSON: {error} (in jobs[{place}])") from None
-        if len(problems) >= NAMED_MOST:
-            break
-    if problems:
-        raise Invalid(problems[:NAMED_MOST])
 
 
 routes = [sync_jobs]

@@ -39,11 +39,11 @@ async def alerts(request: Request) -> HttpResponse:
     )
 
 
-@action("/alerts/test")
+@action("/alerts/test", access="admin")
 async def test_channel(request: Request) -> HttpResponse:
     """Send a test message."""
     form = await read_form(request, "channel")
-    result = await service_of(request).test_channel(form.text("channel"))
+    result = await service_of(request).test_channel(tenant_of(request), form.text("channel"))
     if result.delivered:
         return done(request, f"Delivered to {result.channel} in {result.duration_ms} ms", form.back("/alerts"))
     return done(request, f"Not delivered to {result.channel}: {result.error}", form.back("/alerts"), bad=True)
