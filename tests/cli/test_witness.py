@@ -6,11 +6,15 @@ import asyncio
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import httpx
 import pytest
 
+from onthedot.channels.channel import NotDelivered
+from onthedot.channels.message import AlertMessage
 from onthedot.model.node import NodeInfo
 from onthedot.store import open_store
-from onthedot.witness.looking import WitnessFinding
+from onthedot.witness import process
+from onthedot.witness.looking import SlotsSeen, WitnessFinding
 from onthedot.witness.watching import BLIND_MS, REPEAT_MS, Watch
 from tests.services.process import NodeProcess
 from tests.services.waiting import until
@@ -77,7 +81,7 @@ async def test_silence_is_heard_and_blindness_is_told(launch, tmp_path, free_por
     threading.Thread(target=receiver.serve_forever, daemon=True).start()
     database = tmp_path / "onthedot.db"
     node = await launch("--store", f"sqlite:///{database}")
-    told = tmp_path / "told.jsonl"
+    told, port = tmp_path / "told.jsonl", free_port()
     witness = NodeProcess(
         "witness",
         "--every",
@@ -87,22 +91,36 @@ async def test_silence_is_heard_and_blindness_is_told(launch, tmp_path, free_por
         "--alert-command",
         f"cat >> {told}",
         "--json",
+        "--port",
+        str(port),
         directory=tmp_path,
-        port=free_port(),
+        port=port,
         env={"ONTHEDOT_WITNESS_PING_URL": f"http://127.0.0.1:{receiver.server_port}/well"},
     )
     try:
         await until(lambda: pings, "the ping of a witness that finds all well")
         assert not told.exists()
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+            health = client.get("/healthz")
+            assert (health.status_code, health.json()["status"], health.json()["blind_since"]) == (200, "ok", None)
+            assert set(health.json()["findings"].values()) == {0}
+            assert 'onthedot_witness_looks_total{look="alive",result="ok"}' in client.get("/metrics").text
+            assert 'onthedot_witness_pings_total{result="ok"} 1.0' in client.get("/metrics").text
+            assert client.post("/metrics").status_code == 405
+            assert client.get("/v1/jobs").status_code == 404
         node.kill()
         await until(lambda: told.exists() and "no node is alive" in told.read_text(), "the alert of silence", 60)
         assert len(pings) == 1
+        metrics = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+        assert 'onthedot_witness_findings{kind="silent"} 1.0' in metrics
         database.rename(tmp_path / "away.db")
         (tmp_path / "onthedot.db-wal").rename(tmp_path / "away.db-wal")
-        await until(lambda: "can't look" in witness.output(), "a look that fails", 30)
+        await until(lambda: "witness.blind" in witness.output(), "a look that fails", 30)
+        assert httpx.get(f"http://127.0.0.1:{port}/healthz").json()["blind_since"] is not None
         (tmp_path / "away.db").rename(database)
         (tmp_path / "away.db-wal").rename(tmp_path / "onthedot.db-wal")
         await until(lambda: "blind from" in told.read_text(), "the interval in which it could not look", 30)
+        assert await witness.stop() == 0
     finally:
         witness.kill()
         receiver.shutdown()
@@ -110,23 +128,137 @@ async def test_silence_is_heard_and_blindness_is_told(launch, tmp_path, free_por
 
 
 def test_blind_from_a_to_b():
-    watch = Watch(now=1_700_000_000_000)
+    watch = Watch(1_700_000_000_000, ("silent",))
     now = watch.looked_at
     assert watch.saw_nothing(now + 1000, "away") == []
     (alert,) = watch.saw_nothing(now + BLIND_MS, "away")
     assert (alert.event, alert.text) == ("found", "blind since 2023-11-14T22:13:20.000Z: away")
     assert watch.saw_nothing(now + BLIND_MS + 1000, "away") == []
     assert not watch.well
-    (back,) = watch.saw(now + 2 * BLIND_MS, ("silent",), [])
+    (back,) = watch.saw(now + 2 * BLIND_MS, [])
     assert back.text == "blind from 2023-11-14T22:13:20.000Z to 2023-11-14T22:14:50.000Z"
     assert watch.well
 
 
 def test_what_lasts_is_told_again_and_what_ends_is_told_once():
-    watch, silent = Watch(now=0), [WitnessFinding(kind="silent", text="nobody")]
-    assert [m.event for m in watch.saw(1, ("silent",), silent)] == ["found"]
-    assert watch.saw(2, ("silent",), silent) == []
-    assert [m.event for m in watch.saw(1 + REPEAT_MS, ("silent",), silent)] == ["still"]
-    assert watch.saw(2 + REPEAT_MS, ("missing",), []) == []
-    assert [m.event for m in watch.saw(3 + REPEAT_MS, ("silent",), [])] == ["recovered"]
-    assert watch.saw(4 + REPEAT_MS, ("silent",), []) == []
+    watch, silent = Watch(0, ("silent", "standing")), [WitnessFinding(kind="silent", text="nobody")]
+    assert [m.event for m in watch.saw(1, silent)] == ["found"]
+    assert watch.found == {"silent": 1, "standing": 0}
+    assert watch.saw(2, silent) == []
+    assert [m.event for m in watch.saw(1 + REPEAT_MS, silent)] == ["still"]
+    assert [m.event for m in watch.saw(3 + REPEAT_MS, [])] == ["recovered"]
+    assert watch.saw(4 + REPEAT_MS, []) == []
+
+
+def test_a_look_that_failed_once_is_told_only_where_that_is_wanted():
+    watch = Watch(0, ("missing",), blind="slots could not be checked", brief=False)
+    assert watch.saw_nothing(1000, "away") == []
+    assert watch.saw(2000, []) == []
+    assert len(watch.saw_nothing(2000 + BLIND_MS, "away")) == 1
+    (back,) = watch.saw(3000 + BLIND_MS, [])
+    assert back.text.startswith("slots could not be checked from ")
+
+
+class _Seen:
+    """What the looks of a witness are given, as a test decides."""
+
+    def __init__(self) -> None:
+        self.found: list[WitnessFinding] = []
+        self.slots_answer = asyncio.Event()
+
+    async def open(self, url: str) -> _Seen:
+        return self
+
+    async def alive(self, late: int) -> list[WitnessFinding]:
+        return self.found
+
+    async def slots(self, reach: int) -> tuple[SlotsSeen, list[WitnessFinding]]:
+        await self.slots_answer.wait()
+        text = "the store has pending migrations"
+        none = SlotsSeen(since=0, until=0, jobs=0, expected=0, decided=0, unchecked_jobs=0)
+        return none, [WitnessFinding(kind="blind", text=text)]
+
+    async def close(self) -> None:
+        pass
+
+
+class _Heard:
+    """A channel that refuses as often as a test says."""
+
+    kind, place = "test", "here"
+
+    def __init__(self) -> None:
+        self.refuse = 0
+        self.heard: list[AlertMessage] = []
+
+    async def send(self, message: AlertMessage) -> None:
+        if self.refuse:
+            self.refuse -= 1
+            raise NotDelivered("not now")
+        self.heard.append(message)
+
+
+@pytest.fixture
+async def watched(monkeypatch, fake_clock):
+    """A witness on a clock that is turned by hand: what it is given, who hears it, its pings, and itself."""
+    seen, channel, pings = _Seen(), _Heard(), []
+
+    async def ping(url: str) -> bool:
+        pings.append(fake_clock.monotonic())
+        return True
+
+    monkeypatch.setattr(process, "open_witnessed", seen.open)
+    monkeypatch.setattr(process, "ping", ping)
+    order = process.WitnessOrder(store="x", every=30_000, reach=1, late=1, ping_url="http://127.0.0.1/")
+    witness = process.Witness(order, [channel], fake_clock, lambda message: None)
+    running = asyncio.create_task(witness.run())
+    yield seen, channel, pings, witness
+    running.cancel()
+    await asyncio.wait([running])
+
+
+async def test_a_ping_each_minute_while_all_is_well_and_none_else(watched, fake_clock):
+    seen, _, pings, _ = watched
+    for _ in range(200):
+        await fake_clock.advance(1)
+    assert [round(at) for at in pings] == [0, 60, 120, 180]
+    seen.found = [WitnessFinding(kind="silent", text="nobody")]
+    for _ in range(200):
+        await fake_clock.advance(1)
+    assert len(pings) == 4
+    seen.found = []
+    for _ in range(65):
+        await fake_clock.advance(1)
+    assert len(pings) == 5
+
+
+async def test_a_look_at_all_slots_that_takes_long_delays_no_alert_of_silence(watched, fake_clock):
+    """The look at the slots never ends here."""
+    seen, channel, _, _ = watched
+    await fake_clock.advance(100)
+    seen.found = [WitnessFinding(kind="silent", text="nobody")]
+    await fake_clock.advance(5.1)
+    assert [message.condition for message in channel.heard] == ["silent"]
+
+
+async def test_what_a_channel_refuses_is_sent_again(watched, fake_clock):
+    seen, channel, _, witness = watched
+    channel.refuse = 2
+    seen.found = [WitnessFinding(kind="silent", text="nobody")]
+    await fake_clock.advance(15)
+    assert channel.heard == []
+    await fake_clock.advance(20)
+    assert [message.text for message in channel.heard] == ["nobody"]
+    assert b'onthedot_witness_messages_total{result="ok"} 1.0' in witness.metrics.text()
+
+
+async def test_slots_that_can_not_be_checked_are_told(watched, fake_clock):
+    seen, channel, pings, witness = watched
+    seen.slots_answer.set()
+    for _ in range(100):
+        await fake_clock.advance(1)
+    (message,) = channel.heard
+    assert message.text.startswith("slots could not be checked since ")
+    assert message.text.endswith("the store has pending migrations")
+    assert len(pings) <= 1
+    assert witness.health().status == "ok"

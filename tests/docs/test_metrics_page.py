@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from onthedot.telemetry.metrics import Metrics
+from onthedot.witness.metrics import WitnessMetrics
 
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
 ROW = re.compile(r"^\| `(\w+)` \| (counter|gauge|histogram) \| (.*?) \| (.*) \|$", re.MULTILINE)
@@ -15,7 +16,7 @@ def test_the_tables_are_what_metrics_says():
     found = ROW.findall(PAGE)
     assert len({name for name, *_ in found}) == len(found), "a metric is there twice"
     rows = {name: (kind, labels, meaning) for name, kind, labels, meaning in found}
-    real = _real(Metrics())
+    real = {**_real(WitnessMetrics()), **_all_of_a_node()}
     missing = [f"| `{name}` | {' | '.join(real[name])} |" for name in real if rows.get(name) != real[name]]
     assert not missing, "docs/metrics.md lacks these rows:\n" + "\n".join(missing)
     assert set(rows) == set(real), "docs/metrics.md names metrics that do not exist"
@@ -30,10 +31,15 @@ def test_every_label_is_explained():
     assert used == explained
 
 
-def _real(metrics: Metrics) -> dict[str, tuple[str, str, str]]:
-    """By name: type, labels and help, as /metrics has them."""
+def _all_of_a_node() -> dict[str, tuple[str, str, str]]:
+    metrics = Metrics()
     metrics.requests.count("GET", "/x", 200)
     metrics.requests.time("GET", "/x", 0.1)
+    return _real(metrics)
+
+
+def _real(metrics: Metrics | WitnessMetrics) -> dict[str, tuple[str, str, str]]:
+    """By name: type, labels and help, as /metrics has them."""
     text = metrics.text().decode()
     kinds = dict(re.findall(r"^# TYPE (\S+) (\w+)$", text, re.MULTILINE))
     labels = {name: _labels(metrics, text, name) for name in kinds}
@@ -43,7 +49,7 @@ def _real(metrics: Metrics) -> dict[str, tuple[str, str, str]]:
     }
 
 
-def _labels(metrics: Metrics, text: str, name: str) -> list[str]:
+def _labels(metrics: Metrics | WitnessMetrics, text: str, name: str) -> list[str]:
     """As declared; of what is declared nowhere, those of its first sample."""
     for collector, names in metrics.registry._collector_to_names.items():
         if name in names and hasattr(collector, "_labelnames"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["witness"]
 
-ALIVE_EVERY = 5.0
-PING_EVERY = 60.0
-
 
 def witness(
     every: Annotated[
@@ -36,6 +34,13 @@ def witness(
         list[str] | None,
         typer.Option(metavar="COMMAND", help="Run this for each alert, with the alert as JSON on stdin; repeatable"),
     ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="Serve /healthz and /metrics on this port [default: METRICS_PORT, or none]"
+        ),
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on [default: 127.0.0.1]")] = None,
     once: Annotated[bool, typer.Option("--once", help="Look once; exit with code 1 if something is wrong")] = False,
     as_json: AsJson = False,
     store: StoreUrl = None,
@@ -54,13 +59,18 @@ def witness(
         if not asyncio.run(_look_once(found.store, gaps[1], gaps[2], as_json=as_json)):
             raise typer.Exit(1)
         return
+    from onthedot.launcher.witnessing import run_witness
+    from onthedot.witness.process import WitnessOrder
+
+    order = WitnessOrder(store=found.store, every=gaps[0], reach=gaps[1], late=gaps[2], ping_url=found.witness_ping_url)
+    listen = found.metrics_port if port is None else port
     asyncio.run(
-        _watch(
-            found.store,
-            (gaps[0] / 1000, gaps[1], gaps[2]),
+        run_witness(
+            found,
+            order,
             _channels(found.channels, alert_url or [], alert_command or []),
-            found.witness_ping_url,
-            as_json=as_json,
+            partial(_tell, as_json=as_json),
+            listen=None if listen is None else (host or found.host, listen),
         )
     )
 
@@ -88,52 +98,6 @@ async def _look_once(url: str, reach: int, late: int, *, as_json: bool) -> bool:
     if seen is not None:
         say(f"{seen.decided:,} of {seen.expected:,} slots of {seen.jobs:,} jobs are decided.")
     return not found
-
-
-async def _watch(
-    url: str,
-    gaps: tuple[float, int, int],
-    channels: list[Channel],
-    ping_url: str | None,
-    *,
-    as_json: bool,
-) -> None:
-    from onthedot.clock import SystemClock
-    from onthedot.errors import OnTheDotError
-    from onthedot.witness.delivery import ping, send
-    from onthedot.witness.looking import open_witnessed
-    from onthedot.witness.watching import Watch
-
-    clock, loop = SystemClock(), asyncio.get_running_loop()
-    every, reach, late = gaps
-    watch, store, sending = Watch(clock.now_ms()), None, set[asyncio.Task[object]]()
-    slots_at, ping_at = loop.time(), loop.time()
-    while True:
-        try:
-            store = store or await open_witnessed(url)
-            messages = watch.saw(clock.now_ms(), ("silent", "standing"), await store.alive(late))
-            if loop.time() >= slots_at:
-                slots_at = loop.time() + every
-                _, found = await store.slots(reach)
-                messages += watch.saw(clock.now_ms(), ("missing", "twice"), found)
-        except (OnTheDotError, OSError) as error:
-            if watch.blind_since is None:
-                say(f"can't look: {error}", to=sys.stderr)
-            messages = watch.saw_nothing(clock.now_ms(), str(error))
-            if store is not None:
-                await store.close()
-            store = None
-        for message in messages:
-            _tell(message, as_json=as_json)
-            task: asyncio.Task[object] = asyncio.ensure_future(send(message, channels))
-            sending.add(task)
-            task.add_done_callback(sending.discard)
-        if ping_url is not None and watch.well and loop.time() >= ping_at:
-            ping_at = loop.time() + PING_EVERY
-            pinged: asyncio.Task[object] = asyncio.ensure_future(ping(ping_url))
-            sending.add(pinged)
-            pinged.add_done_callback(sending.discard)
-        await clock.sleep(min(every, ALIVE_EVERY))
 
 
 def _channels(named: dict[str, ChannelSetting], urls: list[str], commands: list[str]) -> list[Channel]:

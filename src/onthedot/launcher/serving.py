@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from onthedot.api.app import App
     from onthedot.api.monitoring import MonitoringApp
     from onthedot.api.server.certificate import ServerCertificate
+    from onthedot.launcher.witnessing import WitnessApp
 
-__all__ = ["Stopping", "check_certificate", "listening", "serve", "tell_remarks"]
+__all__ = ["Stopping", "check_certificate", "listening", "serve", "served", "tell_remarks"]
 
 _log = structlog.stdlib.get_logger("onthedot.jobsfile")
 
@@ -166,8 +167,8 @@ async def _until_stopped(
     """When any part ends, normally or by an error, stop the others too; an error is raised."""
     certificate = None if running.app is None else check_certificate(settings)
     async with (
-        _served(running.app, listeners[0], stopping, lifespan="on", certificate=certificate) as server,
-        _served(running.monitoring, listeners[1], stopping, lifespan="off") as monitoring,
+        served(running.app, listeners[0], stopping, lifespan="on", certificate=certificate) as server,
+        served(running.monitoring, listeners[1], stopping, lifespan="off") as monitoring,
         _watched(settings, running, jobs, stopping) as watch,
         _templates_prepared(running),
     ):
@@ -214,8 +215,8 @@ async def _templates_prepared(running: Running) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _served(
-    app: App | MonitoringApp | None,
+async def served(
+    app: App | MonitoringApp | WitnessApp | None,
     listener: socket.socket | None,
     stopping: Stopping,
     *,

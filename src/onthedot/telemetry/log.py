@@ -78,6 +78,8 @@ _LEVELS = {
     "node.draining": "info",
     "node.left": "info",
     "node.lost": "warning",
+    "witness.blind": "warning",
+    "witness.unheard": "error",
     "store.refused": "error",
     "store.unavailable": "error",
     "store.back": "info",

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import urllib.request
-from collections.abc import Sequence
 
 from onthedot.channels.channel import Channel, NotDelivered
 from onthedot.channels.message import AlertMessage
+from onthedot.clock import Clock
 from onthedot.telemetry import emit
 from onthedot.witness.watching import WitnessMessage
 
-__all__ = ["ping", "send"]
+__all__ = ["deliver", "ping"]
 
 WITHIN = 10.0
+AGAIN_AFTER = (5.0, 15.0, 60.0)
+"""A witness keeps nothing: what can't be delivered in this time is told again as long as it lasts, or is lost."""
 
 
-async def send(message: WitnessMessage, channels: Sequence[Channel]) -> bool:
-    """To all of them at once; what fails is logged. Whether each has taken it."""
+async def deliver(message: WitnessMessage, channel: Channel, clock: Clock) -> bool:
+    """Try four times; what fails is logged. Whether the channel has taken it."""
     told = AlertMessage(
         event=message.event,
         condition=message.kind,
@@ -34,16 +36,17 @@ async def send(message: WitnessMessage, channels: Sequence[Channel]) -> bool:
         times=1,
         incidents=[],
     )
-    return all(await asyncio.gather(*(_sent(channel, told) for channel in channels)))
-
-
-async def _sent(channel: Channel, message: AlertMessage) -> bool:
-    try:
-        await channel.send(message)
-    except (NotDelivered, OSError) as error:
-        emit("witness.unheard", error=str(error))
-        return False
-    return True
+    for pause in (*AGAIN_AFTER, None):
+        try:
+            await channel.send(told)
+        except (NotDelivered, OSError) as error:
+            emit("witness.unheard", error=str(error), again_in=pause)
+            if pause is None:
+                break
+            await clock.sleep(pause)
+        else:
+            return True
+    return False
 
 
 async def ping(url: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from onthedot.model.instant import format_instant
-from onthedot.witness.looking import WitnessFinding
+from onthedot.witness.looking import FindingKind, WitnessFinding
 
 __all__ = ["BLIND_MS", "Watch", "WitnessMessage"]
 
@@ -27,11 +27,18 @@ class WitnessMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Watch:
-    """Looks go in, what is worth telling comes out. One message when something begins, one each quarter of an hour
-    while it lasts, one when it is over."""
+    """Looks of one sort go in, what is worth telling comes out. One message when something begins, one each quarter of
+    an hour while it lasts, one when it is over.
 
-    def __init__(self, now: int) -> None:
+    `kinds`: what such a look can find. `blind`: the word for being unable to look. `brief`: whether that is told
+    afterwards also if it did not last long enough for an alert."""
+
+    def __init__(self, now: int, kinds: Sequence[FindingKind], *, blind: str = "blind", brief: bool = True) -> None:
         self._told: dict[str, int] = {}
+        self._kinds = kinds
+        self._blind, self._brief = blind, brief
+        self.found: dict[str, int] = dict.fromkeys(kinds, 0)
+        """How many of each kind the last look has found."""
         self.looked_at = now
         self.blind_since: int | None = None
 
@@ -39,17 +46,19 @@ class Watch:
     def well(self) -> bool:
         return not self._told and self.blind_since is None
 
-    def saw(self, now: int, kinds: Sequence[str], found: Sequence[WitnessFinding]) -> list[WitnessMessage]:
-        """A look at these kinds of findings has succeeded."""
+    def saw(self, now: int, found: Sequence[WitnessFinding]) -> list[WitnessMessage]:
+        """A look has succeeded."""
         messages = []
         if self.blind_since is not None:
-            text = f"blind from {format_instant(self.blind_since)} to {format_instant(now)}"
-            messages.append(_message("found", "blind", text, now))
-            self._told.pop("blind", None)
+            told = self._told.pop("blind", None)
+            if self._brief or told is not None:
+                text = f"{self._blind} from {format_instant(self.blind_since)} to {format_instant(now)}"
+                messages.append(_message("found", "blind", text, now))
             self.blind_since = None
         self.looked_at = now
-        for kind in kinds:
+        for kind in self._kinds:
             these = [finding for finding in found if finding.kind == kind]
+            self.found[kind] = len(these)
             messages += self._about(kind, these, now)
         return messages
 
@@ -75,7 +84,7 @@ class Watch:
             return []
         self._told["blind"] = now
         since = format_instant(self.blind_since)
-        return [_message("found" if told is None else "still", "blind", f"blind since {since}: {why}", now)]
+        return [_message("found" if told is None else "still", "blind", f"{self._blind} since {since}: {why}", now)]
 
 
 def _message(event: Literal["found", "still", "recovered"], kind: str, text: str, now: int) -> WitnessMessage:
