@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import re
 from collections.abc import AsyncIterator
@@ -18,6 +19,7 @@ from onthedot.model.decoding import convert
 from onthedot.model.job import JobView
 from onthedot.model.key import ApiKeySpec
 from onthedot.web.definition import definition
+from onthedot.web.paced import Paced
 from tests.api.conftest import client_of, serving
 from tests.api.executor import FAILED, OK, TinyNode
 
@@ -30,6 +32,7 @@ JOB: dict[str, Any] = {
     "params": {"day": 1},
 }
 OURS = {"origin": "http://localhost:8000"}
+LIVE = {"x-onthedot-live": "1"}
 
 
 @pytest.fixture
@@ -230,9 +233,55 @@ async def test_the_calendar_shows_days_and_a_day_its_firings_with_the_reason(sit
     assert "15:00:00 pending" in ahead
     assert "No firings were due" in said(await site.get(path, params={"day": "2023-01-01"}))
     assert "not a valid date" in said(await site.get(path, params={"day": "soon"}))
-    live = await site.get(path, headers={"x-onthedot-live": "1"})
-    assert '<div id="heat" data-keep>' in live.text
-    assert "day=2023-11-16" not in live.text
+
+
+async def test_the_calendar_and_the_chosen_day_are_live(site, app, fake_clock):
+    node = TinyNode(app.context.service.store)
+    await node.register()
+    path = await made(site, schedule={"cron": "0 3 * * *"})
+    await site.get(path)
+    before = (await site.get(path, headers=LIVE)).text
+    assert "day=2023-11-15" in before
+    assert "Wed 15 Nov: 1 planned" in before
+    await fake_clock.advance(86_400)
+    await node.work(OK)
+    assert "Wed 15 Nov: 1 done" in (await site.get(path, headers=LIVE)).text
+    assert "03:00:00 done" in said(await site.get(f"{path}?day=2023-11-15", headers=LIVE))
+
+
+async def test_the_calendar_is_counted_as_often_as_its_price_allows(fake_clock):
+    paced, counted = Paced(), 0
+
+    async def count():
+        nonlocal counted
+        counted += 1
+        await fake_clock.sleep(1)
+        return counted
+
+    async def asked(**how):
+        waits = asyncio.ensure_future(paced.get(fake_clock, "job", count, **how))
+        await fake_clock.advance(1)
+        return await waits
+
+    assert await asked() == 1
+    assert await asked() == 1
+    assert await asked(fresh=True) == 2
+    await fake_clock.advance(20)
+    assert await asked() == 3
+
+
+async def test_what_was_given_up_is_not_tried_again_at_once(fake_clock):
+    paced = Paced()
+
+    async def never():
+        await fake_clock.sleep(1000)
+
+    given_up = asyncio.ensure_future(paced.get(fake_clock, "job", never))
+    await fake_clock.advance(1)
+    given_up.cancel()
+    await asyncio.gather(given_up, return_exceptions=True)
+    with pytest.raises(TimeoutError):
+        await paced.get(fake_clock, "job", never)
 
 
 async def test_deleted_and_brought_back_by_the_button_of_the_message(site):

@@ -74,7 +74,7 @@ async def test_all_is_well_and_then_it_is_not(site, app, fake_clock):
     text = (await site.get("/")).text
     assert '<a href="/jobs?failing=true">1 job is failing</a>' in re.sub("1 Job", "1 job", text)
     assert "410 Gone" in await shown(site, "Last failures")
-    assert "410 Gone 1 ×" in await shown(site, "Dead letters")
+    assert "HTTP 410 from http://127.0.0.1:5003 1 ×" in await shown(site, "Dead letters")
 
 
 async def test_the_charts_are_drawn_from_what_was_counted(site, app, fake_clock):

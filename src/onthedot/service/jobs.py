@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -28,6 +28,10 @@ __all__ = ["JobVerbs"]
 class JobVerbs(ScriptVerbs):
     async def get_job(self, tenant: int, job_id: int) -> JobView:
         return await self._with_objective(await self.store.get_job(tenant, job_id))
+
+    async def job_names(self, tenant: int, ids: Sequence[int]) -> dict[int, str]:
+        """By id, of those that are there and have a name."""
+        return await self.store.job_names(tenant, ids) if ids else {}
 
     async def get_job_by_key(self, tenant: int, key: str) -> JobView:
         return await self._with_objective(await self.store.get_job_by_key(tenant, key))

@@ -44,6 +44,7 @@ class Concern(msgspec.Struct, frozen=True):
 
 def concerns_of(
     *,
+    paused: bool = False,
     nodes: Sequence[NodeView] | None = None,
     failing: BoundedCount | None = None,
     late: BoundedCount | None = None,
@@ -53,6 +54,8 @@ def concerns_of(
 ) -> list[Concern]:
     """Of what could be loaded; None is not known."""
     found = [*_of_nodes(nodes), *_of_proof(proof)]
+    if paused:
+        found.insert(0, Concern("warn", "everything is paused", "/audit?verb=freeze"))
     if failing is not None and failing.number:
         is_are = "is" if failing.number == 1 and not failing.more else "are"
         found.append(Concern("bad", f"{failing.words('job')} {is_are} failing", "/jobs?failing=true"))

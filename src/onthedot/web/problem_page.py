@@ -21,14 +21,33 @@ TITLES = {
     413: "Too large",
 }
 
+LISTS = (
+    ("/jobs", "All jobs"),
+    ("/runs", "All runs"),
+    ("/operations", "All operations"),
+    ("/nodes", "All nodes"),
+    ("/settings", "Settings"),
+)
+"""Where to go on from the address of something that is not there."""
+
 
 def problem_page(request: Request, problem: Problem) -> str:
     is_form = request.method == "POST"
     again = LOOK_AGAIN if problem.status == 503 and not is_form else None
     plain = root_of(request) + request.scope["path"]
     title = TITLES.get(problem.status, problem.title)
+    inside = request.scope.get("principal") is not None and problem.status != 401
+    path = str(request.scope["path"])
     return render(
-        request, "problem.html", problem=problem, problem_title=title, again=again, is_form=is_form, here_plain=plain
+        request,
+        "problem_inside.html" if inside else "problem.html",
+        problem=problem,
+        problem_title=title,
+        again=again,
+        is_form=is_form,
+        here_plain=plain,
+        inside=inside,
+        list=next((each for each in LISTS if path.startswith(each[0] + "/")), None),
     )
 
 
@@ -42,4 +61,6 @@ def waiting_page(problem: Problem, root: str) -> str:
         again=LOOK_AGAIN,
         is_form=False,
         here_plain="",
+        inside=False,
+        list=None,
     )

@@ -8,7 +8,7 @@ import msgspec
 
 from onthedot.model.instant import parse_rfc3339
 from onthedot.model.run import AttemptView, RunView
-from onthedot.web.words import how_long, sentence
+from onthedot.web.words import how_long, node_name, sentence
 
 __all__ = ["StoryEvent", "Verdict", "story_of", "trigger_words", "verdict_of", "waiting_words"]
 
@@ -212,7 +212,7 @@ def story_of(run: RunView, nodes: Mapping[str, str]) -> list[StoryEvent]:
 
 
 def _attempt(run: RunView, attempt: AttemptView, nodes: Mapping[str, str]) -> list[StoryEvent]:
-    node = _named(attempt.node, nodes)
+    node = node_name(attempt.node, nodes)
     title, tone = _ENDED.get(attempt.outcome, (attempt.outcome.capitalize(), ""))
     text = attempt.error or ""
     if attempt.outcome == "ok":
@@ -227,7 +227,7 @@ def _attempt(run: RunView, attempt: AttemptView, nodes: Mapping[str, str]) -> li
 
 
 def _present(run: RunView, nodes: Mapping[str, str]) -> list[StoryEvent]:
-    node = _named(run.node, nodes)
+    node = node_name(run.node, nodes)
     waiting = waiting_words(run)
     if run.status == "EXECUTING":
         title = f"Attempt {run.attempt} {'runs' if waiting is None else 'was accepted'}"
@@ -255,10 +255,6 @@ def _end(run: RunView) -> list[StoryEvent]:
         *events,
         *(StoryEvent(title="Started", run_id=each, text="the job that follows") for each in run.followers or ()),
     ]
-
-
-def _named(node: str | None, nodes: Mapping[str, str]) -> str | None:
-    return None if not node else nodes.get(node, node)
 
 
 def _timed(events: list[StoryEvent]) -> list[StoryEvent]:

@@ -13,6 +13,7 @@ from starlette.requests import Request
 
 from onthedot.api.auth import may
 from onthedot.api.context import base_of, context_of
+from onthedot.service.keys import DEFAULT_TENANT
 from onthedot.web import words
 from onthedot.web.links import Links
 from onthedot.web.navigation import navigation
@@ -45,6 +46,7 @@ def render_alone(template: str, root: str, **values: Any) -> str:
 def _shared(request: Request) -> dict[str, Any]:
     """What every template can use."""
     principal = request.scope.get("principal")  # None before it is known who asks: the login page, some problems
+    is_admin = principal is not None and may(principal, "admin")
     links = Links(request)
     entries = navigation(request.app.operations)
     return {
@@ -63,7 +65,8 @@ def _shared(request: Request) -> dict[str, Any]:
         "key_name": None if principal is None else principal.name,
         "freeze": request.scope.get(FREEZE),
         "may_write": principal is not None and may(principal, "write"),
-        "is_admin": principal is not None and may(principal, "admin"),
+        "is_admin": is_admin,
+        "may_freeze": is_admin and principal is not None and principal.tenant == DEFAULT_TENANT,
     }
 
 
@@ -120,6 +123,6 @@ def _load(template: str) -> None:
 async def prepare(pause: Callable[[float], Awaitable[None]]) -> None:
     """Load all templates, one after the other beside everything else: a page that is asked for before its turn loads
     its own. Done before the start, it was a fifth of the time until a node is ready."""
-    for name in ["problem.html", *_environment().list_templates()]:
+    for name in ["problem.html", "problem_inside.html", *_environment().list_templates()]:
         await load(name)
         await pause(0.05)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 
 from onthedot.model.instant import parse_rfc3339
@@ -18,6 +19,7 @@ __all__ = [
     "expression",
     "how_long",
     "in_zone",
+    "node_name",
     "number",
     "pieces",
     "relative",
@@ -108,6 +110,13 @@ def _span(seconds: int) -> str:
             rest = 0 if below is None else seconds % size // below[1]
             return f"{whole} {unit} {rest} {below[0]}" if below is not None and rest else f"{whole} {unit}"
     raise AssertionError("the last unit fits always")
+
+
+def node_name(node: str | None, names: Mapping[str, str]) -> str | None:
+    """As people know it. Of one that is gone the id is all that a run knows; its beginning tells it from others."""
+    if not node:
+        return None
+    return names.get(node) or (node if len(node) <= 8 else f"{node[:8]}… (stopped since)")
 
 
 def utc(at: str) -> str:

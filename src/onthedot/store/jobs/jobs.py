@@ -102,6 +102,11 @@ class Jobs(Topic):
     async def get_job(self, tenant: int, job_id: int) -> JobView:
         return await self.driver.read(lambda tx: read_view(tx, tenant, job_id))
 
+    async def job_names(self, tenant: int, ids: Sequence[int]) -> dict[int, str]:
+        """By id, of those that are there and have a name."""
+        rows = await self.driver.read(lambda tx: tx.rows("job_names", tenant, list(ids)))
+        return {row["id"]: row["name"] for row in rows}
+
     async def get_job_by_key(self, tenant: int, key: str) -> JobView:
         row = await self.driver.read(lambda tx: tx.row("get_job_by_key" + VIEW, tenant, key))
         if row is None:

@@ -20,6 +20,7 @@ from onthedot.model.instant import format_instant
 from onthedot.store import LetterFilter
 from onthedot.web import words
 from onthedot.web.forms import Form, read_form
+from onthedot.web.job_titles import titles_of
 from onthedot.web.page import action, asked_of, done, page, show
 from onthedot.web.parts import load
 from onthedot.web.typed_count import check_typed, must_be_typed
@@ -55,12 +56,14 @@ async def dead(request: Request) -> HttpResponse:
     if not asked["discarded"] and not asked["cursor"] and found.items:
         of_job = LetterFilter(job_id=asked["job_id"])
         groups = await load(context_of(request).clock, service.group_dead(tenant, of_job, HOUR))
+    titles = await titles_of(context_of(request).clock, service, tenant, found.items)
     return await show(
         request,
         "dead.html",
         asked=asked,
+        titles=titles,
         groups=groups,
-        group_rows=_rows(groups.value.items if groups and groups.value else [], found.items, asked),
+        group_rows=_rows(groups.value.items if groups and groups.value else [], found.items, asked, titles),
         most_groups=GROUPS_MOST,
         is_chosen=asked["cause"] is not None or asked["since"] is not None or asked["until"] is not None,
         which={name: value for name, value in _fields(asked).items() if value is not None},
@@ -77,14 +80,16 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True):
     chosen: bool
 
 
-def _rows(groups: list[DeadGroup], letters: list[DeadLetterView], asked: dict[str, Any]) -> list[GroupRow]:
+def _rows(
+    groups: list[DeadGroup], letters: list[DeadLetterView], asked: dict[str, Any], titles: dict[int, str]
+) -> list[GroupRow]:
     shown = groups[: GROUPS_MOST if asked["groups"] else GROUPS]
-    return [GroupRow(group=each, jobs=_jobs(each, letters), chosen=_chosen_is(each, asked)) for each in shown]
+    return [GroupRow(group=each, jobs=_jobs(each, letters, titles), chosen=_chosen_is(each, asked)) for each in shown]
 
 
-def _jobs(group: DeadGroup, letters: list[DeadLetterView]) -> str:
+def _jobs(group: DeadGroup, letters: list[DeadLetterView], titles: dict[int, str]) -> str:
     at = [each for each in letters if each.cause == group.cause and _within(each.finished_at, group)]
-    names = list(dict.fromkeys(each.key or f"job {each.job_id}" for each in at))
+    names = list(dict.fromkeys(titles[each.job_id] for each in at))
     if len(names) < min(group.jobs, 3):
         return words.count_words(group.jobs, "job")
     more = group.jobs - len(names[:3])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_args
 
@@ -14,6 +14,7 @@ from onthedot.api.http.path_ids import job_id_of
 from onthedot.api.http.query_params import choice, text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.routes.shown_jobs import shown
+from onthedot.clock import Clock
 from onthedot.errors import Invalid
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.job import JobView
@@ -31,6 +32,7 @@ from onthedot.web.definition import definition, loose_job
 from onthedot.web.form.reading import pretty
 from onthedot.web.heat_map import HeatMap, first_and_last, heat_map
 from onthedot.web.local_time import FireTime, fire_times, in_zone, read_instant
+from onthedot.web.paced import Paced
 from onthedot.web.page import asked_of, is_refresh, page, show
 from onthedot.web.parts import load_all
 from onthedot.web.run_story import trigger_words
@@ -49,6 +51,9 @@ ASKED = (
     text("day", "Show the firings of this day, in the time zone of the job", longest=10),
     text("at", "Why it ran, or did not run, at this time: with an offset, or in the time zone of the job", longest=50),
 )
+
+
+_paced = Paced()
 
 
 class JobRunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,16 +115,18 @@ async def job(request: Request) -> HttpResponse:
     asked = asked_of(request, ASKED)
     service, tenant = service_of(request), tenant_of(request)
     found = await shown(request, await service.get_job(tenant, job_id_of(request)))
-    now, fresh = context_of(request).clock.now_ms(), not is_refresh(request)
+    clock, fresh = context_of(request).clock, not is_refresh(request)
+    now, of_job = clock.now_ms(), (id(service), tenant, found.id)
+    calendar = _paced.get(clock, of_job, lambda: _calendar(service, tenant, found, now), fresh=fresh)
     parts = await load_all(
-        context_of(request).clock,
+        clock,
         firings=_firings(service, tenant, found),
         history=_history(service, tenant, found),
         runs=_runs(service, tenant, found.id, asked["status"], asked["cursor"]),
         chain=service.chain_of(tenant, found.id),
         answer=_answer(service, tenant, found, asked["at"], now),
-        calendar=_calendar(service, tenant, found, now, fresh),
-        day=_day(service, tenant, found, asked["day"] if fresh else None, now),
+        calendar=calendar,
+        day=_chosen_day(clock, service, tenant, found, asked["day"], fresh),
         warnings=_warnings(service, tenant, found),
         paused_by=_paused_by(service, tenant, found),
         pings=_pings(service, found),
@@ -199,10 +206,11 @@ def _unit(most: int) -> tuple[int, str]:
 
 async def _runs(service: Service, tenant: int, job_id: int, status: Any, cursor: str | None) -> Any:
     page = await service.list_runs(tenant, RunFilter(job_id=job_id, status=status, cursor=cursor, limit=LISTED))
-    return [_row(run) for run in page.items], page.next
+    names = await service.node_names()
+    return [_row(run, names) for run in page.items], page.next
 
 
-def _row(run: RunView) -> JobRunRow:
+def _row(run: RunView, nodes: Mapping[str, str]) -> JobRunRow:
     return JobRunRow(
         id=run.id,
         at=run.scheduled_for,
@@ -212,7 +220,7 @@ def _row(run: RunView) -> JobRunRow:
         started=run.started_at,
         duration=run.duration_ms,
         lateness=run.lateness_ms,
-        node=run.node,
+        node=words.node_name(run.node, nodes),
         tries=run.tries,
     )
 
@@ -242,10 +250,7 @@ async def _answer(service: Service, tenant: int, job: JobView, at: str | None, n
     return Answer(asked=told, local=in_zone(moment, job.schedule.tz).replace("T", " "), fill=fill)
 
 
-async def _calendar(service: Service, tenant: int, job: JobView, now: int, fresh: bool) -> HeatMap | None:
-    """Counted when the page is opened; it changes by the day."""
-    if not fresh:
-        return None
+async def _calendar(service: Service, tenant: int, job: JobView, now: int) -> HeatMap:
     tz = job.schedule.tz
     today = datetime.fromtimestamp(now / 1000, zone(tz)).date()
     first, last = first_and_last(today)
@@ -253,9 +258,19 @@ async def _calendar(service: Service, tenant: int, job: JobView, now: int, fresh
     return heat_map(found.items, today)
 
 
-async def _day(service: Service, tenant: int, job: JobView, asked: str | None, now: int) -> DayAnswer | None:
+async def _chosen_day(
+    clock: Clock, service: Service, tenant: int, job: JobView, asked: str | None, fresh: bool
+) -> DayAnswer | None:
     if asked is None:
         return None
+    key = id(service), tenant, job.id, asked
+    found: DayAnswer = await _paced.get(
+        clock, key, lambda: _day(service, tenant, job, asked, clock.now_ms()), fresh=fresh
+    )
+    return found
+
+
+async def _day(service: Service, tenant: int, job: JobView, asked: str, now: int) -> DayAnswer:
     day, tz = read_day(asked), job.schedule.tz
     since, until = day_bounds(day, tz)
     found = await service.explain_slots(tenant, job.id, since, until, DAY_SLOTS)

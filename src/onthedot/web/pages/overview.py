@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from starlette.requests import Request
 
 from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.http.responses import HttpResponse
+from onthedot.model.dead import DeadLetterView
 from onthedot.model.duration import DAY, HOUR, MINUTE
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.run import RunView
@@ -25,8 +26,10 @@ from onthedot.store import JobFilter, Page, RunFilter
 from onthedot.web import words
 from onthedot.web.charts import BarChart, LineChart, bar_chart, line_chart, result_chart
 from onthedot.web.concerns import BoundedCount, concerns_of
+from onthedot.web.job_titles import titles_of
 from onthedot.web.page import asked_of, page, show
 from onthedot.web.parts import Part, load, load_all
+from onthedot.web.templating import FREEZE
 
 __all__ = ["causes_of", "failures_of", "routes", "span_of"]
 
@@ -90,6 +93,8 @@ async def overview(request: Request) -> HttpResponse:
         destinations=service.list_destinations(tenant),
         nodes=service.list_nodes(),
     )
+    listed = [run for name in ("failures", "dead") for run in (parts[name].value.items if parts[name].value else ())]
+    titles = await titles_of(clock, service, tenant, listed)
     failing, late = _count(parts["failing"]), _count(parts["late"])
     known = {name: parts[name].value for name in ("nodes", "backlog", "destinations", "proof")}
     return await show(
@@ -97,7 +102,7 @@ async def overview(request: Request) -> HttpResponse:
         "overview.html",
         coming=sorted((job for job in coming.items if job.next_run), key=lambda job: job.next_run or ""),
         has_jobs=bool(coming.items),
-        concerns=concerns_of(failing=failing, late=late, **known),
+        concerns=concerns_of(paused=request.scope.get(FREEZE) is not None, failing=failing, late=late, **known),
         unknown=sorted(name for name, part in parts.items() if part.error is not None),
         failing=failing,
         late=late,
@@ -109,6 +114,7 @@ async def overview(request: Request) -> HttpResponse:
         dead=_drawn(parts["dead"], lambda found: (_of_page(found), causes_of(found.items))),
         failures=_drawn(parts["failures"], lambda found: failures_of(found.items)),
         title=words.title,
+        titles=titles,
         **{name: parts[name] for name in ("backlog", "proof", "nodes")},
     )
 
@@ -182,20 +188,18 @@ def _ahead(forecast: Forecast) -> Ahead:
     )
 
 
-def causes_of(dead: Sequence[RunView]) -> list[Cause]:
-    """The commonest reasons; `dead` is in order, the newest first."""
-    return sorted(_grouped(dead, _reason), key=lambda cause: -cause.count)[:SHOWN]
+def causes_of(dead: Sequence[DeadLetterView]) -> list[Cause]:
+    """The commonest causes; `dead` is in order, the newest first."""
+    counts = Counter(letter.cause for letter in dead)
+    newest = {letter.cause: letter for letter in reversed(dead)}
+    return [Cause(cause, count, newest[cause]) for cause, count in counts.most_common(SHOWN)]
 
 
 def failures_of(runs: Sequence[RunView]) -> list[Cause]:
     """What failed last: a job that fails again and again for the same reason stands once."""
-    return _grouped(runs, lambda run: (run.job_id, _reason(run)))[:SHOWN]
-
-
-def _grouped(runs: Sequence[RunView], same: Callable[[RunView], Hashable]) -> list[Cause]:
-    counts = Counter(map(same, runs))
-    newest = {same(run): run for run in reversed(runs)}
-    return [Cause(_reason(newest[key]), count, newest[key]) for key, count in counts.items()]
+    counts = Counter((run.job_id, _reason(run)) for run in runs)
+    newest = {(run.job_id, _reason(run)): run for run in reversed(runs)}
+    return [Cause(key[1], count, newest[key]) for key, count in counts.items()][:SHOWN]
 
 
 def _reason(run: RunView) -> str:

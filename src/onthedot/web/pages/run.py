@@ -41,10 +41,10 @@ async def run_page(request: Request) -> HttpResponse:
         context_of(request).clock,
         log=service.run_logs(tenant, run_id),
         job=_job(service, tenant, run.job_id),
-        nodes=service.list_nodes(),
+        nodes=service.node_names(),
         good=_last_good(service, tenant, run),
     )
-    names = {node.id: node.name for node in parts["nodes"].value or ()}
+    names = parts["nodes"].value or {}
     job, good = parts["job"].value, parts["good"].value
     return await show(
         request,

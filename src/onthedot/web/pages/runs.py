@@ -14,6 +14,7 @@ from onthedot.api.http.responses import HttpResponse
 from onthedot.model.run import RunStatus, RunView, TriggerKind
 from onthedot.store import RunFilter
 from onthedot.web import words
+from onthedot.web.job_titles import titles_of
 from onthedot.web.page import asked_of, page, show
 from onthedot.web.parts import load
 from onthedot.web.run_story import trigger_words, waiting_words
@@ -49,6 +50,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     job_id: int
     title: str
+    key: str | None
     status: str
     reason: str | None
     trigger: str
@@ -67,20 +69,26 @@ async def runs(request: Request) -> HttpResponse:
     service, tenant = service_of(request), tenant_of(request)
     wanted = {name: value for name, value in asked.items() if name != "key"}
     found = await service.list_runs(tenant, RunFilter(**wanted, limit=PAGE), asked["key"])
-    nodes = await load(context_of(request).clock, service.list_nodes())
-    names = {node.id: node.name for node in nodes.value or ()}
+    clock = context_of(request).clock
+    names = (await load(clock, service.node_names())).value or {}
+    titles = await titles_of(clock, service, tenant, found.items)
     return await show(
         request,
         "runs.html",
         asked=asked,
         given=_as_given(request),
-        rows=[run_row(run, names) for run in found.items],
+        rows=[run_row(run, names, titles[run.job_id]) for run in found.items],
         next=found.next,
+        job_title=_of_one(titles, asked["job_id"]),
         is_filtered=any(value is not None for value in asked.values()),
         statuses=[(status, words.status_words(status).capitalize()) for status in get_args(RunStatus)],
         triggers=TRIGGERS,
         nodes=_choices(names, asked["node"]),
     )
+
+
+def _of_one(titles: Mapping[int, str], job_id: int | None) -> str:
+    return "" if job_id is None else titles.get(job_id, f"job {job_id}")
 
 
 def _as_given(request: Request) -> dict[str, str]:
@@ -94,11 +102,12 @@ def _choices(names: Mapping[str, str], chosen: str | None) -> list[tuple[str, st
     return known if chosen is None or chosen in names else [*known, (chosen, f"{chosen} (no longer there)")]
 
 
-def run_row(run: RunView, nodes: Mapping[str, str]) -> RunRow:
+def run_row(run: RunView, nodes: Mapping[str, str], title: str) -> RunRow:
     return RunRow(
         id=run.id,
         job_id=run.job_id,
-        title=run.key or f"Job {run.job_id}",
+        title=title,
+        key=None if run.key == title else run.key,
         status=run.status,
         reason=_reason(run),
         trigger=trigger_words(run),
@@ -107,7 +116,7 @@ def run_row(run: RunView, nodes: Mapping[str, str]) -> RunRow:
         is_late=(run.lateness_ms or 0) > LATE_MS,
         duration=run.duration_ms,
         tries=run.tries,
-        node=None if not run.node else nodes.get(run.node, run.node),
+        node=words.node_name(run.node, nodes),
     )
 
 

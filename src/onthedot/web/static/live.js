@@ -67,6 +67,11 @@ const patch = (html) => {
   late = null;
   const box = document.createElement("template");
   box.innerHTML = html;
+  for (const fresh of [...box.content.querySelectorAll("[data-elsewhere]")]) { // what stands outside of the part
+    const old = document.getElementById(fresh.id);
+    fresh.remove();
+    if (old) morph(old, fresh);
+  }
   children(part, box.content);
   document.dispatchEvent(new CustomEvent("otd:patched"));
 };
