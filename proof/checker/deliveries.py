@@ -40,8 +40,8 @@ def _early(story: Story, job: JobStory, send: Received) -> Iterator[Violation]:
 
 def _jitter(story: Story, job: JobStory) -> int:
     """The widest that it ever had."""
-    specs = [version.spec for version in story.lives.versions.get(job.id, ())] or [job.made.spec]
-    return max(rules_of(spec).jitter for spec in specs)
+    rules = [version.rules for version in story.lives.versions.get(job.id, ())] or [rules_of(job.made.spec)]
+    return max(each.jitter for each in rules)
 
 
 def _set_back(story: Story, at: int, early: int) -> bool:

@@ -47,7 +47,7 @@ def _cron(text: str, zone: str, after: int, until: int) -> list[int]:
     return _within(found, after, until)
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=8192)  # worlds begin at few moments: what one seed walked serves others
 def _walked(text: str, zone: str, begin: int, end: int, tick: int) -> list[int]:
     return slots(text, zone, begin, end, tick)
 

@@ -113,6 +113,9 @@ def _of_day(cron: CronSim, day: date, zone: ZoneInfo, fixed: bool, low: int, hig
                 yield from (at + minute * 60 + second for minute in minutes for second in seconds)
         return
     for hour in sorted(cron.hours):
+        wall = begins + hour * 3600
+        if wall + 3600 - min(offsets) <= low or wall - max(offsets) > high:
+            continue  # by neither rule: a job of every second has 86,400 local times on this day
         for minute in minutes:
             for second in seconds:
                 yield from _instants(midnight.replace(hour=hour, minute=minute, second=second), zone, fixed)
