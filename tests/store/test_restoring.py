@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from onthedot.errors import StoreInUse
+from onthedot.model.alerts import AlertWay
+from onthedot.model.incident import Trouble, job_subject
 from onthedot.model.node import NodeInfo
+from onthedot.store import IncidentFilter
+from onthedot.store.alerts.incidents import open_incidents
 from onthedot.store.moving.restoring import GAP, leave_gap, settle_past
 from tests.store.conftest import START
 from tests.store.given import DAY, HOUR, create, cursor_of, execute, fetch, history_of, hold, runs_of
@@ -90,6 +94,37 @@ async def test_what_was_under_way_is_stopped(store, times):
     )
     settled = await settle_past(store.driver, None)
     assert (settled.notes, await fetch(store, "SELECT 1 FROM notes")) == (1, [])
+
+
+async def test_alerts_of_the_past_are_not_sent_and_say_why(store, times):
+    job = await create(store)
+    way = AlertWay(channel="ops", repeat_ms=HOUR)
+    trouble = Trouble(
+        tenant=1,
+        subject=job_subject(job.id),
+        condition="failed",
+        reason="boom",
+        cause="boom",
+        at=1,
+        job_id=job.id,
+        title="job",
+        ways=[way],
+    )
+    await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble]))
+    assert await store.alerts_due(["ops"]) == ["ops"]
+    await store.register(node("n1"))
+    now = await times.advance(DAY)
+    settled = await settle_past(store.driver, START)
+    assert (settled.alerts, await store.alerts_due(["ops"])) == (1, [])
+    (incident,) = (await store.list_incidents(1, IncidentFilter())).items
+    assert incident.state == "open"
+    (message,) = incident.deliveries
+    assert message.error == "not sent: the store was restored from a backup of 2023-11-14T22:13:20.000Z"
+    (row,) = await fetch(store, "SELECT alerted_at FROM incidents")
+    assert row["alerted_at"] == now, "it is repeated an hour from now, not at once"
+    (left,) = await fetch(store, "SELECT lost_at FROM nodes")
+    assert left["lost_at"] == 1, "so long ago that nobody is alerted"
+    assert (await settle_past(store.driver, START)).alerts == 0
 
 
 async def test_not_while_a_node_is_there(store, times):

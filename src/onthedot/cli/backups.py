@@ -111,6 +111,8 @@ def restore(
             f"Not fired again: {settled.skipped:,} slots of {settled.jobs:,} recurring jobs (reason `restored`), and"
             f" {settled.dead_letters:,} runs that are dead letters now (`onthedot dead list`)."
         )
+        if settled.alerts:
+            say(f"Not sent: {settled.alerts:,} alerts of before the backup (`onthedot alerts list`).")
     say("API keys that were revoked after the backup are valid again: check `onthedot keys list`.")
 
 

@@ -16,8 +16,14 @@ from onthedot.store.moving.marks import MOVE
 
 __all__ = ["LEFT_BEHIND", "REFERRED_TO", "StoredTable", "clearing", "common_tables", "counting"]
 
-LEFT_BEHIND = frozenset({"meta", "nodes", "duties", "lineage", "sequences"})
-"""What belongs to a database and its processes, not to the jobs. (Sequences are carried over by their numbers.)"""
+LEFT_BEHIND = {
+    "meta": "which migrations this database has",
+    "nodes": "processes that are stopped by now; those that start register themselves",
+    "duties": "which of those processes works for all",
+    "lineage": "by which nodes tell that this database failed over",
+    "sequences": "carried over as numbers: the target goes on after the highest",
+}
+"""What belongs to a database and its processes, not to the jobs, and why it is not copied."""
 
 REFERRED_TO = ("tenants", "api_keys")
 """Others refer to their rows."""

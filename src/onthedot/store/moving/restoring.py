@@ -3,6 +3,8 @@ lost. Nothing of that fires again by itself; all of it is told.
 
 Recurring jobs go on with the first slot after now, the slots before it are one row of the ledger. Everything else that
 waited or ran is a dead letter whose outcome nobody knows, and can be driven again. Paused jobs stay as they are.
+Alerts that had not been delivered are about the past, too, and the lost store may have sent them: they are not sent.
+Incidents stay open until they are found to be over, and nodes of before are nobody's loss.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ class SettledPast(msgspec.Struct, kw_only=True):
     dead_letters: int = 0
     notes: int = 0  # what ended runs should still have caused
     operations: int = 0
+    alerts: int = 0  # messages that had not been delivered
 
 
 async def leave_gap(driver: Driver) -> None:
@@ -66,12 +69,18 @@ async def settle_past(driver: Driver, copied_at: int | None) -> SettledPast:
             after = row["job_id"]
             await driver.transact_slow(_settling(row["tenant"], after, error, settled))
 
-    async def rest(tx: Transaction) -> tuple[int, int]:
+    async def rest(tx: Transaction) -> None:
         await tx.execute("drop_all_sessions")
         await tx.execute("drop_all_live_logs")
-        return await tx.execute("drop_all_notes"), await tx.execute("stop_operations", "the store was restored")
+        await tx.execute("forget_nodes")
+        await tx.execute("put_off_repeats")
+        settled.alerts = await tx.execute(
+            "drop_waiting_alerts", f"not sent: the store was restored from a backup{when}"
+        )
+        settled.notes = await tx.execute("drop_all_notes")
+        settled.operations = await tx.execute("stop_operations", "the store was restored")
 
-    settled.notes, settled.operations = await driver.transact_slow(rest)
+    await driver.transact_slow(rest)
     return settled
 
 

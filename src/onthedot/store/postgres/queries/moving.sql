@@ -74,6 +74,18 @@ WHERE state = 'running';
 -- name: drop_all_notes
 DELETE FROM notes;
 
+-- name: drop_waiting_alerts
+UPDATE alert_deliveries SET failed_at = {now}, error = $1, taken_by = NULL, taken_until = NULL
+WHERE sent_at IS NULL AND failed_at IS NULL;
+
+-- name: put_off_repeats
+-- What lasts is told again only when it has lasted here.
+UPDATE incidents SET alerted_at = {now} WHERE closed_at IS NULL AND alerted_at IS NOT NULL;
+
+-- name: forget_nodes
+-- Long ago, so that nobody is alerted.
+UPDATE nodes SET lost_at = 1 WHERE lost_at IS NULL;
+
 -- name: drop_all_sessions
 DELETE FROM sessions;
 
