@@ -3,7 +3,8 @@
 postgres_server     one PostgreSQL per pytest process
 postgres_url        a database of its own for this test, migrated; gone afterwards
 empty_postgres_url  the same without any table, for tests of migrations
-sqlite_url          a file of its own
+sqlite_url          a file of its own, migrated
+empty_sqlite_url    the same before there is a file
 store_url           both, one after the other: the test runs as [sqlite] and as [postgres]
 store               an open Store on each of them, on `fake_clock` where the store asks a clock
 fake_clock          time stands still until the test moves it
@@ -17,6 +18,7 @@ import gc
 import inspect
 import itertools
 import os
+import shutil
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack
@@ -159,8 +161,30 @@ def _database(server: PostgresServer, template: str | None) -> Iterator[str]:
     assert not left, f"connections to PostgreSQL left open: {left}"
 
 
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with the newest schema, copied for each test: opening a store on it takes a sixth of the time."""
+    from onthedot.store import open_store
+
+    path = tmp_path_factory.mktemp("migrated") / "onthedot.db"
+
+    async def migrate() -> None:
+        store = await open_store(f"sqlite:///{path}")
+        await store.close()
+
+    in_own_loop(migrate)
+    return path
+
+
 @pytest.fixture
-def sqlite_url(tmp_path: Path) -> str:
+def sqlite_url(tmp_path: Path, migrated_file: Path) -> str:
+    path = tmp_path / "onthedot.db"
+    shutil.copyfile(migrated_file, path)
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture
+def empty_sqlite_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'onthedot.db'}"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from onthedot.cli.app import app
+from onthedot.cli.app import command_line
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 SECTIONS = {
@@ -30,7 +30,7 @@ def commands(found: Any, *path: str) -> Iterator[tuple[str, Any]]:
         yield " ".join(path), found
 
 
-COMMANDS = dict(commands(typer.main.get_command(app)))
+COMMANDS = dict(commands(typer.main.get_command(command_line())))
 
 
 def options(command: Any) -> list[list[str]]:

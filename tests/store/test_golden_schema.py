@@ -23,7 +23,7 @@ GOLDEN = Path(__file__).parent / "golden"
 @pytest.fixture(params=["sqlite", "postgres"])
 async def fresh(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
     """Migrated just now: not copied from a database that was migrated for others."""
-    url = request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "empty_postgres_url")
+    url = request.getfixturevalue(f"empty_{request.param}_url")
     opened = await open_store(url)
     yield opened
     await opened.close()

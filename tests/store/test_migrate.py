@@ -21,7 +21,7 @@ BROKEN = Migration(3, "broken", False, "CREATE TABLE three (id bigint); INSERT I
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest) -> str:
-    found: str = request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "empty_postgres_url")
+    found: str = request.getfixturevalue(f"empty_{request.param}_url")
     return found
 
 

@@ -42,14 +42,14 @@ async def test_in_a_schema_of_its_own(empty_postgres_url: str) -> None:
     await store.close()
 
 
-async def test_on_sqlite(sqlite_url: str) -> None:
+async def test_on_sqlite(empty_sqlite_url: str) -> None:
     script = migration_script("sqlite", known_migrations("sqlite"))
-    connection = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))
+    connection = sqlite3.connect(empty_sqlite_url.removeprefix("sqlite:///"))
     connection.executescript(script)
     with pytest.raises(sqlite3.IntegrityError, match="UNIQUE constraint failed: meta"):
         connection.executescript(migration_script("sqlite", known_migrations("sqlite")[-1:]))
     connection.close()
-    store = await open_store(sqlite_url, migrated=False)
+    store = await open_store(empty_sqlite_url, migrated=False)
     try:
         assert await schema_text(store) == (GOLDEN / "sqlite.sql").read_text()
     finally:

@@ -57,7 +57,7 @@ async def _load(driver: Driver) -> None:
 @pytest.fixture(params=["sqlite", "postgres"])
 async def older(request: pytest.FixtureRequest, fake_clock: FakeClock) -> tuple[str, Tables]:
     """The address of such a database, and what is in it."""
-    url = request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "empty_postgres_url")
+    url = request.getfixturevalue(f"empty_{request.param}_url")
     if request.param == "postgres":
         connection = await asyncpg.connect(url)
         await connection.execute(f"CREATE TABLE test_clock AS SELECT {DUMPED}::bigint AS now_ms")

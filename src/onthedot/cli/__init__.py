@@ -10,14 +10,14 @@ __all__ = ["main"]
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command. Exit codes: 0 success, 1 failure, 2 usage or settings error."""
-    from onthedot.cli.app import app
+    from onthedot.cli.app import command_line
     from onthedot.cli.failures import explain
     from onthedot.errors import OnTheDotError, SettingsError
     from onthedot.telemetry.plain import plain
 
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        app(arguments, prog_name="onthedot")
+        command_line(arguments)(arguments, prog_name="onthedot")
     except OnTheDotError as error:
         sys.stderr.write(plain(explain(error)) + "\n")
         sys.exit(2 if isinstance(error, SettingsError) else 1)

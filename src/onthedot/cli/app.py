@@ -2,48 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from onthedot.cli import (
-    alerts,
-    audit,
-    backups,
-    cluster,
-    dead,
-    doctor,
-    echo,
-    freezes,
-    imports,
-    jobs,
-    jobs_files,
-    keys,
-    migrate,
-    migrate_store,
-    nodes,
-    ops,
-    plan,
-    preview,
-    runs,
-    scripts,
-    serve,
-    timer,
-    upcoming,
-    witness,
-)
 from onthedot.cli.options import set_authority
 
-__all__ = ["app"]
+__all__ = ["COMMANDS", "command_line"]
 
-app = typer.Typer(
-    help="On the Dot: a job scheduler that fires on the dot.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+COMMANDS = {
+    "serve": "serve:serve",
+    "jobs": "jobs:group",
+    "runs": "runs:group",
+    "dead": "dead:group",
+    "ops": "ops:group",
+    "scripts": "scripts:group",
+    "alerts": "alerts:group",
+    "timer": "timer:timer",
+    "preview": "preview:preview",
+    "plan": "plan:plan",
+    "nodes": "nodes:group",
+    "destinations": "cluster:destinations",
+    "groups": "cluster:groups",
+    "stats": "cluster:stats",
+    "pause": "freezes:pause",
+    "resume": "freezes:resume",
+    "proof": "cluster:proof",
+    "upcoming": "upcoming:upcoming",
+    "forecast": "upcoming:forecast",
+    "audit": "audit:audit",
+    "migrate": "migrate:migrate",
+    "migrate-store": "migrate_store:migrate_store",
+    "backup": "backups:backup",
+    "restore": "backups:restore",
+    "doctor": "doctor:doctor",
+    "witness": "witness:witness",
+    "keys": "keys:group",
+    "import": "imports:group",
+    "echo": "echo:echo",
+}
+"""Where each command is, or its group of commands; in the order of --help."""
+
+
+def command_line(arguments: Sequence[str] = ()) -> typer.Typer:
+    """With the one command that the arguments name; if they begin otherwise, with all. To load and describe all of them
+    takes a quarter of a second."""
+    app = typer.Typer(
+        help="On the Dot: a job scheduler that fires on the dot.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(root)
+    for name in arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS:
+        module, _, attribute = COMMANDS[name].partition(":")
+        found = getattr(import_module(f"onthedot.cli.{module}"), attribute)
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name)
+        else:
+            app.command(name)(found)
+    return app
 
 
 def _version(wanted: bool) -> None:
@@ -54,7 +76,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit")
@@ -68,36 +89,3 @@ def root(
 ) -> None:
     """On the Dot: a job scheduler that fires on the dot."""
     set_authority(ca)
-
-
-app.command("serve")(serve.serve)
-app.add_typer(jobs.group, name="jobs")
-jobs.group.command("apply")(jobs_files.apply)
-jobs.group.command("export")(jobs_files.export)
-app.add_typer(runs.group, name="runs")
-app.add_typer(dead.group, name="dead")
-app.add_typer(ops.group, name="ops")
-app.add_typer(scripts.group, name="scripts")
-app.add_typer(alerts.group, name="alerts")
-app.command("timer")(timer.timer)
-app.command("preview")(preview.preview)
-app.command("plan")(plan.plan)
-app.add_typer(nodes.group, name="nodes")
-app.command("destinations")(cluster.destinations)
-app.command("groups")(cluster.groups)
-app.command("stats")(cluster.stats)
-app.command("pause")(freezes.pause)
-app.command("resume")(freezes.resume)
-app.command("proof")(cluster.proof)
-app.command("upcoming")(upcoming.upcoming)
-app.command("forecast")(upcoming.forecast)
-app.command("audit")(audit.audit)
-app.command("migrate")(migrate.migrate)
-app.command("migrate-store")(migrate_store.migrate_store)
-app.command("backup")(backups.backup)
-app.command("restore")(backups.restore)
-app.command("doctor")(doctor.doctor)
-app.command("witness")(witness.witness)
-app.add_typer(keys.group, name="keys")
-app.add_typer(imports.group, name="import")
-app.command("echo")(echo.echo)

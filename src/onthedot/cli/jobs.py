@@ -21,6 +21,7 @@ from onthedot.cli.job_edits import edit
 from onthedot.cli.job_flags import add
 from onthedot.cli.job_history import restore, undelete, versions
 from onthedot.cli.job_slots import backfill, calendar, chain, explain, skip, unskip, upcoming
+from onthedot.cli.jobs_files import apply, export
 from onthedot.cli.options import ApiKey, AsJson, Job, Server, connected, find_job
 from onthedot.cli.output import ago, facts, print_json, say, table, when
 from onthedot.cli.target_flags import AddCommand
@@ -44,6 +45,8 @@ group.command("unskip")(unskip)
 group.command("versions")(versions)
 group.command("restore")(restore)
 group.command("undelete")(undelete)
+group.command("apply")(apply)
+group.command("export")(export)
 
 
 @group.command("list")

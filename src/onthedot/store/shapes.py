@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 import typing
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -81,6 +82,7 @@ def fill_in(text: str, dialect: str) -> str:
     return _PLACE.sub(write, text)
 
 
+@cache
 def _columns(shape: type[Shape]) -> dict[str, str]:
     """Its columns with their types on PostgreSQL."""
     return {name: _type(hint) for name, hint in typing.get_type_hints(shape).items()}

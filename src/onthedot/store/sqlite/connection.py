@@ -143,8 +143,11 @@ class SqliteTransaction:
         return await self._run(lambda raw: raw.execute(text, values).fetchall())
 
     async def script(self, text: str) -> None:
-        for statement in _statements(text):
-            await self.sql(statement)
+        def each(raw: sqlite3.Connection) -> None:
+            for statement in _statements(text):
+                raw.execute(statement)
+
+        await self._run(each)
 
 
 class DirectTransaction(SqliteTransaction):

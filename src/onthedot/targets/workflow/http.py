@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import msgspec
 
 from onthedot.errors import SettingsError
 from onthedot.settings import WorkflowSetting
 from onthedot.targets.workflow.engine import EngineDown, StartRefused
+
+if TYPE_CHECKING:
+    import aiohttp
 
 __all__ = ["EngineApi", "HttpAnswer"]
 
@@ -49,6 +51,8 @@ class EngineApi:
 
     async def ask(self, method: str, path: str, body: Any = None, *, login: bool = True) -> HttpAnswer:
         """Any answer below 500, except 408, 425 and 429."""
+        import aiohttp
+
         try:
             headers = self._login() if login else {}
         except SettingsError as error:
@@ -94,6 +98,8 @@ class EngineApi:
         return {}
 
     def _opened(self) -> aiohttp.ClientSession:
+        import aiohttp  # takes a tenth of the time until a node is ready, and most have no such engine
+
         if self._session is None:
             secure: ssl.SSLContext | bool = True
             if self.setting.ca is not None:
