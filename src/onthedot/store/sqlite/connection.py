@@ -39,6 +39,11 @@ class SqliteConnection:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"onthedot-{name}") if threads else None
         self._raw = self._thread.submit(connect).result() if self._thread else connect()
 
+    @property
+    def inline(self) -> bool:
+        """There is no thread: what is asked happens at once, and nobody comes in between."""
+        return self._thread is None
+
     async def run(self, act: Callable[[sqlite3.Connection], T]) -> T:
         if self._thread is None:
             return self._guarded(act)
@@ -163,6 +168,19 @@ class DirectTransaction(SqliteTransaction):
     async def _run(self, act: Callable[[sqlite3.Connection], T]) -> T:
         return act(self._raw)
 
+    async def rows(self, name: str, *args: Any) -> Sequence[Row]:
+        return self._raw.execute(self._queries[name], _values(args)).fetchall()
+
+    async def row(self, name: str, *args: Any) -> Row | None:
+        found = self._raw.execute(self._queries[name], _values(args)).fetchall()
+        return found[0] if found else None
+
+    async def execute(self, name: str, *args: Any) -> int:
+        return max(self._raw.execute(self._queries[name], _values(args)).rowcount, 0)
+
+    async def sql(self, text: str, *args: Any) -> Sequence[Row]:
+        return self._raw.execute(text, _values(args)).fetchall()
+
 
 def run_through(body: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine that only waits for a DirectTransaction, that is, for nothing."""
@@ -179,7 +197,10 @@ def _values(args: tuple[Any, ...]) -> list[Any]:
     """A row that is an argument comes last (see `shapes`), so its columns are the last values."""
     if args and isinstance(args[-1], Shape):
         return [*map(_value, args[:-1]), *spread(args[-1])]
-    return [_value(arg) for arg in args]
+    return [arg if type(arg) in _PLAIN else _value(arg) for arg in args]
+
+
+_PLAIN = {int, str, bool, float, bytes, type(None)}
 
 
 def _value(arg: Any) -> Any:

@@ -126,6 +126,8 @@ class SqliteDriver:
             raise
 
     async def transact_slow(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
+        if self._writer.inline:
+            return await self.transact(body)
         async with self.transaction() as transaction:
             return await body(transaction)
 
@@ -134,13 +136,10 @@ class SqliteDriver:
         is cancelled before the COMMIT, nothing stays."""
         left = False
 
-        async def waited(transaction: Transaction) -> T:
-            return await body(transaction)
-
         def act(raw: sqlite3.Connection) -> T:
             raw.execute("BEGIN IMMEDIATE")
             try:
-                value = run_through(waited(DirectTransaction(raw, self.queries)))
+                value = run_through(_waited(body, raw, self.queries))
                 if not left:
                     self._commit(raw)
             finally:
@@ -164,6 +163,8 @@ class SqliteDriver:
             raise StoreMoved(self._file.moved)
         if self._memory:  # on the one connection, and nobody comes in between: it needs no BEGIN
             async with self._turn:
+                if self._writer.inline:  # nothing in it can wait
+                    return await self._writer.run(lambda raw: run_through(_waited(body, raw, self.queries)))
                 return await body(SqliteTransaction(self._writer, self.queries, None))
         connection = await self._free.get()
         transaction = SqliteTransaction(connection, self.queries, "BEGIN")
@@ -221,6 +222,10 @@ class _Turn:
             if begun:
                 self._writer.send(_roll_back)  # not awaited: being cancelled again could not stop it
             self._lock.release()
+
+
+async def _waited(body: Callable[[Transaction], Awaitable[T]], raw: sqlite3.Connection, queries: Queries) -> T:
+    return await body(DirectTransaction(raw, queries))
 
 
 def _roll_back(raw: sqlite3.Connection) -> None:
