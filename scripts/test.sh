@@ -1,6 +1,7 @@
 #!/bin/sh
-# Everything that `make test` runs: the checks beside the tests, told after them; then, with the machine for itself,
-# what measures time. All parts are run whatever the others say; one that fails fails the whole.
+# Everything that `make test` runs: the checks and the tests made from the OpenAPI document beside all other tests, told
+# after them; then, with the machine for itself, what measures time. All parts are run whatever the others say; one that
+# fails fails the whole.
 set -u
 cd "$(dirname "$0")/.."
 
@@ -9,19 +10,25 @@ unset PYTHONDONTWRITEBYTECODE
 
 "$VENV/bin/python" -m tests.services.debian
 
-checked=$(mktemp)
-tally=$(mktemp)
-"${MAKE:-make}" --no-print-directory check >"$checked" 2>&1 &
+folder=$(mktemp -d)
+tally=$folder/tally
+: >"$tally"
+"${MAKE:-make}" --no-print-directory check >"$folder/check" 2>&1 &
 check=$!
+# In a process of its own: each worker would make all those tests, which takes ten seconds and half a gigabyte.
+openapi=tests/api/test_schemathesis.py
+"$VENV/bin/pytest" -p no:cacheprovider --tally="$folder/openapi-tally" "$openapi" >"$folder/openapi" 2>&1 &
+generated=$!
 tests=
-trap 'rm -f "$checked" "$tally"' EXIT
+trap 'rm -rf "$folder"' EXIT
 # A shell that waits for a command in the foreground hears no signal before that has ended; so nothing is there.
-trap 'trap "" INT TERM; kill $check $tests 2>/dev/null; wait; exit 130' INT TERM
+trap 'trap "" INT TERM; kill $check $generated $tests 2>/dev/null; wait; exit 130' INT TERM
 
 failed=0
 wait_for_checks() {
 	[ -z "$check" ] || wait "$check" || failed=1
-	check=
+	[ -z "$generated" ] || wait "$generated" || failed=1
+	check= generated=
 }
 pytest_waited() {
 	"$VENV/bin/pytest" "$@" &
@@ -56,18 +63,19 @@ again() {
 # What the tests of decisions and stores reach is measured on the way (tests/services/coverage_tier.py).
 rm -rf .coverage htmlcov
 export MEASURE_COVERAGE=1
-run -n "$WORKERS" -m "not alone" --durations 10
+run -n "$WORKERS" -m "not alone" --durations 10 --ignore="$openapi" -p no:schemathesis
 unset MEASURE_COVERAGE
 "$VENV/bin/coverage" combine --quiet .coverage/data.* && "$VENV/bin/coverage" html --quiet && echo "coverage: htmlcov/index.html"
 wait_for_checks
-cat "$checked"
+cat "$folder/check" "$folder/openapi"
 # By name: collecting all the others takes six seconds.
 run -m alone --durations 3 $(grep -rl "mark.alone" tests --include="test_*.py")
 # What the first part left to the second must be what that ran: a mark in a file that the pattern misses would be in neither.
-awk '{ ran += $2; left[NR] = $3; run[NR] = $2 }
-	END { if (NR < 2) exit
+awk 'FILENAME ~ /openapi/ { ran += $2; next }
+	{ ran += $2; left[FNR] = $3; run[FNR] = $2; parts = FNR }
+	END { if (parts < 2) exit
 	      printf "%d tests collected and run\n", ran
 	      if (left[1] != run[2]) { printf "%d tests were left to run alone, %d of them ran\n", left[1], run[2]; exit 1 } }' \
-	"$tally" || failed=1
+	"$folder"/*tally || failed=1
 [ "$failed" -eq 0 ] || echo "make test: failed, see above" >&2
 exit "$failed"
