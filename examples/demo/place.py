@@ -34,11 +34,11 @@ def open_place(folder: Path, store: str | None, *, fresh: bool) -> Place:
         known.write_text(json.dumps(ports))
     address = store or f"sqlite:///{folder.resolve() / 'demo.db'}"
     settings = folder / "onthedot.toml"
-    settings.write_text(_settings(folder.resolve(), address))
+    settings.write_text(_settings(folder.resolve(), address, ports))
     return Place(settings, address, ports)
 
 
-def _settings(folder: Path, store: str) -> str:
+def _settings(folder: Path, store: str, ports: dict[str, int]) -> str:
     """JSON strings and lists are TOML, too."""
     lines = [
         f"store = {json.dumps(store)}",
@@ -50,4 +50,10 @@ def _settings(folder: Path, store: str) -> str:
     ]
     for name, command in COMMANDS.items():
         lines += [f"[commands.{name}]", f"argv = {json.dumps(command['argv'])}"]
+    lines += [
+        *("[channels.on-call]", f'url = "http://127.0.0.1:{ports["shop"]}/alerts"'),
+        *("[channels.loyalty-team]", f'url = "http://127.0.0.1:{ports["loyalty"]}/alerts"'),  # as dead as their system
+        *("[alerts.everything]", 'on = ["late", "in_a_row", "node_lost", "recovered"]', 'channels = ["on-call"]'),
+        *("[alerts.loyalty]", 'match = {tag = "loyalty"}', 'on = ["dead"]', 'channels = ["loyalty-team"]'),
+    ]
     return "\n".join(lines) + "\n"

@@ -68,6 +68,11 @@ class ClusterVerbs(ServiceBase):
     async def list_nodes(self) -> list[NodeView]:
         return list(await self.store.list_nodes())
 
+    async def clock_skew(self) -> int:
+        """ms by which the clock of this node is ahead of the database's, by which all nodes fire. Rounded by the time
+        that the database takes to answer."""
+        return self.clock.now_ms() - await self.time.now()
+
     async def node_names(self) -> dict[str, str]:
         """Names by id: of nodes that are there, and of those that this process has seen since it started. A node that
         stops in order leaves nothing behind that would tell its name."""

@@ -14,6 +14,8 @@ from onthedot.timing.zones import from_local, zone
 __all__ = ["DaySlot", "day_bounds", "day_slots", "read_day"]
 
 SHOWN = 40
+ENDED = ("DONE", "FAILED", "CANCELLED")
+"""Of these the status says all; the run tells the rest."""
 
 
 class DaySlot(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +59,7 @@ def _row(slot: ExplainedSlot, tz: str) -> DaySlot:
     return DaySlot(
         at=slot.slot,
         local=f"{local:%H:%M:%S}",
-        because=slot.because,
+        because="" if slot.run_id is not None and slot.outcome in ENDED else slot.because,
         status=slot.outcome or {"skipped": "SKIPPED", "planned": "PENDING"}.get(slot.status),
         run_id=slot.run_id,
         fill=undone and slot.count is None and not skipped_ahead,

@@ -19,6 +19,7 @@ TITLES = {
     405: "Nothing to see here",
     409: "Not possible right now",
     413: "Too large",
+    422: "Not accepted",
 }
 
 LISTS = (

@@ -31,7 +31,7 @@ __all__ = [
     "utc",
 ]
 
-UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
+UNITS = (("y", 31_536_000), ("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
 STATUS_WORDS = {
     "PENDING": "pending",
     "EXECUTING": "running",

@@ -20,6 +20,7 @@ ASKED = (
     text("cursor", "Cursor of the page", longest=1000),
 )
 ROWS = 100
+VERB_WORDS = {"freeze": "pause everything", "unfreeze": "resume everything"}
 
 
 @page("/audit", query=ASKED)
@@ -28,8 +29,15 @@ async def audit(request: Request) -> HttpResponse:
     asked, admin = asked_of(request, ASKED), may(principal_of(request), "admin")
     found = await service_of(request).list_audit(tenant_of(request), **asked, limit=ROWS, addresses=admin)
     is_filtered = any(asked[name] for name in ("job", "actor", "verb"))
-    verbs = [(verb, verb.replace("_", " ")) for verb in AUDIT_VERBS]
-    values = {"entries": found.items, "next": found.next, "verbs": verbs, "is_filtered": is_filtered, "admin": admin}
+    verbs = [(verb, VERB_WORDS.get(verb) or verb.replace("_", " ")) for verb in AUDIT_VERBS]
+    values = {
+        "entries": found.items,
+        "next": found.next,
+        "verbs": verbs,
+        "is_filtered": is_filtered,
+        "admin": admin,
+        "verb_words": VERB_WORDS,
+    }
     return await show(request, "audit.html", asked=asked, **values)
 
 

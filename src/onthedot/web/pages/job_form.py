@@ -21,7 +21,9 @@ from onthedot.errors import Conflict, FieldProblem, Invalid, VersionMismatch
 from onthedot.model.decoding import decode_loose
 from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec, JobView
+from onthedot.model.labels import type_of
 from onthedot.model.schedule import Schedule
+from onthedot.service import Service
 from onthedot.timing.zones import zone_names
 from onthedot.web import words
 from onthedot.web.definition import loose_job
@@ -181,9 +183,17 @@ async def _form(
         schedule=SCHEDULE,
         schedule_kinds=KINDS_OF_SCHEDULE,
         targets=target_inputs(),
+        offered=await _offered(service_of(request)),
         policy=policy_inputs(),
         more=MORE,
         zones=sorted(zone_names()),
+    )
+
+
+async def _offered(service: Service) -> frozenset[str]:
+    """The kinds of target that live nodes run."""
+    return frozenset(
+        type_of(offer) for node in await service.list_nodes() if node.state == "alive" for offer in node.offers
     )
 
 

@@ -1,5 +1,5 @@
 // Times: relative ones count on every second, absolute ones are shown in the viewer's zone; the title says both zones.
-const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+const units = [["y", 31536000], ["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
 const span = (seconds) => {
   for (let i = 0; i < units.length; i++) {
