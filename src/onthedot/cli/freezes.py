@@ -33,7 +33,7 @@ def resume(all_: All = False, as_json: AsJson = False, server: Server = None, ke
     _require(all_, "resume")
     with connected(server, key) as client:
         done = client.resume_all()
-    print_json(done) if as_json else say("The installation is not paused.")
+    print_json(done) if as_json else say("Everything is resumed.")
 
 
 def _require(given: bool, verb: str) -> None:
