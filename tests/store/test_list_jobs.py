@@ -42,6 +42,12 @@ async def test_newest_first(store: Store, times: Times) -> None:
     assert await walk(store, limit=5) == made[::-1]
 
 
+async def test_names_by_id(store: Store) -> None:
+    named, unnamed = await create(store, name="Nightly report"), await create(store)
+    assert await store.job_names(1, [named.id, unnamed.id, 999]) == {named.id: "Nightly report"}
+    assert await store.job_names(2, [named.id]) == {}
+
+
 async def test_no_jobs(store: Store) -> None:
     page = await store.list_jobs(1, JobFilter())
     assert (page.items, page.next) == ([], None)

@@ -13,6 +13,7 @@ from onthedot.api.app import App
 from onthedot.clock import FakeClock
 from onthedot.model.run import Outcome
 from onthedot.store.runs import run_page
+from onthedot.web.words import node_name
 from tests.api.conftest import JOB, client_of, serving
 from tests.api.executor import OK, TinyNode
 
@@ -64,8 +65,10 @@ async def test_the_list_shows_runs_and_finds_them_by_each_filter(site, ran):
     good, bad = ran
     page = await text_of(site, "/runs")
     assert page.index(bad) < page.index(good)
-    for expected in ("503", "by its schedule", "tiny", "12 ms", 'href="/runs"'):
+    for expected in ("503", "by its schedule", "tiny", "12 ms", 'href="/runs"', f">{EVIL}</a>", "<code>nightly</code>"):
         assert expected in page
+    for list_of_runs in ("/", "/dead"):
+        assert f">{EVIL}</a>" in await text_of(site, list_of_runs)
     for query, found in (
         ("status=DONE", [good]),
         ("q=503", [bad]),
@@ -161,3 +164,13 @@ async def test_a_run_that_is_tried_again_or_waits_says_so(site, node, fake_clock
     page = await text_of(site, f"/runs/{run}")
     for expected in ("The last attempt failed: Timed out after 3s. It is tried again", "Next attempt", "Timed out"):
         assert expected in page, expected
+
+
+async def test_a_node_that_is_gone_is_told_by_its_name_or_by_the_beginning_of_its_id(site, app, ran):
+    service = app.context.service
+    await site.get("/runs")
+    await service.store.leave("tiny-1")
+    assert "<div>tiny</div>" in await text_of(site, "/runs")
+    assert node_name("0123456789abcdef", {}) == "01234567… (stopped since)"
+    assert node_name("a", {}) == "a"
+    assert node_name(None, {}) is None
