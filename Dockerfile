@@ -4,10 +4,12 @@ ARG PYTHON_IMAGE=python:3.13-slim
 FROM ${PYTHON_IMAGE} AS build
 WORKDIR /build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
-COPY requirements/run.txt requirements/build.txt requirements/
+# run: the node alone; extras: with the clients of all brokers, AWS, S3, alerts, OTLP and the sandbox of scripts.
+ARG REQUIREMENTS=run
+COPY requirements/run.txt requirements/extras.txt requirements/build.txt requirements/
 # Every package is pinned by its hash. What builds the wheel has an environment of its own and stays here.
 RUN python3 -m venv /opt/onthedot \
-    && /opt/onthedot/bin/pip install --require-hashes -r requirements/run.txt \
+    && /opt/onthedot/bin/pip install --require-hashes -r requirements/${REQUIREMENTS}.txt \
     && python3 -m venv /opt/build \
     && /opt/build/bin/pip install --require-hashes -r requirements/build.txt
 COPY pyproject.toml README.md LICENSE ./

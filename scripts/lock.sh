@@ -16,4 +16,6 @@ compile run.txt pyproject.toml
 compile build.txt --group build --constraints requirements/run.txt
 compile uv.txt --group uv
 compile dev.txt pyproject.toml --all-extras --group build --group dev --constraints requirements/run.txt --constraints requirements/build.txt
+# What is installed beside an image's node with all extras: the versions that the tests ran with.
+compile extras.txt pyproject.toml --all-extras --constraints requirements/dev.txt
 compile bench.txt requirements/bench.in

@@ -1,6 +1,7 @@
 """compose.yaml on a real engine: whatever container is killed, stopped and started, each firing arrives.
 
-A stack of its own name, ports and network; firings are counted at waitecho by their run id. `make test-deploy`.
+A stack of its own name, ports and network; firings are counted at waitecho by their run id. The tests use it one after
+the other, as somebody would. `make test-deploy`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Stack:
         self.engine = engine
         engine.env |= STACK
         self.key = ""
+        self.told = ""
 
     def compose(self, *arguments: str, check: bool = True) -> str:
         return self.engine.run("docker", "compose", *arguments, check=check).stdout
@@ -73,8 +75,8 @@ def stack() -> Iterator[Stack]:
         made = Stack(engine)
         try:
             began = time.monotonic()
-            told = engine.run("./run.sh", within=900).stdout
-            sys.stdout.write(f"\nrun.sh: {time.monotonic() - began:.0f} s from nothing to ready\n")
+            made.told = told = engine.run("./run.sh", within=900).stdout
+            sys.stdout.write(f"\nrun.sh: {time.monotonic() - began:.0f} s from nothing to ready, image built\n")
             size = int(made.docker("image", "inspect", "--format", "{{.Size}}", STACK["OTD_IMAGE"]))
             base = int(made.docker("image", "inspect", "--format", "{{.Size}}", "python:3.13-slim"))
             sys.stdout.write(f"image: {size / 1e6:.0f} MB, {(size - base) / 1e6:.0f} MB more than its base\n")
@@ -98,6 +100,36 @@ def test_what_runs(stack: Stack) -> None:
     for service in ("crud-api", "executor", "ui"):
         assert stack.compose("exec", "-T", service, "sh", "-c", inside).split() == ["10001", "read-only", "data"]
     assert stack.cli("timer", "5s", "http://169.254.169.254/latest", check=False) is None, "never a metadata address"
+    probe = "python3 /usr/local/lib/onthedot/healthcheck.py"
+    for service, at in (("crud-api", "/readyz"), ("executor", "/readyz"), ("executor", "/healthz")):
+        stack.compose("exec", "-T", service, "sh", "-c", f"{probe} {at}")
+    metrics = "import urllib.request as r; print(r.urlopen('http://executor:9090/metrics').read().decode())"
+    assert "\nonthedot_load " in stack.compose("exec", "-T", "ui", "python3", "-c", metrics)
+    assert "Up to date" in stack.compose("run", "--rm", "-T", "migrate", "migrate", "--check")
+    assert "CREATE TABLE" in stack.compose("run", "--rm", "-T", "migrate", "migrate", "--sql", "--all")
+
+
+def test_what_run_sh_says_works_word_for_word(stack: Stack) -> None:
+    """Each command that it prints, in a shell; what would not end is left out."""
+    printed = [line.strip() for line in stack.told.splitlines() if line.strip().startswith("docker compose exec")]
+    assert len(printed) == 2
+    key, timer = (stack.engine.run("sh", "-c", line).stdout for line in printed)
+    assert key.strip() == stack.key
+    assert "http://waitecho:5003/echo" in timer
+    until_blocking(lambda: len(stack.arrived()) == 1, "the webhook arrives", 60)
+
+
+def test_the_database_is_no_receiver(stack: Stack, tmp_path: Path) -> None:
+    """Although it is in the network that webhooks may call."""
+    target = {"type": "webhook", "url": "http://storage:5432/"}
+    file = tmp_path / "jobs.json"
+    file.write_text(json.dumps({"jobs": [{"key": "into-storage", "schedule": {"in": "1s"}, "target": target}]}))
+    stack.cli("jobs", "apply", str(file), check=False)
+    ours = "j.id = h.job_id AND j.key = 'into-storage'"
+    script = f"SELECT h.status, h.error FROM history h JOIN jobs j ON {ours}"
+    status, _, reason = until_blocking(lambda: _sql(stack, script), "it has ended", 60).partition("|")
+    assert status == "failed"
+    assert "5432" in reason, reason
 
 
 def test_killing_stopping_and_starting_any_container_loses_nothing(stack: Stack, tmp_path: Path) -> None:
@@ -108,7 +140,7 @@ def test_killing_stopping_and_starting_any_container_loses_nothing(stack: Stack,
     # The process dies: the engine starts it again by itself. (tini is the first process, and stays for that moment.)
     stack.engine.run("docker", "exec", first, "sh", "-c", "kill -9 -1", check=False)
     until_blocking(lambda: stack.state(first)["Running"] and _restarts(stack, first) == 1, "it is started again", 60)
-    # kill -9 by hand, and an orderly stop: SIGTERM drains, exit code 0.
+    # kill -9 by hand, and an orderly stop: SIGTERM drains, exit code 0 (here and below).
     stack.docker("kill", second)
     stack.docker("stop", third)
     assert stack.state(third)["ExitCode"] == 0
@@ -119,7 +151,9 @@ def test_killing_stopping_and_starting_any_container_loses_nothing(stack: Stack,
         stack.docker("start", name)
     for name in (other, stack.containers("waitecho")[0], stack.containers("storage")[0], first):
         stack.docker("stop", name)
+        assert stack.state(name)["ExitCode"] == 0, name
         stack.docker("start", name)
+    stack.docker("restart", stack.containers("ui")[0])
     assert stack.state(other)["Running"]
 
     def missing() -> int:
@@ -148,6 +182,48 @@ def test_the_admin_key_is_rotated(stack: Stack) -> None:
     assert new != old
     until_blocking(lambda: stack.cli("jobs", "list", key=new, check=False) is not None, "the new key works", 60)
     assert stack.cli("jobs", "list", key=old, check=False) is None
+
+
+def test_stopped_and_started_as_a_whole(stack: Stack) -> None:
+    """`docker compose up` alone, without run.sh: the database, the key and what was due meanwhile are still there."""
+    before, key = stack.arrived(), stack.read_key()
+    made = stack.cli("timer", "10s", "http://waitecho:5003/echo", key=key)
+    assert made
+    stack.compose("stop")
+    codes = {
+        name: stack.state(name)["ExitCode"] for name in stack.compose("ps", "--all", "--format", "{{.Name}}").split()
+    }
+    assert set(codes.values()) == {0}, codes
+    began = time.monotonic()
+    stack.compose("up", "--detach", "--wait")
+    sys.stdout.write(f"\ndocker compose up: {time.monotonic() - began:.1f} s until all are ready\n")
+    assert stack.read_key() == key
+    until_blocking(lambda: len(stack.arrived() - before) == 1, "what was due while all was down arrives", 60)
+
+
+def test_the_image_alone(stack: Stack) -> None:
+    """As docs/deployment.md runs it: SQLite in a volume, read-only root, ready, and drained with exit code 0."""
+    name = "onthedot-test-alone"
+    options = (
+        "--init",
+        "--read-only",
+        "--tmpfs",
+        "/tmp",
+        "-v",
+        f"{name}:/var/lib/onthedot",
+        "-p",
+        "127.0.0.1:18090:8000",
+    )
+    stack.docker("run", "-d", "--name", name, *options, "-e", f"ONTHEDOT_ADMIN_KEY={stack.key}", STACK["OTD_IMAGE"])
+    try:
+        began = time.monotonic()
+        until_blocking(lambda: stack.state(name)["Health"]["Status"] == "healthy", "healthy", 60)
+        sys.stdout.write(f"\nthe image alone: healthy after {time.monotonic() - began:.1f} s\n")
+        stack.docker("stop", name)
+        assert stack.state(name)["ExitCode"] == 0
+    finally:
+        stack.engine.run("docker", "rm", "--force", "--volumes", name, check=False)
+        stack.engine.run("docker", "volume", "rm", name, check=False)
 
 
 def _jobs_file(folder: Path) -> Path:
@@ -183,10 +259,12 @@ def _done(stack: Stack) -> int:
     """Of the jobs of the file, by the table itself."""
     ours = "j.id = h.job_id AND j.key ~ '^(every|once)-'"
     script = f"SELECT count(*) FROM history h JOIN jobs j ON {ours} WHERE h.status = 'done'"
-    counted = stack.compose(
-        "exec", "-T", "storage", "psql", "-h", "/var/run/postgresql", "-U", "onthedot", "-Atc", script
-    )
-    return int(counted)
+    return int(_sql(stack, script))
+
+
+def _sql(stack: Stack, script: str) -> str:
+    psql = ("psql", "-h", "/var/run/postgresql", "-U", "onthedot", "-Atc", script)
+    return stack.compose("exec", "-T", "storage", *psql).strip()
 
 
 def _live(stack: Stack) -> int:

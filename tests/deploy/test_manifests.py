@@ -14,7 +14,6 @@ import yaml
 MANIFESTS = Path(__file__).parents[2] / "deploy" / "kubernetes" / "onthedot.yaml"
 PRODUCTION = Path(__file__).with_name("production.yaml")
 FILES = (MANIFESTS, PRODUCTION)
-OF_OPERATORS = ("PodMonitor",)  # Kubernetes has no schema of them
 
 
 @cache
@@ -32,9 +31,9 @@ def pods(file: Path) -> list[dict[str, Any]]:
     return [owner["spec"]["template"]["spec"] for owner in owners]
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_they_fit_the_strict_schemas(file):
-    checked = [each for each in objects(file) if each["kind"] not in OF_OPERATORS]
+def test_they_fit_the_strict_schemas():
+    """Those that are applied without helm; tests/deploy/test_chart_values.py does the same for all other values."""
+    checked = objects(MANIFESTS)
     assert len(checked) >= 9
     for each in checked:
         kubernetes_validate.validate(each, "1.37", strict=True)
@@ -44,6 +43,7 @@ def test_they_fit_the_strict_schemas(file):
 def test_nothing_runs_as_root_or_writes_where_it_should_not(file):
     for pod in pods(file):
         assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["enableServiceLinks"] is False, "the Service onthedot would set ONTHEDOT_PORT"
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         for container in pod["containers"]:
             assert container["securityContext"] == {

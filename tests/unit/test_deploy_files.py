@@ -79,7 +79,8 @@ def test_the_dockerfile() -> None:
     last = dict(steps)
     assert last["USER"] == "10001:10001"
     assert last["STOPSIGNAL"] == "SIGTERM"
-    assert "--require-hashes -r requirements/run.txt" in DOCKERFILE
+    assert "--require-hashes -r requirements/${REQUIREMENTS}.txt" in DOCKERFILE
+    assert "ARG REQUIREMENTS=run" in DOCKERFILE
     sources = [rest.split()[:-1] for step, rest in steps if step == "COPY" and "--from" not in rest]
     for source in (path for paths in sources for path in paths):
         assert (ROOT / source).exists(), source

@@ -15,6 +15,7 @@ from typing import Any
 
 from onthedot.errors import SettingsError
 from onthedot.settings.secrets import FILE_NAMES, POSTGRES_NAMES, add_store, read_files
+from onthedot.settings.service_links import without_service_links
 from onthedot.settings.structs import Settings
 from onthedot.settings.values import PARSERS
 from onthedot.settings.wrong_value import WrongValue, quoted
@@ -98,6 +99,7 @@ def _from_file(file: Path | str | None, problems: list[str]) -> dict[str, tuple[
 
 
 def _from_environment(environ: Mapping[str, str], problems: list[str]) -> dict[str, tuple[str, Any]]:
+    environ = without_service_links(environ)
     found: dict[str, tuple[str, Any]] = {}
     for name in (*BARE_NAMES, *BARE_PARTS):
         if environ.get(name):

@@ -224,3 +224,24 @@ def test_certificates_that_are_wrong_say_why(write, table, why):
     with pytest.raises(SettingsError, match=r"CERTIFICATES") as caught:
         load_settings({}, {"ONTHEDOT_CERTIFICATES": table}, write(""))
     assert why in str(caught.value)
+
+
+def test_what_kubernetes_sets_for_services_is_no_setting(tmp_path: Path) -> None:
+    links = {
+        "ONTHEDOT_SERVICE_HOST": "10.96.0.7",
+        "ONTHEDOT_SERVICE_PORT": "80",
+        "ONTHEDOT_SERVICE_PORT_HTTP": "80",
+        "ONTHEDOT_PORT": "tcp://10.96.0.7:80",
+        "ONTHEDOT_PORT_80_TCP": "tcp://10.96.0.7:80",
+        "ONTHEDOT_PORT_80_TCP_PROTO": "tcp",
+        "ONTHEDOT_API_PORT_80_TCP_ADDR": "10.96.0.7",
+        "POSTGRES_PORT": "tcp://10.96.0.8:5432",
+    }
+    (tmp_path / "onthedot.toml").touch()
+    pod = {**links, "KUBERNETES_SERVICE_HOST": "10.96.0.1", "ONTHEDOT_STORE": "postgresql://u@h/d"}
+    settings = load_settings({}, pod, tmp_path / "onthedot.toml")
+    assert (settings.port, settings.store) == (8000, "postgresql://u@h/d")
+    with pytest.raises(SettingsError, match="ONTHEDOT_SERVICES_HOST: unknown setting"):
+        load_settings({}, {**pod, "ONTHEDOT_SERVICES_HOST": "x"}, tmp_path / "onthedot.toml")
+    with pytest.raises(SettingsError, match="ONTHEDOT_SERVICE_HOST: unknown setting"):
+        load_settings({}, links, tmp_path / "onthedot.toml")

@@ -47,7 +47,7 @@ capabilities: {drop: [ALL]}
 - name: ONTHEDOT_STORE
   valueFrom:
     secretKeyRef: {name: {{ include "onthedot.secret" . }}, key: store}
-{{- $own := list "STORE" "ADMIN_KEY" "HOST" "PORT" "ROLES" "WORKERS" "LABELS" "CONCURRENCY" "NODE_NAME" "METRICS_PORT" "GRACE" "PUBLIC_URL" }}
+{{- $own := list "STORE" "ADMIN_KEY" "HOST" "PORT" "ROLES" "WORKERS" "LABELS" "CONCURRENCY" "NODE_NAME" "METRICS_PORT" "GRACE" "PUBLIC_URL" "TLS_CERT" "TLS_KEY" }}
 {{- range $name, $value := .Values.settings }}
 {{- if has $name $own }}
 {{- fail (printf "settings.%s is set by the chart: see its other values" $name) }}
@@ -88,6 +88,9 @@ capabilities: {drop: [ALL]}
 - name: settings
   configMap: {name: {{ include "onthedot.name" . }}}
 {{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "onthedot.mounts" -}}
@@ -95,6 +98,9 @@ capabilities: {drop: [ALL]}
 - {name: tmp, mountPath: /tmp}
 {{- if .Values.settingsFile }}
 - {name: settings, mountPath: /etc/onthedot, readOnly: true}
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
 {{- end }}
 {{- end -}}
 

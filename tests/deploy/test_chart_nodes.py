@@ -1,0 +1,139 @@
+"""Nodes with exactly the environment and arguments of the chart's pods, on a real PostgreSQL: probes, metrics, TLS, the
+migration, and an end that loses nothing. `make test-deploy`."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.deploy.chart import Pod, pod_template, rendered, secrets_in
+from tests.services.orphan_reaper import orphan_reaper
+from tests.services.ports import free_port
+from tests.services.process import COMMAND
+from tests.services.waiting import until_blocking
+from tests.targets.making_certificates import Authority
+
+KEY = "otd_" + "k" * 40
+GRACE = 8
+pytestmark = pytest.mark.timeout(180)
+
+
+class Release:
+    """The pods of the chart with these values. Each has ports of its own, because all are on one machine."""
+
+    def __init__(self, home: Path, store: str) -> None:
+        self.home = home
+        self.authority = Authority(home)
+        certificate, key = self.authority.issue("server")
+        self._tls = {"tls.crt": Path(certificate).read_text(), "tls.key": Path(key).read_text()}
+        self.port = free_port()
+        self.values = home / "values.json"
+        self.values.write_text(
+            json.dumps(
+                {
+                    "secret": {"store": store, "adminKey": KEY},
+                    "settings": {"LOG_LEVEL": "INFO", "LEASE": "5s", "EGRESS_ALLOW": "127.0.0.0/8"},
+                    "settingsFile": '[commands.hello]\nargv = ["/bin/echo", "hello"]\n',
+                    "graceSeconds": GRACE,
+                    "api": {"port": self.port, "tlsSecret": "jobs-tls", "publicUrl": f"https://127.0.0.1:{self.port}"},
+                    "executor": {"labels": ["eu"], "concurrency": 50},
+                }
+            )
+        )
+        self.pods: list[Pod] = []
+
+    def pod(self, part: str, name: str, *, links: bool = False) -> Pod:
+        objects = rendered("-f", self.values, "--set", f"metricsPort={free_port()}")
+        files = {each["metadata"]["name"]: each["data"] for each in objects if each["kind"] == "ConfigMap"}
+        secrets: dict[str, dict[str, str]] = {**files, "jobs-tls": self._tls}
+        for secret, content in secrets_in(objects).items():
+            secrets[secret] = {**secrets.get(secret, {}), **content}
+        template = pod_template(objects, f"onthedot-{part}")
+        pod = Pod(name, template, home=self.home, secrets=secrets, links=links)
+        self.pods.append(pod)
+        pod.start()
+        return pod
+
+    def cli(self, *arguments: str) -> Any:
+        env = {"ONTHEDOT_URL": f"https://127.0.0.1:{self.port}", "ONTHEDOT_KEY": KEY, "HOME": str(self.home)}
+        done = subprocess.run(
+            [COMMAND, "--ca", str(self.authority.file), *arguments, "--json"],
+            env=env, capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout)
+
+
+@pytest.fixture
+def release(tmp_path: Path, empty_postgres_url: str) -> Iterator[Release]:
+    made = Release(tmp_path, empty_postgres_url)
+    try:
+        yield made
+    finally:
+        for pod in made.pods:
+            pod.close()
+
+
+@pytest.fixture
+def receiver(tmp_path: Path) -> Iterator[str]:
+    """Answers after two seconds: whoever ends meanwhile has to wait for it."""
+    port = free_port()
+    with (tmp_path / "arrived").open("wb") as out:
+        process = subprocess.Popen(
+            [COMMAND, "echo", "--port", str(port), "--delay", "2s", "--json"], stdout=out, stderr=out
+        )
+    orphan_reaper.runs(process.pid, signal.SIGKILL)
+    try:
+        yield f"http://127.0.0.1:{port}/echo"
+    finally:
+        process.kill()
+        process.wait()
+        orphan_reaper.ended(process.pid)
+
+
+def test_the_pods_of_the_chart(release: Release, receiver: str, tmp_path: Path) -> None:
+    migration = release.pod("migrate", "onthedot-migrate-x")
+    assert migration.ended(60) == 0, migration.log.read_text()
+    api, executor = release.pod("api", "onthedot-api-1"), release.pod("executor", "onthedot-executor-1")
+    api.ready()
+    executor.ready()
+
+    nodes = {node["name"]: node for node in release.cli("nodes")}
+    assert set(nodes) == {"onthedot-api-1", "onthedot-executor-1"}, "NODE_NAME is the name of the pod"
+    assert executor.asked(f"http://127.0.0.1:{executor.port('metrics')}/jobs")[0] == 404, (
+        "nothing but probes and metrics"
+    )
+    assert re.search(r"^onthedot_load 0", executor.metrics(), re.MULTILINE)
+    assert "onthedot_runs_due 0" in api.metrics()
+
+    # A firing is under way when the pod is told to end: it ends in order, with its result, and only once.
+    release.cli("timer", "1s", receiver)
+    until_blocking(lambda: b"run_id" in (tmp_path / "arrived").read_bytes(), "the request arrives")
+    began = time.monotonic()
+    assert executor.terminated() == 0, executor.log.read_text()[-3000:]
+    assert time.monotonic() - began < executor.template["terminationGracePeriodSeconds"]
+    (run,) = _runs(release)
+    assert (run["status"], run["attempt"]) == ("DONE", 1)
+    assert (tmp_path / "arrived").read_bytes().count(b"run_id") == 1
+
+    # Nobody executes now, as after scaling to none: the API nodes report what is due, and KEDA starts somebody.
+    release.cli("timer", "1s", receiver)
+    until_blocking(lambda: "onthedot_runs_due 1" in api.metrics(), "API nodes report due runs", 60)
+    second = release.pod("executor", "onthedot-executor-2", links=True)  # by other manifests than ours
+    second.ready()
+    until_blocking(lambda: [run["status"] for run in _runs(release)] == ["DONE", "DONE"], "the second arrives", 60)
+    assert api.terminated() == 0
+    assert second.terminated() == 0
+
+
+def _runs(release: Release) -> list[dict[str, Any]]:
+    found = release.cli("runs", "list")
+    return list(found["items"] if isinstance(found, dict) else found)
