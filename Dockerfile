@@ -40,6 +40,6 @@ EXPOSE 8000
 # Drains: stops claiming, lets running work end (GRACE, 10 s), then exits with 0.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --start-interval=1s --retries=3 \
-    CMD ["python3", "/usr/local/lib/onthedot/healthcheck.py"]
+    CMD ["python3", "-IS", "/usr/local/lib/onthedot/healthcheck.py"]
 ENTRYPOINT ["onthedot"]
 CMD ["serve"]

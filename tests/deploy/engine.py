@@ -172,7 +172,8 @@ def _base(name: str, packages: str) -> Path:
         trusted = "copy-in /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs"
         left_out = [f"--dpkgopt=path-exclude=/usr/share/{folder}/*" for folder in ("doc", "man", "locale")]
         hooks = ["--customize-hook=mkdir -p $1/etc/ssl/certs", f"--customize-hook={trusted}"]
-        command = [program, "--variant=minbase", f"--include={packages}", *hooks, *left_out, "trixie", f"{made}.new"]
+        kind = ["--variant=minbase", "--format=tar", f"--include={packages}"]
+        command = [program, *kind, *hooks, *left_out, "trixie", f"{made}.new"]
         subprocess.run([*command, "http://deb.debian.org/debian"], check=True, capture_output=True)
         Path(f"{made}.new").rename(made)
     return made

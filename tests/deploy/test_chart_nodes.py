@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from tests.targets.making_certificates import Authority
 
 KEY = "otd_" + "k" * 40
 GRACE = 8
+HEALTH_CHECK = Path(__file__).parents[2] / "deploy" / "docker" / "healthcheck.py"
 pytestmark = pytest.mark.timeout(180)
 
 
@@ -105,6 +107,9 @@ def test_the_pods_of_the_chart(release: Release, receiver: str, tmp_path: Path) 
     api, executor = release.pod("api", "onthedot-api-1"), release.pod("executor", "onthedot-executor-1")
     api.ready()
     executor.ready()
+
+    for pod, path in ((api, "/readyz"), (api, "/healthz"), (executor, "/readyz")):  # what the image asks, over TLS too
+        subprocess.run([sys.executable, "-IS", HEALTH_CHECK, path], env=pod.env, check=True, timeout=20)
 
     nodes = {node["name"]: node for node in release.cli("nodes")}
     assert set(nodes) == {"onthedot-api-1", "onthedot-executor-1"}, "NODE_NAME is the name of the pod"

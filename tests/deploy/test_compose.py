@@ -93,7 +93,7 @@ def test_what_runs(stack: Stack) -> None:
         service: len(stack.containers(service)) for service in ("storage", "crud-api", "executor", "ui", "waitecho")
     }
     assert counts == {"storage": 1, "crud-api": 2, "executor": 3, "ui": 1, "waitecho": 1}
-    assert _live(stack) == 6
+    until_blocking(lambda: _live(stack) == 6, "three API nodes and three executors", 60)
     assert stack.key.startswith("otd_")
     assert stack.cli("jobs", "list", key="otd_" + "wrong" * 8, check=False) is None
     inside = "id -u; touch /x 2>/dev/null || echo read-only; touch /var/lib/onthedot/x && echo data"
@@ -168,7 +168,10 @@ def test_killing_stopping_and_starting_any_container_loses_nothing(stack: Stack,
 
 
 def test_more_executors(stack: Stack) -> None:
-    stack.compose("up", "--detach", "--no-build", "--no-recreate", "--wait", "--scale", "executor=5")
+    before = stack.containers("executor")
+    kept = [stack.state(name)["StartedAt"] for name in before]
+    stack.engine.run("./run.sh", "--scale", "executor=5", within=300)
+    assert [stack.state(name)["StartedAt"] for name in before] == kept, "those that run go on"
     assert len(stack.containers("executor")) == 5
     until_blocking(lambda: _live(stack) == 8, "five executors and three API nodes", 60)
 
