@@ -8,6 +8,7 @@ import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,10 +136,11 @@ class Pod:
         probe = self.container["startupProbe"]
         within = probe["periodSeconds"] * probe["failureThreshold"]
         for name in ("startupProbe", "readinessProbe", "livenessProbe"):
-            until_blocking(
-                lambda name=name: self.probed(name) == 200 or self._has_ended(), f"{self.name}: {name}", within
-            )  # type: ignore[misc]
+            until_blocking(partial(self._answers_or_ended, name), f"{self.name}: {name}", within)
             assert not self._has_ended(), self.log.read_text()[-3000:]
+
+    def _answers_or_ended(self, probe: str) -> bool:
+        return self._has_ended() or self.probed(probe) == 200
 
     def _has_ended(self) -> bool:
         return self._process is None or self._process.poll() is not None
