@@ -1,0 +1,126 @@
+"""Rules of the checker that a seed of the simulation once showed to be too strict: each told by a small history, with
+the neighbour that is still a mistake."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from proof.checker.callbacks import check_callbacks
+from proof.checker.destinations import FAILURES, FORGOTTEN, PROBE, check_destinations
+from proof.checker.events import Received, Recorded, Wrote
+from proof.checker.ledger import Attempt
+from proof.checker.results import check_results
+from proof.checker.story import Story
+from tests.proof.making import BEGIN, Tale
+
+RUN = f"1-{BEGIN + 10_000}"
+
+
+def called(tale: Tale, at: int, answer: Any, outcome: str | None) -> None:
+    """A webhook to one host; with no outcome its result was never recorded."""
+    slot = at - 2
+    tale.claimed(slot, at=at - 500)
+    (send,) = Tale().sent(slot, at=at, answer=answer).events[-1:]
+    tale.add(msgspec.structs.replace(send, asked={"target": {"url": "http://host1"}}))
+    if outcome is not None:
+        tale.recorded(slot, at=at + 10, outcome=outcome)
+
+
+def breakers(tale: Tale) -> set[str]:
+    story = Story(tale.history(), msgspec.structs.replace(tale.ledger(), hosts=True, slots={"webhook": 100}))
+    return {violation.kind for violation in check_destinations(story)}
+
+
+class TestForgottenBreakers:
+    """Seed 63: ten failures in a row open a breaker, and a minute without calls after its probe was due forgets it."""
+
+    def after(self, gap: int) -> set[str]:
+        tale = Tale()
+        for number in range(FAILURES):
+            called(tale, 1000 * number + 1000, "error", "error")
+        last = 1000 * FAILURES
+        called(tale, last + gap, "error", "error")
+        called(tale, last + gap + 2000, "ok", "ok")
+        return breakers(tale)
+
+    def test_two_calls_after_a_long_pause_are_no_probes(self):
+        assert self.after(FORGOTTEN + 20) == set()
+
+    def test_before_that_one_call_in_ten_seconds(self):
+        assert self.after(PROBE + 100) == {"breaker"}
+        assert self.after(2000) == {"breaker"}
+
+
+class TestAnsweredBeforeItWasRecorded:
+    """A call that was answered well closes the breaker, also if its result was never recorded: its callback may have
+    overtaken it."""
+
+    @pytest.mark.parametrize(("answer", "found"), [("ok", set()), ("error", {"breaker"})])
+    def test_it_closes_the_breaker(self, answer, found):
+        tale = Tale()
+        for number in range(FAILURES):
+            called(tale, 1000 * number + 1000, "error", "error")
+        probe = 1000 * FAILURES + PROBE + 100
+        called(tale, probe, answer, None if answer == "ok" else "error")
+        called(tale, probe + 1000, "ok", "ok")
+        assert breakers(tale) == found
+
+
+class TestTimesAfterTheLastOfACount:
+    """Seed 65: `retry.until: next_slot` means the schedule's next time, whether or not `count` lets it fire."""
+
+    def ended(self, reason: str, **schedule: Any) -> set[str]:
+        tale = Tale({"every": "10s", **schedule}, retry={"attempts": 5, "backoff": "15s", "until": "next_slot"})
+        tale.add(Wrote(at=0, db=BEGIN, verb="create", job=1, wish=tale.jobs[0].spec))
+        tale.claimed(10_000, at=10_000).sent(10_000, at=10_100, answer="error", took=300)
+        tale.recorded(10_000, at=10_410, outcome="error")
+        told = {"started_at": BEGIN + 10_100, "finished_at": BEGIN + 10_400, "lateness_ms": 100, "node": "a"}
+        tale.entry(10_000, "failed", reason=reason, outcome={"kind": "error"}, duration_ms=300, **told)
+        story = Story(tale.history(), msgspec.structs.replace(tale.ledger(), whole=True))
+        return {violation.kind for violation in check_results(story)} & {"policy"}
+
+    def test_the_last_of_a_count_is_given_up_like_the_others(self):
+        assert self.ended("next_slot") == set()
+        assert self.ended("next_slot", count=1) == set()
+
+    def test_not_for_another_reason(self):
+        assert self.ended("max_age", count=1) == {"policy"}
+
+
+class TestLateWordOfAnAcceptance:
+    """Seed 35: who was given up after the send may still say that its call was accepted. The time to complete it counts
+    from the send then."""
+
+    def waited(self, *, lost: bool, finished: int) -> list[str]:
+        tale = Tale(completion="callback", completion_timeout="10s", retry={"attempts": 1})
+        tale.add(Wrote(at=0, db=BEGIN, verb="create", job=1, wish=tale.jobs[0].spec))
+        tale.claimed(10_000, at=10_000)
+        tale.add(
+            Received(at=10_100, db=BEGIN + 10_100, run=RUN, job=1, token=1, answer="ok", took=5, node="a", of=1),
+            Recorded(at=18_000, node="a", run=RUN, token=1, outcome="accepted", db=BEGIN + 18_000),
+        )
+        if lost:
+            tale.lost("a", 16_000)
+        attempt = Attempt(
+            attempt=1,
+            node="a",
+            started_at=BEGIN + 10_100,
+            finished_at=BEGIN + finished,
+            outcome="timeout",
+            completion="timeout",
+            try_number=1,
+        )
+        tale.entry(10_000, "failed", reason="attempts", attempts=[attempt], finished_at=BEGIN + finished)
+        story = Story(tale.history(), msgspec.structs.replace(tale.ledger(), whole=True))
+        return [violation.text for violation in check_callbacks(story) if "to be completed" in violation.text]
+
+    def test_it_counts_from_the_send(self):
+        assert self.waited(lost=True, finished=20_150) == []
+        assert len(self.waited(lost=True, finished=15_000)) == 1
+
+    def test_of_a_live_node_from_the_acceptance(self):
+        assert len(self.waited(lost=False, finished=20_150)) == 1
+        assert self.waited(lost=False, finished=28_050) == []
