@@ -14,7 +14,7 @@ from onthedot.model.job import JobSpec
 from onthedot.model.policy import Retry
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.store import IncidentFilter, Store
-from onthedot.store.alerts.incidents import close_trouble, open_incidents
+from onthedot.store.alerts.incidents import ClosedIncident, close_incidents, close_trouble, open_incidents
 from tests.store.conftest import START, Times
 from tests.store.hands import FAILED, OK, Hands, at, every, node_info, spec
 
@@ -207,6 +207,8 @@ async def test_a_firing_that_was_given_up_is_missed(hands: Hands, times: Times, 
     (found,) = await incidents(store)
     assert found.condition == "missed"
     assert "missed" in found.reason
+    run = await store.get_run(1, found.run_id or "")  # many firings are one row: the alert leads to it
+    assert run.status == "SKIPPED"
 
 
 async def test_a_check_in_that_did_not_come_is_missed(hands: Hands, times: Times, store: Store):
@@ -317,6 +319,17 @@ async def test_others_can_open_and_close_one(hands: Hands, times: Times, store: 
     stale = await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble(START + 8)]))
     assert stale == []
     assert await events(hands) == ["opened ops", "recovered ops"]
+
+
+async def test_what_was_found_again_since_somebody_looked_is_not_over(hands: Hands, times: Times, store: Store):
+    """A run went well, the look saw it, and before it wrote so the next run failed."""
+    await opened(store, trouble(START))
+    (found,) = await incidents(store)
+    await opened(store, trouble(START + 5, occurrence="7-5"))
+    over = [ClosedIncident(id=found.id, at=START + 3)]
+    assert await store.driver.transact_slow(lambda tx: close_incidents(tx, over)) == 0
+    assert [each.state for each in await incidents(store)] == ["open"]
+    assert await events(hands) == ["opened ops"]
 
 
 async def test_messages_are_taken_by_one_node_and_by_another_when_that_dies(hands: Hands, times: Times, store: Store):

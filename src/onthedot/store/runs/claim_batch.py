@@ -95,7 +95,7 @@ class ClaimBatch:
     def skip(self, job: JobRecord, skipped: Skipped) -> None:
         self._skipped.append(SkippedSlots.of(job, skipped, self.now))
         said = (skipped.reason, skipped.slots)
-        self._given_up.append((job.tenant, job.id, job.spec, run_id(job.id, skipped.last), *said))
+        self._given_up.append((job.tenant, job.id, job.spec, run_id(job.id, skipped.first), *said))
         self._events.append(
             ("run.skipped", {"tenant": job.tenant, "job_id": job.id, "reason": skipped.reason, "n": skipped.slots or 0})
         )

@@ -27,7 +27,8 @@ SELECT id, tenant, ways, alerted_at, closed_at FROM incidents WHERE id = ANY ($1
 SELECT id FROM incidents WHERE tenant = $1 AND subject = $2 AND condition = $3 AND closed_at IS NULL;
 
 -- name: close_incident
-UPDATE incidents SET closed_at = GREATEST(last_at, $2) WHERE id = $1 AND closed_at IS NULL
+-- Not if it was found again, later than what shows that it is over: somebody looked before that.
+UPDATE incidents SET closed_at = $2 WHERE id = $1 AND closed_at IS NULL AND last_at <= $2
 RETURNING id, tenant, ways;
 
 -- name: last_statuses
