@@ -140,6 +140,8 @@ async def test_two_people_at_once_see_both_changes(site):
     assert answer.status_code == 409
     assert "Somebody else changed this job" in answer.text
     assert answer.text.count("both changed</span>") == 1  # the name
+    listed = re.findall(r"<td><code>([^<]+)</code>", answer.text.split("</table>")[0])
+    assert sorted(listed) == ["name", "policy.timeout", "tags"], "what nobody changed is not listed"
     merged = fields_of(answer.text)
     assert (merged["name"], merged["tags"], merged["policy.timeout"]) == ("Mine", "reports, mine", "9s")
     assert (await site.post(path, data={**merged, "act": "save"}, headers=OURS)).status_code == 303

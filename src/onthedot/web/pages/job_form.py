@@ -18,7 +18,7 @@ from onthedot.api.http.query_params import integer, text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import KIB
 from onthedot.errors import Conflict, FieldProblem, Invalid, VersionMismatch
-from onthedot.model.decoding import decode_loose
+from onthedot.model.decoding import decode_loose, to_builtins
 from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.labels import type_of
@@ -102,15 +102,18 @@ async def _answer(request: Request, job: JobView | None) -> HttpResponse:
     checked = await check_form(service_of(request), tenant_of(request), loose, None if job is None else job.id)
     if checked.spec is None or act not in ("save", "test"):
         return await _form(request, typed, checked, job, status=refused)
+    spec = checked.spec
     try:
         if act == "test":
-            return await _try_out(request, checked.spec)
-        return await _save(request, checked.spec, typed, job)
+            return await _try_out(request, spec)
+        return await _save(request, spec, typed, job)
     except Invalid as invalid:
         checked = msgspec.structs.replace(checked, problems=invalid.problems, spec=None)
     except VersionMismatch:
         assert job is not None
-        return await _merged(request, typed, loose, job)
+        # the form leaves out what has its default; that is no change of who typed
+        told = {**loose, "policy": to_builtins(spec.policy)}
+        return await _merged(request, typed, told, job)
     except Conflict as conflict:
         problem = FieldProblem(path="key" if "key" in str(conflict) else "", message=str(conflict))
         checked = msgspec.structs.replace(checked, problems=(problem,), spec=None)
