@@ -57,7 +57,7 @@ def test_what_is_public_is_a_short_list_that_somebody_thought_about():
 ADMINS = ("/v1/keys", "/v1/nodes/{node_id}/drain", "/nodes/{node_id}/drain", "/settings/keys")
 
 
-WHOLE_INSTALLATION = ("/v1/pause", "/v1/resume", "/v1/alerts/test", "/alerts/test")
+WHOLE_INSTALLATION = ("/v1/pause", "/v1/resume", "/pause-all", "/resume-all", "/v1/alerts/test", "/alerts/test")
 
 
 def test_writing_needs_write_and_keys_need_admin():

@@ -24,7 +24,7 @@ async def test_a_node_that_is_killed_in_the_middle_neither_loses_nor_repeats_a_j
         url = nodes[0].url
         made = (await client.post(f"{url}/v1/jobs/batch", json=jobs)).json()
         assert {item["status"] for item in made} == {201}, made[0]
-        started = await client.post(f"{url}/v1/operations", json={"verb": "run", "filter": {}, "rate": 400})
+        started = await client.post(f"{url}/v1/operations", json={"verb": "run", "filter": {}, "rate": 100})
         assert started.status_code == 202, started.text
         place = f"/v1/operations/{started.json()['id']}"
 
