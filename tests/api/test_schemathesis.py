@@ -44,6 +44,10 @@ CHECKS = [
 ]
 
 
+# Making the requests takes most of it: a schema with all kinds of targets, for a thousand jobs.
+pytestmark = pytest.mark.timeout(300)
+
+
 class ServerThread(threading.Thread):
     """The whole application on a loop of its own: schemathesis calls from ordinary code."""
 
