@@ -1,0 +1,18 @@
+"""Every page of the manual can be found in its navigation, and nothing else is in it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+MADE = {"index.md", "security.md", "changelog.md"}
+"""`make docs` makes them of files elsewhere."""
+
+
+def test_every_page_is_in_the_navigation_once():
+    _, _, navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")
+    listed = re.findall(r"([\w/-]+\.md)$", navigation, re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert {name for name in listed if not name.startswith("adr/")} - MADE == pages
