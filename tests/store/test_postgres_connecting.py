@@ -86,6 +86,7 @@ class TestSeveralHosts:
             ("postgresql://u:p@h1:1,h2:2/d", ["h1:1", "h2:2"]),
             ("postgresql://h1,h2/d", ["h1:5432", "h2:5432"]),
             ("postgresql://u@[::1]:7,[::2]/d", ["[::1]:7", "[::2]:5432"]),
+            ("postgresql://u:p@h1:1,[::2]:7/d", ["h1:1", "[::2]:7"]),  # patched versions of urlsplit refuse it
             ("postgresql:///d?host=a,b&port=1,2", ["a:1", "b:2"]),
             ("postgresql:///d?host=a,b&port=1", ["a:1", "b:1"]),
             ("postgresql:///d", ["this machine"]),

@@ -134,7 +134,7 @@ def test_an_old_python_is_refused_with_what_to_do(tmp_path: Path) -> None:
         old.chmod(0o755)
     done = subprocess.run(
         ["/bin/sh", ROOT / "scripts" / "venv.sh", "run"],
-        env={"PATH": str(tmp_path), "VENV": str(tmp_path / "none")},
+        env={"PATH": str(tmp_path), "VENV": str(tmp_path / "none"), "SYSTEM_PYTHON": str(tmp_path / "python3")},
         capture_output=True,
         text=True,
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlunsplit
 
 import msgspec
 
 from onthedot.errors import SettingsError
+from onthedot.model.store_url import split_store_url
 
 __all__ = ["Address", "Route", "parse_address"]
 
@@ -30,7 +31,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 
     def shown(self) -> str:
         """For messages: without user and password."""
-        parts = urlsplit(self.dsn)
+        parts = split_store_url(self.dsn)
         return parts.netloc.rpartition("@")[2] + parts.path
 
     @property
@@ -50,7 +51,7 @@ LONGEST_NAME = 63  # bytes; PostgreSQL would cut it
 
 
 def parse_address(url: str) -> Address:
-    parts = urlsplit(url)
+    parts = split_store_url(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     ours = {name: options.pop(name) for name in _ACCEPTED if name in options}
     parts = parts._replace(scheme="postgresql", query=urlencode(options))

@@ -10,8 +10,9 @@ import socket
 from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import ip_address
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from onthedot.model.store_url import split_store_url
 from onthedot.targets.webhook.addresses import Address, bare
 
 __all__ = ["EVERYWHERE", "OwnPort", "is_here", "ports_of_store", "read_own_port", "read_own_ports"]
@@ -45,7 +46,7 @@ def ports_of_store(url: str) -> frozenset[OwnPort]:
     if url.startswith("sqlite:"):
         return frozenset()
     found: set[OwnPort] = set()
-    for place in urlsplit(url).netloc.rpartition("@")[2].split(","):
+    for place in split_store_url(url).netloc.rpartition("@")[2].split(","):
         host, port = _host_and_port(place)
         try:
             answers = socket.getaddrinfo(unquote(host) or "localhost", port, type=socket.SOCK_STREAM)
