@@ -17,6 +17,7 @@ from tests.services import orphan_reaper
 from tests.services.brokers import BROKER_PREFIXES
 from tests.services.container_engine import ENGINE_PREFIX
 from tests.services.postgres import PORTS, SERVER_PREFIX, PostgresServer
+from tests.services.preloaded import preloaded
 from tests.services.waiting import looks, until
 
 __all__ = ["children", "outlived", "sessions_left", "sockets", "sockets_left", "sockets_left_on_the_loop", "tasks_left"]
@@ -35,14 +36,19 @@ KEPT = (
 
 
 def children() -> set[int]:
-    """Direct child processes now. Read from /proc where the kernel offers it: psutil walks every process there is."""
+    """Direct child processes now, and the nodes that were forked for us."""
+    return _children_of(os.getpid()) | (_children_of(preloaded.pid) if preloaded.pid else set())
+
+
+def _children_of(process: int) -> set[int]:
+    """Read from /proc where the kernel offers it: psutil walks every process there is."""
     try:
-        listed = [task.read_text() for task in Path("/proc/self/task").glob("*/children")]
+        listed = [task.read_text() for task in Path(f"/proc/{process}/task").glob("*/children")]
     except OSError:
         listed = []
     if listed:
         return {int(pid) for line in listed for pid in line.split()}
-    return {child.pid for child in psutil.Process().children()}
+    return {child.pid for child in psutil.Process(process).children()}
 
 
 def outlived(before: set[int]) -> list[str]:
@@ -140,7 +146,7 @@ def _describe(pid: int) -> str | None:
         status = process.status()
     except psutil.NoSuchProcess:
         return None
-    if pid == os.getpid() or any(name in line for name in KEPT):
+    if pid in (os.getpid(), preloaded.pid) or any(name in line for name in KEPT):
         return None
     return f"{pid} ({status}) {line or process.name()}"
 

@@ -10,16 +10,17 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 from tests.services.orphan_reaper import orphan_reaper
+from tests.services.preloaded import ForkedProcess, fits, preloaded
 from tests.services.waiting import until
 
 __all__ = ["COMMAND", "NodeProcess"]
 
-COMMAND = Path(sys.executable).with_name("onthedot")
+COMMAND = ONTHEDOT = Path(sys.executable).with_name("onthedot")
 
 
 class NodeProcess:
@@ -38,17 +39,25 @@ class NodeProcess:
         self.directory = directory
         self._log = directory / f"onthedot-{port}.out"
         environ = {"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONUNBUFFERED": "1", **(env or {})}
+        self._process = self._started(args, environ, descriptors)
+        orphan_reaper.runs(-self.pid, signal.SIGKILL)
+
+    def _started(
+        self, args: Sequence[str], environ: Mapping[str, str], descriptors: int | None
+    ) -> subprocess.Popen[bytes] | ForkedProcess:
+        self._log.touch()
+        if COMMAND == ONTHEDOT and fits(environ):
+            return preloaded.start(args, environ=environ, directory=self.directory, log=self._log, files=descriptors)
         with self._log.open("ab") as out:
-            self._process = subprocess.Popen(
+            return subprocess.Popen(
                 [*_limited(descriptors), COMMAND, *args],
-                cwd=directory,
+                cwd=self.directory,
                 env=environ,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        orphan_reaper.runs(-self.pid, signal.SIGKILL)
 
     @classmethod
     async def serve(
