@@ -133,7 +133,7 @@ def _live(order: dict[str, Any]) -> NoReturn:
     os.environ.update(order["environ"])
     time.tzset()
     sys.argv = ["onthedot", *order["argv"]]
-    sys.path[:] = [place for place in sys.path if place not in ("", os.getcwd())]
+    sys.path[:] = [place for place in sys.path if place != str(Path.cwd())]
     # As PYTHONUNBUFFERED: a test reads what was printed, also of a node that was killed.
     sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", write_through=True)
     sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), "utf-8", "backslashreplace", write_through=True)

@@ -11,7 +11,8 @@ from urllib.parse import SplitResult
 
 __all__ = ["split_store_url"]
 
-_PARTS = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)  # RFC 3986, appendix B
+# RFC 3986, appendix B
+_PARTS = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
 
 
 def split_store_url(url: str) -> SplitResult:
