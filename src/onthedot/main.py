@@ -163,10 +163,10 @@ def _monitoring(
     if service.settings.metrics_port is None:
         return None
     from onthedot.api.context import NodeReport
-    from onthedot.api.monitoring import MonitoringApp
+    from onthedot.api.monitoring import monitoring_of_node
 
     report = NodeReport(service=service, metrics=metrics, clock=clock, **_told_of(node, intakes))
-    return MonitoringApp(report)
+    return monitoring_of_node(report)
 
 
 def _told_of(node: Node, intakes: Callable[[], dict[str, str]]) -> dict[str, Any]:

@@ -1,10 +1,12 @@
-"""What METRICS_PORT serves: /healthz, /readyz and /metrics, and nothing else.
+"""A port for probes and Prometheus, which have no key: METRICS_PORT of a node, `--port` of a witness.
 
-For probes and Prometheus, which have no key: what is told here are numbers and states, no job, no run, no address.
-Nodes of every role can have it; one that only executes runs has no other port.
+What is told there are numbers and states, no job, no run, no address. Nodes of every role can have it; one that only
+executes runs has no other port.
 """
 
 from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.types import Receive, Scope, Send
 
@@ -16,16 +18,16 @@ from onthedot.api.routes.metrics import read_metrics
 from onthedot.errors import NotFound
 from onthedot.model.decoding import encode_json
 
-__all__ = ["MonitoringApp"]
+__all__ = ["MonitoringApp", "monitoring_of_node"]
 
-PATHS = ("/healthz", "/readyz", "/metrics")
+Answer = Callable[[], Awaitable[HttpResponse]]
 
 
 class MonitoringApp:
-    """An ASGI application."""
+    """An ASGI application: these paths and nothing else."""
 
-    def __init__(self, report: NodeReport) -> None:
-        self._report = report
+    def __init__(self, paths: Mapping[str, Answer]) -> None:
+        self._paths = paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -37,13 +39,23 @@ class MonitoringApp:
         await response(scope, receive, send)
 
     async def _answer(self, method: str, path: str) -> HttpResponse:
-        if path in PATHS and method not in ("GET", "HEAD"):
+        answer = self._paths.get(path)
+        if answer is None:
+            problem, headers = problem_of(NotFound(f"this port serves {', '.join(self._paths)}"))
+            return HttpResponse(encode_json(problem), problem.status, headers, PROBLEM_MEDIA)
+        if method not in ("GET", "HEAD"):
             return HttpResponse(b"", 405, {"allow": "GET, HEAD"}, "text/plain")
-        if path == "/healthz":
-            return read_health(self._report)
-        if path == "/readyz":
-            return await read_readiness(self._report)
-        if path == "/metrics":
-            return await read_metrics(self._report)
-        problem, headers = problem_of(NotFound(f"this port serves {', '.join(PATHS)}"))
-        return HttpResponse(encode_json(problem), problem.status, headers, PROBLEM_MEDIA)
+        return await answer()
+
+
+def monitoring_of_node(report: NodeReport) -> MonitoringApp:
+    async def health() -> HttpResponse:
+        return read_health(report)
+
+    async def readiness() -> HttpResponse:
+        return await read_readiness(report)
+
+    async def metrics() -> HttpResponse:
+        return await read_metrics(report)
+
+    return MonitoringApp({"/healthz": health, "/readyz": readiness, "/metrics": metrics})

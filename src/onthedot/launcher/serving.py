@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from onthedot.api.app import App
     from onthedot.api.monitoring import MonitoringApp
     from onthedot.api.server.certificate import ServerCertificate
-    from onthedot.launcher.witnessing import WitnessApp
 
 __all__ = ["Stopping", "check_certificate", "listening", "serve", "served", "tell_remarks"]
 
@@ -216,7 +215,7 @@ async def _templates_prepared(running: Running) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def served(
-    app: App | MonitoringApp | WitnessApp | None,
+    app: App | MonitoringApp | None,
     listener: socket.socket | None,
     stopping: Stopping,
     *,

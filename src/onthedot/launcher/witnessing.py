@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from onthedot.api.http.responses import HttpResponse
+from onthedot.api.monitoring import MonitoringApp
 from onthedot.clock import SystemClock
 from onthedot.launcher.serving import Stopping, listening, served
 from onthedot.model.decoding import encode_json
@@ -18,41 +20,21 @@ from onthedot.witness.metrics import CONTENT_TYPE
 from onthedot.witness.process import Witness, WitnessOrder
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
-
     from onthedot.channels.channel import Channel
     from onthedot.witness.watching import WitnessMessage
 
-__all__ = ["WitnessApp", "run_witness"]
-
-PATHS = ("/healthz", "/metrics")
+__all__ = ["monitoring_of_witness", "run_witness"]
 
 
-class WitnessApp:
-    """An ASGI application: what --port serves. No key is asked for: it tells numbers and states only."""
+def monitoring_of_witness(witness: Witness) -> MonitoringApp:
+    async def health() -> HttpResponse:
+        found = witness.health()
+        return HttpResponse(encode_json(found), 200 if found.status == "ok" else 503)
 
-    def __init__(self, witness: Witness) -> None:
-        self._witness = witness
+    async def metrics() -> HttpResponse:
+        return HttpResponse(witness.metrics.text(), media=CONTENT_TYPE)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
-        status, media, body = self._answer(scope["method"], scope["path"])
-        headers = [(b"content-type", media.encode()), (b"cache-control", b"no-store")]
-        if status == 405:
-            headers.append((b"allow", b"GET, HEAD"))
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
-
-    def _answer(self, method: str, path: str) -> tuple[int, str, bytes]:
-        if path not in PATHS:
-            return 404, "text/plain", f"this port serves {' and '.join(PATHS)}\n".encode()
-        if method not in ("GET", "HEAD"):
-            return 405, "text/plain", b""
-        if path == "/metrics":
-            return 200, CONTENT_TYPE, self._witness.metrics.text()
-        health = self._witness.health()
-        return 200 if health.status == "ok" else 503, "application/json", encode_json(health)
+    return MonitoringApp({"/healthz": health, "/metrics": metrics})
 
 
 async def run_witness(
@@ -75,7 +57,7 @@ async def run_witness(
             host, port = listener.getsockname()[:2]
             sys.stderr.write(f"Witness: /healthz and /metrics on http://{host}:{port}\n")
         with stopping.on_signals():
-            async with served(WitnessApp(witness), listener, stopping, lifespan="off") as server:
+            async with served(monitoring_of_witness(witness), listener, stopping, lifespan="off") as server:
                 watching = asyncio.create_task(witness.run(), name="launcher.witness")
                 asked = asyncio.create_task(stopping.asked.wait(), name="launcher.asked")
                 parts = [task for task in (watching, asked, server) if task is not None]
