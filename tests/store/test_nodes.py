@@ -6,11 +6,13 @@ import msgspec
 import pytest
 
 from onthedot import telemetry
+from onthedot.model.duration import Duration
 from onthedot.model.key import ApiKeySpec
 from onthedot.model.node import NodeLoad
+from onthedot.model.run import ClaimedRun
 from onthedot.store import Store
 from tests.store.conftest import START, Times
-from tests.store.hands import Hands, at, every, node_info, spec
+from tests.store.hands import FAILED, Hands, at, every, node_info, spec
 
 MINUTE = 60_000
 
@@ -240,6 +242,82 @@ class TestReclaim:
         await hands.store.reclaim()
         again = await hands.one()
         assert (again.id, again.losses) == (run.id, 0)
+
+    async def change(self, hands: Hands, run: ClaimedRun, **policy):
+        def changed(old):
+            return msgspec.structs.replace(old, policy=msgspec.structs.replace(old.policy, **policy))
+
+        await hands.store.update_job(1, run.job_id, changed)
+
+    @pytest.mark.parametrize("expires_in", [None, Duration(2000)])
+    async def test_made_at_most_once_after_its_claim_it_may_have_been_sent(
+        self, hands: Hands, times: Times, expires_in: Duration | None
+    ):
+        """Found by the simulation: it was sent without a record, as it was at least once then, and the ledger said that
+        it never began and was too late."""
+        await hands.job(every(MINUTE))
+        await times.advance(MINUTE)
+        run = await hands.one()
+        await self.change(hands, run, delivery="at_most_once", expires_in=expires_in)
+        await times.advance(6000)
+        assert await hands.store.reclaim() == 1
+        again = await hands.one()
+        assert (again.id, again.token, again.losses, again.begun_before) == (run.id, 2, 1, True)
+        await hands.check()
+
+    async def test_at_most_once_not_begun_is_pending_whatever_its_job_is_now(self, hands: Hands, times: Times):
+        await hands.job(every(MINUTE), delivery="at_most_once")
+        await times.advance(MINUTE)
+        run = await hands.one()
+        await self.change(hands, run, delivery="at_least_once")
+        assert await hands.store.reclaim() == 1
+        again = await hands.one()
+        assert (again.id, again.losses, again.begun_before) == (run.id, 0, False)
+
+    async def test_what_was_sent_at_most_once_is_not_sent_again_by_an_edit(self, hands: Hands, times: Times):
+        await hands.job(every(MINUTE), delivery="at_most_once")
+        await times.advance(MINUTE)
+        run = await hands.one()
+        await hands.store.begin("n1", [(run.id, run.token)])
+        await self.change(hands, run, delivery="at_least_once")
+        assert await hands.store.reclaim() == 1
+        view = await hands.store.get_run(1, run.id)
+        assert (view.status, view.reason) == ("FAILED", "unknown")
+        await hands.check()
+
+    async def test_what_began_at_least_once_is_sent_again_by_an_edit(self, hands: Hands, times: Times):
+        """Recorded before it was sent because it can expire, not because it is at most once."""
+        await hands.job(every(MINUTE), expires_in=Duration(MINUTE))
+        await times.advance(MINUTE)
+        run = await hands.one()
+        await hands.store.begin("n1", [(run.id, run.token)])
+        await self.change(hands, run, delivery="at_most_once")
+        assert await hands.store.reclaim() == 1
+        again = await hands.one()
+        assert (again.id, again.losses) == (run.id, 1)
+
+    @pytest.mark.parametrize("back", ["given", "failed", "lost"])
+    async def test_what_goes_back_is_what_its_job_is_now(self, hands: Hands, times: Times, back: str):
+        """The next send is at most once: recalled once more, and lost, it is not sent again."""
+        await hands.job(every(MINUTE))
+        await times.advance(MINUTE)
+        run = await hands.one()
+        await self.change(hands, run, delivery="at_most_once")
+        if back == "given":
+            await hands.store.give_back("n1", [(run.id, run.token)])
+        elif back == "failed":
+            await hands.finish(run, outcome=FAILED)
+            await times.advance(MINUTE // 2)
+        else:
+            await hands.store.reclaim()
+        again = await hands.one()
+        assert again.id == run.id
+        await hands.store.begin("n1", [(again.id, again.token)])
+        await hands.store.pause_job(1, run.job_id)
+        await hands.store.reclaim()
+        view = await hands.store.get_run(1, run.id)
+        assert (view.status, view.reason) == ("FAILED", "unknown")
+        await hands.check()
 
     async def test_of_a_paused_job_it_is_parked(self, hands: Hands, times: Times):
         job = await hands.job(every(MINUTE))

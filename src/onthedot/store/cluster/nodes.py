@@ -201,12 +201,15 @@ def _opened(row: Row) -> OpenRun:
 
 def _lost(row: Row) -> Item:
     """What the lost node would have had to say: nothing is known of the attempt but that it has no end. Of a job that
-    was changed since the claim it is not even known by which policy it was sent: its runs have been recalled."""
-    at_most_once, begun = bool(row["at_most_once"]), row["begun_at"] is not None
+    was changed since the claim it is not even known by which policy it was sent: its runs have been recalled. Only
+    whether that was at most once, which the row keeps."""
     attempts = decode_attempts(row["attempts"])
     spec = None if row["spec"] is None else decode_spec(row["spec"], row["requires"], row["level"])
     policy = None if spec is None else spec.policy
-    certain = row["orders"] != "recall"
+    claimed_by = policy if row["orders"] != "recall" else None
+    at_most_once, begun = bool(row["at_most_once"]), row["begun_at"] is not None
+    if claimed_by is not None:  # a node of the release before leaves in the row what it was
+        at_most_once = claimed_by.delivery == "at_most_once"
     again = may_have_begun(row["tries"], row["losses"], attempts)
     known = Lost(
         due_at=row["due_at"],
@@ -214,7 +217,7 @@ def _lost(row: Row) -> Item:
         losses=row["losses"],
         at_most_once=at_most_once,
         begun=begun,
-        recorded_first=policy is not None and certain and recorded_first(policy, again=again),
+        recorded_first=at_most_once or (claimed_by is not None and recorded_first(claimed_by, again=again)),
         callback_ms=policy.completion_timeout if policy is not None and policy.completion == "callback" else None,
     )
     unknown = at_most_once and begun

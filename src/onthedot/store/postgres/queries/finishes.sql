@@ -144,12 +144,15 @@ FOR UPDATE OF r;
 
 -- name: finish_retry
 -- Pending again, with what the job asks for now. A paused job's run waits for the resume, unless it was started by hand.
+-- Only what was recalled can have been claimed by another spec: that of the others is not read.
 UPDATE runs r
 SET state = 'pending', node = NULL, begun_at = NULL, orders = NULL, claimed_at = NULL, work = NULL, open = NULL, progress = NULL,
     open_until = NULL, waiting = NULL, waiting_until = NULL, tries = x.tries, losses = x.losses,
     waiting_since = CASE WHEN x.tries = r.tries THEN r.waiting_since END,
     attempts = x.attempts, cursor = x.cursor, requires = j.requires,
     level = CASE WHEN r.kind = 'chain' THEN greatest(r.level, j.level) ELSE j.level END,
+    at_most_once = CASE WHEN r.orders = 'recall' THEN j.spec::json #>> '{policy,delivery}' IS NOT DISTINCT FROM 'at_most_once'
+        ELSE r.at_most_once END,
     backlog = r.backlog OR r.due_at < {now} - {BACKLOG_MS},
     parked = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN 'paused' END,
     resume_at = CASE WHEN j.state = 'paused' AND r.kind <> 'manual' THEN greatest(x.ready_at, {now}) END,

@@ -13,11 +13,12 @@ DELETE FROM runs WHERE job_id = $1 AND cursor;
 UPDATE runs SET due_at = $2, ready_at = $3, parked = $4, resume_at = $5 WHERE job_id = $1 AND cursor;
 
 -- name: refit_runs
--- What has begun its work stays what it was begun as: it is adopted by that. When its job ends is another thing.
+-- What has begun its work stays what it was begun as: it is adopted by that. When its job ends is another thing. What a node
+-- has stays at most once, or not, as it was claimed: it may have been sent so. `finish_retry` makes up for that.
 UPDATE runs
 SET requires = CASE WHEN work IS NULL THEN $2 ELSE requires END,
     level = CASE WHEN work IS NULL AND kind = 'chain' THEN greatest(level, $3) WHEN work IS NULL THEN $3 ELSE level END,
-    at_most_once = CASE WHEN work IS NULL THEN $4 ELSE at_most_once END, recurring = $5,
+    at_most_once = CASE WHEN work IS NULL AND node IS NULL THEN $4 ELSE at_most_once END, recurring = $5,
     waiting = NULL, waiting_since = NULL, waiting_until = NULL
 WHERE {of_job runs $1};
 

@@ -85,12 +85,15 @@ WHERE r.token = x.token AND coalesce(r.node, r.open) = x.node;
 
 -- name: finish_retry
 -- Pending again, with what the job asks for now. A paused job's run waits for the resume, unless it was started by hand.
+-- Only what was recalled can have been claimed by another spec: that of the others is not read.
 UPDATE runs
 SET state = 'pending', node = NULL, begun_at = NULL, orders = NULL, claimed_at = NULL, work = NULL, open = NULL, progress = NULL,
     open_until = NULL, waiting = NULL, waiting_until = NULL, tries = x.tries, losses = x.losses,
     waiting_since = CASE WHEN x.tries = runs.tries THEN runs.waiting_since END,
     attempts = x.attempts, cursor = x.cursor, requires = j.requires,
     level = CASE WHEN runs.kind = 'chain' THEN max(runs.level, j.level) ELSE j.level END,
+    at_most_once = CASE WHEN runs.orders = 'recall' THEN (j.spec ->> '$.policy.delivery') IS 'at_most_once'
+        ELSE runs.at_most_once END,
     backlog = runs.backlog OR runs.due_at < {now} - {BACKLOG_MS},
     parked = CASE WHEN j.state = 'paused' AND runs.kind <> 'manual' THEN 'paused' END,
     resume_at = CASE WHEN j.state = 'paused' AND runs.kind <> 'manual' THEN max(x.ready_at, {now}) END,
