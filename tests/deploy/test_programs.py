@@ -47,6 +47,9 @@ def test_the_manifests_are_those_of_the_chart(values, written):
         (("--set", "secret.store="), "secret.store (postgresql://…) or secret.existing is required"),
         ((*PLAIN, "--set", "settings.HOST=x"), "settings.HOST is set by the chart"),
         ((*PLAIN, "--set", "executer.replicas=3"), "executer"),
+        ((*PLAIN, "--set", "witness.replicas=2"), "replicas"),
+        ((*PLAIN, "--set", "witness.every=often"), "pattern"),
+        ((*PLAIN, "--set", "secret.witnessPingUrl=ping.example"), "pattern"),
         ((*PLAIN, "--set", "secret.store=mysql://h/d"), "pattern"),
     ],
 )
