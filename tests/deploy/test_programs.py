@@ -59,11 +59,12 @@ def test_wrong_values_are_refused_with_the_reason(values, told):
     assert told in found.stderr
 
 
-def test_prometheus_takes_the_rules_and_they_alert():
+@pytest.mark.parametrize("name", ["onthedot", "onthedot-witness"])
+def test_prometheus_takes_the_rules_and_they_alert(name):
     folder = DEPLOY / "prometheus"
-    checked = run(promtool(), "check", "rules", "onthedot.rules.yaml", cwd=folder)
+    checked = run(promtool(), "check", "rules", f"{name}.rules.yaml", cwd=folder)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    tested = run(promtool(), "test", "rules", "onthedot.rules.test.yaml", cwd=folder)
+    tested = run(promtool(), "test", "rules", f"{name}.rules.test.yaml", cwd=folder)
     assert tested.returncode == 0, tested.stdout + tested.stderr
 
 
