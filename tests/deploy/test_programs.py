@@ -73,7 +73,8 @@ def test_systemd_takes_the_units(tmp_path):
     """With a program that exists here in the place of ours: systemd looks for it."""
     for unit in (DEPLOY / "systemd").iterdir():
         text = unit.read_text()
-        assert "\nDelegate=memory pids cpu\n" in text
+        executes = "onthedot serve" in text
+        assert ("\nDelegate=memory pids cpu\n" in text) == executes, "for the limits of scripts, and nothing else"
         (tmp_path / unit.name).write_text(text.replace("/opt/onthedot/bin/onthedot", "/bin/true"))
     found = run("systemd-analyze", "verify", *tmp_path.iterdir())
     assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
