@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the image, starts PostgreSQL, two API nodes, three executors, the dashboard and a receiver, migrates the
-# database, waits until all of it is ready, and says where it is. Further arguments go to `docker compose up`:
+# Builds the image, starts PostgreSQL, two API nodes, three executors, the dashboard, the witness and a receiver, migrates
+# the database, waits until all of it is ready, and says where it is. Further arguments go to `docker compose up`:
 #   ./run.sh --scale executor=5
 set -eu
 cd "$(dirname "$0")"

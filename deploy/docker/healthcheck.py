@@ -1,7 +1,8 @@
 """The image's health check: exit code 0 if the node here is ready; with the argument /healthz, if it is alive.
 
-Asks the API, or METRICS_PORT of a node without one. A node that serves neither is healthy as long as it runs. It is
-started every second while a container starts, so it imports little: a client library would cost more than the answer.
+Asks the API, or METRICS_PORT of a node without one; with a second argument that port, as for a witness, which has no
+role. A node that serves neither is healthy as long as it runs. It is started every second while a container starts, so
+it imports little: a client library would cost more than the answer.
 """
 
 import os
@@ -11,8 +12,10 @@ import sys
 
 def main() -> int:
     path = sys.argv[1] if len(sys.argv) > 1 else "/readyz"
-    serves_api = "api" in (os.environ.get("ONTHEDOT_ROLES") or "api,executor")
-    port = (os.environ.get("ONTHEDOT_PORT") or "8000") if serves_api else os.environ.get("ONTHEDOT_METRICS_PORT")
+    given = sys.argv[2] if len(sys.argv) > 2 else None
+    serves_api = given is None and "api" in (os.environ.get("ONTHEDOT_ROLES") or "api,executor")
+    served = (os.environ.get("ONTHEDOT_PORT") or "8000") if serves_api else os.environ.get("ONTHEDOT_METRICS_PORT")
+    port = given or served
     if not port:
         return 0
     root = (os.environ.get("ONTHEDOT_ROOT_PATH") or "").rstrip("/") if serves_api else ""

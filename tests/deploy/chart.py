@@ -73,7 +73,8 @@ class Pod:
         env = {"PATH": os.environ["PATH"], "PYTHONUNBUFFERED": "1", "ONTHEDOT_HOST": "0.0.0.0", **CLUSTER}
         if links or template.get("enableServiceLinks", True):
             env |= LINKS
-        self.env = env | {entry["name"]: self._value(entry) for entry in self.container["env"]}
+        given = {entry["name"]: self._value(entry) for entry in self.container["env"]}
+        self.env = env | {name: value for name, value in given.items() if value is not None}
         self.log = home / f"{name}.log"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -98,11 +99,14 @@ class Pod:
     def terminated(self) -> int:
         """As a kubelet ends it: the hook, SIGTERM, and not more time than the pod is given."""
         assert self._process is not None
-        hook = self.container["lifecycle"]["preStop"]["exec"]["command"]
-        subprocess.run(hook, check=True, timeout=self.template["terminationGracePeriodSeconds"])
+        within = self.template["terminationGracePeriodSeconds"]
+        if "lifecycle" in self.container:
+            hook = self.container["lifecycle"]["preStop"]["exec"]["command"]
+            subprocess.run(hook, check=True, timeout=within)
+            within -= int(hook[1])
         assert self._process.poll() is None
         self._process.send_signal(signal.SIGTERM)
-        return self.ended(self.template["terminationGracePeriodSeconds"] - int(hook[1]))
+        return self.ended(within)
 
     def close(self) -> None:
         if self._process is not None:
@@ -145,12 +149,15 @@ class Pod:
     def _has_ended(self) -> bool:
         return self._process is None or self._process.poll() is not None
 
-    def _value(self, entry: Object) -> str:
+    def _value(self, entry: Object) -> str | None:
+        """None: the variable is not set."""
         if "value" in entry:
             return self._place(entry["value"])
         source = entry["valueFrom"]
         if "secretKeyRef" in source:
-            return self._secrets[source["secretKeyRef"]["name"]][source["secretKeyRef"]["key"]]
+            wanted = source["secretKeyRef"]
+            content = self._secrets[wanted["name"]]
+            return content.get(wanted["key"]) if wanted.get("optional") else content[wanted["key"]]
         assert source == {"fieldRef": {"fieldPath": "metadata.name"}}
         return self.name
 

@@ -1,5 +1,5 @@
-"""Nodes with exactly the environment and arguments of the chart's pods, on a real PostgreSQL: probes, metrics, TLS, the
-migration, and an end that loses nothing. `make test-deploy`."""
+"""Nodes and the witness with exactly the environment and arguments of the chart's pods, on a real PostgreSQL: probes,
+metrics, TLS, the migration, an end that loses nothing, and an alert when all are gone. `make test-deploy`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,13 @@ from tests.targets.making_certificates import Authority
 
 KEY = "otd_" + "k" * 40
 GRACE = 8
+SETTINGS_FILE = """
+[commands.hello]
+argv = ["/bin/echo", "hello"]
+
+[channels.ops]
+url_env = "OPS"
+"""
 HEALTH_CHECK = Path(__file__).parents[2] / "deploy" / "docker" / "healthcheck.py"
 pytestmark = pytest.mark.timeout(180)
 
@@ -33,6 +41,8 @@ class Release:
 
     def __init__(self, home: Path, store: str) -> None:
         self.home = home
+        self.hearing = free_port()
+        heard = f"http://127.0.0.1:{self.hearing}"
         self.authority = Authority(home)
         certificate, key = self.authority.issue("server")
         self._tls = {"tls.crt": Path(certificate).read_text(), "tls.key": Path(key).read_text()}
@@ -41,9 +51,10 @@ class Release:
         self.values.write_text(
             json.dumps(
                 {
-                    "secret": {"store": store, "adminKey": KEY},
+                    "secret": {"store": store, "adminKey": KEY, "witnessPingUrl": f"{heard}/ping"},
                     "settings": {"LOG_LEVEL": "INFO", "LEASE": "5s", "EGRESS_ALLOW": "127.0.0.0/8"},
-                    "settingsFile": '[commands.hello]\nargv = ["/bin/echo", "hello"]\n',
+                    "settingsFile": SETTINGS_FILE,
+                    "extraEnv": [{"name": "OPS", "value": f"{heard}/alert"}],
                     "graceSeconds": GRACE,
                     "api": {"port": self.port, "tlsSecret": "jobs-tls", "publicUrl": f"https://127.0.0.1:{self.port}"},
                     "executor": {"labels": ["eu"], "concurrency": 50},
@@ -88,13 +99,18 @@ def release(tmp_path: Path, empty_postgres_url: str) -> Iterator[Release]:
 def receiver(tmp_path: Path) -> Iterator[str]:
     """Answers after two seconds: whoever ends meanwhile has to wait for it."""
     port = free_port()
-    with (tmp_path / "arrived").open("wb") as out:
-        process = subprocess.Popen(
-            [COMMAND, "echo", "--port", str(port), "--delay", "2s", "--json"], stdout=out, stderr=out
-        )
+    with _echo(port, tmp_path / "arrived", "--delay", "2s"):
+        yield f"http://127.0.0.1:{port}/echo"
+
+
+@contextmanager
+def _echo(port: int, file: Path, *options: str) -> Iterator[None]:
+    """A receiver that writes what arrives to `file`."""
+    with file.open("wb") as out:
+        process = subprocess.Popen([COMMAND, "echo", "--port", str(port), *options, "--json"], stdout=out, stderr=out)
     orphan_reaper.runs(process.pid, signal.SIGKILL)
     try:
-        yield f"http://127.0.0.1:{port}/echo"
+        yield
     finally:
         process.kill()
         process.wait()
@@ -137,6 +153,41 @@ def test_the_pods_of_the_chart(release: Release, receiver: str, tmp_path: Path) 
     until_blocking(lambda: [run["status"] for run in _runs(release)] == ["DONE", "DONE"], "the second arrives", 60)
     assert api.terminated() == 0
     assert second.terminated() == 0
+
+
+def test_the_witness_of_the_chart(release: Release, tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    with _echo(release.hearing, heard):
+        assert release.pod("migrate", "onthedot-migrate-x").ended(60) == 0
+        executor = release.pod("executor", "onthedot-executor-1")
+        executor.ready()
+        witness = release.pod("witness", "onthedot-witness-1")
+        witness.ready()
+        subprocess.run(
+            [sys.executable, "-IS", HEALTH_CHECK, "/healthz", str(witness.port("metrics"))],
+            env=witness.env, check=True, timeout=20,
+        )  # fmt: skip
+        assert witness.asked(f"http://127.0.0.1:{witness.port('metrics')}/jobs")[0] == 404
+        until_blocking(lambda: b"/ping" in heard.read_bytes(), "the ping of the Secret's URL", 60)
+        until_blocking(lambda: _found(witness, "silent") == 0, "all is well", 60)
+        assert b"/alert" not in heard.read_bytes()
+
+        executor.close()  # kill -9 of the last node: nobody but the witness can tell
+        until_blocking(lambda: b"/alert" in heard.read_bytes(), "the alert to the channel of the settings file", 60)
+        assert _found(witness, "silent") == 1
+        assert witness.probed("livenessProbe") == 200, "what it sees is no reason to restart it"
+        assert re.search(r'^\{.*"silent"', witness.log.read_text(), re.MULTILINE)
+
+        second = release.pod("executor", "onthedot-executor-2")
+        second.ready()
+        until_blocking(lambda: _found(witness, "silent") == 0, "somebody is there again", 60)
+        assert witness.terminated() == 0, witness.log.read_text()[-3000:]
+
+
+def _found(witness: Pod, kind: str) -> float:
+    value = re.search(rf'^onthedot_witness_findings\{{kind="{kind}"\}} (\S+)$', witness.metrics(), re.MULTILINE)
+    assert value is not None
+    return float(value[1])
 
 
 def _runs(release: Release) -> list[dict[str, Any]]:

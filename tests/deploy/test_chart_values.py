@@ -76,6 +76,28 @@ COMBINATIONS: dict[str, tuple[dict[str, Any], set[str]]] = {
         yaml.safe_load((CHART / "examples" / "values-production.yaml").read_text()),
         BASE | {"HorizontalPodAutoscaler", "Ingress", "PodMonitor", "Role", "RoleBinding", "ConfigMap"},
     ),
+    "no witness": ({**EXISTING, "witness": {"enabled": False}}, BASE),
+    "a witness with a ping URL, told where it may connect": (
+        {
+            "secret": {**MADE["secret"], "witnessPingUrl": "https://ping.example/0f3c"},
+            "settingsFile": '[channels.ops]\nurl_env = "OPS_URL"\n',
+            "extraEnv": [{"name": "OPS_URL", "valueFrom": {"secretKeyRef": {"name": "ops", "key": "url"}}}],
+            "witness": {
+                "every": "1m",
+                "reach": "6h",
+                "late": "PT2M",
+                "nodeSelector": {"pool": "monitoring"},
+                "tolerations": [{"key": "monitoring", "operator": "Exists"}],
+            },
+            "networkPolicy": {"witnessTo": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}], "ports": [{"port": 5432}]}]},
+        },
+        BASE | {"Secret", "ConfigMap"},
+    ),
+    "a ping URL in the settings": ({**EXISTING, "settings": {"WITNESS_PING_URL": "https://ping.example/0f3c"}}, BASE),
+    "witness without network policy": (
+        {**EXISTING, "networkPolicy": {"enabled": False}, "podMonitor": {"enabled": True}},
+        (BASE | {"PodMonitor"}) - {"NetworkPolicy"},
+    ),
     "no migration by the chart": ({**EXISTING, "migration": {"enabled": False}}, BASE - {"Job"}),
     "a pool of its own": ({**EXISTING, "executor": {"labels": ["gpu"]}, "api": {"replicas": 0}}, BASE),
     "Prometheus operator": ({**EXISTING, "podMonitor": {"enabled": True}}, BASE | {"PodMonitor"}),
@@ -102,6 +124,8 @@ def test_a_combination(name: str, release: str, tmp_path: Path) -> None:
             for version in VERSIONS:
                 kubernetes_validate.validate(each, version, strict=True)
     _hold_together(objects)
+    parts = {each["metadata"].get("labels", {}).get("app.kubernetes.io/component") for each in objects}
+    assert ("witness" in parts) == values.get("witness", {}).get("enabled", True)
 
 
 def _hold_together(objects: list[Object]) -> None:

@@ -90,9 +90,10 @@ def stack() -> Iterator[Stack]:
 
 def test_what_runs(stack: Stack) -> None:
     counts = {
-        service: len(stack.containers(service)) for service in ("storage", "crud-api", "executor", "ui", "waitecho")
+        service: len(stack.containers(service))
+        for service in ("storage", "crud-api", "executor", "ui", "waitecho", "witness")
     }
-    assert counts == {"storage": 1, "crud-api": 2, "executor": 3, "ui": 1, "waitecho": 1}
+    assert counts == {"storage": 1, "crud-api": 2, "executor": 3, "ui": 1, "waitecho": 1, "witness": 1}
     until_blocking(lambda: _live(stack) == 6, "three API nodes and three executors", 60)
     assert stack.key.startswith("otd_")
     assert stack.cli("jobs", "list", key="otd_" + "wrong" * 8, check=False) is None
@@ -105,6 +106,14 @@ def test_what_runs(stack: Stack) -> None:
         stack.compose("exec", "-T", service, "sh", "-c", f"{probe} {at}")
     metrics = "import urllib.request as r; print(r.urlopen('http://executor:9090/metrics').read().decode())"
     assert "\nonthedot_load " in stack.compose("exec", "-T", "ui", "python3", "-c", metrics)
+    inside = "id -u; touch /x 2>/dev/null || echo read-only; touch /var/lib/onthedot/x 2>/dev/null || echo no data"
+    assert stack.compose("exec", "-T", "witness", "sh", "-c", inside).split("\n")[:3] == [
+        "10001",
+        "read-only",
+        "no data",
+    ]
+    stack.compose("exec", "-T", "witness", "sh", "-c", f"{probe} /healthz 9090")
+    until_blocking(lambda: _silent(stack) == "0.0", "the witness sees the nodes", 60)
     assert "Up to date" in stack.compose("run", "--rm", "-T", "migrate", "migrate", "--check")
     assert "CREATE TABLE" in stack.compose("run", "--rm", "-T", "migrate", "migrate", "--sql", "--all")
 
@@ -149,7 +158,8 @@ def test_killing_stopping_and_starting_any_container_loses_nothing(stack: Stack,
     for name in (one, stack.containers("ui")[0], stack.containers("waitecho")[0], stack.containers("storage")[0]):
         stack.docker("kill", name)
         stack.docker("start", name)
-    for name in (other, stack.containers("waitecho")[0], stack.containers("storage")[0], first):
+    single = [stack.containers(service)[0] for service in ("waitecho", "storage", "witness")]
+    for name in (other, *single, first):
         stack.docker("stop", name)
         assert stack.state(name)["ExitCode"] == 0, name
         stack.docker("start", name)
@@ -268,6 +278,13 @@ def _done(stack: Stack) -> int:
 def _sql(stack: Stack, script: str) -> str:
     psql = ("psql", "-h", "/var/run/postgresql", "-U", "onthedot", "-Atc", script)
     return stack.compose("exec", "-T", "storage", *psql).strip()
+
+
+def _silent(stack: Stack) -> str:
+    """Whether the witness finds that no node is alive, by its metrics."""
+    read = "import urllib.request as r; print(r.urlopen('http://witness:9090/metrics').read().decode())"
+    lines = stack.compose("exec", "-T", "ui", "python3", "-c", read).splitlines()
+    return next(line for line in lines if line.startswith('onthedot_witness_findings{kind="silent"}')).split()[1]
 
 
 def _live(stack: Stack) -> int:

@@ -27,7 +27,7 @@ def of_kind(file: Path, kind: str) -> dict[str, dict[str, Any]]:
 
 def pods(file: Path) -> list[dict[str, Any]]:
     owners = [*of_kind(file, "Deployment").values(), *of_kind(file, "Job").values()]
-    assert len(owners) == 3
+    assert len(owners) == 4
     return [owner["spec"]["template"]["spec"] for owner in owners]
 
 
@@ -58,7 +58,9 @@ def test_nothing_runs_as_root_or_writes_where_it_should_not(file):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_nodes_have_probes_and_time_to_drain(file):
-    for name, deployment in of_kind(file, "Deployment").items():
+    nodes = {name: each for name, each in of_kind(file, "Deployment").items() if not name.endswith("-witness")}
+    assert len(nodes) == 2
+    for name, deployment in nodes.items():
         pod = deployment["spec"]["template"]["spec"]
         (container,) = pod["containers"]
         env = {entry["name"]: entry.get("value") for entry in container["env"]}
@@ -73,7 +75,39 @@ def test_nodes_have_probes_and_time_to_drain(file):
         grace = int(env["ONTHEDOT_GRACE"].removesuffix("s"))
         assert pod["terminationGracePeriodSeconds"] >= wait + grace + 5
     assert all(spec["spec"]["maxUnavailable"] == 1 for spec in of_kind(file, "PodDisruptionBudget").values())
-    assert len(of_kind(file, "PodDisruptionBudget")) == len(of_kind(file, "NetworkPolicy")) == 2
+    assert (len(of_kind(file, "PodDisruptionBudget")), len(of_kind(file, "NetworkPolicy"))) == (2, 3)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_witness_is_one_pod_without_rights_away_from_the_nodes(file):
+    deployment = of_kind(file, "Deployment")["onthedot-witness"]
+    assert deployment["spec"]["replicas"] == 1, "two would send each alert twice"
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    env = {entry["name"]: entry for entry in container["env"]}
+    assert container["args"][0] == "witness"
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert container[probe]["httpGet"] == {"path": "/healthz", "port": "metrics"}, "it has no /readyz"
+    assert container["ports"] == [{"name": "metrics", "containerPort": int(env["ONTHEDOT_METRICS_PORT"]["value"])}]
+    assert {"requests", "limits"} == set(container["resources"])
+    assert "ONTHEDOT_ADMIN_KEY" not in env
+    assert env["ONTHEDOT_WITNESS_PING_URL"]["valueFrom"]["secretKeyRef"]["optional"] is True
+    account = pod["serviceAccountName"]
+    assert of_kind(file, "ServiceAccount")[account]["automountServiceAccountToken"] is False
+    assert pod["automountServiceAccountToken"] is False
+    bound = {subject["name"] for binding in of_kind(file, "RoleBinding").values() for subject in binding["subjects"]}
+    assert account not in bound
+    (apart,) = pod["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert apart["podAffinityTerm"]["labelSelector"]["matchExpressions"][0]["values"] == ["api", "executor"]
+
+
+def test_the_witness_reaches_its_database_and_ping_url():
+    anywhere = of_kind(MANIFESTS, "NetworkPolicy")["onthedot-witness"]["spec"]
+    assert anywhere["policyTypes"] == ["Ingress"], "outgoing connections are not limited"
+    limited = of_kind(PRODUCTION, "NetworkPolicy")["onthedot-witness"]["spec"]
+    assert limited["policyTypes"] == ["Ingress", "Egress"]
+    assert [[port["port"] for port in rule["ports"]] for rule in limited["egress"]] == [[53, 53], [5432], [443]]
+    assert "to" not in limited["egress"][0], "the resolver may be anywhere"
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -83,12 +117,15 @@ def test_labels_select_the_pods_they_should(file):
         assert deployment["spec"]["selector"]["matchLabels"].items() <= labels.items()
         role = labels["app.kubernetes.io/component"]
         for kind, place in (("PodDisruptionBudget", "selector"), ("NetworkPolicy", "podSelector")):
-            (found,) = [
-                each
-                for each in of_kind(file, kind).values()
+            found = [
+                name
+                for name, each in of_kind(file, kind).items()
                 if each["spec"][place]["matchLabels"].items() <= labels.items()
             ]
-            assert found["metadata"]["name"].endswith(role)
+            if (kind, role) == ("PodDisruptionBudget", "witness"):
+                assert found == [], "a single pod moves when its machine is drained"
+            else:
+                assert found == [f"onthedot-{role}"]
         (service,) = of_kind(file, "Service").values()
         assert (service["spec"]["selector"].items() <= labels.items()) == (role == "api")
 
@@ -109,7 +146,7 @@ def test_jobs_may_be_created_in_the_namespace_of_the_release_alone():
         name: each["spec"]["template"]["spec"]["automountServiceAccountToken"]
         for name, each in of_kind(PRODUCTION, "Deployment").items()
     }
-    assert tokens == {"onthedot-api": False, "onthedot-executor": True}
+    assert tokens == {"onthedot-api": False, "onthedot-executor": True, "onthedot-witness": False}
     assert not of_kind(MANIFESTS, "Role")
 
 

@@ -12,12 +12,14 @@ import yaml
 
 from onthedot.settings.values import PARSERS
 from onthedot.telemetry.metrics import Metrics
+from onthedot.witness.metrics import FINDINGS, WitnessMetrics
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-RULES = DEPLOY / "prometheus" / "onthedot.rules.yaml"
+RULES = [DEPLOY / "prometheus" / name for name in ("onthedot.rules.yaml", "onthedot-witness.rules.yaml")]
 BOARD = json.loads((DEPLOY / "grafana" / "onthedot.json").read_text())
 CHART = DEPLOY / "helm" / "onthedot"
-KINDS = dict(re.findall(r"^# TYPE (\S+) (\w+)$", Metrics().text().decode(), re.MULTILINE))
+SERVED = Metrics().text().decode() + WitnessMetrics().text().decode()
+KINDS = dict(re.findall(r"^# TYPE (\S+) (\w+)$", SERVED, re.MULTILINE))
 SERIES = {
     name + suffix
     for name, kind in KINDS.items()
@@ -29,9 +31,15 @@ def used_in(text: str) -> set[str]:
     return set(re.findall(r"\b(?:onthedot|process)_\w+", text)) - {"onthedot_build"}
 
 
+def rules(*files: Path) -> list[dict[str, Any]]:
+    groups = [group for file in files for group in yaml.safe_load(file.read_text())["groups"]]
+    return [rule for group in groups for rule in group["rules"]]
+
+
 def expressions_of_rules() -> dict[str, str]:
-    groups = yaml.safe_load(RULES.read_text())["groups"]
-    return {rule["alert"]: rule["expr"] for group in groups for rule in group["rules"]}
+    found = rules(*RULES)
+    assert len({rule["alert"] for rule in found}) == len(found)
+    return {rule["alert"]: rule["expr"] for rule in found}
 
 
 def expressions_of_board() -> dict[str, str]:
@@ -70,10 +78,19 @@ def test_panels_do_not_overlap():
 
 
 def test_every_alert_says_what_it_means():
-    for group in yaml.safe_load(RULES.read_text())["groups"]:
-        for rule in group["rules"]:
-            assert rule["labels"]["severity"] in ("warning", "critical")
-            assert set(rule["annotations"]) == {"summary", "description"}
+    for rule in rules(*RULES):
+        assert rule["labels"]["severity"] in ("warning", "critical")
+        assert set(rule["annotations"]) == {"summary", "description"}
+
+
+def test_each_finding_of_the_witness_has_an_alert_and_only_where_a_witness_runs():
+    of_nodes, of_witness = ("\n".join(rule["expr"] for rule in rules(file)) for file in RULES)
+    assert set(re.findall(r'onthedot_witness_findings\{kind="(\w+)"\}', of_witness)) == set(FINDINGS)
+    assert "absent(onthedot_witness_blind)" in of_witness
+    assert "witness" not in of_nodes, "who has no witness uses that file alone"
+    tested = yaml.safe_load((DEPLOY / "prometheus" / "onthedot-witness.rules.test.yaml").read_text())["tests"]
+    alerting = {case["alertname"] for test in tested for case in test["alert_rule_test"] if case["exp_alerts"]}
+    assert alerting == {rule["alert"] for rule in rules(RULES[1])}, "each is seen to alert"
 
 
 def test_the_autoscalers_read_metrics_that_exist():

@@ -47,6 +47,9 @@ def test_the_manifests_are_those_of_the_chart(values, written):
         (("--set", "secret.store="), "secret.store (postgresql://…) or secret.existing is required"),
         ((*PLAIN, "--set", "settings.HOST=x"), "settings.HOST is set by the chart"),
         ((*PLAIN, "--set", "executer.replicas=3"), "executer"),
+        ((*PLAIN, "--set", "witness.replicas=2"), "replicas"),
+        ((*PLAIN, "--set", "witness.every=often"), "pattern"),
+        ((*PLAIN, "--set", "secret.witnessPingUrl=ping.example"), "pattern"),
         ((*PLAIN, "--set", "secret.store=mysql://h/d"), "pattern"),
     ],
 )
@@ -56,11 +59,12 @@ def test_wrong_values_are_refused_with_the_reason(values, told):
     assert told in found.stderr
 
 
-def test_prometheus_takes_the_rules_and_they_alert():
+@pytest.mark.parametrize("name", ["onthedot", "onthedot-witness"])
+def test_prometheus_takes_the_rules_and_they_alert(name):
     folder = DEPLOY / "prometheus"
-    checked = run(promtool(), "check", "rules", "onthedot.rules.yaml", cwd=folder)
+    checked = run(promtool(), "check", "rules", f"{name}.rules.yaml", cwd=folder)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    tested = run(promtool(), "test", "rules", "onthedot.rules.test.yaml", cwd=folder)
+    tested = run(promtool(), "test", "rules", f"{name}.rules.test.yaml", cwd=folder)
     assert tested.returncode == 0, tested.stdout + tested.stderr
 
 
@@ -69,7 +73,8 @@ def test_systemd_takes_the_units(tmp_path):
     """With a program that exists here in the place of ours: systemd looks for it."""
     for unit in (DEPLOY / "systemd").iterdir():
         text = unit.read_text()
-        assert "\nDelegate=memory pids cpu\n" in text
+        executes = "onthedot serve" in text
+        assert ("\nDelegate=memory pids cpu\n" in text) == executes, "for the limits of scripts, and nothing else"
         (tmp_path / unit.name).write_text(text.replace("/opt/onthedot/bin/onthedot", "/bin/true"))
     found = run("systemd-analyze", "verify", *tmp_path.iterdir())
     assert (found.returncode, found.stdout, found.stderr) == (0, "", "")

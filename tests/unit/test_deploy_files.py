@@ -19,6 +19,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text()
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 NODES = ("crud-api", "executor", "ui")
+OURS = (*NODES, "witness")
 
 
 def _plain(value: Any) -> str:
@@ -41,7 +42,7 @@ def test_the_services_of_the_contract() -> None:
     assert "5003" in SERVICES["waitecho"]["command"]
 
 
-@pytest.mark.parametrize("name", [*NODES, "migrate", "secrets", "waitecho"])
+@pytest.mark.parametrize("name", [*OURS, "migrate", "secrets", "waitecho"])
 def test_ours_are_hardened(name: str) -> None:
     service = SERVICES[name]
     assert service["read_only"] is True
@@ -50,7 +51,7 @@ def test_ours_are_hardened(name: str) -> None:
     assert service["security_opt"] == ["no-new-privileges:true"]
 
 
-@pytest.mark.parametrize("name", NODES)
+@pytest.mark.parametrize("name", OURS)
 def test_their_environment_is_one_that_a_node_takes(name: str, tmp_path: Path) -> None:
     environ = {key: _plain(value) for key, value in SERVICES[name]["environment"].items()}
     known = {*BARE_NAMES, *BARE_PARTS, *(f"ONTHEDOT_{each}" for each in (*PARSERS, *PARTS))}
@@ -62,7 +63,18 @@ def test_their_environment_is_one_that_a_node_takes(name: str, tmp_path: Path) -
     settings = load_settings({}, environ, tmp_path / "onthedot.toml")
     assert settings.store == "postgresql://onthedot:otd_0123456789abcdef0123456789@storage:5432/onthedot"
     assert settings.egress_allow == (_plain(COMPOSE["networks"]["default"]["ipam"]["config"][0]["subnet"]),)
-    assert (settings.admin_key is not None) == ("api" in settings.roles)
+    assert (settings.admin_key is not None) == (name in ("crud-api", "ui"))
+
+
+def test_the_witness_depends_on_no_node_and_is_asked_on_its_own_port() -> None:
+    witness = SERVICES["witness"]
+    assert set(witness["depends_on"]) == {"storage", "migrate"}, "it is there for the time when no node starts"
+    assert witness.get("deploy", {}).get("replicas", 1) == 1
+    assert witness["command"][0] == "witness"
+    assert witness["volumes"] == ["secrets:/run/onthedot:ro"], "it writes nothing"
+    path, port = witness["healthcheck"]["test"][-2:]
+    assert (path, port) == ("/healthz", str(witness["environment"]["ONTHEDOT_METRICS_PORT"]))
+    assert "ports" not in witness
 
 
 def test_nothing_is_published_beyond_this_machine_by_default() -> None:

@@ -121,3 +121,21 @@ readinessProbe:
   timeoutSeconds: 5
   failureThreshold: 2
 {{- end -}}
+
+{{/* Probes of a witness: it is alive as long as it looks, whatever it sees. */}}
+{{- define "onthedot.witnessProbes" -}}
+startupProbe:
+  httpGet: {path: /healthz, port: metrics}
+  periodSeconds: 2
+  failureThreshold: 60
+livenessProbe:
+  httpGet: {path: /healthz, port: metrics}
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 3
+readinessProbe:
+  httpGet: {path: /healthz, port: metrics}
+  periodSeconds: 5
+  timeoutSeconds: 5
+  failureThreshold: 2
+{{- end -}}
