@@ -13,7 +13,7 @@ from onthedot.channels.channel import NotDelivered
 from onthedot.channels.message import AlertMessage
 from onthedot.model.node import NodeInfo
 from onthedot.store import open_store
-from onthedot.witness import process
+from onthedot.witness import looking, process
 from onthedot.witness.looking import SlotsSeen, WitnessFinding
 from onthedot.witness.watching import BLIND_MS, REPEAT_MS, Watch
 from tests.services.process import NodeProcess
@@ -57,6 +57,33 @@ async def test_planted_mistakes_are_found(cli, store_url, missing, twice):
     assert (seen.code, seen.json["ok"]) == (int(missing), not missing)
     if missing:
         assert "each-minute" in seen.json["findings"][0]["text"]
+
+
+async def test_many_missing_slots_hide_none_that_is_there_twice(cli, store_url, monkeypatch):
+    monkeypatch.setattr("onthedot.store.cluster.proofs.MOST_NAMED", 2)
+    await planted(store_url, missing=True, twice=True)
+    store = await open_store(store_url)
+    await execute(store, f"DELETE FROM history WHERE slot < {await store.now() - 6 * MINUTE}")
+    await store.close()
+    seen = await asyncio.to_thread(cli, "witness", "--once", "--json", "--store", store_url)
+    kinds = [(finding["kind"], finding["number"]) for finding in seen.json["findings"]]
+    assert kinds == [("missing", 1), ("missing", 1), ("missing", 3), ("twice", 1)]
+    assert seen.json["findings"][2]["text"] == "3 more slots have no entry"
+
+
+async def test_nodes_that_start_with_the_witness_are_waited_for(store, monkeypatch):
+    witnessed = looking.WitnessedStore(store.driver)
+    assert [finding.kind for finding in await witnessed.alive(MINUTE)] == ["silent"]
+    assert await witnessed.alive(MINUTE, patient=True) == []
+    monkeypatch.setattr(looking, "SILENT", 0)  # as if it had looked for that long
+    assert [finding.kind for finding in await witnessed.alive(MINUTE, patient=True)] == ["silent"]
+
+
+def test_what_one_finding_tells_of_is_counted():
+    watch = Watch(0, ("missing",))
+    found = [WitnessFinding(kind="missing", text="slot x"), WitnessFinding(kind="missing", text="41 more", number=41)]
+    (message,) = watch.saw(1, found)
+    assert (message.text, watch.found) == ("slot x (and 41 more)", {"missing": 42})
 
 
 def test_once_without_a_store(cli, tmp_path):
@@ -169,7 +196,7 @@ class _Seen:
     async def open(self, url: str) -> _Seen:
         return self
 
-    async def alive(self, late: int) -> list[WitnessFinding]:
+    async def alive(self, late: int, *, patient: bool) -> list[WitnessFinding]:
         return self.found
 
     async def slots(self, reach: int) -> tuple[SlotsSeen, list[WitnessFinding]]:

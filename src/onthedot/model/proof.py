@@ -68,7 +68,8 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     `ok`: none is missing, none was decided twice, and the check is recent; null: no check has ended yet. `waiting`:
     due, and about to be claimed. `left_out`: slots before the last change of their job, or beyond its newest 5,000.
     `unchecked_jobs`: jobs whose schedule the check does not understand. `complete` false: there are so many jobs that
-    the check covered only `jobs` of them; the next one continues with the others. The first 100 offences are listed.
+    the check covered only `jobs` of them; the next one continues with the others. The first 100
+    offences of each problem are listed.
     """
 
     ok: bool | None

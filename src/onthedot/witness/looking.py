@@ -28,6 +28,7 @@ FindingKind = Literal["silent", "standing", "missing", "twice", "blind"]
 class WitnessFinding(msgspec.Struct, frozen=True, kw_only=True):
     kind: FindingKind
     text: str
+    number: int = 1  # slots that it tells of
 
 
 class SlotsSeen(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +54,7 @@ class WitnessedStore:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._store = Store(driver)
+        self._looks_since: int | None = None
 
     async def close(self) -> None:
         await self._driver.close()
@@ -60,11 +62,17 @@ class WitnessedStore:
     async def now(self) -> int:
         return await self._store.now()
 
-    async def alive(self, late_ms: int) -> list[WitnessFinding]:
-        """Quick: whether anybody is there, and whether due work stands."""
+    async def alive(self, late_ms: int, *, patient: bool = False) -> list[WitnessFinding]:
+        """Quick: whether anybody is there, and whether due work stands. `patient`: who has not looked for long does not
+        call it silence; nodes that start together with the witness, or come back with the database, have not beaten
+        yet."""
         now, nodes = await self._store.now(), await self._driver.read(lambda tx: tx.rows("list_nodes"))
         beats = [row["beat_at"] for row in nodes if row["lost_at"] is None]
+        if self._looks_since is None:
+            self._looks_since = now
         if not any(beat > now - SILENT for beat in beats):
+            if patient and now < self._looks_since + SILENT:
+                return []
             last = max((row["beat_at"] for row in nodes), default=None)
             said = "no node is registered" if last is None else f"the last beat of a node was at {format_instant(last)}"
             return [WitnessFinding(kind="silent", text=f"no node is alive: {said}")]
@@ -95,10 +103,18 @@ class WitnessedStore:
 
 
 def _offences(proof: TenantProof) -> list[WitnessFinding]:
+    """Those that are named, one by one; the others as a number."""
     found = []
-    for offence in proof.offences:
-        job = f"job {offence.job_id} ({offence.key})" if offence.key else f"job {offence.job_id}"
-        what = "has no entry" if offence.problem == "missing" else "has more than one entry"
-        text = f"{job}: slot {format_instant(offence.slot)} {what}"
-        found.append(WitnessFinding(kind=offence.problem, text=text))
+    for problem, number in (("missing", proof.missing), ("twice", proof.twice)):
+        named = [offence for offence in proof.offences if offence.problem == problem]
+        what = "no entry" if problem == "missing" else "more than one entry"
+        for offence in named:
+            job = f"job {offence.job_id} ({offence.key})" if offence.key else f"job {offence.job_id}"
+            text = f"{job}: slot {format_instant(offence.slot)} has {what}"
+            found.append(WitnessFinding(kind=offence.problem, text=text))
+        if named and number > len(named):
+            others = number - len(named)
+            found.append(
+                WitnessFinding(kind=named[0].problem, text=f"{others:,} more slots have {what}", number=others)
+            )
     return found

@@ -91,7 +91,7 @@ class Witness:
     async def _look_alive(self) -> None:
         async def look(store: WitnessedStore) -> Sequence[WitnessFinding]:
             async with self._clock.timeout(ANSWER_WITHIN):
-                return await store.alive(self._order.late)
+                return await store.alive(self._order.late, patient=True)
 
         await self._look("alive", min(self._order.every / SECOND, ALIVE_EVERY), self._alive, look)
 

@@ -58,7 +58,7 @@ class Watch:
         self.looked_at = now
         for kind in self._kinds:
             these = [finding for finding in found if finding.kind == kind]
-            self.found[kind] = len(these)
+            self.found[kind] = sum(finding.number for finding in these)
             messages += self._about(kind, these, now)
         return messages
 
@@ -72,7 +72,8 @@ class Watch:
         if told is not None and now - told < REPEAT_MS:
             return []
         self._told[kind] = now
-        more = f" (and {len(found) - 1:,} more)" if len(found) > 1 else ""
+        number = self.found[kind]
+        more = f" (and {number - 1:,} more)" if number > 1 else ""
         return [_message("found" if told is None else "still", kind, found[0].text + more, now)]
 
     def saw_nothing(self, now: int, why: str) -> list[WitnessMessage]:

@@ -16,7 +16,7 @@ from onthedot.audit import CannotTell, JobVerdict, LedgerEntry, ScheduleFacts, j
 from onthedot.model.decoding import dec_hook
 from onthedot.model.duration import DAY, MINUTE
 from onthedot.model.instant import NEVER
-from onthedot.model.proof import Offence, ProofRound, TenantProof
+from onthedot.model.proof import Offence, Problem, ProofRound, TenantProof
 from onthedot.model.schedule import Schedule
 from onthedot.store.driver import Driver, Row, Transaction
 from onthedot.store.shapes import Rows, Shape
@@ -35,7 +35,7 @@ AFTER_CHANGE = 5000
 """ms after a change of a job in which slots of before may still be on their way."""
 MOST_SUSPECTS = 1000
 MOST_NAMED = 100
-"""Offences that are named, for each tenant; all are counted."""
+"""Offences of each problem that are named, for each tenant; all are counted."""
 _NAME, _PLACE = "proof", "proof.after"
 
 
@@ -273,9 +273,11 @@ def _add(proof: TenantProof, verdict: JobVerdict) -> None:
 
 
 def _name(proof: TenantProof, job_id: int, key: str | None, verdict: JobVerdict) -> None:
-    named = [Offence(job_id=job_id, key=key, slot=slot, problem="missing") for slot in verdict.missing]
-    named += [Offence(job_id=job_id, key=key, slot=slot, problem="twice") for slot in verdict.twice]
-    proof.offences.extend(named[: MOST_NAMED - len(proof.offences)])
+    """The first of each problem: many that are missing must not hide one that is there twice."""
+    found: dict[Problem, list[int]] = {"missing": verdict.missing, "twice": verdict.twice}
+    for problem, slots in found.items():
+        room = MOST_NAMED - sum(offence.problem == problem for offence in proof.offences)
+        proof.offences += [Offence(job_id=job_id, key=key, slot=slot, problem=problem) for slot in slots[:room]]
 
 
 def _text(found: ProofRound | TenantProof) -> str:
