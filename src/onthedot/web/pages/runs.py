@@ -17,7 +17,7 @@ from onthedot.web import words
 from onthedot.web.job_titles import titles_of
 from onthedot.web.page import asked_of, page, show
 from onthedot.web.parts import load
-from onthedot.web.run_story import trigger_words, waiting_words
+from onthedot.web.run_story import TRIGGERS, trigger_words, waiting_words
 
 __all__ = ["RunRow", "routes", "run_row"]
 
@@ -35,13 +35,6 @@ ASKED = (
     text("cursor", "Cursor of the next page", longest=1000),
 )
 LATE_MS = 1000
-TRIGGERS = [
-    ("schedule", "Schedule"),
-    ("manual", "By hand"),
-    ("backfill", "Backfill"),
-    ("retry", "Retry"),
-    ("chain", "Chain"),
-]
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
