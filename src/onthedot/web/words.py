@@ -113,7 +113,8 @@ def _span(seconds: int) -> str:
 
 
 def node_name(node: str | None, names: Mapping[str, str]) -> str | None:
-    """As people know it. Of one that is gone the id is all that a run knows; its beginning tells it from others."""
+    """As people know it. Where nobody remembers the name (it was forgotten, or an older release ran it) the beginning
+    of the id tells it from others."""
     if not node:
         return None
     return names.get(node) or (node if len(node) <= 8 else f"{node[:8]}… (stopped since)")

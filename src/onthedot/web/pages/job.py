@@ -228,7 +228,7 @@ def _wanted(job: JobView, asked: Mapping[str, Any]) -> RunFilter:
 
 async def _runs(service: Service, tenant: int, wanted: RunFilter) -> Any:
     page = await service.list_runs(tenant, wanted)
-    names = await service.node_names()
+    names = await service.node_names(run.node for run in page.items)
     return [_row(run, names) for run in page.items], page.next
 
 
