@@ -27,6 +27,7 @@ __all__ = [
     "sentence",
     "status_words",
     "target_words",
+    "timetable_words",
     "title",
     "utc",
 ]
@@ -52,7 +53,12 @@ def title(job: JobView) -> str:
 
 
 def schedule_words(schedule: Schedule) -> str:
-    words = describe(schedule)
+    return timetable_words(describe(schedule))
+
+
+def timetable_words(words: str) -> str:
+    """As `describe` says it, with a capital, and an instant as pages write it."""
+    words = re.sub(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z", r"\1 \2 UTC", words)
     return words[:1].upper() + words[1:]
 
 
