@@ -140,6 +140,8 @@ def test_nodes_and_stats(online, node):
     (found,) = online("nodes", "--json").json
     assert found["pid"] == node.pid
     assert f" {node.pid} " in online("nodes").out
+    assert abs(found["clock_skew_ms"]) < 1000
+    assert "CLOCK" in online("nodes").out
     stats = online("stats", "--json").json
     assert stats["jobs"]["active"] >= 0
     assert online("stats").out.startswith("jobs")

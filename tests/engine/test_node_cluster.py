@@ -58,6 +58,16 @@ async def test_nodes_show_themselves(cluster, fake_clock):
     assert [node.state for node in nodes] == ["alive", "alive"]
     assert [node.leader for node in nodes].count(True) == 1
     assert {node.capacity for node in nodes} == {1000 + 4 + 4}
+    assert [node.clock_skew_ms for node in nodes] == [0, 0]
+
+
+async def test_nodes_say_how_far_their_clocks_are_off(cluster, fake_clock):
+    """The database of the tests shares the clock of the machine; so only what the node measures is set here."""
+    one = await cluster.node()
+    await fake_clock.advance(2)
+    assert one.node.incarnation is not None
+    one.node.incarnation.wiring.time.offset_us += 90_000
+    assert one.node.load.clock_skew_ms == 90
 
 
 async def test_a_killed_nodes_runs_are_taken_over_within_lease_and_a_second(cluster, fake_clock, events):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -11,10 +16,12 @@ from onthedot.model.key import ApiKeySpec
 from onthedot.model.node import NodeLoad
 from onthedot.model.run import ClaimedRun
 from onthedot.store import Store
+from onthedot.store.driver import Row, Transaction
+from onthedot.store.queries import Queries
 from tests.store.conftest import START, Times
 from tests.store.hands import FAILED, Hands, at, every, node_info, spec
 
-MINUTE = 60_000
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 
 
 @pytest.fixture
@@ -389,3 +396,84 @@ async def test_a_beat_may_bring_new_offers(store):
     (kept,) = await store.list_nodes()
     assert (kept.offers, kept.capacity, kept.held) == (after.offers, 99, 1)
     assert before.offers != after.offers
+
+
+async def test_how_far_the_clock_of_each_node_is_off(store: Store, times: Times):
+    """As each says with its beat; nothing is known of one that was lost."""
+    for name in "abc":
+        await store.register(node_info(name))
+    await store.beat("a", NodeLoad(clock_skew_ms=-1200))
+    await store.beat("b", NodeLoad(clock_skew_ms=3))
+    skews = {node.id: node.clock_skew_ms for node in await store.list_nodes()}
+    assert skews == {"a": -1200, "b": 3, "c": None}
+    assert await store.declare_lost("a", 1)
+    assert {node.id: node.clock_skew_ms for node in await store.list_nodes()}["a"] is None
+
+
+class TestNamesOfNodes:
+    async def test_are_known_after_a_node_has_left_or_was_lost_and_forgotten(self, store: Store, times: Times):
+        for name in "abc":
+            await store.register(node_info(name))
+        named = await store.names_of_nodes(["a", "b", "nobody"])
+        assert set(named) == {"a", "b"}
+        await store.leave("a")
+        assert await store.declare_lost("b", 0)
+        await times.advance(2 * DAY)
+        await store.beat("c", NodeLoad())
+        await store.prune(times.now - 30 * DAY)
+        assert [node.id for node in await store.list_nodes()] == ["c"]
+        assert await store.names_of_nodes(["a", "b", "nobody"]) == named
+        assert await store.names_of_nodes([]) == {}
+
+    async def test_go_with_the_runs_that_refer_to_them(self, store: Store, times: Times):
+        """Those of nodes that live stay, however long ago they registered."""
+        for name in "ab":
+            await store.register(node_info(name))
+        await store.leave("a")
+        for _ in range(31):
+            await times.advance(DAY)
+            await store.beat("b", NodeLoad())
+            await store.prune(times.now - 30 * DAY)
+        assert set(await store.names_of_nodes(["a", "b"])) == {"a", "b"}
+        await store.leave("b")
+        await times.advance(HOUR)
+        await store.prune(times.now - 30 * DAY)
+        assert set(await store.names_of_nodes(["a", "b"])) == {"b"}
+        await times.advance(31 * DAY)
+        await store.prune(times.now - 30 * DAY)
+        assert await store.names_of_nodes(["a", "b"]) == {}
+
+    async def test_are_written_once_an_hour(self, store: Store, times: Times):
+        await store.register(node_info("a"))
+        seen = []
+        for _ in range(3):
+            await store.beat("a", NodeLoad())
+            await store.prune(0)
+            rows = await store.driver.read(lambda tx: tx.sql("SELECT seen_at FROM node_names"))
+            seen.append(rows[0]["seen_at"] - START)
+            await times.advance(HOUR // 2)
+        assert seen == [0, 0, HOUR]
+
+    async def test_are_found_and_pruned_by_an_index(self, store: Store, times: Times):
+        postgres = store.driver.dialect == "postgres"
+        queries = Queries(store.driver.dialect, str(START))
+        numbers = "generate_series(1, 5000) AS n"
+        if not postgres:
+            numbers = "(WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000) SELECT n FROM c)"
+        fill = f"INSERT INTO node_names (id, name, seen_at) SELECT 'n' || n, 'x', n FROM {numbers}"
+        await store.driver.transact_slow(lambda tx: tx.script(f"{fill}; ANALYZE node_names;"))
+        for name, args, index in (
+            ("names_of_nodes", [["n1", "n2"]], "node_names_pkey" if postgres else "PRIMARY KEY"),
+            ("prune_node_names", [2, 10], "node_names_age"),
+        ):
+            given = args if postgres else [json.dumps(each) if isinstance(each, list) else each for each in args]
+            text = f"EXPLAIN {'' if postgres else 'QUERY PLAN '}{queries[name]}"
+            steps = await store.driver.read(partial(_sql, text, given))
+            plan = "\n".join(str(step["QUERY PLAN" if postgres else "detail"]) for step in steps)
+            assert index in plan, plan
+            assert "SCAN node_names" not in plan.replace("SCAN node_names USING", ""), plan
+            assert "Seq Scan on node_names" not in plan, plan
+
+
+async def _sql(text: str, given: list[Any], tx: Transaction) -> Sequence[Row]:
+    return await tx.sql(text, *given)

@@ -318,7 +318,7 @@ class TestPostgres:
             for node, most in (("n0", 1000 + 2 * LIMIT), ("n2", 1000 + 2 * LIMIT), ("n1", 0)):
                 await connection.execute(_NODE.format(node=node))
                 check("orphans", await executed(connection, queries["orphans"], [LIMIT]), "runs_of_node", most)
-                beat = await executed(connection, queries["beat_at_once"], [node, 0, 0, None, False, None, None, None])
+                beat = await executed(connection, queries["beat_at_once"], [node, 0, 0, None, False, *[None] * 4])
                 check("beat_at_once", beat, "runs_of_node", min(most, LIMIT))
             await undone.rollback()
         finally:

@@ -6,7 +6,9 @@ import asyncio
 import html
 import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
@@ -102,6 +104,66 @@ async def test_runs_are_shown_with_their_reasons_filtered_and_by_pages(site, app
     live = await site.get(path, headers={"x-onthedot-live": "1"})
     assert "<html" not in live.text
     assert "Next firings" in live.text
+
+
+async def test_runs_are_filtered_by_time_trigger_lateness_and_error_and_pages_keep_the_filters(site, app, fake_clock):
+    node = TinyNode(app.context.service.store)
+    await node.register()
+    path = await made(site, schedule={"every": "1m", "tz": "Europe/Berlin"}, policy={"retry": {"attempts": 1}})
+    for place in range(30):
+        await fake_clock.advance(60)
+        await node.work(FAILED if place == 0 else OK)
+    await site.post(f"{path}/run", data={})
+    await node.work(OK)
+
+    def shown(page: httpx.Response) -> list[str]:
+        assert page.status_code == 200, page.text
+        return re.findall(r'<tr id="run-([^"]+)"', page.text)
+
+    async def listed(**query: str) -> list[str]:
+        return shown(await site.get(path, params=query))
+
+    async def by_api(**query: str) -> list[str]:
+        return [run["id"] for run in (await site.get(f"/v1{path}/runs", params=query)).json()["items"]]
+
+    assert await listed(trigger="manual") == await by_api(trigger="manual") != []
+    assert await listed(q="410 gone") == await by_api(q="410 gone") != []
+    assert await listed(late="true") == []
+    first = (await by_api(q="410 gone"))[0]
+    at = (await site.get(f"/v1/runs/{first}")).json()["scheduled_for"]
+    local = datetime.fromisoformat(at).astimezone(ZoneInfo("Europe/Berlin"))
+    assert await listed(until=f"{local:%Y-%m-%dT%H:%M:%S}") == await listed(until=at) == [first]
+    later = f"{local + timedelta(minutes=2):%Y-%m-%d %H:%M}"
+    page = await site.get(path, params={"since": later, "trigger": "schedule", "day": "2023-11-14"})
+    assert len(shown(page)) == 25
+    assert f'value="{local + timedelta(minutes=2):%Y-%m-%dT%H:%M}:00"' in page.text
+    assert '<input type="hidden" name="day" value="2023-11-14">' in page.text
+    assert '<input type="hidden" name="trigger" value="schedule">' in page.text, "the form of the question why keeps it"
+    (older,) = re.findall(r'href="([^"]+)#runs" rel="next"', page.text)
+    rest = shown(await site.get(html.unescape(older)))
+    assert [*shown(page), *rest] == await by_api(since=_utc(local + timedelta(minutes=2)), trigger="schedule")
+    assert first not in rest
+    none = said(await site.get(path, params={"trigger": "chain", "since": at}))
+    assert "No runs found No run of this job matches these filters." in none
+
+
+def _utc(local: datetime) -> str:
+    return f"{local.replace(second=0).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+async def test_wrong_filters_of_runs_are_named_with_what_is_accepted(site):
+    path = await made(site)
+    for name, value, accepted in (
+        ("since", "soon", "accepted: a date and time in Europe/Berlin such as 2026-03-28 03:00, or with an offset"),
+        ("until", "2026-13-01T00:00", "accepted: a date and time in Europe/Berlin"),
+        ("trigger", "magic", "accepted: one of schedule, manual, backfill, retry, chain"),
+        ("late", "maybe", "accepted: true or false"),
+        ("node_id", "x", "unknown parameter"),
+    ):
+        answer = await site.get(path, params={name: value})
+        assert answer.status_code == 422, name
+        assert name in said(answer)
+        assert accepted in said(answer), said(answer)
 
 
 async def test_why_is_answered_for_a_wall_clock_of_the_job_and_a_missing_firing_can_be_run(site, app, fake_clock):

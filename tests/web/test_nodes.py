@@ -14,7 +14,7 @@ from onthedot.clock import FakeClock
 from onthedot.model.key import ApiKeySpec
 from onthedot.model.node import NodeLoad
 from tests.api.conftest import client_of, serving
-from tests.api.executor import TinyNode
+from tests.api.executor import OK, TinyNode
 
 OURS = {"origin": "http://localhost:8000"}
 
@@ -56,6 +56,55 @@ async def test_what_a_node_is_and_how_busy(site, app):
     ):
         assert expected in said, expected
     assert 'class="running full"' in text
+
+
+async def test_the_clock_of_every_node_is_compared_with_the_databases(site, app):
+    store = app.context.service.store
+    for name, skew in (("even", 0), ("ahead", 12), ("behind", -61_000), ("silent", None)):
+        node = await node_of(app, name)
+        await store.beat(node.info.id, NodeLoad(clock_skew_ms=skew))
+    text = (await site.get("/nodes")).text
+    said = words_of(text)
+    for expected in ("12 ms ahead", "1.0 min behind"):
+        assert expected in said, said
+    assert text.count('class="fig warn"') == 1
+    listed = (await site.get("/v1/nodes")).json()["items"]
+    assert {node["name"]: node["clock_skew_ms"] for node in listed} == {
+        "even": 0,
+        "ahead": 12,
+        "behind": -61_000,
+        "silent": None,
+    }
+
+
+async def test_runs_of_the_past_tell_the_name_of_their_node_after_it_has_left(site, app, fake_clock):
+    """Also to a process that never saw it: the store knows."""
+    store = app.context.service.store
+    node = await node_of(app, "packer-7")
+    job = {"schedule": {"every": "1m"}, "target": {"type": "webhook", "url": "http://127.0.0.1:9/x"}}
+    job_id = (await site.post("/v1/jobs", json=job)).json()["id"]
+    await fake_clock.advance(60)
+    await node.work(OK)
+    await store.leave(node.info.id)
+    (run,) = (await site.get(f"/v1/jobs/{job_id}/runs")).json()["items"]
+    assert run["node"] == node.info.id
+    for path in (f"/jobs/{job_id}", "/runs", f"/runs/{run['id']}"):
+        text = (await site.get(path)).text
+        assert "packer-7" in text, path
+        assert "stopped since" not in text, path
+    chosen = await site.get("/runs", params={"node": run["node"]})
+    assert "packer-7 (stopped)" in chosen.text
+    names = await site.get("/v1/nodes/names", params={"ids": f"{run['node']},nobody"})
+    assert names.json() == {"items": [{"id": run["node"], "name": "packer-7"}]}
+
+
+@pytest.mark.parametrize("ids", [None, "", "a,,b", ",".join(f"n{each}" for each in range(101)), "x" * 101])
+async def test_ids_of_nodes_that_are_wrong_are_refused_by_name(site, ids):
+    answer = await site.get("/v1/nodes/names", params={} if ids is None else {"ids": ids})
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["path"] == "ids"
+    assert error["accepted"] == "1 to 100 IDs of nodes of 1 to 100 characters each, separated by commas"
 
 
 async def test_draining_asks_first_and_stays(site, app):

@@ -47,6 +47,13 @@ async def test_what_fires_next_and_page_after_page(site, fake_clock, monkeypatch
     assert (await site.get("/upcoming?within=year")).status_code == 422
 
 
+async def test_the_instant_of_a_one_off_job_is_written_as_pages_write_times(site):
+    job = {**JOB, "key": None, "schedule": {"at": "2023-11-15T03:00:00.171+01:00"}}
+    job_id = (await site.post("/v1/jobs", json=job)).json()["id"]
+    for path in ("/upcoming", "/jobs", f"/jobs/{job_id}"):
+        assert "Once at 2023-11-15 02:00:00 UTC" in (await site.get(path)).text, path
+
+
 async def test_skip_this_one(site):
     made = (await site.post("/v1/jobs", json={**JOB, "schedule": {"cron": "0 3 * * *"}})).json()
     data = {"job_id": str(made["id"]), "slot": made["next_run"], "back": "/upcoming"}

@@ -20,7 +20,8 @@ group = typer.Typer(no_args_is_help=False)
 
 @group.callback(invoke_without_command=True)
 def nodes(context: typer.Context, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
-    """List running and recently lost nodes, one per process. * marks the leader, which runs cluster maintenance."""
+    """List running and recently lost nodes, one per process. * marks the leader, which runs cluster maintenance. Clock
+    is how far a node's clock is from the database's: + is ahead, - behind."""
     if context.invoked_subcommand is not None:
         return
     with connected(server, key) as client:
@@ -29,7 +30,21 @@ def nodes(context: typer.Context, as_json: AsJson = False, server: Server = None
         print_json(found)
         return
     table(
-        ("node", "name", "pid", "version", "roles", "labels", "state", "since", "running", "held", "capacity", "late"),
+        (
+            "node",
+            "name",
+            "pid",
+            "version",
+            "roles",
+            "labels",
+            "state",
+            "since",
+            "running",
+            "held",
+            "capacity",
+            "late",
+            "clock",
+        ),
         (
             (
                 f"{node.id[:12]}{'*' if node.leader else ''}",
@@ -44,12 +59,18 @@ def nodes(context: typer.Context, as_json: AsJson = False, server: Server = None
                 node.held,
                 node.capacity,
                 ago(node.lateness_ms) if node.lateness_ms is not None else "",
+                _clock(node.clock_skew_ms),
             )
             for node in found
         ),
         empty="No nodes are alive, so nothing fires. Start one with `onthedot serve`.",
         wide=("name",),
     )
+
+
+def _clock(skew_ms: int | None) -> str:
+    """How far it is from the database's: +12 ms is ahead."""
+    return "" if skew_ms is None else f"{'-' if skew_ms < 0 else '+'}{ago(abs(skew_ms))}"
 
 
 @group.command("drain")

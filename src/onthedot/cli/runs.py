@@ -103,6 +103,7 @@ def show(
     """Show a run with all its attempts, and the last request and response. Secrets are masked."""
     with connected(server, key) as client:
         found = client.get_run(run)
+        names = {} if curl or as_json else _names(client, found)
     if curl:
         say(curl_text(found))
         return
@@ -123,7 +124,7 @@ def show(
             ("finished", found.finished_at),
             ("late", ago(found.lateness_ms) if found.lateness_ms is not None else None),
             ("took", ago(found.duration_ms) if found.duration_ms is not None else None),
-            ("node", found.node),
+            ("node", f"{names[found.node]} ({found.node})" if found.node in names else found.node),
             ("tries", found.tries),
             ("losses", found.losses or None),
             ("waiting for", found.waiting_for or found.waiting),
@@ -139,6 +140,16 @@ def show(
     )
     for attempt in found.attempts:
         say(f"  attempt {attempt.attempt}: {attempt.outcome} {attempt.finished_at} {attempt.error or ''}".rstrip())
+
+
+def _names(client: Client, run: RunView) -> dict[str, str]:
+    """Of its node. A server of the release before does not tell."""
+    from onthedot.errors import NotFound
+
+    try:
+        return client.node_names([run.node]) if run.node else {}
+    except NotFound:
+        return {}
 
 
 @group.command("logs")

@@ -29,7 +29,7 @@ from onthedot.model.destination import DestinationView
 from onthedot.model.group import GroupView
 from onthedot.model.job import JobSpec, JobStatus, JobView
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
-from onthedot.model.node import NodeView
+from onthedot.model.node import NodeName, NodeView
 from onthedot.model.preview import Explanation, Preview
 from onthedot.model.proof import Proof
 from onthedot.model.run import RunView
@@ -397,6 +397,12 @@ class AsyncClient(AsyncChanges):
     async def list_nodes(self) -> list[NodeView]:
         """List running and recently lost nodes."""
         return (await self._http.call("GET", "/v1/nodes", ResultPage[NodeView])).items
+
+    async def node_names(self, ids: Iterable[str]) -> dict[str, str]:
+        """Get the names of nodes by ID, up to 100, also of nodes that have stopped. Unknown ones are left out."""
+        query = {"ids": ",".join(ids)}
+        found = await self._http.call("GET", "/v1/nodes/names", ResultPage[NodeName], query=query)
+        return {node.id: node.name for node in found.items}
 
     async def drain_node(self, node_id: str) -> NodeView:
         """Let a node finish what it runs and claim nothing more, until it is started again."""

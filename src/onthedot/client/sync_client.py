@@ -347,6 +347,9 @@ class Client:
     def list_nodes(self) -> list[NodeView]:
         return self._run(self._async.list_nodes())
 
+    def node_names(self, ids: Iterable[str]) -> dict[str, str]:
+        return self._run(self._async.node_names(ids))
+
     def drain_node(self, node_id: str) -> NodeView:
         return self._run(self._async.drain_node(node_id))
 

@@ -6,7 +6,7 @@ import msgspec
 
 from onthedot.model.destination import DestinationLoad
 
-__all__ = ["NodeInfo", "NodeLoad", "NodeView", "SlotUse"]
+__all__ = ["NodeInfo", "NodeLoad", "NodeName", "NodeView", "SlotUse"]
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +36,7 @@ class NodeLoad(msgspec.Struct, frozen=True, kw_only=True):
     offers: list[str] | None = None
     capacity: int | None = None
     destinations: list[DestinationLoad] = msgspec.field(default_factory=list)
+    clock_skew_ms: int | None = None  # by which its clock is ahead of the database's; below 0: behind
 
 
 class SlotUse(msgspec.Struct, frozen=True):
@@ -45,7 +46,17 @@ class SlotUse(msgspec.Struct, frozen=True):
     capacity: int
 
 
+class NodeName(msgspec.Struct, frozen=True, kw_only=True):
+    """What runs of the past call by its id."""
+
+    id: str
+    name: str
+
+
 class NodeView(msgspec.Struct, frozen=True, kw_only=True):
+    """`lateness_ms`: how late runs begin on it, at the 99th percentile. `clock_skew_ms`: by how much its clock is ahead
+    of the database's, by which all nodes fire; below 0: behind; null: it was lost, or does not say."""
+
     id: str
     name: str
     host: str
@@ -62,3 +73,4 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     capacity: int
     lateness_ms: int | None
     labels: list[str] = msgspec.field(default_factory=list)
+    clock_skew_ms: int | None = None

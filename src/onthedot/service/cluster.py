@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -19,7 +18,6 @@ from onthedot.telemetry import emit
 
 __all__ = ["NOTE_WAIT", "ClusterHealth", "ClusterVerbs"]
 
-NAMES_KEPT = 1000
 NOTE_WAIT = 60_000
 """ms after which a note (what the end of a run causes elsewhere) that is not carried out is worth a warning."""
 
@@ -36,8 +34,6 @@ class ClusterHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClusterVerbs(ServiceBase):
-    _names_seen: Mapping[str, str] = MappingProxyType({})
-
     async def ping(self) -> None:
         """The store answers, or StoreUnavailable says why not."""
         await self.store.now()
@@ -68,17 +64,9 @@ class ClusterVerbs(ServiceBase):
     async def list_nodes(self) -> list[NodeView]:
         return list(await self.store.list_nodes())
 
-    async def clock_skew(self) -> int:
-        """ms by which the clock of this node is ahead of the database's, by which all nodes fire. Rounded by the time
-        that the database takes to answer."""
-        return self.clock.now_ms() - await self.time.now()
-
-    async def node_names(self) -> dict[str, str]:
-        """Names by id: of nodes that are there, and of those that this process has seen since it started. A node that
-        stops in order leaves nothing behind that would tell its name."""
-        found = {node.id: node.name for node in await self.store.list_nodes()}
-        self._names_seen = dict(list({**self._names_seen, **found}.items())[-NAMES_KEPT:])
-        return {**self._names_seen, **found}
+    async def node_names(self, ids: Iterable[str | None]) -> dict[str, str]:
+        """Names by id, also of nodes that are gone. Those that nobody knows are left out."""
+        return await self.store.names_of_nodes(sorted({each for each in ids if each}))
 
     async def drain_node(self, tenant: int, node_id: str) -> NodeView:
         """It claims nothing more and ends what it has; it goes on when it is started again. Drained twice is once."""

@@ -16,7 +16,7 @@ from onthedot.model.policy import Policy, Retry
 from onthedot.model.schedule import Schedule
 from onthedot.plan.retries import PLANS
 from onthedot.timing import describe
-from onthedot.web.words import count_words, expression, how_long, sentence
+from onthedot.web.words import count_words, expression, how_long, sentence, timetable_words
 
 __all__ = ["Fact", "definition", "listed", "loose_job"]
 
@@ -77,7 +77,7 @@ def _value(value: Any) -> str:
 def _when(job: JobView) -> Iterator[Fact]:
     schedule = job.schedule
     try:
-        words = f"{_capital(describe(schedule, job.key or ''))}."
+        words = f"{timetable_words(describe(schedule, job.key or ''))}."
     except OnTheDotError as error:  # as of a job that is quarantined because of it
         words = sentence(f"it can't be computed: {error}")
     yield Fact("Schedule", words, expression(schedule))

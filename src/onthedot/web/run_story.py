@@ -10,9 +10,17 @@ from onthedot.model.instant import parse_rfc3339
 from onthedot.model.run import AttemptView, RunView
 from onthedot.web.words import how_long, node_name, sentence
 
-__all__ = ["StoryEvent", "Verdict", "story_of", "trigger_words", "verdict_of", "waiting_words"]
+__all__ = ["TRIGGERS", "StoryEvent", "Verdict", "story_of", "trigger_words", "verdict_of", "waiting_words"]
 
 LIVE = ("PENDING", "EXECUTING")
+TRIGGERS = [
+    ("schedule", "Schedule"),
+    ("manual", "By hand"),
+    ("backfill", "Backfill"),
+    ("retry", "Retry"),
+    ("chain", "Chain"),
+]
+"""What starts runs, as lists offer it for a choice."""
 _DEAD = {
     "attempts": "It was tried as often as its retry policy allows.",
     "not_retryable": "Trying again would not help, so it was not tried again.",

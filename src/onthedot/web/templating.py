@@ -88,6 +88,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["duration"] = words.how_long
     environment.filters["relative"] = words.relative
     environment.filters["utc"] = words.utc
+    environment.filters["timetable"] = words.timetable_words
     environment.filters["in_zone"] = words.in_zone
     environment.filters["number"] = words.number
     environment.filters["sentence"] = words.sentence

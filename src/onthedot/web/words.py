@@ -27,6 +27,7 @@ __all__ = [
     "sentence",
     "status_words",
     "target_words",
+    "timetable_words",
     "title",
     "utc",
 ]
@@ -52,7 +53,12 @@ def title(job: JobView) -> str:
 
 
 def schedule_words(schedule: Schedule) -> str:
-    words = describe(schedule)
+    return timetable_words(describe(schedule))
+
+
+def timetable_words(words: str) -> str:
+    """As `describe` says it, with a capital, and an instant as pages write it."""
+    words = re.sub(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z", r"\1 \2 UTC", words)
     return words[:1].upper() + words[1:]
 
 
@@ -113,7 +119,8 @@ def _span(seconds: int) -> str:
 
 
 def node_name(node: str | None, names: Mapping[str, str]) -> str | None:
-    """As people know it. Of one that is gone the id is all that a run knows; its beginning tells it from others."""
+    """As people know it. Where nobody remembers the name (it was forgotten, or an older release ran it) the beginning
+    of the id tells it from others."""
     if not node:
         return None
     return names.get(node) or (node if len(node) <= 8 else f"{node[:8]}… (stopped since)")

@@ -350,6 +350,13 @@ CREATE TABLE meta (
     PRIMARY KEY (number)
 );
 
+CREATE TABLE node_names (
+    id text COLLATE C NOT NULL,
+    name text NOT NULL,
+    seen_at bigint NOT NULL,
+    PRIMARY KEY (id)
+);
+
 CREATE TABLE nodes (
     id text COLLATE C NOT NULL,
     name text NOT NULL,
@@ -372,6 +379,7 @@ CREATE TABLE nodes (
     exposed boolean,
     destinations text,
     labels text,
+    clock_skew_ms bigint,
     PRIMARY KEY (id)
 ) WITH (fillfactor=50);
 
@@ -629,6 +637,8 @@ CREATE INDEX jobs_with_objective ON public.jobs USING btree (id) WHERE (POSITION
 CREATE UNIQUE INDEX lineage_pkey ON public.lineage USING btree (id);
 CREATE UNIQUE INDEX live_logs_pkey ON public.live_logs USING btree (run_id);
 CREATE UNIQUE INDEX meta_pkey ON public.meta USING btree (number);
+CREATE INDEX node_names_age ON public.node_names USING btree (seen_at);
+CREATE UNIQUE INDEX node_names_pkey ON public.node_names USING btree (id);
 CREATE UNIQUE INDEX nodes_pkey ON public.nodes USING btree (id);
 CREATE INDEX notes_by_job ON public.notes USING btree (job_id);
 CREATE UNIQUE INDEX notes_pkey ON public.notes USING btree (id);

@@ -298,6 +298,12 @@ CREATE TABLE meta (
     applied_at INTEGER NOT NULL
 );
 
+CREATE TABLE node_names (
+    id      TEXT PRIMARY KEY,
+    name    TEXT NOT NULL,
+    seen_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
 CREATE TABLE nodes (
     id          TEXT PRIMARY KEY,
     name        TEXT NOT NULL,
@@ -319,7 +325,8 @@ CREATE TABLE nodes (
     binding TEXT,
     exposed INTEGER,
     destinations TEXT,
-    labels TEXT
+    labels TEXT,
+    clock_skew_ms INTEGER
 );
 
 CREATE TABLE notes (
@@ -581,6 +588,8 @@ CREATE INDEX jobs_listed ON jobs (tenant, state, target_type, schedule_kind, id)
 CREATE INDEX jobs_paused_until ON jobs (pause_until) WHERE state = 'paused' AND pause_until IS NOT NULL;
 
 CREATE INDEX jobs_with_objective ON jobs (id) WHERE instr(spec, '"objective":') > 0;
+
+CREATE INDEX node_names_age ON node_names (seen_at);
 
 CREATE INDEX notes_by_job ON notes (job_id);
 

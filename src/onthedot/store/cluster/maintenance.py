@@ -102,7 +102,9 @@ class Maintenance(Topic):
         gone += await self._in_batches("prune_objective_days", now - (WINDOW_DAYS + 1) * DAY)
         gone += await self._in_batches("prune_idempotency", now - DAY)
         gone += await self._in_batches("prune_live_logs", now - MINUTE)  # of nodes that died
+        await self.driver.transact_slow(lambda tx: tx.execute("remember_nodes", None))
         await self.driver.transact_slow(lambda tx: tx.execute("prune_nodes", now - DAY))
+        gone += await self._in_batches("prune_node_names", before - DAY)  # they are noted once an hour
         return gone
 
     async def _in_batches(self, statement: str, before: int) -> int:

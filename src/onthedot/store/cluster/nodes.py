@@ -6,6 +6,8 @@ of one machine is ever compared with that of another.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from onthedot import telemetry
@@ -80,7 +82,16 @@ class Nodes(Topic):
 
         offers = None if load.offers is None else msgspec.json.encode(load.offers).decode()
         told = msgspec.json.encode(load.destinations).decode() if load.destinations else None
-        said = (load.held, load.running, load.lateness_ms, load.draining, offers, load.capacity, told)
+        said = (
+            load.held,
+            load.running,
+            load.lateness_ms,
+            load.draining,
+            offers,
+            load.capacity,
+            told,
+            load.clock_skew_ms,
+        )
         if self.driver.dialect == "postgres":
             (row,) = await self.driver.statement("beat_at_once", node, *said, repeatable=True)
             peers = list(zip(row["peers"], row["beats"], strict=True))
@@ -164,10 +175,11 @@ class Nodes(Topic):
         return await self.driver.transact_slow(lambda tx: tx.execute("drain", node)) > 0
 
     async def leave(self, node: str) -> None:
-        """A node that stops in order takes its row with it; its duties are free at once."""
+        """A node that stops in order takes its row with it; its duties are free at once, and its name stays known."""
 
         async def body(tx: Transaction) -> None:
             await tx.execute("drop_duties", node)
+            await tx.execute("remember_nodes", node)
             await tx.execute("leave", node)
 
         await self.driver.transact_slow(body)
@@ -175,6 +187,13 @@ class Nodes(Topic):
     async def list_nodes(self) -> list[NodeView]:
         """Nodes that are there, or were lost of late."""
         return [_view(row) for row in await self.driver.read(lambda tx: tx.rows("list_nodes"))]
+
+    async def names_of_nodes(self, ids: Sequence[str]) -> dict[str, str]:
+        """Names by id, also of nodes that are gone, for as long as runs may refer to them: retention, and a day."""
+        if not ids:
+            return {}
+        rows = await self.driver.read(lambda tx: tx.rows("names_of_nodes", list(ids)))
+        return {row["id"]: row["name"] for row in rows}
 
     async def take_duty(self, name: str, node: str) -> bool:
         """Whether this node does that duty from now on, or still. No firing depends on it."""
@@ -265,4 +284,5 @@ def _view(row: Row) -> NodeView:
         capacity=row["capacity"],
         lateness_ms=row["lateness_ms"],
         labels=[] if row["labels"] is None else _LIST.decode(row["labels"]),
+        clock_skew_ms=None if state == "lost" else row["clock_skew_ms"],
     )

@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.http.path_ids import job_id_of
-from onthedot.api.http.query_params import choice, text
+from onthedot.api.http.query_params import choice, flag, text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.routes.shown_jobs import shown
 from onthedot.clock import Clock
@@ -20,7 +20,7 @@ from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.job import JobView
 from onthedot.model.ping import Ping
 from onthedot.model.preview import Explanation
-from onthedot.model.run import RunStatus, RunView
+from onthedot.model.run import RunStatus, RunView, TriggerKind
 from onthedot.service import Service
 from onthedot.service.previews import SKIPPED
 from onthedot.store import RunFilter
@@ -35,7 +35,7 @@ from onthedot.web.local_time import FireTime, fire_times, in_zone, read_instant
 from onthedot.web.paced import Paced
 from onthedot.web.page import asked_of, is_refresh, page, show
 from onthedot.web.parts import load_all
-from onthedot.web.run_story import trigger_words
+from onthedot.web.run_story import TRIGGERS, trigger_words
 
 __all__ = ["routes"]
 
@@ -46,12 +46,20 @@ VERSIONS = 20
 DAY_SLOTS = 1000
 INCIDENTS = 10
 ASKED = (
+    text("q", "Runs whose error, or whose reason for not being carried out, contains this text", longest=200),
     choice("status", "Runs with this status", get_args(RunStatus)),
+    choice("trigger", "Runs started by this", get_args(TriggerKind)),
+    flag("late", "Whether they started late", default=None),
+    text("since", "Runs scheduled for this time or later: with an offset, or in the time zone of the job", longest=50),
+    text(
+        "until", "Runs scheduled for this time or earlier: with an offset, or in the time zone of the job", longest=50
+    ),
     text("cursor", "Cursor of the next page of runs", longest=1000),
     text("day", "Show the firings of this day, in the time zone of the job", longest=10),
     text("at", "Why it ran, or did not run, at this time: with an offset, or in the time zone of the job", longest=50),
 )
-
+FILTERS = ("q", "status", "trigger", "late", "since", "until")
+"""Of these, those of the list of runs."""
 
 _paced = Paced()
 
@@ -115,6 +123,7 @@ async def job(request: Request) -> HttpResponse:
     asked = asked_of(request, ASKED)
     service, tenant = service_of(request), tenant_of(request)
     found = await shown(request, await service.get_job(tenant, job_id_of(request)))
+    wanted = _wanted(found, asked)
     clock, fresh = context_of(request).clock, not is_refresh(request)
     now, of_job = clock.now_ms(), (id(service), tenant, found.id)
     calendar = _paced.get(clock, of_job, lambda: _calendar(service, tenant, found, now), fresh=fresh)
@@ -122,7 +131,7 @@ async def job(request: Request) -> HttpResponse:
         clock,
         firings=_firings(service, tenant, found),
         history=_history(service, tenant, found),
-        runs=_runs(service, tenant, found.id, asked["status"], asked["cursor"]),
+        runs=_runs(service, tenant, wanted),
         chain=service.chain_of(tenant, found.id),
         answer=_answer(service, tenant, found, asked["at"], now),
         calendar=calendar,
@@ -142,7 +151,11 @@ async def job(request: Request) -> HttpResponse:
         facts=definition(found),
         written=pretty(loose_job(found)),
         statuses=[(status, words.status_words(status).capitalize()) for status in get_args(RunStatus)],
-        at_typed=_typed(asked["at"], found.schedule.tz),
+        triggers=TRIGGERS,
+        filters=_as_text({name: asked[name] for name in FILTERS}),
+        no_filters=dict.fromkeys(FILTERS),
+        is_filtered=any(asked[name] is not None for name in FILTERS),
+        typed={name: _typed(asked[name], found.schedule.tz) for name in ("at", "since", "until")},
         **parts,
     )
 
@@ -204,9 +217,18 @@ def _unit(most: int) -> tuple[int, str]:
     return 3_600_000, " h"
 
 
-async def _runs(service: Service, tenant: int, job_id: int, status: Any, cursor: str | None) -> Any:
-    page = await service.list_runs(tenant, RunFilter(job_id=job_id, status=status, cursor=cursor, limit=LISTED))
-    names = await service.node_names()
+def _wanted(job: JobView, asked: Mapping[str, Any]) -> RunFilter:
+    """Which runs the list shows. Times are those of the job's zone, as everywhere on its page."""
+    given = {name: asked[name] for name in ("q", "status", "trigger", "late", "cursor")}
+    for name in ("since", "until"):
+        if asked[name] is not None:
+            given[name] = parse_rfc3339(read_instant(name, asked[name], job.schedule.tz))
+    return RunFilter(job_id=job.id, limit=LISTED, **given)
+
+
+async def _runs(service: Service, tenant: int, wanted: RunFilter) -> Any:
+    page = await service.list_runs(tenant, wanted)
+    names = await service.node_names(run.node for run in page.items)
     return [_row(run, names) for run in page.items], page.next
 
 
@@ -285,6 +307,11 @@ async def _day(service: Service, tenant: int, job: JobView, asked: str, now: int
         hidden=hidden,
         missing=missing if since <= now else 0,
     )
+
+
+def _as_text(asked: Mapping[str, Any]) -> dict[str, str | None]:
+    """As hidden fields of the other forms have them."""
+    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in asked.items()}
 
 
 def _typed(at: str | None, tz: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from starlette.requests import Request
 
-from onthedot.api.context import context_of, service_of, tenant_of
+from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http.query_params import text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.errors import NotFound
@@ -15,7 +15,6 @@ from onthedot.model.node import NodeView
 from onthedot.web.forms import read_form
 from onthedot.web.links import is_local
 from onthedot.web.page import action, asked_of, done, page, show
-from onthedot.web.parts import load
 
 __all__ = ["abilities", "routes"]
 
@@ -30,11 +29,9 @@ async def nodes(request: Request) -> HttpResponse:
     asked_of(request, ())
     service = service_of(request)
     found = await service.list_nodes()
-    skew = await load(context_of(request).clock, service.clock_skew())
     return await show(
         request,
         "nodes.html",
-        skew=skew.value,
         far_off=FAR_OFF,
         nodes=sorted(found, key=lambda node: (node.state == "lost", node.started_at, node.id)),
         alive=sum(1 for node in found if node.state == "alive"),

@@ -41,7 +41,7 @@ async def run_page(request: Request) -> HttpResponse:
         context_of(request).clock,
         log=service.run_logs(tenant, run_id),
         job=_job(service, tenant, run.job_id),
-        nodes=service.node_names(),
+        nodes=service.node_names([run.node, *(each.node for each in run.attempts)]),
         good=_last_good(service, tenant, run),
     )
     names = parts["nodes"].value or {}

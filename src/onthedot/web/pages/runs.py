@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -11,13 +11,14 @@ from starlette.requests import Request
 from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.http.query_params import choice, flag, instant, integer, text
 from onthedot.api.http.responses import HttpResponse
+from onthedot.model.node import NodeView
 from onthedot.model.run import RunStatus, RunView, TriggerKind
 from onthedot.store import RunFilter
 from onthedot.web import words
 from onthedot.web.job_titles import titles_of
 from onthedot.web.page import asked_of, page, show
 from onthedot.web.parts import load
-from onthedot.web.run_story import trigger_words, waiting_words
+from onthedot.web.run_story import TRIGGERS, trigger_words, waiting_words
 
 __all__ = ["RunRow", "routes", "run_row"]
 
@@ -35,13 +36,6 @@ ASKED = (
     text("cursor", "Cursor of the next page", longest=1000),
 )
 LATE_MS = 1000
-TRIGGERS = [
-    ("schedule", "Schedule"),
-    ("manual", "By hand"),
-    ("backfill", "Backfill"),
-    ("retry", "Retry"),
-    ("chain", "Chain"),
-]
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +64,8 @@ async def runs(request: Request) -> HttpResponse:
     wanted = {name: value for name, value in asked.items() if name != "key"}
     found = await service.list_runs(tenant, RunFilter(**wanted, limit=PAGE), asked["key"])
     clock = context_of(request).clock
-    names = (await load(clock, service.node_names())).value or {}
+    live = (await load(clock, service.list_nodes())).value or []
+    names = (await load(clock, service.node_names([asked["node"], *(run.node for run in found.items)]))).value or {}
     titles = await titles_of(clock, service, tenant, found.items)
     return await show(
         request,
@@ -83,7 +78,7 @@ async def runs(request: Request) -> HttpResponse:
         is_filtered=any(value is not None for value in asked.values()),
         statuses=[(status, words.status_words(status).capitalize()) for status in get_args(RunStatus)],
         triggers=TRIGGERS,
-        nodes=_choices(names, asked["node"]),
+        nodes=_choices(live, names, asked["node"]),
     )
 
 
@@ -96,10 +91,11 @@ def _as_given(request: Request) -> dict[str, str]:
     return {name: request.query_params.get(name, "") for name in ("since", "until")}
 
 
-def _choices(names: Mapping[str, str], chosen: str | None) -> list[tuple[str, str]]:
-    """The nodes that live, and the one that is chosen if it is another."""
-    known = [(node, name) for node, name in names.items()]
-    return known if chosen is None or chosen in names else [*known, (chosen, f"{chosen} (no longer there)")]
+def _choices(live: Sequence[NodeView], names: Mapping[str, str], chosen: str | None) -> list[tuple[str, str]]:
+    """The nodes that are there, and the one that is chosen if it is another."""
+    known = [(node.id, node.name) for node in live]
+    gone = chosen is not None and all(chosen != node.id for node in live)
+    return [*known, (chosen, f"{names.get(chosen, chosen)} (stopped)")] if chosen is not None and gone else known
 
 
 def run_row(run: RunView, nodes: Mapping[str, str], title: str) -> RunRow:

@@ -27,8 +27,8 @@ if (filters && document.querySelector("[data-live]")) {
   filters.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(typing); apply(false); });
   filters.addEventListener("input", (event) => {
     clearTimeout(typing);
-    const typed = event.target.type === "search" || event.target.type === "text";
-    if (typed) typing = setTimeout(() => apply(false), 150); else apply(true);
+    const wait = { search: 150, text: 150, "datetime-local": 600 }[event.target.type];
+    if (wait) typing = setTimeout(() => apply(false), wait); else apply(true);
   });
   addEventListener("popstate", () => {
     const asked = new URLSearchParams(location.search);

@@ -18,7 +18,7 @@ RETURNING started_at;
 WITH me AS (
     UPDATE nodes SET beat = beat + 1, beat_at = {now}, held = $2, running = $3, lateness_ms = $4, draining = draining OR $5,
         offers = coalesce($6, offers), capacity = coalesce($7, capacity),
-        destinations = $8
+        destinations = $8, clock_skew_ms = $9
     WHERE id = $1 AND lost_at IS NULL
     RETURNING beat_at, draining
 )
@@ -73,6 +73,16 @@ UPDATE nodes SET lost_at = {now} WHERE id = $1 AND beat = $2 AND lost_at IS NULL
 
 -- name: leave
 DELETE FROM nodes WHERE id = $1;
+
+-- name: remember_nodes
+-- Names of all, or of this one, for runs that refer to them later. Once an hour, not with every look.
+INSERT INTO node_names AS known (id, name, seen_at)
+SELECT id, name, beat_at FROM nodes WHERE $1::text IS NULL OR id = $1
+ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at WHERE excluded.seen_at >= known.seen_at + 3600000;
+
+-- name: names_of_nodes
+SELECT id, name FROM nodes WHERE id = ANY ($1::text[])
+UNION SELECT id, name FROM node_names WHERE id = ANY ($1::text[]);
 
 -- name: list_nodes
 SELECT n.*, EXISTS (

@@ -25,6 +25,9 @@ DELETE FROM dead_letters WHERE run_id IN (SELECT run_id FROM dead_letters WHERE 
 -- name: prune_nodes
 DELETE FROM nodes AS n WHERE n.lost_at < ?1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.node = n.id AND r.state = 'running');
 
+-- name: prune_node_names
+DELETE FROM node_names WHERE id IN (SELECT id FROM node_names WHERE seen_at < ?1 ORDER BY seen_at LIMIT ?2);
+
 -- name: stuck_lanes
 -- Lanes in which somebody waits and nobody runs or is about to: there should be none.
 SELECT DISTINCT w.lane FROM runs w
