@@ -38,8 +38,8 @@ async def write_history(tables: Tables, store: Store, jobs: dict[int, DemoJob], 
         made_at = now - min(job.story.since, days * DAY) - random.Random(job_id).randint(1, 50) * MINUTE
         runs = []
         if not job.spec.schedule.one_off:
-            until = next_slots.get(job_id, now)
-            runs = past_runs(job.story, job_id, _slots(job, made_at, min(until, now)), now)
+            until = next_slots.get(job_id, now)  # not `now`: a slot may have come while the jobs were made
+            runs = past_runs(job.story, job_id, _slots(job, made_at, until), now)
         await tables.change("UPDATE jobs SET created_at = $1, updated_at = $1 WHERE id = $2", [(made_at, job_id)])
         await tables.change("UPDATE job_versions SET at = $1 WHERE job_id = $2", [(made_at, job_id)])
         if runs:
