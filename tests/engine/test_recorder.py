@@ -110,6 +110,30 @@ async def test_what_waits_is_written_in_one_batch(bench):
     assert len(bench.owned) == 0
 
 
+@pytest.mark.parametrize("tokens", [(1, 2), (2, 1)])
+async def test_two_attempts_of_a_run_are_not_written_together(bench, events, tokens):
+    """Found by the simulation: a callback had ended the first, whose call was answered after the run was claimed anew.
+    The store tells of runs, not of attempts, and took the one for the other."""
+    for token in tokens:
+        bench.ended("1-1", FAILED, token=token)
+    bench.owned.add("1-1", 2)
+    bench.ended("2-1")
+    bench.store.script("finish", written(2), AWAY, FinishReport(recorded=0, refused=["1-1"], repeated=[]))
+    assert not await collected(bench)
+    assert bench.owned.has("1-1", 2) == (tokens[0] == 1)
+    assert await bench.recorder.write()
+    fences = [[(item.run.id, item.run.token) for item in batch] for batch in bench.store.asked_for("finish")]
+    first, second = [("1-1", tokens[0]), ("2-1", 1)], [("1-1", tokens[1])]
+    assert fences == [first, second, second]
+    assert (bench.recorder.idle, len(bench.owned)) == (True, 0)
+    assert [event.name for event in events].count("run.retried") == 1
+
+
+async def collected(bench: Bench) -> bool:
+    bench.recorder.collect()
+    return await bench.recorder.write()
+
+
 async def test_a_batch_has_a_bound(bench, fake_clock):
     for number in range(BATCH + 1):
         bench.ended(f"{number}-1")

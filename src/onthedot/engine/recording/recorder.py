@@ -155,16 +155,18 @@ class Recorder:
         return True
 
     async def _finish(self) -> None:
-        try:
-            answer = await self._store.finish(self._node_id, self._finished)
-        except StoreUnavailable:
-            raise
-        except Exception:
-            await self._finish_singly()
-        else:
-            self._recorded(self._finished, answer)
-            self._finished = []
-            await self._say_called(answer)
+        while self._finished:
+            batch, later = _one_of_each(self._finished)
+            try:
+                answer = await self._store.finish(self._node_id, batch)
+            except StoreUnavailable:
+                raise
+            except Exception:
+                await self._finish_singly()
+            else:
+                self._recorded(batch, answer)
+                self._finished = later
+                await self._say_called(answer)
 
     async def _finish_singly(self) -> None:
         """A result that the store can't take must not take the others with it: it alone is written without its details.
@@ -231,6 +233,17 @@ class Recorder:
         except Exception as error:  # of a kind, and not the end of the node
             said = {"message": "could not clean up after a run", "exception": error}
             asyncio.get_running_loop().call_exception_handler(said)
+
+
+def _one_of_each(finished: list[Finished]) -> tuple[list[Finished], list[Finished]]:
+    """The first result of each run, and the others. A callback may end a try before the answer to its call has come:
+    the run is claimed anew, perhaps here, and then both attempts have a result. The store knows them by their run."""
+    first: dict[str, Finished] = {}
+    for item in finished:
+        first.setdefault(item.run.id, item)
+    if len(first) == len(finished):  # nearly always
+        return finished, []
+    return list(first.values()), [item for item in finished if first[item.run.id] is not item]
 
 
 def without_details(item: Finished, error: Exception) -> Finished:

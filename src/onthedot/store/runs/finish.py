@@ -32,7 +32,8 @@ class Finishes(Topic):
         return {row["id"] for row in rows}
 
     async def finish(self, node: str, results: Sequence[Finished]) -> FinishReport:
-        """Ended attempts enter the ledger or wait for their next try; what is no longer ours is refused.
+        """Ended attempts, one of each run, enter the ledger or wait for their next try; what is no longer ours is
+        refused.
 
         What went well is written first, in one statement. What is left of it (not ours, recorded before) and all the
         rest goes the long way, in a transaction after: asked again because the answer was lost, the first are repeats.
