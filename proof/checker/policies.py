@@ -56,6 +56,7 @@ def _fired(story: Story, job: JobStory, run: str, turn: Turn) -> Iterator[Violat
     if slot <= begin:  # of the schedule before: it was claimed, given back, and the new one has it too
         return
     newer = slots_of(version.spec["schedule"], anchor=begin, after=slot, until=now)
+    newer = [one for one in newer if not _cancelled_ahead(story, f"{job.id}-{one}", turn.claim.at)]
     if newer and not story.steady(turn.claim.at - JUST_SET, turn.claim.at):
         story.excuse("the database's clock had just been set when it was claimed")
         return
@@ -74,6 +75,14 @@ def _fired(story: Story, job: JobStory, run: str, turn: Turn) -> Iterator[Violat
 
 def _claimed_before(story: Story, run: str, place: int) -> bool:
     return any(turn.place <= place for turn in story.lives.turns.get(run, {}).values())
+
+
+def _cancelled_ahead(story: Story, run: str, when: int) -> bool:
+    """By a user, before anybody claimed it: its row was there, and it is passed over when its time comes."""
+    row = story.entries.get(run)
+    if row is None or row.status != "cancelled" or row.token:
+        return False
+    return any(event.at <= when for event in story.lives.cancels.get(run, ()))
 
 
 def _with_its_job(story: Story, job: JobStory, slot: int, rules: Rules) -> bool:
@@ -105,6 +114,7 @@ def _given_up(story: Story, job: JobStory, entry: Entry) -> Iterator[Violation]:
         return  # it waited for its lane
     begin = job.segment_begin(version.place)
     arrived = slots_of(version.spec["schedule"], anchor=begin, after=entry.slot - 1, until=entry.finished_at)
+    arrived = [slot for slot in arrived if not _cancelled_ahead(story, f"{job.id}-{slot}", written)]
     if story.steps and "count" in version.spec["schedule"]:
         story.excuse("the database's clock was set: which slots were left of a count is not known")
         return

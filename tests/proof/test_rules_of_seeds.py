@@ -12,6 +12,7 @@ from proof.checker.callbacks import check_callbacks
 from proof.checker.destinations import FAILURES, FORGOTTEN, PROBE, check_destinations
 from proof.checker.events import Received, Recorded, Wrote
 from proof.checker.ledger import Attempt
+from proof.checker.policies import check_policies
 from proof.checker.results import check_results
 from proof.checker.story import Story
 from tests.proof.making import BEGIN, Tale
@@ -124,3 +125,46 @@ class TestLateWordOfAnAcceptance:
     def test_of_a_live_node_from_the_acceptance(self):
         assert len(self.waited(lost=False, finished=20_150)) == 1
         assert self.waited(lost=False, finished=28_050) == []
+
+
+class TestCancelledAhead:
+    """Seed 473: a slot that a user cancelled before it came is not one that a late claim fires instead."""
+
+    def fired(self, *, cancelled_at: int, token: int = 0) -> set[str]:
+        tale = Tale(catch_up="latest")
+        tale.add(Wrote(at=0, db=BEGIN, verb="create", job=1, wish=tale.jobs[0].spec))
+        run = f"1-{BEGIN + 20_000}"
+        tale.add(Wrote(at=cancelled_at, db=BEGIN + cancelled_at, verb="cancel", job=1, runs=[run]))
+        tale.claimed(10_000, at=22_000).sent(10_000, at=22_010).recorded(10_000, at=22_100).entry(10_000)
+        tale.entry(20_000, "cancelled", reason="cancelled", token=token)
+        return policies(tale)
+
+    def test_the_slot_before_it_is_the_newest(self):
+        assert self.fired(cancelled_at=5000) == set()
+
+    def test_not_if_it_was_cancelled_after_the_claim(self):
+        assert self.fired(cancelled_at=25_000) == {"catch_up"}
+
+    def test_not_if_it_had_been_claimed(self):
+        assert self.fired(cancelled_at=5000, token=1) == {"catch_up"}
+
+    def test_what_is_given_up_is_judged_without_it(self):
+        """Both slots that are left have expired, the cancelled one had not: they are late, not coalesced."""
+        assert self.given_up("late", cancelled_at=5000) == set()
+        assert self.given_up("coalesced", cancelled_at=5000) == {"catch_up"}
+        assert self.given_up("late", cancelled_at=35_000) == {"catch_up"}
+
+    def given_up(self, reason: str, *, cancelled_at: int) -> set[str]:
+        tale = Tale(catch_up="latest", expires_in="5s")
+        tale.add(Wrote(at=0, db=BEGIN, verb="create", job=1, wish=tale.jobs[0].spec))
+        run = f"1-{BEGIN + 30_000}"
+        tale.add(Wrote(at=cancelled_at, db=BEGIN + cancelled_at, verb="cancel", job=1, runs=[run]))
+        range_of = {"until": 20_000, "slots": 2, "token": 0, "finished_at": BEGIN + 32_000}
+        tale.entry(10_000, "skipped", reason=reason, **range_of)
+        tale.entry(30_000, "cancelled", reason="cancelled", token=0)
+        return policies(tale)
+
+
+def policies(tale: Tale) -> set[str]:
+    story = Story(tale.history(), msgspec.structs.replace(tale.ledger(), whole=True))
+    return {violation.kind for violation in check_policies(story)}
