@@ -14,6 +14,9 @@ __all__ = ["check_callbacks"]
 
 NOTICED = 3000
 """ms after its time was up until a run is ended, with nothing wrong: it is looked for each second."""
+ROUNDED = 1
+"""ms by which the true time of what only a row dates may be later than it was: the database's clock cuts off what true
+times round."""
 NEVER = 2**62
 
 
@@ -243,8 +246,8 @@ def _open_until(story: Story, row: Entry | Live, accepted: Recorded, token: int)
     if given_up and story.steps:
         story.excuse("the database's clock was set: when a callback was given up is not known")
         return accepted.at
-    ends += [story.ledger.at - (story.ledger.now - each.finished_at) for each in given_up]
+    ends += [story.ledger.at - (story.ledger.now - each.finished_at) - ROUNDED for each in given_up]
     if isinstance(row, Entry):
         written = story.written(row)
-        ends.append(accepted.at if written is None else written)
+        ends.append(accepted.at if written is None else written - ROUNDED)
     return min(ends, default=NEVER)

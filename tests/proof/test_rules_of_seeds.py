@@ -168,3 +168,34 @@ class TestCancelledAhead:
 def policies(tale: Tale) -> set[str]:
     story = Story(tale.history(), msgspec.structs.replace(tale.ledger(), whole=True))
     return {violation.kind for violation in check_policies(story)}
+
+
+class TestReleasedInTheSameMillisecond:
+    """Seed 902 of `--profile stops`: a callback was given up, and the next run of the lane was claimed in the same
+    millisecond. The first is dated by a row alone."""
+
+    def overlaps(self, claimed: int) -> list[str]:
+        tale = Tale(overlap="queue", completion="callback", completion_timeout="10s", retry={"attempts": 1})
+        tale.add(Wrote(at=0, db=BEGIN, verb="create", job=1, wish=tale.jobs[0].spec))
+        tale.claimed(10_000, at=10_000)
+        tale.add(Received(at=10_001, db=BEGIN + 10_001, run=RUN, job=1, token=1, answer="ok", took=5, node="a", of=1))
+        tale.add(Recorded(at=10_100, node="a", run=RUN, token=1, outcome="accepted", db=BEGIN + 10_100))
+        attempt = Attempt(
+            attempt=1,
+            node="a",
+            started_at=BEGIN + 10_001,
+            finished_at=BEGIN + 20_100,
+            outcome="timeout",
+            completion="timeout",
+            try_number=1,
+        )
+        tale.entry(10_000, "failed", reason="attempts", attempts=[attempt], finished_at=BEGIN + 20_100)
+        tale.claimed(20_000, at=claimed).entry(20_000)
+        story = Story(tale.history(), msgspec.structs.replace(tale.ledger(), whole=True))
+        return [violation.kind for violation in check_callbacks(story) if violation.kind == "overlap"]
+
+    def test_it_is_no_overlap(self):
+        assert self.overlaps(20_100) == self.overlaps(20_099) == []
+
+    def test_before_that_it_is(self):
+        assert self.overlaps(20_098) == ["overlap"]
