@@ -41,6 +41,7 @@ READS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "held": lambda store: store.held("n1"),
     "is_open": lambda store: store.is_open(),
     "job_names": lambda store: store.job_names(1, [1]),
+    "names_of_nodes": lambda store: store.names_of_nodes(["n1"]),
     "jobs_of_script": lambda store: store.jobs_of_script(1, "script", "sha256:0"),
     "known_repeats": lambda store: store.known_repeats(1, [REPEAT]),
     "last_failover": lambda store: store.last_failover(),

@@ -18,7 +18,7 @@ from functools import lru_cache
 from importlib import resources
 
 from onthedot.model.alerts import NO_ALERTING
-from onthedot.model.duration import MINUTE
+from onthedot.model.duration import HOUR, MINUTE
 from onthedot.model.histogram import BOUNDS
 from onthedot.model.instant import NEVER
 from onthedot.plan import FIRINGS, LOOKAHEAD_MS
@@ -29,6 +29,8 @@ from onthedot.store.shapes import fill_in
 
 __all__ = ["DUTY_MS", "LATE_MS", "LOG_LIMIT", "MOVED_MARK", "Queries"]
 
+NAME_NOTED_MS = HOUR
+"""How exactly it is known when a node was last there, once it is gone: its name is not written with each look."""
 DUTY_MS = 15_000
 """How long a duty is somebody's who does not renew it."""
 
@@ -52,6 +54,7 @@ _WORDS = {
     "NEVER": str(NEVER),
     "BACKLOG_MS": str(BACKLOG_MS),
     "DUTY_MS": str(DUTY_MS),
+    "NAME_NOTED_MS": str(NAME_NOTED_MS),
     "FIRINGS": "({})".format(", ".join(f"'{kind}'" for kind in FIRINGS)),
     "COUNTED": str(COUNTED),
     "FULL": str(FULL),

@@ -78,7 +78,7 @@ DELETE FROM nodes WHERE id = $1;
 -- Names of all, or of this one, for runs that refer to them later. Once an hour, not with every look.
 INSERT INTO node_names AS known (id, name, seen_at)
 SELECT id, name, beat_at FROM nodes WHERE $1::text IS NULL OR id = $1
-ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at WHERE excluded.seen_at >= known.seen_at + 3600000;
+ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at WHERE excluded.seen_at >= known.seen_at + {NAME_NOTED_MS};
 
 -- name: names_of_nodes
 SELECT id, name FROM nodes WHERE id = ANY ($1::text[])
