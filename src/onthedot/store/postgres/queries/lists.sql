@@ -224,7 +224,7 @@ j.state <> 'ended'
 CASE WHEN j.one_off THEN
     (SELECT status FROM (
         SELECT status, finished_at FROM history
-        WHERE job_id = j.id AND tenant = j.tenant AND status IN ('done', 'failed') ORDER BY slot DESC LIMIT 100) h
+        WHERE job_id = j.id AND tenant + 0 = j.tenant AND status IN ('done', 'failed') ORDER BY slot DESC LIMIT 100) h
      ORDER BY h.finished_at DESC LIMIT 1)
 ELSE (SELECT s.last_status FROM job_stats s WHERE s.job_id = j.id) END
 

@@ -69,7 +69,7 @@ j.id, j.spec, j.version, j.reason, j.paused_at, j.pause_note, j.pause_until,
        s.last_finished_at AS last_run,
        CASE WHEN j.one_off THEN
            (SELECT json_group_array(json_array(h.id, h.status, h.finished_at, h.duration_ms, h.lateness_ms))
-            FROM (SELECT * FROM history WHERE job_id = j.id AND tenant = j.tenant AND status IN ('done', 'failed')
+            FROM (SELECT * FROM history WHERE job_id = j.id AND +tenant = j.tenant AND status IN ('done', 'failed')
                   ORDER BY slot DESC LIMIT 100) h)
        END AS ended_runs
 

@@ -57,7 +57,7 @@ UPDATE runs SET orders = 'recall' WHERE {of_job runs ?1} AND node IS NOT NULL AN
 SELECT slot FROM runs WHERE tenant = ?1 AND {of_job runs ?2} AND slot BETWEEN ?3 AND ?4 AND kind NOT IN ('manual', 'chain')
 UNION
 SELECT slot FROM history
-WHERE tenant = ?1 AND job_id = ?2 AND slot BETWEEN ?3 AND ?4 AND kind NOT IN ('manual', 'chain') AND status = 'done';
+WHERE +tenant = ?1 AND job_id = ?2 AND slot BETWEEN ?3 AND ?4 AND kind NOT IN ('manual', 'chain') AND status = 'done';
 
 -- name: slots_with_rows
 -- The slots of a job in (?2, ?3] that have a row. One statement: a run that ends meanwhile stands in one of the two. The
