@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import wraps
 from typing import TypeVar
 
 from onthedot.store.abandoned_requests import ASKER
@@ -26,6 +27,7 @@ class Topic:
         if asker is None:
             return await self.driver.transact_slow(body)
 
+        @wraps(body)  # the driver knows by `body` what to prepare
         async def still_asked(tx: Transaction) -> T:
             asker.check()
             answer = await body(tx)

@@ -20,6 +20,7 @@ from onthedot.store.postgres.connections import Lender
 from onthedot.store.postgres.errors import AWAY, is_again, unavailable
 from onthedot.store.postgres.hints import CHANNEL, HintListener, Notifier
 from onthedot.store.postgres.lineage import Lineage
+from onthedot.store.postgres.preparing import Preparer, limit_transactions
 from onthedot.store.postgres.schema import FORBIDDEN, Room
 from onthedot.store.postgres.transaction import PostgresTransaction, flat
 from onthedot.store.queries import Queries
@@ -60,6 +61,7 @@ class PostgresDriver:
         self._lineage = lineage
         self._looked_at = 0.0
         self.queries = Queries("postgres", now, now_us=NOW_US if now is NOW else None)
+        self._preparer = Preparer()
         self._lender = Lender(pool, address.timeout)
         self._room = Room(address, self.transaction)
         self._notifier = Notifier(self._send)
@@ -80,6 +82,7 @@ class PostgresDriver:
                         await connection.execute(_local_settings(address))
                         await lineage.check(connection)
                 else:
+                    await connection.execute(limit_transactions(address))
                     await lineage.check(connection)
             except asyncpg.InterfaceError as error:
                 if not connection.is_closed():
@@ -133,7 +136,9 @@ class PostgresDriver:
             yield transaction
 
     @asynccontextmanager
-    async def _begun(self, connection: Any, *, snapshot: bool = False) -> AsyncIterator[Transaction]:
+    async def _begun(
+        self, connection: Any, *, snapshot: bool = False, used: dict[str, None] | None = None
+    ) -> AsyncIterator[Transaction]:
         kind: dict[str, Any] = {"isolation": "repeatable_read", "readonly": True} if snapshot else {}
         try:
             async with connection.transaction(**kind):
@@ -141,7 +146,7 @@ class PostgresDriver:
                     await connection.execute(self._settings)
                     if not snapshot:  # which could not note it
                         await self._look_at_lineage(connection)
-                yield PostgresTransaction(connection, self.queries, self.address.timeout)
+                yield PostgresTransaction(connection, self.queries, self.address.timeout, used)
         except BaseException:
             self._looked_at = 0.0
             raise
@@ -161,11 +166,22 @@ class PostgresDriver:
         return await self.transact(body)
 
     async def transact(self, body: Callable[[Transaction], Awaitable[T]], *, repeatable: bool = False) -> T:
-        async def attempt() -> T:
-            async with self._lender.lend(watched=repeatable) as connection, self._begun(connection) as transaction:
-                return await body(transaction)
+        if self.address.pooled:  # nothing is kept prepared
 
-        return await self._until_it_works(attempt)
+            async def attempt() -> T:
+                async with self._lender.lend(watched=repeatable) as connection, self._begun(connection) as transaction:
+                    return await body(transaction)
+
+            return await self._until_it_works(attempt)
+        used = self._preparer.used_by(body)
+
+        async def prepared() -> T:
+            async with self._lender.lend(watched=repeatable) as connection:
+                await self._preparer.prepare(connection, body, self.address.timeout)
+                async with self._begun(connection, used=used) as transaction:
+                    return await body(transaction)
+
+        return await self._until_it_works(prepared)
 
     async def statement(self, name: str, *args: Any, repeatable: bool = False) -> Sequence[Row]:
         """Without BEGIN and COMMIT: one round trip instead of three."""
@@ -267,7 +283,7 @@ class PostgresDriver:
 def _local_settings(address: Address) -> str:
     """What SESSION can't say behind a pooler."""
     path = "" if address.schema is None else f"; SET LOCAL search_path = {address.search_path}"
-    return f"SET LOCAL idle_in_transaction_session_timeout = {IDLE}{path}"
+    return f"SET LOCAL idle_in_transaction_session_timeout = {IDLE}{path}; {limit_transactions(address, here=True)}"
 
 
 async def _keep(connection: Any) -> None:

@@ -10,17 +10,23 @@ from typing import Any
 
 from onthedot.model.alerts import Alerting
 from onthedot.store.driver import Row
+from onthedot.store.postgres.preparing import transaction_timeout
 from onthedot.store.queries import Queries
 from onthedot.store.shapes import Rows, Shape, spread
 
 __all__ = ["PostgresTransaction", "flat"]
 
+HOWEVER_LONG = 7 * 24 * 3600.0
+"""Seconds. None would mean the deadline of all calls: a migration of a large table was given up after ten seconds."""
+
 
 class PostgresTransaction:
-    def __init__(self, connection: Any, queries: Queries, timeout: float) -> None:
+    def __init__(self, connection: Any, queries: Queries, timeout: float, used: dict[str, None] | None = None) -> None:
+        """`used`: where to note what is executed."""
         self.connection = connection
         self._queries = queries
         self._timeout = timeout
+        self._used = used if used is not None else {}
 
     @property
     def lookahead(self) -> int:
@@ -34,11 +40,16 @@ class PostgresTransaction:
         return await self.sql(self._queries[name], *args)
 
     async def row(self, name: str, *args: Any) -> Row | None:
-        found: Row | None = await self.connection.fetchrow(self._queries[name], *flat(args), timeout=self._timeout)
+        text = self._queries[name]
+        self._used[text] = None
+        found: Row | None = await self.connection.fetchrow(text, *flat(args), timeout=self._timeout)
         return found
 
     async def execute(self, name: str, *args: Any) -> int:
-        status = await self.connection.execute(self._queries[name], *flat(args), timeout=self._timeout)
+        text, given = self._queries[name], flat(args)
+        if given:  # without arguments nothing is prepared
+            self._used[text] = None
+        status = await self.connection.execute(text, *given, timeout=self._timeout)
         count = status.rpartition(" ")[2]
         return int(count) if count.isdigit() else 0
 
@@ -63,11 +74,15 @@ class PostgresTransaction:
         return int(row["now"])
 
     async def sql(self, text: str, *args: Any) -> Sequence[Row]:
+        self._used[text] = None
         found: Sequence[Row] = await self.connection.fetch(text, *flat(args), timeout=self._timeout)
         return found
 
     async def script(self, text: str) -> None:
-        await self.connection.execute(text, timeout=None)
+        """However long it takes."""
+        if self.connection.is_in_transaction():
+            await self.connection.execute(transaction_timeout(0, here=True), timeout=self._timeout)
+        await self.connection.execute(text, timeout=HOWEVER_LONG)
 
 
 @lru_cache(maxsize=16)
