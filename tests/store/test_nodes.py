@@ -135,6 +135,17 @@ class TestReclaim:
         await hands.store.declare_lost("n1", 0)
         return run
 
+    async def test_a_lost_one_claims_nothing(self, hands: Hands, times: Times):
+        await hands.store.register(node_info("n1"))
+        await hands.job(every(60_000))
+        await hands.job(at(START + 60_000))
+        await hands.job(every(60_000), overlap="skip")
+        await hands.store.declare_lost("n1", 0)
+        await times.set(START + 60_000)
+        assert (await hands.claim()).runs == []
+        await hands.store.register(node_info("n2"))
+        assert len((await Hands(hands.store, "n2").claim()).runs) == 3
+
     async def test_a_live_node_keeps_its_runs(self, hands: Hands):
         await hands.store.register(node_info("n1"))
         await hands.job()
