@@ -42,8 +42,8 @@ class Actor:
         begun = driver._begun  # every transaction goes through it, however its connection was got
 
         @asynccontextmanager
-        async def stepped(connection: Any) -> AsyncIterator[Transaction]:
-            async with begun(connection) as tx:
+        async def stepped(connection: Any, **more: Any) -> AsyncIterator[Transaction]:
+            async with begun(connection, **more) as tx:
                 self.pid = connection.get_server_pid()
                 yield _Stepped(tx, self)  # type: ignore[misc]  # as much of one as verbs use
                 await self.gate()  # the COMMIT is a step
