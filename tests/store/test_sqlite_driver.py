@@ -21,6 +21,7 @@ from onthedot.store import JobFilter, open_store
 from onthedot.store.driver import Collision, Transaction
 from onthedot.store.sqlite.connection import _statements
 from onthedot.store.sqlite.driver import SqliteDriver
+from tests.services.waiting import until
 from tests.store.given import create
 
 
@@ -169,8 +170,17 @@ class TestOneProcess:
             child.send_signal(signal.SIGKILL)
             child.wait()
             os.kill(worker, 0)
-            store = await open_store(f"sqlite:///{path}")
-            await store.close()
+
+            async def opened() -> bool:
+                """Not at once: the worker lets go of it when it first gets a core."""
+                try:
+                    store = await open_store(f"sqlite:///{path}")
+                except StoreInUse:
+                    return False
+                await store.close()
+                return True
+
+            await until(opened, "the worker has let go of the lock")
         finally:
             os.kill(worker, signal.SIGKILL)
             child.stdout.close()
