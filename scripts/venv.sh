@@ -1,7 +1,7 @@
 #!/bin/sh
 # Find a Python that is new enough and let it make the environment: `scripts/venv.sh run` or `scripts/venv.sh dev`.
 # The environment's own Python is asked first, so that a second start costs a few milliseconds. Then the distribution's:
-# version managers mostly compile without profiling, and all tests took 29 minutes on such a Python, 16 on Debian's.
+# version managers mostly compile without profiling, and all tests took 29 minutes on such a Python, 17 on Debian's.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -166,22 +166,16 @@ class PostgresDriver:
         return await self.transact(body)
 
     async def transact(self, body: Callable[[Transaction], Awaitable[T]], *, repeatable: bool = False) -> T:
-        if self.address.pooled:  # nothing is kept prepared
-
-            async def attempt() -> T:
-                async with self._lender.lend(watched=repeatable) as connection, self._begun(connection) as transaction:
-                    return await body(transaction)
-
-            return await self._until_it_works(attempt)
         used = self._preparer.used_by(body)
 
-        async def prepared() -> T:
+        async def attempt() -> T:
             async with self._lender.lend(watched=repeatable) as connection:
-                await self._preparer.prepare(connection, body, self.address.timeout)
+                if not self.address.pooled:  # a pooler hands connections on: nothing stays prepared
+                    await self._preparer.prepare(connection, body, self.address.timeout)
                 async with self._begun(connection, used=used) as transaction:
                     return await body(transaction)
 
-        return await self._until_it_works(prepared)
+        return await self._until_it_works(attempt)
 
     async def statement(self, name: str, *args: Any, repeatable: bool = False) -> Sequence[Row]:
         """Without BEGIN and COMMIT: one round trip instead of three."""
