@@ -15,7 +15,7 @@ from onthedot.model.job import JobSpec
 from onthedot.service import DEFAULT_TENANT, Service
 from tests.api.executor import TinyNode
 
-__all__ = ["MARKS", "Hostile", "make_hostile"]
+__all__ = ["LONG", "MARKS", "RIGHT_TO_LEFT", "WEBHOOK", "Hostile", "add_past", "make_hostile"]
 
 MARKS = (
     "<xss-probe></xss-probe><script>window.hacked=1</script>",
@@ -46,7 +46,7 @@ async def make_hostile(service: Service, url: str) -> Hostile:
     tables = await open_tables(url)
     try:
         for job in jobs[:3]:
-            await _past(tables, job.id, now)
+            await add_past(tables, job.id, now)
         done, failed = [await _newest(tables, jobs[0].id, status) for status in ("done", "failed")]
     finally:
         await tables.close()
@@ -80,7 +80,7 @@ def _specs() -> list[JobSpec]:
     return [convert(spec, JobSpec) for spec in made]
 
 
-async def _past(tables: Tables, job_id: int, now: int) -> None:
+async def add_past(tables: Tables, job_id: int, now: int) -> None:
     """A day of runs, one in five failed, with what was said in all the places where it is kept."""
     story = Story(takes_ms=900, fails=0.2, causes=("unprocessable", "mismatch"), late_ms=1500)
     slots = [now - now % HOUR - hours * HOUR for hours in range(DAY // HOUR, 0, -1)]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 from playwright.async_api import Error, expect
 
-from onthedot.clock import SystemClock
-from onthedot.model.job import JobSpec
-from onthedot.model.schedule import Schedule
-from onthedot.model.targets import WebhookTarget
-from tests.api.conftest import listening, serving
+from tests.api.conftest import JOB
 
 NOBODY = "chrome-error://chromewebdata/"
 """What Chromium shows when nobody answers."""
@@ -47,31 +44,77 @@ async def test_two_people_at_the_same_form(hostile_site, watched):
     await expect(second.page.locator(".conflict")).to_contain_text("Name of the second")
 
 
-async def test_what_was_typed_survives_the_server(store_url, watched):
+async def test_what_was_typed_survives_the_server(store_url, launch, watched, free_port):
     """Killed while the form is open, and Save pressed meanwhile: nothing is lost when the server is back."""
-    async with serving(store_url, SystemClock()) as app:
-        spec = JobSpec(key="k", schedule=Schedule(cron="0 3 * * *"), target=WebhookTarget(url="http://127.0.0.1:9/"))
-        job = await app.context.service.create_job(1, spec)
-        seen = await watched()
-        async with listening(app) as (_, port):
-            form = f"http://127.0.0.1:{port}/jobs/{job.id}/edit"
-            await seen.page.goto(form)
-            await seen.page.get_by_label("Name", exact=False).first.fill("Typed for an hour")
-        with pytest.raises(Error):
-            await seen.page.reload()
-        await seen.page.wait_for_url(NOBODY)
-        async with listening(app, port):
-            await seen.page.goto(form)
-            await expect(seen.page.get_by_label("Name", exact=False).first).to_have_value("Typed for an hour")
-            await seen.page.get_by_label("Name", exact=False).first.fill("Typed for two hours")
-        await seen.page.get_by_role("button", name="Save").last.click()
-        await seen.page.wait_for_url(NOBODY)
-        async with listening(app, port):
-            await seen.page.goto(form)
-            name = seen.page.get_by_label("Name", exact=False).first
-            await expect(name).to_have_value("Typed for two hours")
-            await _save(seen.page)
-        assert (await app.context.service.get_job(1, job.id)).name == "Typed for two hours"
+    port = free_port()
+    base = f"http://127.0.0.1:{port}"
+    node = await launch("--store", store_url, port=port)
+    job = httpx.post(f"{base}/v1/jobs", json=JOB).json()
+    seen = await watched()
+    form, name = f"{base}/jobs/{job['id']}/edit", seen.page.get_by_label("Name", exact=False).first
+    await seen.page.goto(form)
+    await name.fill("Typed for an hour")
+    node.kill()
+    with pytest.raises(Error):
+        await seen.page.reload()
+    await seen.page.wait_for_url(NOBODY)
+    node = await launch("--store", store_url, port=port)
+    await seen.page.goto(form)
+    await expect(name).to_have_value("Typed for an hour")
+    await name.fill("Typed for two hours")
+    node.kill()
+    await seen.page.get_by_role("button", name="Save").last.click()
+    await seen.page.wait_for_url(NOBODY)
+    await launch("--store", store_url, port=port)
+    await seen.page.goto(form)
+    await expect(name).to_have_value("Typed for two hours")
+    await _save(seen.page)
+    assert httpx.get(f"{base}/v1/jobs/{job['id']}").json()["name"] == "Typed for two hours"
+    await seen.page.goto(form)
+    await name.fill("")
+    await seen.page.goto(form)
+    await expect(name).to_have_value("")
+
+
+async def test_what_was_answered_to_a_question_survives_the_server(store_url, launch, watched, free_port):
+    """The same for questions, which open as dialogs or as pages."""
+    port = free_port()
+    base = f"http://127.0.0.1:{port}"
+    node = await launch("--store", store_url, port=port)
+    job = httpx.post(f"{base}/v1/jobs", json=JOB).json()
+    seen = await watched(390)
+    page, reason = seen.page, seen.page.get_by_label("Reason")
+    await page.goto(f"{base}/jobs/{job['id']}")
+    await page.get_by_text("Pause…").click()
+    await reason.fill("Typed for an hour")
+    await page.get_by_label("Paused until").select_option("1d")
+    node.kill()
+    await page.get_by_role("button", name="Pause", exact=True).click()
+    await page.wait_for_url(NOBODY)
+    node = await launch("--store", store_url, port=port)
+    await page.goto(f"{base}/jobs/{job['id']}")
+    await page.get_by_text("Pause…").click()
+    await expect(reason).to_have_value("Typed for an hour")
+    await expect(page.get_by_label("Paused until")).to_have_value("1d")
+    async with page.expect_navigation():
+        await page.get_by_role("button", name="Pause", exact=True).click()
+    await expect(page.locator("#job-notes")).to_contain_text("Typed for an hour")
+    async with page.expect_navigation():
+        await page.get_by_role("button", name="Resume").click()
+    await page.get_by_text("Pause…").click()
+    await expect(reason).to_have_value("")  # what has arrived is not asked again
+    await reason.fill("Never mind")
+    await page.get_by_role("link", name="Cancel").click()
+    await page.get_by_text("Pause…").click()
+    await expect(reason).to_have_value("")
+    await page.goto(f"{base}/jobs/{job['id']}/run")
+    await page.get_by_label("Parameters").fill('{"long": "text"}')
+    node.kill()
+    await page.get_by_role("button", name="Run now").click()
+    await page.wait_for_url(NOBODY)
+    await launch("--store", store_url, port=port)
+    await page.goto(f"{base}/jobs/{job['id']}/run")
+    await expect(page.get_by_label("Parameters")).to_have_value('{"long": "text"}')
 
 
 async def _save(page) -> None:

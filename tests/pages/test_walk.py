@@ -6,7 +6,8 @@ import httpx
 import pytest
 
 from onthedot.model.key import ApiKeySpec
-from tests.pages.walk import addresses, look_at, pages_of, places_of, unexpected
+from tests.pages.actions import ACTIONS
+from tests.pages.walk import actions_on, addresses, look_at, pages_of, places_of, unexpected
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
 
@@ -48,10 +49,12 @@ async def test_every_action_answers_in_words(hostile_site):
 
 async def _walk(seen, base, places, may=(200,)):
     wrong: list[str] = []
+    walked = {sent for action in ACTIONS.values() for sent in action.sends}
     for path in pages_of():
         for address in addresses(path, places):
             found = await look_at(seen.page, f"{base}{address}")
             complaints = [each for each in unexpected(seen.complaints, address) if not ("403" in each and 403 in may)]
-            wrong.extend(f"{address}: {each}" for each in [*found, *complaints])
+            unwalked = [f"no walk presses {each}" for each in await actions_on(seen.page) - walked]
+            wrong.extend(f"{address}: {each}" for each in [*found, *complaints, *unwalked])
             seen.complaints.clear()
     assert not wrong, "\n".join(wrong)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -12,10 +12,12 @@ from playwright.async_api import Page
 from onthedot.web import routes
 from tests.pages.hostile import Hostile
 
-__all__ = ["addresses", "look_at", "pages_of", "places_of", "unexpected"]
+__all__ = ["action_of", "actions_on", "addresses", "faults", "look_at", "pages_of", "places_of", "unexpected"]
 
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+CHOICES = ("act", "verb")
+"""Fields in which buttons of the same form say what they do."""
 _PLACE = re.compile(r"{(\w+)}")
 
 _FOUND = """
@@ -26,13 +28,32 @@ async (rules) => {
 }
 """
 _STATE = """
-() => ({
-  hacked: window.hacked ?? null,
-  probes: document.querySelectorAll("xss-probe, img[src=x]").length,
-  wider: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-  widest: [...document.querySelectorAll("body *")].filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
-    .slice(-3).map((one) => one.outerHTML.slice(0, 120)).join(" | "),
-  title: document.title,
+() => {
+  const shown = (one) => one.checkVisibility({visibilityProperty: true});
+  const told = (one) => one.outerHTML.slice(0, 120);
+  const controls = [...document.querySelectorAll("a, button, input, select, textarea, summary, [onclick], [role=button]")]
+    .filter((one) => shown(one) && !one.disabled && one.type !== "hidden" && !one.matches(".word, .word *"));
+  return {
+    hacked: window.hacked ?? null,
+    probes: document.querySelectorAll("xss-probe, img[src=x]").length,
+    wider: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    widest: [...document.querySelectorAll("body *")].filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
+      .slice(-3).map(told).join(" | "),
+    title: document.title,
+    // without a mouse: each control is a stop of the Tab key, in the order of the page
+    unreached: controls.filter((one) => one.tabIndex < 0).map(told),
+    jumps: [...document.querySelectorAll("[tabindex]")].filter((one) => one.tabIndex > 0).map(told),
+    // what does nothing says why
+    silent: [...document.querySelectorAll("button:disabled")].filter((one) => shown(one) && !one.title && !one.closest(".bulk"))
+      .map(told),
+  };
+}
+"""
+_ACTIONS = """
+() => [...document.querySelectorAll("form[method=post]")].flatMap((form) => {
+  const fixed = Object.fromEntries([...form.querySelectorAll("input[type=hidden]")].map((one) => [one.name, one.value]));
+  const buttons = [...form.querySelectorAll("button:not([type=button])")];
+  return buttons.map((one) => [new URL(one.formAction || form.action).pathname, {...fixed, ...(one.name ? {[one.name]: one.value} : {})}]);
 })
 """
 
@@ -52,9 +73,33 @@ def places_of(hostile: Hostile) -> dict[str, list[str]]:
 
 
 def pages_of(method: str = "GET") -> list[str]:
-    """Paths as they are declared."""
+    """Paths as they are declared: of all that is shown, or of all that forms are sent to."""
     declared = [endpoint.operation for endpoint in routes]
-    return [each.path for each in declared if each.page and each.method == method]
+    if method == "GET":
+        return [
+            each.path for each in declared if each.method == "GET" and 200 in each.answers and _is_html(each.answers)
+        ]
+    return [each.path for each in declared if each.method == method]
+
+
+def _is_html(answers: Mapping[int, Any]) -> bool:
+    return answers[200] == "text/html"
+
+
+def action_of(path: str, fields: Mapping[str, str]) -> str:
+    """What sending a form to an address is: the declared path, and which of its buttons was pressed.
+    `/jobs/7/edit` with `act=save` is `/jobs/{job_id}/edit act=save`."""
+    for declared in pages_of("POST"):
+        if re.fullmatch(_PLACE.sub("[^/]+", declared), path):
+            chosen = next((f" {name}={fields[name]}" for name in CHOICES if fields.get(name)), "")
+            return declared + chosen
+    return f"{path} (not declared)"
+
+
+async def actions_on(page: Page) -> set[str]:
+    """What the forms of a page would do."""
+    found: list[tuple[str, dict[str, str]]] = await page.evaluate(_ACTIONS)
+    return {action_of(path, fields) for path, fields in found}
 
 
 def addresses(path: str, places: dict[str, list[str]]) -> Iterator[str]:
@@ -73,11 +118,15 @@ def unexpected(complaints: list[str], address: str) -> list[str]:
 
 
 async def look_at(page: Page, address: str) -> list[str]:
-    """What is wrong with a page for who can't see it, on a narrow screen, or if a name has become markup."""
+    """What is wrong with the page at an address."""
     answer = await page.goto(address)
     assert answer is not None
-    if answer.status >= 500:
-        return [f"{answer.status}"]
+    return [f"{answer.status}"] if answer.status >= 500 else await faults(page)
+
+
+async def faults(page: Page) -> list[str]:
+    """What is wrong with a page for who can't see it or has no mouse, on a narrow screen, or if a name has become
+    markup."""
     await page.evaluate(AXE)
     problems: list[str] = await page.evaluate(_FOUND, RULES)
     state: dict[str, Any] = await page.evaluate(_STATE)
@@ -89,4 +138,7 @@ async def look_at(page: Page, address: str) -> list[str]:
         problems.append(f"{state['wider']} px wider than the screen: {state['widest']}")
     if not state["title"]:
         problems.append("no title")
+    problems += [f"the Tab key does not stop at {each}" for each in state["unreached"]]
+    problems += [f"the Tab key jumps to {each}" for each in state["jumps"]]
+    problems += [f"disabled without a reason: {each}" for each in state["silent"]]
     return problems

@@ -53,7 +53,9 @@ const open = async (link) => {
   dialog.className = "card";
   dialog.append(document.importNode(content, true));
   document.body.append(dialog);
-  dialog.addEventListener("close", () => { dialog.remove(); link.focus(); });
+  const form = dialog.querySelector("form");
+  restore(form);
+  dialog.addEventListener("close", () => { sessionStorage.removeItem(draftOf(form)); dialog.remove(); link.focus(); });
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog || event.target.closest("[data-close]")) { event.preventDefault(); dialog.close(); }
   });
@@ -100,9 +102,29 @@ document.addEventListener("click", async (event) => {
 document.addEventListener("otd:patched", copyable);
 copyable();
 
-// What was typed into a form is kept until a page says that it has arrived (job_form.js)
-if (document.querySelector(".notice.good")) {
+// What was typed into a question is kept in this tab until a page says that it has arrived: if nobody answers, the same
+// question has it again. (The form of a job does that itself, see job_form.js.)
+
+const QUESTIONS = "form.confirm, form.make-key";
+const draftOf = (form) => `otd:draft:${form.getAttribute("action")}:${form.querySelector("h1")?.textContent ?? ""}`;
+const typedIn = (form) => [...form.elements].filter((field) => field.name && field.name !== "typed" && !["hidden", "submit"].includes(field.type));
+const keep = (form, sent) => {
+  const typed = typedIn(form).map((field) => [field.name, field.type === "checkbox" ? field.checked : field.value]);
+  sessionStorage.setItem(draftOf(form), JSON.stringify({ typed, sent }));
+};
+const restore = (form) => {
+  const kept = Object.fromEntries(JSON.parse(sessionStorage.getItem(draftOf(form)) || '{"typed": []}').typed);
+  for (const field of typedIn(form)) {
+    if (!(field.name in kept)) continue;
+    if (field.type === "checkbox") field.checked = kept[field.name]; else field.value = kept[field.name];
+  }
+};
+if (document.querySelector(".notice.good, .new-key")) {
   for (const name of Object.keys(sessionStorage)) {
     if (name.startsWith("otd:draft:") && JSON.parse(sessionStorage.getItem(name)).sent) sessionStorage.removeItem(name);
   }
 }
+document.addEventListener("input", (event) => { if (event.target.form?.matches(QUESTIONS)) keep(event.target.form, false); });
+document.addEventListener("submit", (event) => { if (!event.defaultPrevented && event.target.matches(QUESTIONS) && sessionStorage.getItem(draftOf(event.target))) keep(event.target, true); });
+const asked = document.querySelector(QUESTIONS);
+if (asked && !asked.querySelector(".has-error")) restore(asked);

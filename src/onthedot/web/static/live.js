@@ -7,6 +7,7 @@ const root = document.documentElement.dataset.root;
 const SOON = 1000;      // ms between two refreshes while things happen
 const ANYWAY = 10000;   // ms: a hint of another node may be lost
 const RECONNECT = 3000; // ms after a stream was refused
+const REFUSED = { 403: "not allowed any more", 404: "deleted meanwhile", 503: "database away" };
 
 let tag = null, address = null, updated = Date.now(), busy = false, again = false, waiting = 0, late = null, trouble = "";
 
@@ -111,7 +112,7 @@ const refresh = async () => {
     const answer = await fetch(asked, { headers, redirect: "manual", cache: "no-store" });
     if (answer.type === "opaqueredirect") { ended(); return; }
     if (answer.status === 304 || answer.ok) { updated = Date.now(); trouble = ""; }
-    else trouble = answer.status === 503 ? "database away" : `error ${answer.status}`;
+    else trouble = REFUSED[answer.status] ?? `error ${answer.status}`;
     if (answer.ok) {
       const html = await answer.text();
       if (asked === location.pathname + location.search) { tag = answer.headers.get("etag"); patch(html); }
