@@ -33,6 +33,9 @@ SETTINGS = """
 egress_allow = ["127.0.0.1:9"]
 functions = ["json"]
 
+[brokers.events]
+url = "nats://127.0.0.1:9"
+
 [commands.wait]
 argv = ["sleep", "600"]
 
@@ -84,8 +87,8 @@ async def company(company_store: str, tmp_path_factory: pytest.TempPathFactory) 
 
     try:
         base = (await start()).url
-        headers = {"authorization": f"Bearer {key}"}
-        async with httpx.AsyncClient(base_url=base, headers=headers, timeout=60) as api:
+        headers, alone = {"authorization": f"Bearer {key}"}, httpx.Limits(max_keepalive_connections=0)
+        async with httpx.AsyncClient(base_url=base, headers=headers, timeout=60, limits=alone) as api:
             yield Company(base, api, company_store, key, start)
     finally:
         for node in started:

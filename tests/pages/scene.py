@@ -6,7 +6,6 @@ On a desk (1440 px) everything is done with the keyboard alone, on a phone (390 
 from __future__ import annotations
 
 import re
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from playwright.async_api import Locator, Page, Request, expect
@@ -15,15 +14,15 @@ from tests.pages.walk import action_of, faults
 
 __all__ = ["Scene"]
 
-PATIENCE = 30_000
+PATIENCE = 90_000
 """Milliseconds that a machine which does other things may take for one step; pytest's own time-out bounds a walk."""
 
 _STEPS = """
 (wanted) => {
   const within = [...document.querySelectorAll("dialog[open]")].pop() ?? document;
-  const stops = [...within.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")].filter((one) =>
-    one.tabIndex >= 0 && !one.disabled && one.type !== "hidden" && one.checkVisibility({visibilityProperty: true})
-    && (one.type !== "radio" || one.checked || one === wanted));
+  const all = [...within.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")];
+  const stops = all.filter((one) => one.tabIndex >= 0 && !one.disabled && one.type !== "hidden"
+    && one.checkVisibility({visibilityProperty: true}) && (one.type !== "radio" || one.checked || one === wanted));
   return stops.indexOf(wanted) - stops.indexOf(document.activeElement);
 }
 """
@@ -52,6 +51,11 @@ class Scene:
     async def go(self, path: str) -> None:
         await self.page.goto(self.base + path)
 
+    @property
+    def last(self) -> str:
+        """The last part of the address: the id of what is shown."""
+        return urlsplit(self.page.url).path.rpartition("/")[2]
+
     async def sees(self, text: str, place: str = "body", within: float = PATIENCE / 1000) -> None:
         await expect(self.page.locator(place).first).to_contain_text(text, timeout=within * 1000)
 
@@ -77,7 +81,8 @@ class Scene:
         """An input by its label, required or not."""
         words = re.compile(rf"^\s*{re.escape(label)}(\s*\*)?\s*$", re.IGNORECASE)
         place = self.page.locator("dialog[open], body:not(:has(dialog[open]))")
-        return place.get_by_label(words).filter(visible=True).first
+        typed = self.page.locator("input:not([type=radio], [type=checkbox]), textarea, select")
+        return place.get_by_label(words).and_(typed).filter(visible=True).first
 
     # What one does
 
@@ -146,7 +151,7 @@ class Scene:
         await expect(wanted).to_be_checked()
 
     async def _reach(self, it: Locator) -> None:
-        """With the Tab key. A date has several stops, and so has what can be scrolled: the rest is counted one by one."""
+        """With the Tab key. A date has several stops, and what scrolls has one: the rest is pressed one by one."""
         await it.wait_for()
         handle = await it.element_handle()
         steps: int = await self.page.evaluate(_STEPS, handle)

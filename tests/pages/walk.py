@@ -31,29 +31,29 @@ _STATE = """
 () => {
   const shown = (one) => one.checkVisibility({visibilityProperty: true});
   const told = (one) => one.outerHTML.slice(0, 120);
-  const controls = [...document.querySelectorAll("a, button, input, select, textarea, summary, [onclick], [role=button]")]
-    .filter((one) => shown(one) && !one.disabled && one.type !== "hidden" && !one.matches(".word, .word *"));
+  const all = (selector, wrong) => [...document.querySelectorAll(selector)].filter(wrong).map(told);
+  const control = (one) => shown(one) && !one.disabled && one.type !== "hidden" && !one.matches(".word, .word *");
   return {
     hacked: window.hacked ?? null,
     probes: document.querySelectorAll("xss-probe, img[src=x]").length,
     wider: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-    widest: [...document.querySelectorAll("body *")].filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
-      .slice(-3).map(told).join(" | "),
+    widest: all("body *", (one) => one.getBoundingClientRect().right > innerWidth + 1).slice(-3).join(" | "),
     title: document.title,
     // without a mouse: each control is a stop of the Tab key, in the order of the page
-    unreached: controls.filter((one) => one.tabIndex < 0).map(told),
-    jumps: [...document.querySelectorAll("[tabindex]")].filter((one) => one.tabIndex > 0).map(told),
+    unreached: all("a, button, input, select, textarea, summary", (one) => control(one) && one.tabIndex < 0),
+    jumps: all("[tabindex]", (one) => one.tabIndex > 0),
     // what does nothing says why
-    silent: [...document.querySelectorAll("button:disabled")].filter((one) => shown(one) && !one.title && !one.closest(".bulk"))
-      .map(told),
+    silent: all("button:disabled", (one) => shown(one) && !one.title && !one.closest(".bulk")),
   };
 }
 """
 _ACTIONS = """
 () => [...document.querySelectorAll("form[method=post]")].flatMap((form) => {
-  const fixed = Object.fromEntries([...form.querySelectorAll("input[type=hidden]")].map((one) => [one.name, one.value]));
-  const buttons = [...form.querySelectorAll("button:not([type=button])")];
-  return buttons.map((one) => [new URL(one.formAction || form.action).pathname, {...fixed, ...(one.name ? {[one.name]: one.value} : {})}]);
+  const hidden = [...form.querySelectorAll("input[type=hidden]")].map((one) => [one.name, one.value]);
+  return [...form.querySelectorAll("button:not([type=button])")].map((one) => {
+    const path = new URL(one.getAttribute("formaction") ?? form.getAttribute("action"), location.href).pathname;
+    return [path, Object.fromEntries([...hidden, [one.name, one.value]])];
+  });
 })
 """
 
