@@ -24,7 +24,7 @@ test: venv ## run `make check` and all tests, on SQLite and on a temporary Postg
 	@MAKE="$(MAKE)" scripts/test.sh
 
 test-pages: venv ## walk every page of the dashboard in Chromium: both databases, light and dark, phone and desk, axe, keyboard
-	PAGES=1 $(VENV)/bin/pytest -q -n 2 --dist loadfile tests/pages
+	PAGES=1 $(VENV)/bin/pytest -q -n 2 tests/pages
 
 test-deploy: venv ## build the image, start compose.yaml on a real Docker Engine, kill and stop every container, count the firings; helm, promtool, systemd
 	DEPLOY=1 $(VENV)/bin/pytest -q -s -x --timeout 1500 tests/deploy

@@ -78,20 +78,21 @@ async def company(company_store: str, tmp_path_factory: pytest.TempPathFactory) 
     async with serving(company_store, SystemClock()) as app:
         await make_hostile(app.context.service, company_store)
         key = (await app.context.service.create_key(ApiKeySpec(name="<xss-probe>", scope="admin"))).key
-    started: list[NodeProcess] = []
+    port, nodes = free_port(), list[NodeProcess]()
 
-    async def start(*more: str) -> NodeProcess:
-        node = await NodeProcess.serve("--store", company_store, *more, directory=folder, port=free_port())
-        started.append(node)
-        return node
+    async def restart() -> None:
+        for node in nodes:
+            node.kill()
+        nodes[:] = [await NodeProcess.serve("--store", company_store, directory=folder, port=port)]
 
+    await restart()
     try:
-        base = (await start()).url
-        headers, alone = {"authorization": f"Bearer {key}"}, httpx.Limits(max_keepalive_connections=0)
+        base, alone = nodes[0].url, httpx.Limits(max_keepalive_connections=0)
+        headers = {"authorization": f"Bearer {key}"}
         async with httpx.AsyncClient(base_url=base, headers=headers, timeout=60, limits=alone) as api:
-            yield Company(base, api, company_store, key, start)
+            yield Company(base, api, company_store, key, restart)
     finally:
-        for node in started:
+        for node in nodes:
             node.kill()
 
 

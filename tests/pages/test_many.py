@@ -69,5 +69,5 @@ async def _all_of_them(scene, verb: str) -> None:
         await scene.type("Reason", RIGHT_TO_LEFT)
     await scene.type("Type 10,000 to confirm", "10000")
     await scene.send(f"{verb} 10,000 jobs")
-    await scene.sees("It is done", ".verdict", within=300)
+    await scene.sees("It is finished", ".verdict", within=300)
     await scene.look()

@@ -22,6 +22,8 @@ GROUPS = (
     (re.compile(r"^tests/(?:targets|intake)/.*\[rabbitmq"), "rabbitmq"),
     # one browser
     (re.compile(r"^tests/web/test_browser\.py"), "browser"),
+    # a company with its node, or ten thousand jobs
+    (re.compile(r"^tests/pages/test_(\w+)\.py::.*\[.*\b(sqlite|postgres)\b"), "{} pages on {}"),
     # one server
     (re.compile(r"^tests/cli/test_(jobs|runs|diagnosis)\.py"), "command line"),
 )

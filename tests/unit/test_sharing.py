@@ -20,6 +20,8 @@ ROOT = Path(__file__).parents[2]
         ("tests/store/test_query_plans_runs.py::TestPostgres::test_all[1M]", "plans of postgres"),
         ("tests/store/test_query_plans_jobs.py::test_sqlite[50k]", "plans of sqlite"),
         ("tests/web/test_browser.py::test_times_tick", "browser"),
+        ("tests/pages/test_actions.py::test_every_action[sqlite-delete_and_undo-390-dark]", "actions pages on sqlite"),
+        ("tests/pages/test_walk.py::test_every_page_is_well[light-390-postgres]", "walk pages on postgres"),
         ("tests/store/test_claim.py::TestOneOffs::test_however_late[sqlite]", None),
     ],
 )

@@ -44,6 +44,11 @@ class Duration(int):
     def seconds(self) -> float:
         return self / SECOND
 
+    def in_words(self) -> str:
+        """As a sentence has it: from ten seconds on without milliseconds, rounded up, so that what is over a limit reads
+        as over it."""
+        return str(self if self < 10 * SECOND else Duration(-(-self // SECOND) * SECOND))
+
     def __str__(self) -> str:
         return _written(int(self))
 

@@ -107,7 +107,7 @@ def on_end(
         asked = [rule for rule in rules if "too_long" in rule.on and _over(duration_ms, rule.too_long)]
         if asked:
             limit = min(rule.too_long for rule in asked if rule.too_long is not None)
-            words = f"a run took {Duration(duration_ms)}; the limit is {Duration(limit)}"
+            words = f"a run took {Duration(duration_ms).in_words()}; the limit is {Duration(limit)}"
             found.append(Raised(condition="too_long", reason=words, ways=ways_of(asked), limit_ms=limit))
     return found
 
@@ -116,7 +116,7 @@ def late(asked: Sequence[AlertRule], lateness_ms: int) -> list[Raised]:
     if not asked:
         return []
     limit = min(rule.late for rule in asked)
-    words = f"a run started {Duration(lateness_ms)} late; the limit is {Duration(limit)}"
+    words = f"a run started {Duration(lateness_ms).in_words()} late; the limit is {Duration(limit)}"
     return [Raised(condition="late", reason=words, ways=ways_of(asked), limit_ms=limit)]
 
 

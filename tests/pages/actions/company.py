@@ -11,7 +11,6 @@ import httpx
 from examples.demo.tables import open_tables
 from onthedot.clock import SystemClock
 from tests.pages.hostile import MARKS, WEBHOOK, add_past
-from tests.services.process import NodeProcess
 
 __all__ = ["Company", "now_ms"]
 
@@ -25,7 +24,7 @@ class Company(NamedTuple):
     api: httpx.AsyncClient
     store: str
     key: str
-    start_node: Callable[[], Awaitable[NodeProcess]]
+    restart: Callable[[], Awaitable[None]]
 
     async def job(self, **fields: Any) -> dict[str, Any]:
         """A new one, with a name that tries to become markup."""

@@ -53,7 +53,7 @@ async def discard_with_a_note(scene: Scene, company: Company) -> None:
     await scene.type("Note", MARKS[3])
     await scene.send(scene.page.locator("form.confirm .actions button"))
     await scene.sees("Discarding 1 dead letter", ".notice.good")
-    await scene.sees("It is done", ".verdict")
+    await scene.sees("It is finished", ".verdict")
     await scene.go(f"{mine}&discarded=true")
     await scene.sees(MARKS[0], "#live-part")
     await scene.sees(MARKS[3], "#live-part")

@@ -56,7 +56,7 @@ async def run_now_and_with_other_parameters(scene: Scene, company: Company) -> N
     await scene.look()
     runs = (await company.get(f"/v1/runs?job_id={job['id']}"))["items"]
     assert [run.get("params") for run in runs].count({"text": "<xss-probe>"}) == 1
-    assert len(runs) == 2
+    assert len(runs) >= 2
 
 
 @does("/jobs/{job_id}/skip", "/jobs/{job_id}/unskip", "/upcoming/skip")
@@ -70,7 +70,7 @@ async def skip_a_firing(scene: Scene, company: Company) -> None:
     await scene.send("Fire after all")
     await scene.sees("after all", ".notice.good")
     await expect(scene.page.locator("#job-next tr.skipped")).to_have_count(0)
-    await scene.go("/upcoming?within=2h")
+    await scene.go("/upcoming")
     row = scene.page.locator(f"#up-{job['id']}")
     while not await row.count():
         await scene.send("More firings")

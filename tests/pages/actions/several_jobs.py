@@ -24,7 +24,7 @@ async def several_jobs(scene: Scene, company: Company) -> None:
         await scene.look()
         await scene.send(scene.page.locator("form.confirm .actions button"))
         await scene.sees(said, ".notice.good")
-        await scene.sees("It is done", ".verdict")  # it is live: nothing is reloaded
+        await scene.sees("It is finished", ".verdict")  # it is live: nothing is reloaded
         await scene.look()
 
     await select(f"q={jobs[0]['key']}", (0,))

@@ -106,3 +106,10 @@ def test_any_input_is_read_or_refused(written: object) -> None:
 @pytest.mark.parametrize(("ms", "text"), [(0, "0s"), (1, "1ms"), (5_400_000, "1h30m"), (DAY, "1d"), (90_000, "1m30s")])
 def test_prints(ms: int, text: str) -> None:
     assert str(Duration(ms)) == text
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"), [(9_999, "9s999ms"), (10_000, "10s"), (30_001, "31s"), (1_280_866, "21m21s"), (0, "0s")]
+)
+def test_sentences_leave_out_what_nobody_reads(ms: int, text: str) -> None:
+    assert Duration(ms).in_words() == text

@@ -96,7 +96,7 @@ class AlertWatch(Topic):
             if job is None or not asked or job.state != "active":
                 continue
             limit = min(rule.late for rule in asked)
-            waited = Duration(now - row["due_at"])
+            waited = Duration(now - row["due_at"]).in_words()
             words = f"a run that was due {waited} ago has not started; the limit is {Duration(limit)}"
             found.append(_trouble(job, "late", words, "late", row["due_at"] + limit, row["id"], asked, limit))
         return found
@@ -120,7 +120,8 @@ class AlertWatch(Topic):
             if not over:
                 continue
             limit = min(limit for _, limit in over)
-            words = f"a run has been running for {Duration(now - row['since'])}; the limit is {Duration(limit)}"
+            running = Duration(now - row["since"]).in_words()
+            words = f"a run has been running for {running}; the limit is {Duration(limit)}"
             chosen = [rule for rule, _ in over]
             found.append(_trouble(job, "too_long", words, "too_long", row["since"] + limit, row["id"], chosen, limit))
         return found
