@@ -6,7 +6,8 @@ import pytest
 
 from tests.pages.actions import ACTIONS
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
+# One of them starts the node again, which outlives its test.
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600), pytest.mark.leaves_children]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
