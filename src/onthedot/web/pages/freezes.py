@@ -43,7 +43,6 @@ async def ask_resume(request: Request) -> HttpResponse:
         request,
         "resume_all.html",
         action="/resume-all",
-        go="Resume all",
         tone="go",
         return_to=_local(asked_of(request, BACK)["back"], "/"),
     )
