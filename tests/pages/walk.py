@@ -39,6 +39,7 @@ _STATE = """
     wider: document.documentElement.scrollWidth - document.documentElement.clientWidth,
     widest: all("body *", (one) => one.getBoundingClientRect().right > innerWidth + 1).slice(-3).join(" | "),
     title: document.title,
+    twice: all("[id]", (one) => document.getElementById(one.id) !== one),
     // without a mouse: each control is a stop of the Tab key, in the order of the page
     unreached: all("a, button, input, select, textarea, summary", (one) => control(one) && one.tabIndex < 0),
     jumps: all("[tabindex]", (one) => one.tabIndex > 0),
@@ -139,6 +140,7 @@ async def faults(page: Page) -> list[str]:
     if not state["title"]:
         problems.append("no title")
     problems += [f"the Tab key does not stop at {each}" for each in state["unreached"]]
+    problems += [f"its id is another's, too: {each}" for each in state["twice"]]
     problems += [f"the Tab key jumps to {each}" for each in state["jumps"]]
     problems += [f"disabled without a reason: {each}" for each in state["silent"]]
     return problems

@@ -57,6 +57,7 @@ const check = async () => {
     if (mine !== asked) return;
     if (!answer.ok) throw new Error(String(answer.status));
     panel.innerHTML = await answer.text();
+    for (const other of panel.querySelectorAll("[data-elsewhere]")) other.remove(); // of the whole page, see live.js
     mark(false);
     document.dispatchEvent(new CustomEvent("otd:patched"));
   } catch {
