@@ -77,14 +77,8 @@ def pages_of(method: str = "GET") -> list[str]:
     """Paths as they are declared: of all that is shown, or of all that forms are sent to."""
     declared = [endpoint.operation for endpoint in routes]
     if method == "GET":
-        return [
-            each.path for each in declared if each.method == "GET" and 200 in each.answers and _is_html(each.answers)
-        ]
+        return [each.path for each in declared if each.method == "GET" and each.answers.get(200) == "text/html"]
     return [each.path for each in declared if each.method == method]
-
-
-def _is_html(answers: Mapping[int, Any]) -> bool:
-    return answers[200] == "text/html"
 
 
 def action_of(path: str, fields: Mapping[str, str]) -> str:

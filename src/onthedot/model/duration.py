@@ -45,8 +45,8 @@ class Duration(int):
         return self / SECOND
 
     def in_words(self) -> str:
-        """As a sentence has it: from ten seconds on without milliseconds, rounded up, so that what is over a limit reads
-        as over it."""
+        """As a sentence has it: from ten seconds on without milliseconds, rounded up, so that what is over a limit is
+        said to be over it."""
         return str(self if self < 10 * SECOND else Duration(-(-self // SECOND) * SECOND))
 
     def __str__(self) -> str:
