@@ -27,6 +27,7 @@ async def drain_a_node(scene: Scene, company: Company) -> None:
     finally:
         await company.restart()
     await scene.go("/nodes")
+    scene.complaints.clear()  # the page lost its stream with the node
     await expect(scene.page.locator("tr.alive")).to_be_visible(timeout=PATIENCE)
     await scene.look()
 
