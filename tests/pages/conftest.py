@@ -20,7 +20,7 @@ from onthedot.model.key import ApiKeySpec
 from tests.api.conftest import listening, serving
 from tests.pages.actions import Company
 from tests.pages.hostile import make_hostile
-from tests.pages.scene import Scene
+from tests.pages.scene import PATIENCE, Scene
 from tests.services.ports import free_port
 from tests.services.process import NodeProcess
 from tests.web.conftest import browser, chromium, watched
@@ -83,7 +83,8 @@ async def company(company_store: str, tmp_path_factory: pytest.TempPathFactory) 
     async def restart() -> None:
         for node in nodes:
             node.kill()
-        nodes[:] = [await NodeProcess.serve("--store", company_store, directory=folder, port=port)]
+        nodes[:] = [NodeProcess("serve", "--port", str(port), "--store", company_store, directory=folder, port=port)]
+        await nodes[0].ready(PATIENCE / 1000)
 
     await restart()
     try:

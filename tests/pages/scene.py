@@ -12,7 +12,7 @@ from playwright.async_api import Locator, Page, Request, expect
 
 from tests.pages.walk import action_of, faults
 
-__all__ = ["Scene"]
+__all__ = ["PATIENCE", "Scene"]
 
 PATIENCE = 90_000
 """Milliseconds that a machine which does other things may take for one step; pytest's own time-out bounds a walk."""
