@@ -1,13 +1,19 @@
-"""A node that freezes between two statements of a transaction must not hold its locks for as long as it is frozen."""
+"""A node that freezes inside a transaction must not hold its locks for as long as it is frozen."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
+import asyncpg
 import pytest
 
 from onthedot.errors import StoreUnavailable
+from onthedot.model.node import NodeInfo
 from onthedot.store import open_store
 from onthedot.store.driver import Transaction
 from onthedot.store.postgres.driver import IDLE
@@ -40,3 +46,68 @@ async def test_the_locks_of_a_frozen_node_are_let_go(postgres_url: str, option: 
     assert await frozen.now() > 0
     await frozen.close()
     await other.close()
+
+
+LOCK = "UPDATE meta SET name = name"
+
+
+async def _inside_copy(connection: Any, locked: asyncio.Event, thawed: asyncio.Event) -> None:
+    async def rows() -> AsyncIterator[tuple[str, str, int]]:
+        yield ("a", "a", 1)
+        locked.set()
+        await thawed.wait()
+
+    columns = ["id", "name", "seen_at"]
+    await connection.copy_records_to_table("node_names", columns=columns, records=rows(), timeout=60)
+
+
+async def _before_executing(connection: Any, locked: asyncio.Event, thawed: asyncio.Event) -> None:
+    statement = await connection.prepare("SELECT 1")
+    locked.set()
+    await thawed.wait()
+    await statement.fetch()
+
+
+@pytest.mark.parametrize("option", ["", "?pooler=transaction", "?application_name=reports+" + "x" * 60])
+@pytest.mark.parametrize("freeze", [_inside_copy, _before_executing])
+async def test_whoever_declares_a_node_lost_ends_its_transactions(
+    postgres_url: str, option: str, freeze: Callable[[Any, asyncio.Event, asyncio.Event], Awaitable[None]]
+) -> None:
+    """The server does not call these idle: it would wait for as long as the node is frozen."""
+    frozen = await open_store(postgres_url + option)
+    other = await open_store(postgres_url)
+    watching = await asyncpg.connect(postgres_url)
+    locked, thawed = asyncio.Event(), asyncio.Event()
+
+    async def freezes(tx: Transaction) -> None:
+        connection = tx.connection  # type: ignore[attr-defined]
+        await connection.execute(LOCK)
+        await freeze(connection, locked, thawed)
+
+    await other.register(_node("frozen", os.getpid()))
+    await other.register(_node("one with a longer number", int(f"9{os.getpid()}")))
+    freezing = asyncio.create_task(frozen.driver.transact_slow(freezes))
+    await locked.wait()
+    waiting = asyncio.create_task(watching.execute(LOCK))
+    old = "SELECT count(*) FROM pg_stat_activity WHERE xact_start < clock_timestamp() - interval '1 s'"
+    while not (await other.driver.transact_slow(lambda tx: tx.sql(old)))[0]["count"]:
+        await asyncio.sleep(0.05)
+
+    assert await other.declare_lost("one with a longer number", 0)
+    assert not await other.declare_lost("frozen", 7), "its beat has moved on"
+    assert not waiting.done()
+    assert await other.declare_lost("frozen", 0)
+    await asyncio.wait_for(waiting, 5)
+    thawed.set()
+    with pytest.raises(StoreUnavailable):
+        await freezing
+    assert await frozen.now() > 0, "it goes on over a new connection"
+    await watching.close()
+    await frozen.close()
+    await other.close()
+
+
+def _node(name: str, pid: int) -> NodeInfo:
+    return NodeInfo(
+        id=name, name=name, host=socket.gethostname(), pid=pid, version="1", level=1, roles=[], offers=[], capacity=1
+    )

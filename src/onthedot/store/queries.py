@@ -27,7 +27,7 @@ from onthedot.plan.outcome import OVERDUE_MS
 from onthedot.plan.shares import BACKLOG_MS
 from onthedot.store.shapes import fill_in
 
-__all__ = ["DUTY_MS", "LATE_MS", "LOG_LIMIT", "MOVED_MARK", "Queries"]
+__all__ = ["DUTY_MS", "LATE_MS", "LOG_LIMIT", "LONGEST_PROCESS", "MOVED_MARK", "Queries"]
 
 NAME_NOTED_MS = HOUR
 """How exactly it is known when a node was last there, once it is gone: its name is not written with each look."""
@@ -39,6 +39,9 @@ LOG_LIMIT = 65_536
 
 FULL = 64
 """So many runs that may be held ahead are claimed without waiting for more of them."""
+
+LONGEST_PROCESS = 50
+"""Characters of `<pid>@<host>`, by which the connections of a node are found."""
 
 MOVED_MARK = 999_999_999
 """The number of the row in `meta` that keeps every version from serving a store that is being moved, or was (see
@@ -64,6 +67,7 @@ _WORDS = {
         " ".join(f"WHEN lateness_ms <= {bound} THEN {place}" for place, bound in enumerate(BOUNDS)), len(BOUNDS)
     ),
     "LOG_LIMIT": str(LOG_LIMIT),
+    "LONGEST_PROCESS": str(LONGEST_PROCESS),
     "MOVED_MARK": str(MOVED_MARK),
     "OVERDUE_MS": str(OVERDUE_MS),
     "TURN_MS": str(TURN_MS),

@@ -150,6 +150,9 @@ class Nodes(Topic):
             troubles = await lost_node_troubles(tx, await tx.now())
             return True, await open_incidents(tx, troubles) if troubles else []
 
+        if self.driver.dialect == "postgres":  # before anything of ours could wait for what it has locked
+            for _ in await self.driver.statement("end_transactions_of", node, beat_seen, repeatable=True):
+                telemetry.emit("node.transaction_ended", node=node)
         first, opened = await self.driver.transact_slow(body)
         announce(opened)
         if opened:
