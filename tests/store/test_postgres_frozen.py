@@ -12,11 +12,13 @@ from typing import Any
 import asyncpg
 import pytest
 
+from onthedot import telemetry
 from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeInfo
 from onthedot.store import open_store
 from onthedot.store.driver import Transaction
 from onthedot.store.postgres.driver import IDLE
+from onthedot.store.postgres.limits import HUNG_UP
 from tests.store.given import create
 
 
@@ -105,6 +107,62 @@ async def test_whoever_declares_a_node_lost_ends_its_transactions(
     await watching.close()
     await frozen.close()
     await other.close()
+
+
+@pytest.mark.parametrize("option", ["", "?pooler=transaction"])
+async def test_a_transaction_whose_client_has_hung_up_does_not_wait_on(postgres_url: str, option: str) -> None:
+    """Found by chaos: nodes gave up what waited for a lock, asked again, and waited behind what they had given up."""
+    hasty = await open_store(postgres_url + option)
+    holder = await asyncpg.connect(postgres_url)
+    job = await create(hasty)
+    await holder.execute("BEGIN; LOCK TABLE meta")
+
+    async def waits(tx: Transaction) -> None:
+        connection = tx.connection  # type: ignore[attr-defined]
+        asyncio.get_running_loop().call_later(0.2, connection.terminate)
+        await tx.sql("SELECT 1 FROM jobs WHERE id = $1 FOR UPDATE", job.id)
+        await tx.sql(LOCK)
+
+    with pytest.raises(StoreUnavailable):
+        await hasty.driver.transact_slow(waits)
+    assert (await asyncio.wait_for(hasty.pause_job(1, job.id), HUNG_UP / 1000 + 3)).state == "paused"
+    await holder.close()
+    await hasty.close()
+
+
+async def test_one_node_at_a_time_takes_the_runs_of_a_lost_one(postgres_url: str) -> None:
+    """Found by chaos: all heard of them, each wrote them all, one after the other, and all that was to be recorded
+    waited behind."""
+    stores = [await open_store(postgres_url) for _ in range(5)]
+    busy = stores[0]
+    job = await create(busy, schedule={"every": "1h"})
+    runs = [await busy.run_job(1, job.id) for _ in range(20)]
+    await busy.register(_node("lost", 1))
+    claimed = await busy.claim("lost", offers=["webhook"], level=9, limit=50, lookahead_ms=0)
+    assert len(claimed.runs) == len(runs)
+    assert await busy.declare_lost("lost", 0)
+
+    at_it, done = asyncio.Event(), asyncio.Event()
+
+    async def takes_turn(tx: Transaction) -> None:
+        assert await tx.row("take_reclaim_turn") is not None
+        at_it.set()
+        await done.wait()
+
+    turn = asyncio.create_task(busy.driver.transact_slow(takes_turn))
+    await at_it.wait()
+    assert await stores[1].reclaim() == 0, "nobody waits for the one who is at it"
+    done.set()
+    await turn
+    events: list[str] = []
+    stop = telemetry.subscribe(lambda event: events.append(event.name))
+    found = await asyncio.gather(*(store.reclaim() for store in stores))
+    stop()
+    assert sum(found) == len(runs)
+    assert events.count("run.lost") == len(runs)
+    assert "run.refused" not in events
+    for store in stores:
+        await store.close()
 
 
 def _node(name: str, pid: int) -> NodeInfo:

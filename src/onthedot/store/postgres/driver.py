@@ -21,8 +21,9 @@ from onthedot.store.postgres.connecting import PostgresConnector
 from onthedot.store.postgres.connections import Lender
 from onthedot.store.postgres.errors import AWAY, is_again, unavailable
 from onthedot.store.postgres.hints import CHANNEL, HintListener, Notifier
+from onthedot.store.postgres.limits import limit_transactions
 from onthedot.store.postgres.lineage import Lineage
-from onthedot.store.postgres.preparing import Preparer, limit_transactions
+from onthedot.store.postgres.preparing import Preparer
 from onthedot.store.postgres.process_name import name_process
 from onthedot.store.postgres.schema import FORBIDDEN, Room
 from onthedot.store.postgres.transaction import PostgresTransaction, flat

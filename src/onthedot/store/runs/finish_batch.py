@@ -50,8 +50,10 @@ class FinishReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FinishBatch:
+    """Written in the order of ids, which is the one in which verbs lock runs."""
+
     def __init__(self, items: Sequence[Item], *, dialect: str) -> None:
-        self._items = items
+        self._items = sorted(items, key=lambda item: item.id)
         self._dialect = dialect
         self._reset()
 

@@ -116,10 +116,15 @@ RETURNING d.node;
 -- name: drop_duties
 DELETE FROM duties WHERE node = $1;
 
+-- name: take_reclaim_turn
+-- Until the end of the transaction, among the nodes of this store: another one may be in another schema.
+SELECT 1 AS mine WHERE pg_try_advisory_xact_lock(hashtextextended('reclaim', 'runs'::regclass::oid::bigint));
+
 -- name: orphans
--- Running rows of lost or unknown nodes; open ones have no node and are nobody's orphans. Not locked: they go through finish, which checks the fence. Looked for between the
--- ids of the live ones, whose own runs, however many, are not read: 2,000 of them were 20 ms each second. OFFSET keeps the
--- planner, which takes them for one, from reading them all and comparing.
+-- Running rows of lost or unknown nodes; open ones have no node and are nobody's orphans. Not locked: they go through
+-- finish, which checks the fence. Looked for between the ids of the live ones, whose own runs, however many, are not
+-- read: 2,000 of them were 20 ms each second. OFFSET keeps the planner, which takes them for one, from reading them all
+-- and comparing.
 SELECT r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.node, r.token, r.tries, r.losses, r.at_most_once,
     r.begun_at, r.orders, r.attempts, r.work, r.requires, r.level, (SELECT version FROM jobs WHERE id = r.job_id) AS version,
     (SELECT spec FROM jobs WHERE id = r.job_id) AS spec, {now} AS now

@@ -75,6 +75,10 @@ RETURNING node;
 -- name: drop_duties
 DELETE FROM duties WHERE node = ?1;
 
+-- name: take_reclaim_turn
+-- There is one writer.
+SELECT 1 AS mine;
+
 -- name: orphans
 -- Running rows of lost or unknown nodes; open ones have no node and are nobody's orphans. Not locked: they go through finish, which checks the fence.
 SELECT r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.node, r.token, r.tries, r.losses, r.at_most_once,
