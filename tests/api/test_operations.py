@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jsonschema_rs
 import msgspec
 import pytest
@@ -196,7 +198,7 @@ async def test_destinations_are_listed_with_their_breakers(api, app, node):
     store = app.context.service.store
     assert (await api.get("/v1/destinations")).json() == {"items": []}
     since = 1_700_000_000_000
-    facts = {"breaker": "open", "failures": 10, "since": since, "next_probe": since + 10_000}
+    facts: dict[str, Any] = {"breaker": "open", "failures": 10, "since": since, "next_probe": since + 10_000}
     told = [DestinationLoad(requires="webhook@https://a.example", **facts)]
     await store.beat(node.info.id, NodeLoad(destinations=told))
     (found,) = (await api.get("/v1/destinations")).json()["items"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx
 import pytest
@@ -188,10 +189,11 @@ async def test_a_run_that_waits_for_its_destination_says_when_that_is_called_nex
     away = TurnedAway(run_id=run.id, token=run.token, version=run.version, requires=requires)
     await store.wait_for_destinations(node.info.id, [away])
     now = await store.now()
-    for told, words in (
+    states: list[tuple[dict[str, Any], str]] = [
         ({"breaker": "open", "next_probe": now + 4000}, f'the next one <time datetime="{format_instant(now + 4000)}"'),
         ({"breaker": "half_open"}, "one is on its way"),
-    ):
+    ]
+    for told, words in states:
         load = DestinationLoad(requires=requires, failures=12, since=now - 6000, **told)
         await store.beat(node.info.id, NodeLoad(destinations=[load]))
         page = await text_of(site, f"/runs/{run.id}")
