@@ -9,17 +9,34 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from onthedot.errors import Invalid
 
-__all__ = ["LONGEST_PAGE", "Page", "check_limit", "fingerprint", "open_cursor", "seal_cursor"]
+__all__ = [
+    "LONGEST_PAGE",
+    "PAGE_BYTES",
+    "SMALL_BYTES",
+    "Page",
+    "check_limit",
+    "fingerprint",
+    "open_cursor",
+    "seal_cursor",
+    "within_bytes",
+]
 
 T = TypeVar("T")
 LONGEST_PAGE = 500
+
+PAGE_BYTES = 8 * 1024 * 1024
+"""A page ends with the item that makes it as large as this: five hundred jobs may be half a gigabyte."""
+
+SMALL_BYTES = PAGE_BYTES // 512
+"""What is no larger is read with its row, and the longest page of such rows is no larger than any other. What is larger
+is read after that, as far as the page holds it."""
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
@@ -31,6 +48,17 @@ def check_limit(limit: int) -> int:
     if not 1 <= limit <= LONGEST_PAGE:
         raise Invalid.one("limit", "out of range", given=limit, accepted=f"1 to {LONGEST_PAGE}")
     return limit
+
+
+def within_bytes(sizes: Iterable[int], room: int = PAGE_BYTES) -> int:
+    """How many of them a page with so much room takes: it ends with the one that fills it."""
+    count = taken = 0
+    for size in sizes:
+        if taken >= room:
+            break
+        taken += size
+        count += 1
+    return count
 
 
 def fingerprint(*question: Any) -> str:

@@ -25,6 +25,7 @@ from onthedot.plan import FIRINGS, LOOKAHEAD_MS
 from onthedot.plan.groups import TURN_MS
 from onthedot.plan.outcome import OVERDUE_MS
 from onthedot.plan.shares import BACKLOG_MS
+from onthedot.store.paging import PAGE_BYTES, SMALL_BYTES
 from onthedot.store.shapes import fill_in
 
 __all__ = ["DUTY_MS", "LATE_MS", "LOG_LIMIT", "LONGEST_PROCESS", "MOVED_MARK", "Queries"]
@@ -70,6 +71,8 @@ _WORDS = {
     "LONGEST_PROCESS": str(LONGEST_PROCESS),
     "MOVED_MARK": str(MOVED_MARK),
     "OVERDUE_MS": str(OVERDUE_MS),
+    "PAGE_BYTES": str(PAGE_BYTES),
+    "SMALL_BYTES": str(SMALL_BYTES),
     "TURN_MS": str(TURN_MS),
 }
 
