@@ -89,5 +89,5 @@ bench: venv ## benchmark On the Dot and its peers (MODE=full takes about an hour
 bench-10m: venv ## benchmark drain and claim with 0, 1 M and 10 M more pending jobs (20 GB of disk; DISK=/path)
 	$(VENV)/bin/python -m bench --mode huge $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(DISK),--disk $(DISK))
 
-soak: venv ## run 500 firings a second for SECONDS=600 and measure memory, tables, dead rows and WAL
-	$(VENV)/bin/python -m bench --mode soak --seconds $(or $(SECONDS),600)
+soak: venv ## fire RATE=500 a second for SECONDS=600 and measure what grows (FULL=1: retention, alerts, traces on, every call checked; PATRONI=1: and the database fails over)
+	$(VENV)/bin/python -m bench --mode soak $(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE)) $(if $(FULL),--full) $(if $(PATRONI),--patroni)
