@@ -16,7 +16,8 @@ from onthedot.model.run import RunView
 from onthedot.store import JobFilter, LetterFilter, Page, RunFilter, Store
 from onthedot.store.driver import Transaction
 from onthedot.store.jobs import views
-from onthedot.store.paging import LONGEST_PAGE, PAGE_BYTES, SMALL_BYTES, within_bytes
+from onthedot.store.paging import LONGEST_PAGE, within_bytes
+from onthedot.store.queries import PAGE_BYTES, SMALL_BYTES
 from tests.store.conftest import START, Times
 from tests.store.given import execute
 from tests.store.hands import REFUSED, Hands, at, spec

@@ -15,11 +15,10 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from onthedot.errors import Invalid
+from onthedot.store.queries import PAGE_BYTES
 
 __all__ = [
     "LONGEST_PAGE",
-    "PAGE_BYTES",
-    "SMALL_BYTES",
     "Page",
     "check_limit",
     "fingerprint",
@@ -30,13 +29,6 @@ __all__ = [
 
 T = TypeVar("T")
 LONGEST_PAGE = 500
-
-PAGE_BYTES = 8 * 1024 * 1024
-"""A page ends with the item that makes it as large as this: five hundred jobs may be half a gigabyte."""
-
-SMALL_BYTES = PAGE_BYTES // 512
-"""What is no larger is read with its row, and the longest page of such rows is no larger than any other. What is larger
-is read after that, as far as the page holds it."""
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True, kw_only=True):

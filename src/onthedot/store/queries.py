@@ -25,10 +25,9 @@ from onthedot.plan import FIRINGS, LOOKAHEAD_MS
 from onthedot.plan.groups import TURN_MS
 from onthedot.plan.outcome import OVERDUE_MS
 from onthedot.plan.shares import BACKLOG_MS
-from onthedot.store.paging import PAGE_BYTES, SMALL_BYTES
 from onthedot.store.shapes import fill_in
 
-__all__ = ["DUTY_MS", "LATE_MS", "LOG_LIMIT", "LONGEST_PROCESS", "MOVED_MARK", "Queries"]
+__all__ = ["DUTY_MS", "LATE_MS", "LOG_LIMIT", "LONGEST_PROCESS", "MOVED_MARK", "PAGE_BYTES", "SMALL_BYTES", "Queries"]
 
 NAME_NOTED_MS = HOUR
 """How exactly it is known when a node was last there, once it is gone: its name is not written with each look."""
@@ -37,6 +36,13 @@ DUTY_MS = 15_000
 
 LOG_LIMIT = 65_536
 """Characters that are kept of what the attempts of a run print: the last ones."""
+
+PAGE_BYTES = 8 * 1024 * 1024
+"""A page ends with the item that makes it as large as this: five hundred jobs may be half a gigabyte."""
+
+SMALL_BYTES = PAGE_BYTES // 512
+"""What is no larger is read with its row, and the longest page of such rows is no larger than any other. What is larger
+is read after that, as far as the page holds it."""
 
 FULL = 64
 """So many runs that may be held ahead are claimed without waiting for more of them."""

@@ -12,7 +12,8 @@ from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.job_filter import JobFilter, asked_of, check_words
 from onthedot.store.jobs.list_statements import FEW, drive_of, noted_for, position_in, reach_for, rest_of, statement_for
 from onthedot.store.jobs.views import listed_views
-from onthedot.store.paging import PAGE_BYTES, Page, check_limit, seal_cursor, within_bytes
+from onthedot.store.paging import Page, check_limit, seal_cursor, within_bytes
+from onthedot.store.queries import PAGE_BYTES
 from onthedot.store.topic import Topic
 
 __all__ = ["JobLists"]

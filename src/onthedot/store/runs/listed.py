@@ -8,7 +8,8 @@ import msgspec
 
 from onthedot.model.run import RunView
 from onthedot.store.driver import Row, Transaction
-from onthedot.store.paging import SMALL_BYTES, within_bytes
+from onthedot.store.paging import within_bytes
+from onthedot.store.queries import SMALL_BYTES
 from onthedot.store.runs.views import decode_params
 
 __all__ = ["ListedRun", "listed_run", "that_fit", "with_params"]
