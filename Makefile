@@ -7,7 +7,7 @@ WORKERS ?= 4
 export VENV PYTHON WORKERS
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-pages test-deploy screenshots venv check sim hostile fuzz planted docs dist audit fix chaos lock bench bench-10m soak
+.PHONY: help run demo test coverage test-pages test-deploy screenshots venv check sim hostile fuzz planted docs dist audit fix chaos lock bench bench-10m soak
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -22,6 +22,12 @@ demo: ## start a busy company with two weeks of history in .demo/ (PORT=9000; FR
 
 test: venv ## run `make check` and all tests, on SQLite and on a temporary PostgreSQL
 	@MAKE="$(MAKE)" scripts/test.sh
+
+coverage: venv ## measure which lines the tests of decisions and stores reach: htmlcov/index.html (`make test` leaves it too)
+	@rm -rf .coverage htmlcov
+	MEASURE_COVERAGE=1 $(VENV)/bin/pytest -q -n $(WORKERS) -p no:schemathesis -k "not postgres" tests/unit tests/store
+	@$(VENV)/bin/coverage combine --quiet .coverage/data.* && $(VENV)/bin/coverage html --quiet
+	@$(VENV)/bin/coverage report | tail -1 && echo "coverage: htmlcov/index.html"
 
 test-pages: venv ## walk every page of the dashboard in Chromium: both databases, light and dark, phone and desk, axe, keyboard
 	PAGES=1 $(VENV)/bin/pytest -q -n 2 tests/pages
@@ -83,5 +89,5 @@ bench: venv ## benchmark On the Dot and its peers (MODE=full takes about an hour
 bench-10m: venv ## benchmark drain and claim with 0, 1 M and 10 M more pending jobs (20 GB of disk; DISK=/path)
 	$(VENV)/bin/python -m bench --mode huge $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(DISK),--disk $(DISK))
 
-soak: venv ## run 500 firings a second for SECONDS=600 and measure memory, tables, dead rows and WAL
-	$(VENV)/bin/python -m bench --mode soak --seconds $(or $(SECONDS),600)
+soak: venv ## fire RATE=500 a second for SECONDS=600 and measure what grows (FULL=1: retention, alerts, traces on, every call checked; PATRONI=1: and the database fails over)
+	$(VENV)/bin/python -m bench --mode soak $(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE)) $(if $(FULL),--full) $(if $(PATRONI),--patroni)

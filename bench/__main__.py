@@ -21,13 +21,15 @@ import msgspec
 from bench.contestants import REDIS_SERVER, ROOT
 from bench.page import page
 from bench.running import Report, play_all
-from bench.scenarios import MODES, scenarios
+from bench.scenarios import MODES, full_soak, scenarios
 from bench.services import TUNING, services
 from bench.text import document, markdown, settings, summary
 from bench.wanted import Verdict, judge
 
 ROUNDS = {"tiny": 1, "quick": 1, "full": 3, "huge": 3, "soak": 1}
 FILES = {"huge": "bench-10m", "soak": "soak"}
+FULL_SOAK = "soak-full"
+LEAST_RATE, LEAST_SECONDS = 20, 180
 
 
 def main() -> int:
@@ -36,12 +38,23 @@ def main() -> int:
     asked.add_argument("--only", default="", help="scenarios by key, comma-separated")
     asked.add_argument("--rounds", type=int, default=0)
     asked.add_argument("--seconds", type=int, default=None, help="how long lateness is taken, or the soak goes on")
+    asked.add_argument("--rate", type=int, default=None, help="firings per second of the soak")
+    asked.add_argument("--full", action="store_true", help="the soak with retention, alerts and traces")
+    asked.add_argument("--patroni", action="store_true", help="the full soak on a PostgreSQL pair that fails over")
     asked.add_argument("--no-peers", action="store_true")
     asked.add_argument("--list", action="store_true", help="the scenarios and who takes part, nothing is run")
     asked.add_argument("--out", type=Path, default=ROOT / ".bench" / "results")
     asked.add_argument("--disk", type=Path, default=None, help="where the databases lie (default: temporary files)")
     chosen = asked.parse_args()
-    known = scenarios(chosen.mode, chosen.seconds)
+    if chosen.mode != "soak" and (chosen.rate is not None or chosen.full or chosen.patroni):
+        asked.error("--rate, --full and --patroni are for --mode soak")
+    if chosen.rate is not None and chosen.rate < LEAST_RATE:
+        asked.error(f"--rate must be at least {LEAST_RATE}")
+    full = chosen.full or chosen.patroni
+    if full and chosen.seconds is not None and chosen.seconds < LEAST_SECONDS:
+        asked.error(f"--seconds must be at least {LEAST_SECONDS}: retention is a minute or more, and it has to show")
+    soak = full_soak(chosen.seconds, chosen.rate, patroni=chosen.patroni) if full else None
+    known = [soak] if soak else scenarios(chosen.mode, chosen.seconds, chosen.rate)
     keys = [key for key in chosen.only.split(",") if key]
     if unknown := set(keys) - {scenario.key for scenario in known}:
         asked.error(
@@ -58,9 +71,9 @@ def main() -> int:
     with services(chosen.disk or Path("/var/tmp"), REDIS_SERVER) as places:
         reports = play_all(wanted, places, rounds=rounds, peers=not chosen.no_peers, say=_say)
         version = places.version
-    about = _about(chosen.mode, rounds, version, load, time.monotonic() - began)
+    about = _about(chosen.mode, rounds, version, load, time.monotonic() - began) | _own_database(reports)
     verdicts = judge(reports, peers=not chosen.no_peers)
-    name = FILES.get(chosen.mode, "bench")
+    name = FULL_SOAK if full else FILES.get(chosen.mode, "bench")
     _write(reports, about, verdicts, chosen.out, name)
     _say("\n".join(f"{what}: {value}" for what, value in about.items()))
     _say(markdown(reports))
@@ -83,6 +96,13 @@ def _about(mode: str, rounds: int, version: str, load: float, took: float) -> di
         "shared": "contestant, database and receiver share these cores; nothing is pinned",
         "took": f"{took:.0f} s, {_children_cpu_seconds():.0f} s of CPU",
     }
+
+
+def _own_database(reports: Sequence[Report]) -> dict[str, str]:
+    """What it ran on where that was not the server of the bench."""
+    rounds = (figures for report in reports for seat in report.played for figures in seat.rounds)
+    told = next((figures["database"] for figures in rounds if "database" in figures), None)
+    return {} if told is None else {"PostgreSQL": told}
 
 
 def _children_cpu_seconds() -> float:

@@ -2,8 +2,8 @@
 
     python -m bench.document
 
-docs/performance.md gets the results in .bench/results (bench.md, bench-10m.md, soak.md), docs/scale.md what the
-capacity model says with the figures of bench/measured.json.
+docs/performance.md gets the results in .bench/results (bench.md, bench-10m.md, soak.md, soak-full.md), docs/scale.md
+what the capacity model says with the figures of bench/measured.json.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["PERFORMANCE", "SCALE", "main", "place_results", "placed", "scale_pag
 PERFORMANCE = ROOT / "docs" / "performance.md"
 SCALE = ROOT / "docs" / "scale.md"
 RESULTS = ROOT / ".bench" / "results"
-NAMES = ("bench", "bench-10m", "soak")
+NAMES = ("bench", "bench-10m", "soak", "soak-full")
 FACTORS = (1, 3, 10)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from bench.scenarios import better
 
-__all__ = ["NAMES", "cell", "shown"]
+__all__ = ["NAMES", "cell", "shown", "tables"]
 
 NAMES = {
     "cpu_us_all": "CPU a run, of the worker and of the database",
@@ -25,3 +28,8 @@ def cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:,.2f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def tables(figures: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Those that a scenario makes by itself: `table`, or several as `tables`."""
+    return [*([figures["table"]] if "table" in figures else ()), *figures.get("tables", ())]

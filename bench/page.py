@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.charts import bar, lines
-from bench.figures import NAMES, cell, shown
+from bench.figures import NAMES, cell, shown, tables
 from bench.running import Played, Report
 from bench.scenarios import better
 from bench.text import said_once
@@ -91,13 +91,12 @@ def _details(seats: Iterable[Played]) -> Iterable[str]:
     """Tables and courses over time that a scenario brings along."""
     for seat in seats:
         for figures in seat.rounds[-1:]:
-            if "table" in figures:
-                yield _table(figures["table"])
+            yield from map(_table, tables(figures))
             if "series" in figures:
                 yield _courses(figures["series"])
 
 
-def _table(table: dict[str, Any]) -> str:
+def _table(table: Mapping[str, Any]) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in table["head"])
     rows = "".join(
         "<tr>" + "".join(f"<td>{escape(cell(value))}</td>" for value in row) + "</tr>" for row in table["rows"]

@@ -10,7 +10,7 @@ import asyncio
 import sys
 from typing import cast
 
-__all__ = ["Receiving", "main"]
+__all__ = ["Receiving", "main", "request_size"]
 
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok\n"
 _LENGTH = b"\r\ncontent-length:"
@@ -31,7 +31,7 @@ class Receiving(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         rest = self._rest + data if self._rest else data
         answers = 0
-        while (size := _request_size(rest)) is not None:
+        while (size := request_size(rest)) is not None:
             rest = rest[size:]
             answers += 1
         self._rest = rest
@@ -39,7 +39,7 @@ class Receiving(asyncio.Protocol):
             self.transport.write(ANSWER * answers)
 
 
-def _request_size(data: bytes) -> int | None:
+def request_size(data: bytes) -> int | None:
     """How many bytes the first request takes; None: it is not all there."""
     head = data.find(_END)
     if head < 0:

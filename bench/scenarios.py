@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from bench.wanted import Wanted
 
-__all__ = ["EMPTY", "MODES", "Entry", "Mode", "Scenario", "scenarios"]
+__all__ = ["EMPTY", "MODES", "Entry", "Mode", "Scenario", "full_soak", "scenarios"]
 
 Mode = Literal["tiny", "quick", "full", "huge", "soak"]
 MODES: tuple[Mode, ...] = ("tiny", "quick", "full", "huge", "soak")
@@ -63,9 +63,9 @@ def better(figure: str) -> bool:
     return figure.endswith("rate")
 
 
-def scenarios(mode: Mode, seconds: int | None = None) -> list[Scenario]:
+def scenarios(mode: Mode, seconds: int | None = None, rate: int | None = None) -> list[Scenario]:
     if mode == "soak":
-        return [_soak(seconds or 600)]
+        return [_soak(seconds or 600, rate or 500)]
     if mode == "huge":
         return [_pending(1_000_000, 10_000_000, n=20_000, key="drain-10m")]
     n = 200 if mode == "tiny" else FAST
@@ -432,13 +432,13 @@ def _pages(mode: Mode) -> Scenario:
     )
 
 
-def _soak(seconds: int) -> Scenario:
+def _soak(seconds: int, rate: int) -> Scenario:
     return Scenario(
         "soak",
-        f"{seconds} s at 500 firings per second, PostgreSQL, one node, webhooks",
+        f"{seconds} s at {rate} firings per second, PostgreSQL, one node, webhooks",
         "late_ms.p99",
         [Entry("postgres", "soak")],
-        {"seconds": seconds, "rate": 500},
+        {"seconds": seconds, "rate": rate},
         receiver=True,
         wanted=[
             Wanted("soak: firings recorded, to those due", "recorded_share", "at least", 0.999),
@@ -454,4 +454,41 @@ def _soak(seconds: int) -> Scenario:
         ],
         rounds=1,
         patience=seconds + 600.0,
+    )
+
+
+def full_soak(seconds: int | None = None, rate: int | None = None, *, patroni: bool = False) -> Scenario:
+    """Not a mode of its own: it is the soak with everything on. What it costs is no figure of the capacity model."""
+    seconds, rate = seconds or 1800, rate or 300
+    where = "a PostgreSQL pair under Patroni that fails over three times" if patroni else "PostgreSQL"
+    failing = [
+        Wanted("full soak: failovers", "failovers", "at least", 3.0),
+        Wanted(
+            "full soak: first call after a failover, beyond the databases' own time and the lease",
+            "beyond_lease",
+            "at most",
+            10.0,
+            unit=" s",
+        ),
+    ]
+    return Scenario(
+        "soak-full",
+        f"{seconds} s at {rate} firings per second with retention, alerts and traces, {where}, one node, webhooks",
+        "late_ms.p99",
+        [Entry("postgres", "full_soak")],
+        {"seconds": seconds, "rate": rate, "patroni": patroni},
+        wanted=[
+            Wanted("full soak: runs lost", "lost", "at most", 0.0),
+            Wanted("full soak: calls doubled that no failover explains, or not due", "doubled", "at most", 0.0),
+            Wanted("full soak: at-most-once runs called twice", "twice", "at most", 0.0),
+            Wanted("full soak: at-most-once runs not called and not recorded", "unsent_unrecorded", "at most", 0.0),
+            Wanted("full soak: measures that are not flat", "not_flat", "at most", 0.0),
+            Wanted("full soak: partitions of an old day dropped", "partition_dropped", "at least", 1.0),
+            Wanted("full soak: alerts opened and sent", "alerts_opened", "at least", 1.0),
+            Wanted("full soak: alerts recovered and sent", "alerts_recovered", "at least", 1.0),
+            Wanted("full soak: spans of calls, to calls", "traced", "at least", 0.99),
+            *(failing if patroni else ()),
+        ],
+        rounds=1,
+        patience=seconds + 1500.0,
     )

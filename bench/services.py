@@ -21,11 +21,14 @@ from bench.contestants import OURS, ROOT
 from tests.services import postgres
 from tests.services.ports import free_port
 
-__all__ = ["TUNING", "Places", "Receiver", "receiver", "services"]
+__all__ = ["START_WITHIN", "TUNING", "Places", "Receiver", "process_at", "receiver", "services"]
 
 TUNING = {"shared_buffers": "1GB", "max_wal_size": "4GB", "wal_level": "replica"}
 """Given to every contestant alike; fsync and synchronous_commit stay on, as they are by default."""
 
+
+START_WITHIN = 120.0
+"""Seconds: at idle priority beside other work, a start has taken over thirty."""
 
 SEEDING = 7200.0
 """Seconds that filling a database may take: ten million jobs took over ten minutes on a busy machine."""
@@ -128,22 +131,22 @@ def _redis(home: Path, program: Path | None) -> Iterator[int | None]:
         return
     port = free_port()
     durable = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""]
-    with _process([str(program), "--port", str(port), "--dir", str(home), *durable], port):
+    with process_at([str(program), "--port", str(port), "--dir", str(home), *durable], port):
         yield port
 
 
 @contextmanager
 def receiver() -> Iterator[Receiver]:
     port = free_port()
-    with _process([sys.executable, "-m", "bench.receiver", str(port)], port) as pid:
+    with process_at([sys.executable, "-m", "bench.receiver", str(port)], port) as pid:
         yield Receiver(f"http://127.0.0.1:{port}/", pid)
 
 
 @contextmanager
-def _process(command: list[str], port: int) -> Iterator[int]:
+def process_at(command: list[str], port: int) -> Iterator[int]:
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + START_WITHIN
         while True:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bench.figures import cell
+from bench.figures import cell, tables
 from bench.running import Played, Report
 from bench.wanted import Verdict
 
@@ -82,13 +82,12 @@ def _cells(seat: Played, lateness: bool, more: list[str], width: int) -> list[st
 
 
 def _details(report: Report) -> Iterator[str]:
-    for figures in report.ours.rounds[-1:]:
-        if "table" in figures:
-            yield ""
-            yield "| " + " | ".join(figures["table"]["head"]) + " |"
-            yield "|" + "---|" * len(figures["table"]["head"])
-            for row in figures["table"]["rows"]:
-                yield "| " + " | ".join(cell(value) for value in row) + " |"
+    for table in (table for figures in report.ours.rounds[-1:] for table in tables(figures)):
+        yield ""
+        yield "| " + " | ".join(table["head"]) + " |"
+        yield "|" + "---|" * len(table["head"])
+        for row in table["rows"]:
+            yield "| " + " | ".join(cell(value) for value in row) + " |"
 
 
 def _spread(values: list[float], digits: int) -> str:

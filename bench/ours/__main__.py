@@ -22,6 +22,7 @@ SCENARIOS = {
     "drain_runs": "drain",
     "drain_webhooks": "drain",
     "drain_workers": "drain",
+    "full_soak": "full_soak",
     "lateness": "lateness",
     "listing": "listing",
     "mix": "mix",

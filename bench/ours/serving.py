@@ -6,11 +6,12 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.services import START_WITHIN
 from tests.services.ports import free_port
 
 __all__ = ["Server", "echoing", "served", "serving"]
@@ -21,17 +22,22 @@ class Server:
     port: int
     pid: int
 
+    def descriptors(self) -> int:
+        return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
+
     def resident_mb(self) -> float:
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 @asynccontextmanager
-async def serving(store: str, roles: str = "api") -> AsyncIterator[Server]:
-    """A server that is ready."""
+async def serving(
+    store: str, roles: str = "api", environ: Mapping[str, str] | None = None, home: Path | None = None
+) -> AsyncIterator[Server]:
+    """A server that is ready. `home`: where it runs, and writes `server.log`; None: a place of its own, no log."""
     port = free_port()
     arguments = ["serve", "--store", store, "--port", str(port), "--roles", roles]
-    async with _started(arguments, port) as pid:
+    async with _started(arguments, port, environ, home) as pid:
         yield Server(port, pid)
 
 
@@ -51,15 +57,18 @@ async def echoing() -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def _started(arguments: list[str], port: int) -> AsyncIterator[int]:
-    with tempfile.TemporaryDirectory() as directory:
+async def _started(
+    arguments: list[str], port: int, environ: Mapping[str, str] | None = None, home: Path | None = None
+) -> AsyncIterator[int]:
+    with tempfile.TemporaryDirectory() as directory, ExitStack() as files:
+        out = asyncio.subprocess.DEVNULL if home is None else files.enter_context((home / "server.log").open("ab"))
         process = await asyncio.create_subprocess_exec(
             str(Path(sys.executable).with_name("onthedot")),
             *arguments,
-            cwd=directory,
-            env={"ONTHEDOT_LOG_LEVEL": "WARNING", "PATH": "/usr/bin:/bin"},
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
+            cwd=home or directory,
+            env={"ONTHEDOT_LOG_LEVEL": "WARNING", "PATH": "/usr/bin:/bin", **(environ or {})},
+            stdout=out,
+            stderr=asyncio.subprocess.DEVNULL if home is None else asyncio.subprocess.STDOUT,
         )
         try:
             await _answers(port, process)
@@ -72,7 +81,7 @@ async def _started(arguments: list[str], port: int) -> AsyncIterator[int]:
 
 async def _answers(port: int, process: asyncio.subprocess.Process) -> None:
     """It listens long before it can answer: half a second of starting was measured with the first requests."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(START_WITHIN):
         while True:
             try:
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)

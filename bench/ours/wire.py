@@ -18,9 +18,10 @@ __all__ = ["ClientRequest", "Wire", "request", "wired"]
 Answered = Callable[[int, bytes], None]
 
 
-def request(method: str, path: str, body: object = None, media: str = "application/json") -> bytes:
+def request(method: str, path: str, body: object = None, media: str = "application/json", more: str = "") -> bytes:
+    """`more`: further lines of the head, each with its end."""
     raw = b"" if body is None else json.dumps(body).encode()
-    head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+    head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n{more}"
     if body is not None:
         head += f"content-type: {media}\r\ncontent-length: {len(raw)}\r\n"
     return head.encode() + b"\r\n" + raw
@@ -63,12 +64,15 @@ class Wire(asyncio.Protocol):
 
     async def ask(self, raw: bytes) -> tuple[int, bytes]:
         done: asyncio.Future[tuple[int, bytes]] = asyncio.get_running_loop().create_future()
-        self.send(raw, lambda status, body: done.set_result((status, body)))
+        self.send(raw, lambda status, body: None if done.done() else done.set_result((status, body)))
         return await done
 
     async def json(self, raw: bytes) -> Any:
         """The answer's body; an answer that is no success is an error."""
-        status, body = await self.ask(raw)
+        return self.read(*await self.ask(raw))
+
+    @staticmethod
+    def read(status: int, body: bytes) -> Any:
         if status >= 400:
             raise RuntimeError(f"answered {status}: {body[:500].decode(errors='replace')}")
         return json.loads(body) if body else None

@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from proof.checker.events import Waited
+from proof.checker.events import Received, Waited
 from proof.checker.lives import Turn
 from proof.checker.story import Story, Violation
 
-__all__ = ["check_destinations"]
+__all__ = ["check_destinations", "host_called"]
 
 BEFORE = 250
 """ms before a call arrives in which its node has started it: it may wait inside, or be started ahead of its time."""
@@ -85,7 +85,12 @@ def _sent(turn: Turn) -> int:
 
 def _host(turn: Turn) -> str:
     assert turn.send is not None
-    url = (turn.send.asked or {}).get("target", {}).get("url")
+    return host_called(turn.send)
+
+
+def host_called(send: Received) -> str:
+    """Empty: it was no webhook."""
+    url = (send.asked or {}).get("target", {}).get("url")
     return "" if url is None else f"http://host{int(url[-1]) % 3}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from proof.checker.destinations import host_called
 from proof.checker.events import Received
 from proof.checker.groups import same_group
 from proof.checker.ledger import Entry, Live
@@ -23,6 +24,8 @@ ROOM = 0.5
 """Of all slots: a node with a free one may not know of the run, another may hold it for a tenth of a second in vain."""
 GIVEN_BACK = 250
 """ms after its instant in which a held run that finds no slot is given back."""
+PLACE_SOON = 1250
+"""ms that it may wait on its node for its destination, if that answered quickly of late, before it is given back."""
 POLL = 1500
 """ms within which a new job that is due at once is found without any hint."""
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -106,12 +109,19 @@ def _late(story: Story, job: JobStory) -> Iterator[Violation]:
     for send, late in lateness(story, job):
         if late <= ON_TIME or late <= _allowed(story, job, send):
             continue
-        if send.run in story.waits:
+        if send.run in story.waits or (late <= PLACE_SOON and _host_was_ill(story, send, send.at - late)):
             story.excuse("it waited for its destination")
         elif not_enough_slots(story, send, late):
             story.excuse("every node's slots were taken")
         else:
             yield Violation(kind="late", text=f"{send.run} was sent {late} ms late at {send.at}, with nothing wrong")
+
+
+def _host_was_ill(story: Story, send: Received, due: int) -> bool:
+    if not story.ledger.hosts:
+        return False
+    host = host_called(send)
+    return any(f.what == "host" and f.node == host and f.at <= send.at and f.until >= due for f in story.faults)
 
 
 def _allowed(story: Story, job: JobStory, send: Received) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jsonschema_rs
 import msgspec
 import pytest
@@ -195,11 +197,14 @@ async def test_nodes_are_listed_with_what_they_do(api, app, node):
 async def test_destinations_are_listed_with_their_breakers(api, app, node):
     store = app.context.service.store
     assert (await api.get("/v1/destinations")).json() == {"items": []}
-    told = [DestinationLoad(requires="webhook@https://a.example", breaker="open", failures=10, since=1_700_000_000_000)]
+    since = 1_700_000_000_000
+    facts: dict[str, Any] = {"breaker": "open", "failures": 10, "since": since, "next_probe": since + 10_000}
+    told = [DestinationLoad(requires="webhook@https://a.example", **facts)]
     await store.beat(node.info.id, NodeLoad(destinations=told))
     (found,) = (await api.get("/v1/destinations")).json()["items"]
     assert (found["destination"], found["breaker"], found["failures"]) == ("https://a.example", "open", 10)
     assert [each["node"] for each in found["nodes"]] == [node.info.id]
+    assert found["next_probe"] == found["nodes"][0]["next_probe"] == "2023-11-14T22:13:30.000Z"
     lines = (await api.get("/metrics")).text.splitlines()
     assert 'onthedot_destination_breakers{state="open"} 1.0' in lines
     assert 'onthedot_destination_breakers{state="half_open"} 0.0' in lines

@@ -109,7 +109,7 @@ def test_results_are_placed_between_their_marks(tmp_path: Path):
 
 
 def test_the_page_has_a_place_for_every_result():
-    for name in ("bench", "bench-10m", "soak"):
+    for name in ("bench", "bench-10m", "soak", "soak-full"):
         assert "text" in placed(PERFORMANCE.read_text(), name, "text")
 
 

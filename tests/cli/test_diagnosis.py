@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import asyncpg
 import pytest
 
 from onthedot.cli import diagnosis, store_diagnosis
@@ -13,6 +14,7 @@ from onthedot.cli.findings import Finding
 from onthedot.clock import SystemClock
 from onthedot.errors import StoreUnavailable
 from onthedot.model.destination import DestinationLoad
+from onthedot.model.instant import format_instant
 from onthedot.model.node import NodeView
 from onthedot.settings import CertificateSetting, Settings
 from onthedot.store import BacklogCount
@@ -121,9 +123,33 @@ async def test_notes_that_nobody_carries_out_are_told():
     store.notes_ms = 90_000
     found = {finding.subject: finding async for finding in store_diagnosis._cluster(store)}
     assert found["notes"].state == "warning"
-    assert "3 ended runs" in found["notes"].found
+    assert found["notes"].found.startswith(
+        "what 3 ended runs cause (chained runs, alerts, pauses) is not carried out, "
+    )
+    since = format_instant(await store.now() - 90_000)[:16]
+    assert f"the first since {since}" in found["notes"].found
+    assert found["notes"].found.endswith("(1m 30s)")
+    assert "note.failed" in (found["notes"].advice or "")
     store.notes_ms = 60_000
     assert "notes" not in {finding.subject async for finding in store_diagnosis._cluster(store)}
+
+
+async def test_a_server_tells_of_notes_that_nobody_carries_out(postgres_url, launch):
+    """One of a kind that only a newer version knows."""
+    server = await launch("--store", postgres_url)
+    assert "notes" not in {each.subject async for each in store_diagnosis._by_server(server.url, None)}
+    connection = await asyncpg.connect(postgres_url)
+    await connection.execute(
+        "INSERT INTO notes (kind, tenant, job_id, run_id, said, created_at) "
+        "SELECT 'newer', 1, 1, '1-1', '{}', (extract(epoch FROM now()) * 1000)::bigint - 90000 "
+        "FROM generate_series(1, 2)"
+    )
+    await connection.close()
+    found = {each.subject: each async for each in store_diagnosis._by_server(server.url, None)}
+    assert found["notes"].state == "warning"
+    assert found["notes"].found.startswith(
+        "what 2 ended runs cause (chained runs, alerts, pauses) is not carried out, "
+    )
 
 
 async def test_lost_nodes_are_named():

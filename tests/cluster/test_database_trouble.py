@@ -21,6 +21,7 @@ from tests.cluster.door import Door
 from tests.cluster.nodes import Cluster, post, runs_heard
 from tests.cluster.walking import ask
 from tests.services.missing import missing
+from tests.services.ports import free_port
 from tests.services.postgres import PostgresServer, running_postgres
 from tests.services.process import NodeProcess
 from tests.services.small_disk import NoSmallDisk, filled, small_disk
@@ -37,6 +38,7 @@ class Scene:
     door: Door
     node: NodeProcess
     disk: Path | None
+    watched: int  # METRICS_PORT of the node
 
     async def fetch(self, sql: str) -> Any:
         connection = await asyncpg.connect(self.server.url(NAME), timeout=10)
@@ -61,8 +63,13 @@ def _scene(directory: Path, disk: Path | None) -> Iterator[Scene]:
         door = Door(server.port)
         cluster = Cluster(directory)
         try:
-            node = cluster.start("--store", f"postgresql://postgres@127.0.0.1:{door.port}/{NAME}?timeout=1")
-            yield Scene(server, door, node, disk)
+            watched = free_port()
+            node = cluster.start(
+                "--store",
+                f"postgresql://postgres@127.0.0.1:{door.port}/{NAME}?timeout=1",
+                env={"ONTHEDOT_METRICS_PORT": str(watched)},
+            )
+            yield Scene(server, door, node, disk, watched)
         finally:
             cluster.kill()
             door.close()
@@ -116,8 +123,9 @@ async def _settled(scene: Scene, jobs: set[str]) -> bool:
     return bool(done == len(jobs))
 
 
-async def says_away(node: NodeProcess) -> None:
-    """Alive, not ready, and 503 with Retry-After for whoever asks."""
+async def says_away(scene: Scene) -> None:
+    """Alive, not ready, and 503 with Retry-After for whoever asks; but not for whoever watches it."""
+    node = scene.node
 
     async def not_ready() -> bool:
         return (await answer_of(node, "GET", "/readyz"))[0] == 503
@@ -133,12 +141,16 @@ async def says_away(node: NodeProcess) -> None:
         assert status == 503, (method, path, answer)
         assert int(answer["retry-after"]) >= 1
         assert json.loads(answer[""])["type"] == "urn:onthedot:problem:store-unavailable"
+    for url in (node.url, f"http://127.0.0.1:{scene.watched}"):
+        text = (await asyncio.to_thread(urllib.request.urlopen, f"{url}/metrics", timeout=15)).read().decode()
+        assert "onthedot_store_up 0.0" in text.splitlines()
+        assert "onthedot_runs_fired_total" in text
 
 
 async def test_an_outage(scene: Scene, receiver: EchoServer):
     async with trouble_survived(scene, receiver):
         await asyncio.to_thread(scene.server.stop)
-        await says_away(scene.node)
+        await says_away(scene)
         await asyncio.to_thread(scene.server.start)
 
 
@@ -162,7 +174,7 @@ async def test_connections_ended_by_the_server(scene: Scene, receiver: EchoServe
 async def test_a_way_that_refuses(scene: Scene, receiver: EchoServer):
     async with trouble_survived(scene, receiver):
         assert scene.door.order("refuse") > 0
-        await says_away(scene.node)
+        await says_away(scene)
         scene.door.order("heal")
 
 
@@ -170,7 +182,7 @@ async def test_a_way_that_is_silent(scene: Scene, receiver: EchoServer):
     """No reset, no answer: only deadlines notice."""
     async with trouble_survived(scene, receiver):
         scene.door.order("silence", ways=["up", "down"])
-        await says_away(scene.node)
+        await says_away(scene)
         scene.door.order("heal")
 
 
@@ -223,7 +235,7 @@ async def test_statements_that_take_too_long(scene: Scene, receiver: EchoServer)
         holder = await asyncpg.connect(scene.server.url(NAME), server_settings={"statement_timeout": "0"})
         async with holder.transaction():
             await holder.execute("LOCK TABLE jobs, runs, nodes IN ACCESS EXCLUSIVE MODE")
-            await says_away(scene.node)
+            await says_away(scene)
         await holder.close()
         await scene.fetch(f"ALTER DATABASE {NAME} RESET statement_timeout")
         scene.door.order("cut")

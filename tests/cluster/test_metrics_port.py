@@ -93,6 +93,10 @@ async def test_it_answers_while_it_waits_for_its_database(cluster, free_port):
     await until(waits, "the node is alive")
     status, text = await asyncio.to_thread(look, port, "/readyz")
     assert (status, json.loads(text)["store"]) == (503, "can't be reached")
+    status, text = await asyncio.to_thread(look, port, "/metrics")
+    assert status == 200, "whoever scrapes it can tell it from a node that is gone"
+    assert {"onthedot_store_up 0.0", "onthedot_node_ready 0.0"} <= set(text.splitlines())
+    assert (await asyncio.to_thread(look, port, "/v1/jobs"))[0] == 404
     assert await node.stop() == 0
     events = [json.loads(line)["event"] for line in node.output().splitlines() if line.startswith("{")]
     assert "store unavailable; waiting for it" in events, "JSON where there is no terminal"

@@ -507,5 +507,6 @@ async def test_the_report_names_those_in_trouble_first(town: Town, fake_clock: F
     report = town.report()
     assert [load.requires for load in report] == [A, B]
     since = round(fake_clock.monotonic() * 1000)
-    assert report[0] == DestinationLoad(requires=A, breaker="open", failures=10, since=since, calls=10, p50=0, p99=0)
+    told: dict[str, Any] = {"breaker": "open", "failures": 10, "since": since, "next_probe": since + 10_000}
+    assert report[0] == DestinationLoad(requires=A, **told, calls=10, p50=0, p99=0)
     assert len(town.destinations.report(1, lambda instant: 0)) == 1

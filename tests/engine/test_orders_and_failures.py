@@ -299,7 +299,7 @@ async def test_a_watchman_without_a_database_comes_back(bench, fake_clock):
     assert not bench.health.ok
 
 
-def duties(bench: Bench, logs: LogFiles | None = None) -> Duties:
+def duties(bench: Bench, logs: LogFiles | None = None, retention_ms: int = 60_000) -> Duties:
     return Duties(
         "me",
         store=bench.store,
@@ -307,7 +307,7 @@ def duties(bench: Bench, logs: LogFiles | None = None) -> Duties:
         time=bench.time,
         health=bench.health,
         rng=bench.rng,
-        retention_ms=60_000,
+        retention_ms=retention_ms,
         logs=logs,
     )
 
@@ -386,5 +386,25 @@ async def test_each_node_removes_its_own_old_logs(bench, fake_clock, tmp_path: P
     keeper = duties(bench, LogFiles(tmp_path, inline))
     await fake_clock.advance(3600)
     bench.store.script("take_duty", False)
+    await keeper.look_after()
+    assert not old.exists()
+
+
+@pytest.mark.parametrize(("retention", "every"), [(1, 60), (10, 600), (60, 3600), (43_200, 3600)])
+async def test_old_logs_are_looked_for_as_often_as_the_retention_lasts(
+    bench, fake_clock, tmp_path: Path, retention: int, every: int
+):
+    """At most once an hour: with a short retention, files lay there for an hour nevertheless."""
+    keeper = duties(bench, LogFiles(tmp_path, inline), retention * 60_000)
+    fake_clock.step_wall(100 * 365 * 86_400_000)
+    await fake_clock.advance(every)
+    await keeper.look_after()
+    old = tmp_path / "job" / "1-1.log"
+    old.parent.mkdir(exist_ok=True)
+    old.write_text("long ago")
+    await fake_clock.advance(every - 1)
+    await keeper.look_after()
+    assert old.exists()
+    await fake_clock.advance(1)
     await keeper.look_after()
     assert not old.exists()

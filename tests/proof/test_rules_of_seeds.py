@@ -12,6 +12,7 @@ from proof.checker.callbacks import check_callbacks
 from proof.checker.destinations import FAILURES, FORGOTTEN, PROBE, check_destinations
 from proof.checker.events import Received, Recorded, Wrote
 from proof.checker.ledger import Attempt
+from proof.checker.liveness import check_liveness
 from proof.checker.policies import check_policies
 from proof.checker.results import check_results
 from proof.checker.story import Story
@@ -199,3 +200,23 @@ class TestReleasedInTheSameMillisecond:
 
     def test_before_that_it_is(self):
         assert self.overlaps(20_098) == ["overlap"]
+
+
+class TestLateForItsDestination:
+    """Seed 545: a run may wait on its node for up to a second while its destination hangs, before it is given back."""
+
+    @pytest.mark.parametrize(
+        ("ill", "late", "told"),
+        [
+            ("http://host1", 400, False),
+            ("http://host1", 1400, True),  # by then it has been given back
+            ("http://host2", 400, True),  # another one
+        ],
+    )
+    def test_only_its_own_and_not_for_long(self, ill: str, late: int, told: bool):
+        tale = Tale().fires(20_000, 30_000, 40_000, 50_000).waits(60_000).claimed(10_000)
+        (send,) = Tale().sent(10_000, at=10_000 + late).events[-1:]
+        tale.add(msgspec.structs.replace(send, asked={"target": {"url": "http://host1"}}))
+        tale.recorded(10_000, at=10_010 + late).entry(10_000).fault("host", 9_000, 12_000, ill)
+        story = Story(tale.history(), msgspec.structs.replace(tale.ledger(), hosts=True))
+        assert ("late" in {violation.kind for violation in check_liveness(story)}) is told

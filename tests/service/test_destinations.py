@@ -15,7 +15,11 @@ A, B, OTHERS = "webhook@https://a.example", "webhook@https://b.example", "webhoo
 def test_nodes_are_joined_and_the_worst_breaker_counts():
     told = {
         "n1": [DestinationLoad(requires=A, in_flight=2, failures=1), DestinationLoad(requires=B, in_flight=9)],
-        "n2": [DestinationLoad(requires=A, breaker="open", failures=11, since=1_700_000_000_000)],
+        "n2": [
+            DestinationLoad(
+                requires=A, breaker="open", failures=11, since=1_700_000_000_000, next_probe=1_700_000_010_000
+            )
+        ],
         "n3": [DestinationLoad(requires=A, breaker="half_open", in_flight=1, failures=10, since=1_700_000_005_000)],
     }
     counts = [DestinationCount(requires=A, waiting=4, since=1_700_000_001_000)]
@@ -28,6 +32,9 @@ def test_nodes_are_joined_and_the_worst_breaker_counts():
         ("n2", "open"),
         ("n3", "half_open"),
     ]
+    assert first.next_probe == "2023-11-14T22:13:30.000Z", "by the first node that may send one"
+    assert [each.next_probe for each in first.nodes] == [None, first.next_probe, None]
+    assert second.next_probe is None
     assert (second.destination, second.breaker, second.since) == ("https://b.example", "closed", None)
 
 

@@ -39,18 +39,18 @@ class ProgramMissing(Exception):
     """It is not here and can't be installed; the message says why."""
 
 
-def debian_program(name: str, package: str) -> str:
-    """The path of a program, after its package was installed if need be."""
+def debian_program(name: str, *packages: str) -> str:
+    """The path of a program, after its packages were installed if need be."""
     where = f"{PLACES}:{os.environ['PATH']}"
     if found := shutil.which(name, path=where):
         return found
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise ProgramMissing(f"no {name} here: `apt-get install {package}` brings it")
+        raise ProgramMissing(f"no {name} here: `apt-get install {' '.join(packages)}` brings it")
     with _alone():
-        why = "" if shutil.which(name, path=where) else _install(package)
+        why = "" if shutil.which(name, path=where) else _install(*packages)
     if found := shutil.which(name, path=where):
         return found
-    raise ProgramMissing(f"{package} can't be installed: {why}")
+    raise ProgramMissing(f"{' '.join(packages)} can't be installed: {why}")
 
 
 @contextmanager

@@ -211,6 +211,59 @@ async def test_a_firing_that_was_given_up_is_missed(hands: Hands, times: Times, 
     assert run.status == "SKIPPED"
 
 
+@pytest.mark.parametrize("own", [True, False])
+async def test_firings_that_an_edit_gives_up_are_missed(hands: Hands, times: Times, store: Store, own: bool):
+    """They were due and no node had taken them when the job got another schedule."""
+    if not own:
+        install(store, "missed", "recovered")
+    before = watched(missed=True, key="report") if own else spec(every(MINUTE), key="report", retry=ONCE)
+    (job,) = await hands.create(before)
+    await times.advance(5 * MINUTE)
+    await store.update_job(1, job.id, lambda old: msgspec.structs.replace(old, schedule=every(2 * MINUTE)))
+    assert [row["kind"] for row in await hands.sql("SELECT kind FROM notes")] == ["alert"], "in one transaction with it"
+    await carry_out(store)
+    (found,) = await incidents(store)
+    assert (found.condition, found.state, found.job_id, found.title) == ("missed", "open", job.id, "report")
+    assert (found.count, found.reason) == (1, "5 firings were missed: too late")
+    assert (await store.get_run(1, found.run_id or "")).status == "SKIPPED"
+    await times.advance(6 * MINUTE)  # given up by an edit or by a claim: it is the same incident
+    await store.update_job(1, job.id, lambda old: msgspec.structs.replace(old, schedule=every(MINUTE)))
+    await times.advance(5 * MINUTE)
+    await hands.claim()
+    await carry_out(store)
+    assert [(each.state, each.count) for each in await incidents(store)] == [("open", 3)]
+    assert await events(hands) == ["opened ops"]
+
+
+async def test_firings_that_are_given_up_when_a_quarantined_job_is_mended(hands: Hands, times: Times, store: Store):
+    (job,) = await hands.create(watched(missed=True))
+    await hands.sql(f"UPDATE jobs SET state = 'quarantined', reason = 'x' WHERE id = {job.id}")
+    await times.advance(3 * MINUTE)
+    await store.update_job(1, job.id, lambda old: msgspec.structs.replace(old, name="mended"))
+    await carry_out(store)
+    (found,) = await incidents(store)
+    assert (found.condition, found.reason) == ("missed", "3 firings were missed: too late")
+
+
+async def test_what_passed_while_it_was_paused_or_everything_was_is_not_missed(
+    hands: Hands, times: Times, store: Store
+):
+    (job,) = await hands.create(watched(missed=True))
+    await store.pause_job(1, job.id)
+    await times.advance(5 * MINUTE)
+    await store.resume_job(1, job.id)
+    await store.pause_job(1, job.id)
+    await times.advance(5 * MINUTE)
+    await store.update_job(1, job.id, lambda old: msgspec.structs.replace(old, schedule=every(2 * MINUTE)))
+    await store.resume_job(1, job.id)
+    await store.freeze(1, "maintenance")
+    await times.advance(5 * MINUTE)
+    await store.update_job(1, job.id, lambda old: msgspec.structs.replace(old, schedule=every(3 * MINUTE)))
+    await carry_out(store)
+    assert {row["reason"] for row in await hands.ledger(job.id)} == {"paused"}
+    assert await incidents(store) == []
+
+
 async def test_a_check_in_that_did_not_come_is_missed(hands: Hands, times: Times, store: Store):
     await hands.create(watched(missed=True))
     await run_once(hands, times, Outcome(kind="timeout", error="missed: no ping within 5m", detail={"missed": True}))

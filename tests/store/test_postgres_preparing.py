@@ -18,7 +18,7 @@ LOCK = "UPDATE meta SET name = name"
 
 @pytest.fixture
 async def driver(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Driver]:
-    monkeypatch.setattr("onthedot.store.postgres.preparing.LONGEST", 600)
+    monkeypatch.setattr("onthedot.store.postgres.limits.LONGEST", 600)
     opened = await open_driver(postgres_url + "?timeout=0.1")
     yield opened
     await opened.close()

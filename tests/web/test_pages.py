@@ -50,12 +50,21 @@ async def test_destinations_are_shown_and_what_they_are_called_is_text(site, app
     store = app.context.service.store
     node = TinyNode(store)
     await node.register()
-    told = [DestinationLoad(requires="webhook@http://<b>", breaker="open", failures=12, since=1_700_000_000_000)]
+    told = [
+        DestinationLoad(
+            requires="webhook@http://<b>",
+            breaker="open",
+            failures=12,
+            since=1_700_000_000_000,
+            next_probe=1_700_000_010_000,
+        )
+    ]
     await store.beat(node.info.id, NodeLoad(destinations=told))
     page = (await site.get("/destinations")).text
     assert "http://&lt;b&gt;" in page
     assert "open" in page
     assert "2023-11-14T22:13:20.000Z" in page
+    assert re.search(r'next probe <time datetime="2023-11-14T22:13:30.000Z"', page)
 
 
 async def test_open_is_said_until_a_key_is_made(site, app):

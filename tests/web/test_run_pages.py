@@ -5,13 +5,18 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx
 import pytest
 
 from onthedot.api.app import App
 from onthedot.clock import FakeClock
+from onthedot.model.destination import DestinationLoad
+from onthedot.model.instant import format_instant
+from onthedot.model.node import NodeLoad
 from onthedot.model.run import Outcome
+from onthedot.store import TurnedAway
 from onthedot.store.runs import run_page
 from onthedot.web.words import node_name
 from tests.api.conftest import JOB, client_of, serving
@@ -174,3 +179,25 @@ async def test_a_node_that_is_gone_is_told_by_its_name_or_by_the_beginning_of_it
     assert node_name("0123456789abcdef", {}) == "01234567… (stopped since)"
     assert node_name("a", {}) == "a"
     assert node_name(None, {}) is None
+
+
+async def test_a_run_that_waits_for_its_destination_says_when_that_is_called_next(site, app, node, fake_clock):
+    store, requires = app.context.service.store, "webhook@http://receiver.example"
+    assert (await site.post("/v1/jobs", json={**JOB, "schedule": {"in": "1s"}})).status_code == 201
+    await fake_clock.advance(2)
+    (run,) = (await store.claim(node.info.id, offers=["webhook"], level=9, limit=9, lookahead_ms=2000)).runs
+    away = TurnedAway(run_id=run.id, token=run.token, version=run.version, requires=requires)
+    await store.wait_for_destinations(node.info.id, [away])
+    now = await store.now()
+    states: list[tuple[dict[str, Any], str]] = [
+        ({"breaker": "open", "next_probe": now + 4000}, f'the next one <time datetime="{format_instant(now + 4000)}"'),
+        ({"breaker": "half_open"}, "one is on its way"),
+    ]
+    for told, words in states:
+        load = DestinationLoad(requires=requires, failures=12, since=now - 6000, **told)
+        await store.beat(node.info.id, NodeLoad(destinations=[load]))
+        page = await text_of(site, f"/runs/{run.id}")
+        assert "Its last 12 calls failed. One run is sent every 10 s" in page
+        assert words in page
+    await store.beat(node.info.id, NodeLoad(destinations=[]))
+    assert "One run is sent every 10 s" not in await text_of(site, f"/runs/{run.id}"), "it only has no room"

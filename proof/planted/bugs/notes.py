@@ -24,11 +24,11 @@ BUGS = (
         edits=(
             Code(_BATCH, "if notes:", "if False:"),
             Code(
-                "onthedot.store.runs.finish:write_finishes",
+                "onthedot.store.runs.finish:Finishes.finish",
                 "    batch.announce()\n",
                 "    batch.announce()\n"
-                "    if notes := batch._notes():\n"
-                '        await topic.driver.transact(lambda tx: tx.execute("add_notes", Rows(notes)))\n',
+                "    if notes := batch._notes(alerting):\n"
+                '        await self.driver.transact(lambda tx: tx.execute("add_notes", Rows(notes)))\n',
             ),
         ),
         tests=_TESTS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from proof.planted.plant import Bug, Sql
+from proof.planted.plant import Bug, Code, Sql
 
 __all__ = ["BUGS"]
 
@@ -19,7 +19,40 @@ def _only_here(name: str, what: str, statement: str, part: str, instead: str, *t
     )
 
 
+_FROZEN = "test_postgres_frozen"
+
 BUGS = (
+    _only_here(
+        "everybody takes back runs",
+        "all nodes write the runs of a lost one, and wait for each other",
+        "take_reclaim_turn",
+        " WHERE pg_try_advisory_xact_lock(hashtextextended('reclaim', 'runs'::regclass::oid::bigint))",
+        "",
+        _FROZEN,
+    ),
+    _only_here(
+        "nobody ends the transactions of a lost node",
+        "what a frozen node has locked inside COPY stays locked",
+        "end_transactions_of",
+        "n.lost_at IS NULL",
+        "n.lost_at IS NOT NULL",
+        _FROZEN,
+    ),
+    _only_here(
+        "transactions of a live node are ended",
+        "a node whose beat went on loses its connections",
+        "end_transactions_of",
+        "AND n.beat = $2",
+        "AND $2::bigint IS NOT NULL",
+        _FROZEN,
+    ),
+    Bug(
+        name="postgres: a hang-up is not noticed",
+        what="what a node gave up waits on in the server, with its locks",
+        edits=(Code("onthedot.store.postgres.limits:_notice_hang_up", "HUNG_UP", "0"),),
+        tests=(f"tests/store/{_FROZEN}.py",),
+        unseen=_UNSEEN,
+    ),
     _only_here(
         "adopted without a lock",
         "two nodes adopt one run",

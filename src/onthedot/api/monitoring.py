@@ -11,14 +11,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from starlette.types import Receive, Scope, Send
 
 from onthedot.api.context import NodeReport
+from onthedot.api.http import responses
 from onthedot.api.http.problems import PROBLEM_MEDIA, problem_of
 from onthedot.api.http.responses import HttpResponse
-from onthedot.api.routes.health import read_health, read_readiness
+from onthedot.api.routes.health import WAITING, Alive, read_health, read_readiness
 from onthedot.api.routes.metrics import read_metrics
 from onthedot.errors import NotFound
 from onthedot.model.decoding import encode_json
+from onthedot.telemetry.metrics import CONTENT_TYPE, Metrics
+from onthedot.version import __version__
 
-__all__ = ["MonitoringApp", "monitoring_of_node"]
+__all__ = ["MonitoringApp", "monitoring_of_node", "monitoring_of_waiting_node"]
 
 Answer = Callable[[], Awaitable[HttpResponse]]
 
@@ -57,5 +60,24 @@ def monitoring_of_node(report: NodeReport) -> MonitoringApp:
 
     async def metrics() -> HttpResponse:
         return await read_metrics(report)
+
+    return MonitoringApp({"/healthz": health, "/readyz": readiness, "/metrics": metrics})
+
+
+def monitoring_of_waiting_node() -> MonitoringApp:
+    """Of a node that waits for its database at its start: whoever watches it must be able to tell that from a node that
+    is not there."""
+    figures = Metrics()
+    figures.ready.set(0)
+    figures.store_up.set(0)
+
+    async def health() -> HttpResponse:
+        return responses.json(Alive(status="ok", version=__version__))
+
+    async def readiness() -> HttpResponse:
+        return responses.json(WAITING, 503, {"retry-after": "1"})
+
+    async def metrics() -> HttpResponse:
+        return responses.plain(figures.text(), CONTENT_TYPE)
 
     return MonitoringApp({"/healthz": health, "/readyz": readiness, "/metrics": metrics})

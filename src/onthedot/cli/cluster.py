@@ -24,13 +24,14 @@ def destinations(as_json: AsJson = False, server: Server = None, key: ApiKey = N
         print_json(found)
         return
     table(
-        ("destination", "kind", "breaker", "since", "failures", "in flight", "waiting", "waiting since"),
+        ("destination", "kind", "breaker", "since", "next probe", "failures", "in flight", "waiting", "waiting since"),
         (
             (
                 each.destination,
                 each.kind,
                 each.breaker.replace("_", " "),
                 when(each.since) if each.since is not None else "",
+                when(each.next_probe) if each.next_probe is not None else "",
                 each.failures,
                 each.in_flight,
                 each.waiting,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -42,11 +43,12 @@ def list_(
     """List dead letters, newest first."""
     with connected(server, key) as client:
         wanted = _filter(client, job, cause, since, until)
-        page = client.list_dead(**wanted, **({"discarded": True} if discarded else {}), limit=limit)
+        letters = client.iter_dead(**wanted, **({"discarded": True} if discarded else {}), limit=limit)
+        found = list(islice(letters, limit))  # a page may be short and not the last
     if as_json:
-        print_json(page.items)
+        print_json(found)
         return
-    runs_table(page.items, empty="No dead letters.")
+    runs_table(found, empty="No dead letters.")
 
 
 @group.command("groups")

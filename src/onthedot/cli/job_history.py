@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["restore", "undelete", "versions"]
 
-MOST = 500
-
 
 def versions(
     job: Job,
@@ -30,7 +28,7 @@ def versions(
 ) -> None:
     """List the versions of a job, newest first, with who changed it and what."""
     with connected(server, key) as client:
-        found = client.list_versions(find_job(client, job).id, limit=MOST).items
+        found = list(client.iter_versions(find_job(client, job).id))
     if diff is not None:
         old, new = _version(found, diff[0]), _version(found, diff[1])
         changed = list(_diff(old, new))

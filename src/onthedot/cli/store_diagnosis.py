@@ -31,6 +31,7 @@ CLOCKS_APART = 500
 GROUP_WAIT = 15 * 60_000
 """ms that a run may wait for its concurrency group before it is worth a warning."""
 MOST_NAMED = 10
+COUNTED_NOTES = 10_000  # as `count_old_notes` counts them
 
 
 async def examine_store(settings: Settings, server: str | None, key: str | None) -> AsyncIterator[Finding]:
@@ -175,11 +176,7 @@ async def _cluster(store: Store) -> AsyncIterator[Finding]:
         yield finding
     notes, oldest = await store.count_old_notes(NOTE_WAIT)
     if notes:
-        yield warning(
-            "notes",
-            f"the consequences of {notes} ended runs (chained runs, pauses) are pending, the oldest for {ago(oldest)}",
-            "check the logs of the nodes; if no node is alive, start one",
-        )
+        yield _late_notes(notes, await store.now() - oldest, oldest)
     for offer, count in sorted(backlog.unoffered.items()):
         if offer in backlog.lacking:
             labels = ",".join(read_requires(offer).labels)
@@ -204,6 +201,17 @@ async def _groups(store: Store) -> AsyncIterator[Finding]:
     waited = 0 if since is None else await store.now() - since
     if waited > GROUP_WAIT:
         yield _waiting_for_groups(waiting, waited)
+
+
+def _late_notes(notes: int, since: int, waited: int) -> Finding:
+    many = f"{notes:,}" if notes < COUNTED_NOTES else f"{COUNTED_NOTES:,} or more"
+    return warning(
+        "notes",
+        f"what {many} ended runs cause (chained runs, alerts, pauses) is not carried out, the first since "
+        f"{format_instant(since)} ({ago(waited)})",
+        "if no node is alive, start one; else look for note.failed in the logs of the nodes, which says why, and "
+        "update nodes of an older version",
+    )
 
 
 def _waiting_for_groups(waiting: int, waited: int) -> Finding:
@@ -265,6 +273,8 @@ async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
         since = min((parse_rfc3339(view.waiting_since or "") or 0 for view in groups), default=None)
         if since is not None and (waited := SystemClock().now_ms() - since) > GROUP_WAIT:
             yield _waiting_for_groups(sum(view.waiting for view in groups), waited)
+        if noted := parse_rfc3339(stats.get("late_notes_since") or ""):
+            yield _late_notes(int(stats["late_notes"]), noted, SystemClock().now_ms() - noted)
 
 
 async def _readiness(client: AsyncClient) -> AsyncIterator[Finding]:

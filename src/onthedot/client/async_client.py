@@ -41,6 +41,7 @@ from onthedot.model.slots import ExplainedSlots, JobCalendar
 from onthedot.model.sync import SyncReport
 from onthedot.model.timer import TimerSpec, TimerView
 from onthedot.model.upcoming import Forecast, UpcomingList
+from onthedot.model.version import JobVersion
 
 __all__ = ["AsyncClient"]
 
@@ -114,6 +115,10 @@ class AsyncClient(AsyncChanges):
     def iter_jobs(self, **filters: Any) -> AsyncIterator[JobView]:
         """Iterate over all jobs, fetching pages as needed."""
         return self._pages("/v1/jobs", ResultPage[JobView], filters)
+
+    def iter_versions(self, job_id: int, **filters: Any) -> AsyncIterator[JobVersion]:
+        """Iterate over the versions of a job, newest first, fetching pages as needed."""
+        return self._pages(f"/v1/jobs/{job_id}/versions", ResultPage[JobVersion], filters)
 
     async def replace_job(self, job_id: int, spec: JobSpec, *, if_match: int | None = None) -> JobView:
         """Replace a job. `if_match`: only if it still has this version."""

@@ -190,6 +190,9 @@ class Client:
     def list_versions(self, job_id: int, **filters: Any) -> ResultPage[JobVersion]:
         return self._run(self._async.list_versions(job_id, **filters))
 
+    def iter_versions(self, job_id: int, **filters: Any) -> Iterator[JobVersion]:
+        return self._each(self._async.iter_versions(job_id, **filters))
+
     def restore_version(
         self, job_id: int, version: int, *, if_match: int | None = None, idempotency_key: str | None = None
     ) -> JobView:

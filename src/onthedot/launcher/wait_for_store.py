@@ -42,6 +42,8 @@ async def prepared_when_there(
     clock: Clock | None = None,
 ) -> Prepared | None:
     """`watched` listens on METRICS_PORT. The prepared node; None if stopped before the store was available."""
+    from onthedot.api.monitoring import monitoring_of_waiting_node
+
     clock = clock or SystemClock()
     backoff = Backoff(random.Random(), first=0.2)
     said = -SAID_EVERY
@@ -51,10 +53,11 @@ async def prepared_when_there(
                 return await _unless(stop, settings, jobs, clock)
             except StoreUnavailable as error:
                 if said == -SAID_EVERY and listener is not None:
-                    await stack.enter_async_context(answering(listener, settings))
+                    app = partial(waiting_app, root=settings.root_path)
+                    await stack.enter_async_context(answering(listener, settings, app))
                 if said == -SAID_EVERY and watched is not None:
                     without_tls = msgspec.structs.replace(settings, tls_cert=None, tls_key=None)
-                    await stack.enter_async_context(answering(watched, without_tls))
+                    await stack.enter_async_context(answering(watched, without_tls, monitoring_of_waiting_node()))
                 if clock.monotonic() - said >= SAID_EVERY:
                     said = clock.monotonic()
                     _log.warning("store unavailable; waiting for it", error=str(error))
@@ -78,12 +81,11 @@ async def _unless(stop: asyncio.Event, settings: Settings, jobs: JobsFile | None
 
 
 @asynccontextmanager
-async def answering(listener: socket.socket, settings: Settings) -> AsyncIterator[None]:
+async def answering(listener: socket.socket, settings: Settings, app: Any) -> AsyncIterator[None]:
     """A temporary server on the same socket; connections made during the handover wait in the socket's backlog."""
     from onthedot.api.server.certificate import server_certificate
     from onthedot.api.server.server import make_server
 
-    app = partial(waiting_app, root=settings.root_path)
     certificate = server_certificate(settings.tls_cert, settings.tls_key)
     server = make_server(app, grace_seconds=1, lifespan="off", certificate=certificate)
     server.capture_signals = nullcontext  # type: ignore[method-assign,assignment]  # signals are ours
@@ -99,7 +101,7 @@ async def answering(listener: socket.socket, settings: Settings) -> AsyncIterato
 async def waiting_app(scope: Any, receive: Callable[..., Any], send: Callable[..., Any], *, root: str = "") -> None:
     """/healthz: alive. /readyz: not ready. Browsers get a page that reloads itself, others 503 and Retry-After."""
     from onthedot.api.http.problems import PROBLEM_MEDIA, problem_of
-    from onthedot.api.routes.health import Alive, Ready
+    from onthedot.api.routes.health import WAITING, Alive
     from onthedot.web.problem_page import waiting_page
     from onthedot.web.static import media_by_name, read_static
 
@@ -109,7 +111,7 @@ async def waiting_app(scope: Any, receive: Callable[..., Any], send: Callable[..
     if path == "/healthz":
         status, more, body = 200, {}, msgspec.json.encode(Alive(status="ok", version=__version__))
     elif path == "/readyz":
-        body = msgspec.json.encode(Ready(status="not ready", store="can't be reached", engine="not started"))
+        body = msgspec.json.encode(WAITING)
     elif (name := path.removeprefix("/static/")) in media_by_name():
         status, more, kind, body = 200, {}, media_by_name()[name], read_static(name)
     else:

@@ -114,6 +114,7 @@ class DestinationLoad(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     in_flight: int = 0
     failures: int = 0
     since: int | None = None  # ms: when its breaker opened
+    next_probe: int | None = None  # ms: from when on a call may go there again to see whether it is back
     calls: int = 0  # of which the percentiles are
     p50: int | None = None  # ms
     p99: int | None = None
@@ -127,11 +128,14 @@ class BreakerView(msgspec.Struct, frozen=True, kw_only=True):
     in_flight: int
     failures: int
     since: str | None
+    next_probe: str | None = None
 
 
 class DestinationView(msgspec.Struct, frozen=True, kw_only=True):
     """A destination over all nodes. `breaker` is open if one node's is; `waiting` is counted up to a thousand. `p50_ms`
-    and `p99_ms`: how long the last calls took, up to 200 of each node; of several nodes the mean, and the slowest."""
+    and `p99_ms`: how long the last calls took, up to 200 of each node; of several nodes the mean, and the slowest.
+    `next_probe`: from when on the first of the nodes whose breaker is open sends a run to see whether it is back; an
+    instant that has passed: with the next run."""
 
     destination: str
     kind: str
@@ -144,3 +148,4 @@ class DestinationView(msgspec.Struct, frozen=True, kw_only=True):
     nodes: list[BreakerView]
     p50_ms: int | None = None
     p99_ms: int | None = None
+    next_probe: str | None = None

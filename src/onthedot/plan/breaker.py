@@ -44,6 +44,11 @@ class Breaker:
             return "closed"
         return "half_open" if self.probing else "open"
 
+    @property
+    def next_probe(self) -> float | None:
+        """From when on a probe may go out; None: it is closed, or one is under way."""
+        return None if self.since is None or self.probing else self._probe_at
+
     def is_idle(self, now: float) -> bool:
         """Whether a probe could have gone out long ago, and none did."""
         return self.since is not None and not self.probing and now >= self._probe_at + IDLE

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from onthedot.errors import Conflict, Forbidden, NotFound, OnTheDotError, StoreMoved
+from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
 from onthedot.model.labels import NodeOffer, Requirement, missing_labels, type_of
 from onthedot.model.node import NodeView
@@ -81,7 +82,12 @@ class ClusterVerbs(ServiceBase):
         return msgspec.structs.replace(found[node_id], state="draining")
 
     async def stats(self, tenant: int) -> StoreStats:
-        return await self.store.stats(tenant)
+        found = await self.store.stats(tenant)
+        notes, oldest = await self.store.count_old_notes(NOTE_WAIT)
+        if not notes:
+            return found
+        since = format_instant(await self.store.now() - oldest)
+        return msgspec.structs.replace(found, late_notes=notes, late_notes_since=since)
 
     async def backlog(self) -> BacklogCount:
         return await self.store.backlog()

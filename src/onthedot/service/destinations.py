@@ -62,6 +62,7 @@ def _view(requires: str, loads: list[tuple[str, DestinationLoad]], count: Destin
     place = read_waiting(requires)
     assert place is not None
     opened = [load.since for _, load in loads if load.since is not None]
+    probes = [load.next_probe for _, load in loads if load.next_probe is not None]
     return DestinationView(
         destination=place.destination,
         kind=type_of(place.capability),
@@ -78,9 +79,11 @@ def _view(requires: str, loads: list[tuple[str, DestinationLoad]], count: Destin
                 in_flight=load.in_flight,
                 failures=load.failures,
                 since=None if load.since is None else format_instant(load.since),
+                next_probe=None if load.next_probe is None else format_instant(load.next_probe),
             )
             for node, load in loads
         ],
+        next_probe=format_instant(min(probes)) if probes else None,
         p50_ms=_mean_p50(loads),
         p99_ms=max((load.p99 for _, load in loads if load.p99 is not None), default=None),
     )

@@ -112,6 +112,9 @@ class JobVerbs(ScriptVerbs):
     ) -> Page[JobVersion]:
         return await self.store.list_versions(tenant, job_id, limit=limit, cursor=cursor)
 
+    async def get_version(self, tenant: int, job_id: int, version: int) -> JobVersion:
+        return await self.store.get_version(tenant, job_id, version)
+
     async def restore_version(
         self,
         tenant: int,

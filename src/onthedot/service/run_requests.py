@@ -52,5 +52,10 @@ class RunRequestVerbs(ServiceBase):
         job = await self.store.get_job(tenant, job_id)
         if job.updated_at <= at:
             return job
-        versions = (await self.store.list_versions(tenant, job_id)).items
-        return next((version.spec for version in versions if version.at <= at), None)
+        cursor = None
+        while True:
+            page = await self.store.list_versions(tenant, job_id, cursor=cursor)
+            found = next((version.spec for version in page.items if version.at <= at), None)
+            if found is not None or page.next is None:
+                return found
+            cursor = page.next

@@ -9,14 +9,23 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from onthedot.errors import Invalid
+from onthedot.store.queries import PAGE_BYTES
 
-__all__ = ["LONGEST_PAGE", "Page", "check_limit", "fingerprint", "open_cursor", "seal_cursor"]
+__all__ = [
+    "LONGEST_PAGE",
+    "Page",
+    "check_limit",
+    "fingerprint",
+    "open_cursor",
+    "seal_cursor",
+    "within_bytes",
+]
 
 T = TypeVar("T")
 LONGEST_PAGE = 500
@@ -31,6 +40,17 @@ def check_limit(limit: int) -> int:
     if not 1 <= limit <= LONGEST_PAGE:
         raise Invalid.one("limit", "out of range", given=limit, accepted=f"1 to {LONGEST_PAGE}")
     return limit
+
+
+def within_bytes(sizes: Iterable[int], room: int = PAGE_BYTES) -> int:
+    """How many of them a page with so much room takes: it ends with the one that fills it."""
+    count = taken = 0
+    for size in sizes:
+        if taken >= room:
+            break
+        taken += size
+        count += 1
+    return count
 
 
 def fingerprint(*question: Any) -> str:

@@ -27,7 +27,7 @@ from onthedot.plan.outcome import OVERDUE_MS
 from onthedot.plan.shares import BACKLOG_MS
 from onthedot.store.shapes import fill_in
 
-__all__ = ["DUTY_MS", "LATE_MS", "LOG_LIMIT", "MOVED_MARK", "Queries"]
+__all__ = ["DUTY_MS", "LATE_MS", "LOG_LIMIT", "LONGEST_PROCESS", "MOVED_MARK", "PAGE_BYTES", "SMALL_BYTES", "Queries"]
 
 NAME_NOTED_MS = HOUR
 """How exactly it is known when a node was last there, once it is gone: its name is not written with each look."""
@@ -37,8 +37,18 @@ DUTY_MS = 15_000
 LOG_LIMIT = 65_536
 """Characters that are kept of what the attempts of a run print: the last ones."""
 
+PAGE_BYTES = 8 * 1024 * 1024
+"""A page ends with the item that makes it as large as this: five hundred jobs may be half a gigabyte."""
+
+SMALL_BYTES = PAGE_BYTES // 512
+"""What is no larger is read with its row, and the longest page of such rows is no larger than any other. What is larger
+is read after that, as far as the page holds it."""
+
 FULL = 64
 """So many runs that may be held ahead are claimed without waiting for more of them."""
+
+LONGEST_PROCESS = 50
+"""Characters of `<pid>@<host>`, by which the connections of a node are found."""
 
 MOVED_MARK = 999_999_999
 """The number of the row in `meta` that keeps every version from serving a store that is being moved, or was (see
@@ -64,8 +74,11 @@ _WORDS = {
         " ".join(f"WHEN lateness_ms <= {bound} THEN {place}" for place, bound in enumerate(BOUNDS)), len(BOUNDS)
     ),
     "LOG_LIMIT": str(LOG_LIMIT),
+    "LONGEST_PROCESS": str(LONGEST_PROCESS),
     "MOVED_MARK": str(MOVED_MARK),
     "OVERDUE_MS": str(OVERDUE_MS),
+    "PAGE_BYTES": str(PAGE_BYTES),
+    "SMALL_BYTES": str(SMALL_BYTES),
     "TURN_MS": str(TURN_MS),
 }
 

@@ -78,6 +78,7 @@ _LEVELS = {
     "node.draining": "info",
     "node.left": "info",
     "node.lost": "warning",
+    "node.transaction_ended": "warning",
     "witness.blind": "warning",
     "witness.unheard": "error",
     "store.refused": "error",

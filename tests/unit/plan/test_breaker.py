@@ -156,3 +156,14 @@ class Calls(RuleBasedStateMachine):
 
 
 TestCalls = Calls.TestCase
+
+
+def test_when_the_next_probe_is_due():
+    assert Breaker().next_probe is None
+    breaker = opened(5.0)
+    assert breaker.next_probe == 5.0 + PROBE_EVERY
+    probe, found = breaker.sent(20.0), [breaker.next_probe]
+    breaker.failed(21.0, 20.0, probe=probe)
+    found.append(breaker.next_probe)
+    breaker.succeeded(22.0)
+    assert [*found, breaker.next_probe] == [None, 20.0 + PROBE_EVERY, None], "under way, failed, closed"

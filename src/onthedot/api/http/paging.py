@@ -20,7 +20,7 @@ __all__ = ["PAGING", "JobList", "RunList", "page_answer"]
 
 T = TypeVar("T")
 PAGING: tuple[Param, ...] = (
-    integer("limit", "Maximum number of items", 1, 500, 50),
+    integer("limit", "Maximum number of items; a page also ends when it has 8 MiB", 1, 500, 50),
     text("cursor", "Cursor of the next page, taken from `next`; valid only with the same filters", longest=1000),
 )
 

@@ -10,7 +10,7 @@ from onthedot.api.http import responses
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
 
-__all__ = ["Alive", "Ready", "read_health", "read_readiness", "routes"]
+__all__ = ["WAITING", "Alive", "Ready", "read_health", "read_readiness", "routes"]
 
 ANSWER_SECONDS = 2.0
 
@@ -34,6 +34,10 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     lacking: str | None = None
     clock: str | None = None
     intake: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+WAITING = Ready(status="not ready", store="can't be reached", engine="not started")
+"""Of a node that has not reached its database since its start."""
 
 
 @operation("GET", "/healthz", "public", group="Operations", answers={200: Alive})

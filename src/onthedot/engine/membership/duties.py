@@ -19,6 +19,7 @@ DUTY = "upkeep"  # its name in the table: nodes of older releases hold it by thi
 LOOK_EVERY = 5.0
 MAINTENANCE_EVERY = 60.0
 LOGS_EVERY = 3600.0
+"""Or as often as the retention lasts, if that is shorter: at 150 runs a second, files of an hour are half a million."""
 FLOORS_EVERY = 3600.0
 
 
@@ -52,7 +53,8 @@ class Duties:
         self._floors_at = clock.monotonic()
         self._floors_after: int | None = None  # up to which job a look at them has come; None: none is under way
         self._set_back = 0  # of the times the clock was set back, those after which floors were looked at
-        self._logs_at = clock.monotonic() + LOGS_EVERY * rng.random()
+        self._logs_every = min(LOGS_EVERY, max(MAINTENANCE_EVERY, retention_ms / SECOND))
+        self._logs_at = clock.monotonic() + self._logs_every * rng.random()
         self._next_resume: int | None = None  # ms until a pause is over
         self.held = False  # whether this node had the duty at its last look
         self.groups_wait = False  # as the last beat said: runs wait for their concurrency group
@@ -107,5 +109,5 @@ class Duties:
 
     async def _remove_old_logs(self, now: float) -> None:
         if self._logs is not None and now >= self._logs_at:
-            self._logs_at = now + LOGS_EVERY
+            self._logs_at = now + self._logs_every
             await self._logs.remove_older((self._clock.now_ms() - self._retention_ms) / 1000)

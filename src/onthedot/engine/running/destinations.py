@@ -269,6 +269,7 @@ class Destinations:
                 in_flight=place.open_calls,
                 failures=place.breaker.failures,
                 since=None if place.breaker.since is None else at_ms(place.breaker.since),
+                next_probe=None if place.breaker.next_probe is None else at_ms(place.breaker.next_probe),
                 calls=len(place.durations),
                 p50=_percentile(place.durations, 0.5),
                 p99=_percentile(place.durations, 0.99),

@@ -106,8 +106,9 @@ class BulkOperations(Topic):
         asked = fingerprint("operations", tenant)
         (below,) = (NEVER,) if cursor is None else open_cursor(cursor, asked, (int,))
         rows = await self.driver.read(lambda tx: tx.rows("list_operations", tenant, below, limit + 1))
-        more = seal_cursor(asked, rows[limit - 1]["id"]) if len(rows) > limit else None
-        return Page(items=[operation_view(row) for row in rows[:limit]], next=more)
+        shown = rows[:limit]
+        more = seal_cursor(asked, shown[-1]["id"]) if shown and shown[0]["found"] > len(shown) else None
+        return Page(items=[operation_view(row) for row in shown], next=more)
 
     async def abort_operation(self, tenant: int, operation_id: int) -> BulkOperation:
         """After the portion that is being done. What is done stays done. Aborted again: the same answer."""

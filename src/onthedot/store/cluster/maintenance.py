@@ -64,7 +64,9 @@ class BacklogCount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
-    """Totals of one tenant. `last_hour`: ended runs by status, of the newest 100,000."""
+    """Totals of one tenant. `last_hour`: ended runs by status, of the newest 100,000. `late_notes`: of all tenants, how
+    many ended runs have consequences (chained runs, alerts, pauses) that nobody has carried out within a minute,
+    counted up to 10,000, and since when the first of them."""
 
     jobs: dict[str, int]
     pending: int
@@ -72,6 +74,8 @@ class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
     dead: int
     last_hour: dict[str, int]
     freeze: Freeze | None = None  # all is paused: since when, why, by whom
+    late_notes: int = 0
+    late_notes_since: str | None = None
 
 
 class Maintenance(Topic):

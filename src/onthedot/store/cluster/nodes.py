@@ -20,7 +20,6 @@ from onthedot.store.alerts.incidents import OpenedIncident, announce, open_incid
 from onthedot.store.cluster.alert_watch import lost_node_troubles
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.rows import decode_spec
-from onthedot.store.runs.finish import write_finishes
 from onthedot.store.runs.finish_batch import FinishBatch
 from onthedot.store.runs.finish_rows import Item
 from onthedot.store.runs.open import OpenRun, end_overdue, open_runs
@@ -150,6 +149,9 @@ class Nodes(Topic):
             troubles = await lost_node_troubles(tx, await tx.now())
             return True, await open_incidents(tx, troubles) if troubles else []
 
+        if self.driver.dialect == "postgres":  # before anything of ours could wait for what it has locked
+            for _ in await self.driver.statement("end_transactions_of", node, beat_seen, repeatable=True):
+                telemetry.emit("node.transaction_ended", node=node)
         first, opened = await self.driver.transact_slow(body)
         announce(opened)
         if opened:
@@ -159,16 +161,29 @@ class Nodes(Topic):
     async def reclaim(self) -> int:
         """Runs of lost and unknown nodes are pending again at once, or end, as `plan` says; those whose work goes on
         without their node are open. And open ones end whose time is up and that nobody reached. How many it were."""
-        rows = await self.driver.read(lambda tx: tx.rows("orphans", RECLAIMED), watched=True)
-        opened = [row for row in rows if row["work"] is not None]
-        found = len(await open_runs(self.driver, [_opened(row) for row in opened]))
-        if len(opened) < len(rows):
-            batch = await write_finishes(self, [_lost(row) for row in rows if row["work"] is None])
-            for item in batch.written():
-                telemetry.emit("run.lost", tenant=item.tenant, job_id=item.job_id, run_id=item.id, node=item.node)
-            found += _told(batch)
+        reclaimed = await self.driver.transact(self._reclaim, repeatable=True)
+        if reclaimed is None:
+            return 0
+        rows, batch = reclaimed
+        batch.announce()
+        for item in batch.written():
+            telemetry.emit("run.lost", tenant=item.tenant, job_id=item.job_id, run_id=item.id, node=item.node)
+        opened = await open_runs(self.driver, [_opened(row) for row in rows if row["work"] is not None])
+        found = len(opened) + _told(batch)
         overdue = await end_overdue(self.driver)
         return found if overdue is None else found + _told(overdue)
+
+    async def _reclaim(self, tx: Transaction) -> tuple[Sequence[Row], FinishBatch] | None:
+        """None: another node is at it. All hear of orphans at the same time; if each took a thousand of them, one
+        after the other would wait for all before it to find nothing left, and everybody's results would wait behind
+        them: for ten seconds and longer, with eight nodes after an outage."""
+        if await tx.row("take_reclaim_turn") is None:
+            return None
+        rows = await tx.rows("orphans", RECLAIMED)
+        batch = FinishBatch([_lost(row) for row in rows if row["work"] is None], dialect=self.driver.dialect)
+        if rows:
+            await batch.attempt(tx)
+        return rows, batch
 
     async def drain(self, node: str) -> bool:
         """Ask a node to claim no more, which it hears with its next beat. False: it is not there, or was lost."""

@@ -34,6 +34,7 @@ from onthedot.store.jobs.floors import correct, find_correction
 from onthedot.store.jobs.rows import ChangedJob, job_record, spec_columns, tags_of
 from onthedot.store.jobs.taken_slots import may_be_taken, taken_after
 from onthedot.store.jobs.versions import write_version
+from onthedot.store.runs.alert_notes import GivenUp, note_given_up
 from onthedot.store.runs.groups import call_next
 from onthedot.store.runs.row import add_runs, lane_of, scheduled_run
 from onthedot.store.runs.terminate import Ending, SkippedSlots, end_runs, skip_slots
@@ -224,6 +225,7 @@ async def _write_skipped(tx: Transaction, job: Locked, gaps: Sequence[Skipped]) 
     if any(gap.reason == "late" for gap in gaps) and await tx.row("current_freeze") is not None:
         gaps = [msgspec.structs.replace(gap, reason="paused") if gap.reason == "late" else gap for gap in gaps]
     await skip_slots(tx, [SkippedSlots.of(job.record, gap, job.now) for gap in gaps])
+    await note_given_up(tx, [GivenUp.of(job.record, gap) for gap in gaps], job.now)
 
 
 async def _cancel_strays(tx: Transaction, job: Locked, spec: JobSpec, change: Change) -> None:

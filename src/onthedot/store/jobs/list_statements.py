@@ -22,7 +22,7 @@ from onthedot.store.driver import Row
 from onthedot.store.jobs.close_one_offs import NOTED
 from onthedot.store.jobs.job_filter import JobFilter, asked_of
 from onthedot.store.jobs.search_words import SHORT, after_prefix, prefix_of, words_of
-from onthedot.store.jobs.views import VIEW
+from onthedot.store.jobs.views import LISTED
 from onthedot.store.paging import open_cursor
 
 __all__ = [
@@ -279,7 +279,7 @@ def _only_rest(wanted: JobFilter, rest: bool) -> list[_Part]:
     return [(_REST[first], [])]
 
 
-def _composed(name: str, args: list[Any], where: list[_Part], *, view: str = VIEW) -> tuple[str, list[Any]]:
+def _composed(name: str, args: list[Any], where: list[_Part], *, view: str = LISTED) -> tuple[str, list[Any]]:
     used = [(part, given) for part, given in where if None not in given]
     text = name + view + "".join(f"+{part}" for part, _ in used)
     return text, [*args, *(value for _, given in used for value in given)]

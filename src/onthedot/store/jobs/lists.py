@@ -11,8 +11,9 @@ from onthedot.model.job import JobView
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.job_filter import JobFilter, asked_of, check_words
 from onthedot.store.jobs.list_statements import FEW, drive_of, noted_for, position_in, reach_for, rest_of, statement_for
-from onthedot.store.jobs.views import job_view
-from onthedot.store.paging import Page, check_limit, seal_cursor
+from onthedot.store.jobs.views import listed_views
+from onthedot.store.paging import Page, check_limit, seal_cursor, within_bytes
+from onthedot.store.queries import PAGE_BYTES
 from onthedot.store.topic import Topic
 
 __all__ = ["JobLists"]
@@ -21,15 +22,25 @@ __all__ = ["JobLists"]
 class JobLists(Topic):
     async def list_jobs(self, tenant: int, wanted: JobFilter) -> Page[JobView]:
         """One page of jobs that pass all the filters. It may be short, or empty, and still have a next one: then it has
-        looked at as many jobs as a page may."""
+        looked at as many jobs as a page may, or holds as much as one may."""
         check_limit(wanted.limit)
         check_words(wanted)
+        return await self._job_page(tenant, wanted, PAGE_BYTES)
+
+    async def _job_page(self, tenant: int, wanted: JobFilter, room: int) -> Page[JobView]:
+        """`room`: bytes of specs that the page may still take."""
         drive = drive_of(wanted)
         few = drive == "next" and wanted.tag is not None and await self._few_have(tenant, wanted.tag)
-        rows, reach = await self.driver.read(lambda tx: _read(tx, tenant, wanted, few=few))
-        shown = rows[: wanted.limit]
-        page = Page(items=[job_view(row) for row in shown], next=None)
-        if len(rows) > wanted.limit:
+
+        async def body(tx: Transaction) -> tuple[list[JobView], list[Row], bool, tuple[Any, ...] | None]:
+            rows, reach = await _read(tx, tenant, wanted, few=few)
+            shown = rows[: wanted.limit]
+            shown = shown[: within_bytes((row["spec_bytes"] for row in shown), room)]
+            return await listed_views(tx, tenant, shown), shown, len(rows) > len(shown), reach
+
+        items, shown, cut, reach = await self.driver.read(body)
+        page = Page(items=items, next=None)
+        if cut:
             return _going_on(page, wanted, position_in(drive, shown[-1]))
         if reach is not None:
             return _going_on(page, wanted, reach)
@@ -37,10 +48,10 @@ class JobLists(Topic):
         if rest is None:
             return page
         page = _going_on(page, wanted, rest)
-        left = wanted.limit - len(shown)
-        if not left:
+        left, room = wanted.limit - len(shown), room - sum(row["spec_bytes"] for row in shown)
+        if not left or room <= 0:
             return page
-        more = await self.list_jobs(tenant, msgspec.structs.replace(wanted, limit=left, cursor=page.next))
+        more = await self._job_page(tenant, msgspec.structs.replace(wanted, limit=left, cursor=page.next), room)
         return Page(items=[*page.items, *more.items], next=more.next)
 
     async def _few_have(self, tenant: int, tag: str) -> bool:

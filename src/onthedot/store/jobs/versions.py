@@ -17,7 +17,7 @@ from onthedot.model.instant import NEVER, format_instant
 from onthedot.model.job import JobRecord, JobSpec, OpenJobSpec
 from onthedot.model.secrets import masked
 from onthedot.model.version import ChangeVerb, JobVersion
-from onthedot.store.driver import Transaction
+from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.rows import decode_spec, job_record
 from onthedot.store.jobs.views import no_job
 from onthedot.store.paging import Page, check_limit, fingerprint, open_cursor, seal_cursor
@@ -48,19 +48,32 @@ class JobVersions(Topic):
         (before,) = [NEVER] if cursor is None else open_cursor(cursor, asked, (int,))
         most = check_limit(limit)
 
-        async def body(tx: Transaction) -> list[JobVersion]:
+        async def body(tx: Transaction) -> Page[JobVersion]:
             job = await _read(tx, tenant, job_id)
-            rows = [
-                NewVersion(job_id=job_id, **dict(row))
-                for row in await tx.rows("list_versions", job_id, before, most + 1)
-            ]
+            read = await tx.rows("list_versions", job_id, before, most + 1)
+            found, rows = read[0]["found"] if read else 0, [_written(job_id, row) for row in read]
             if before > job.version and (not rows or rows[0].version < job.version):
                 rows.insert(0, _unwritten(job))
-            return [_view(row, job) for row in rows[: most + 1]]
+                found += 1
+            items = [_view(row, job) for row in rows[:most]]
+            return Page(items=items, next=seal_cursor(asked, items[-1].version) if found > len(items) else None)
 
-        found = await self.driver.read(body)
-        items = found[:most]
-        return Page(items=items, next=seal_cursor(asked, items[-1].version) if len(found) > most else None)
+        return await self.driver.read(body)
+
+    async def get_version(self, tenant: int, job_id: int, version: int) -> JobVersion:
+        """What the job was at that version."""
+
+        async def body(tx: Transaction) -> JobVersion:
+            job = await _read(tx, tenant, job_id)
+            rows = await tx.rows("list_versions", job_id, version + 1, 1)
+            found = next((_written(job_id, row) for row in rows if row["version"] == version), None)
+            if found is None and version == job.version:
+                found = _unwritten(job)
+            if found is None:
+                raise _no_version(job_id, version)
+            return _view(found, job)
+
+        return await self.driver.read(body)
 
     async def spec_at(self, tenant: int, job_id: int, version: int) -> JobSpec:
         """What the job was at that version, secrets and all."""
@@ -71,8 +84,7 @@ class JobVersions(Topic):
                 return job.spec
             row = await tx.row("find_version", job_id, version)
             if row is None:
-                kept = f"the last {KEPT_VERSIONS} versions are kept, within the retention period"
-                raise NotFound(f"version {version} of job {job_id} not found; {kept}")
+                raise _no_version(job_id, version)
             return decode_spec(row["spec"])
 
         return await self.driver.read(body)
@@ -112,6 +124,24 @@ async def write_versions(
     for job, _ in changes:
         if job.version >= KEPT_VERSIONS:
             await tx.execute("drop_versions_until", job.id, job.version + 1 - KEPT_VERSIONS)
+
+
+def _no_version(job_id: int, version: int) -> NotFound:
+    kept = f"the last {KEPT_VERSIONS} versions are kept, within the retention period"
+    return NotFound(f"version {version} of job {job_id} not found; {kept}")
+
+
+def _written(job_id: int, row: Row) -> NewVersion:
+    """A row of `list_versions`."""
+    return NewVersion(
+        job_id=job_id,
+        version=row["version"],
+        at=row["at"],
+        verb=row["verb"],
+        actor=row["actor"],
+        actor_kind=row["actor_kind"],
+        spec=row["spec"],
+    )
 
 
 def _unwritten(job: JobRecord) -> NewVersion:

@@ -13,10 +13,13 @@ from onthedot.model.secrets import masked
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.rows import decode_spec
 
-__all__ = ["VIEW", "job_view", "no_job", "read_view", "read_views", "view_of"]
+__all__ = ["LISTED", "VIEW", "job_view", "listed_views", "no_job", "read_view", "read_views", "view_of"]
 
 VIEW = "+columns.view+joins.view"
 """Put after a statement's name: what a JobView is made of, next run and statistics included."""
+
+LISTED = "+columns.listed+joins.view"
+"""The same without large specs, for `listed_views`."""
 
 NO_STATS = JobStats()
 
@@ -48,6 +51,14 @@ async def read_view(tx: Transaction, tenant: int, job_id: int) -> JobView:
 async def read_views(tx: Transaction, tenant: int, ids: Sequence[int]) -> dict[int, JobView]:
     views = [job_view(row) for row in await tx.rows("get_jobs" + VIEW, tenant, list(ids))]
     return {view.id: view for view in views}
+
+
+async def listed_views(tx: Transaction, tenant: int, rows: Sequence[Row]) -> list[JobView]:
+    """Of the rows of a page. Jobs with a large spec are read here; one that is gone since is left out."""
+    large = [row["id"] for row in rows if row["spec"] is None]
+    whole = await read_views(tx, tenant, large) if large else {}
+    found = [whole.get(row["id"]) if row["spec"] is None else job_view(row) for row in rows]
+    return [view for view in found if view is not None]
 
 
 def job_view(row: Row) -> JobView:

@@ -28,6 +28,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     unsafe: bool = False  # fsync and synchronous_commit may be off
     pool: int = 10  # connections of one node at most
     timeout: float = 10.0  # seconds any one call may take
+    application_name: str = "onthedot"  # what the database's views show, with the process behind it
 
     def shown(self) -> str:
         """For messages: without user and password."""
@@ -40,6 +41,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _ACCEPTED = {
+    "application_name": "text",
     "pooler": "transaction",
     "hints": "off",
     "unsafe": "allow",
@@ -65,6 +67,7 @@ def parse_address(url: str) -> Address:
             unsafe=_word(ours, "unsafe", "allow"),
             pool=int(_number(ours, "pool", least=2)),
             timeout=_number(ours, "timeout", least=0.1),
+            application_name=ours.get("application_name", "onthedot"),
         )
     except ValueError as error:
         accepted = ", ".join(f"{name}={value}" for name, value in _ACCEPTED.items())

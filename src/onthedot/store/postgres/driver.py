@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -19,8 +21,10 @@ from onthedot.store.postgres.connecting import PostgresConnector
 from onthedot.store.postgres.connections import Lender
 from onthedot.store.postgres.errors import AWAY, is_again, unavailable
 from onthedot.store.postgres.hints import CHANNEL, HintListener, Notifier
+from onthedot.store.postgres.limits import limit_transactions
 from onthedot.store.postgres.lineage import Lineage
-from onthedot.store.postgres.preparing import Preparer, limit_transactions
+from onthedot.store.postgres.preparing import Preparer
+from onthedot.store.postgres.process_name import name_process
 from onthedot.store.postgres.schema import FORBIDDEN, Room
 from onthedot.store.postgres.transaction import PostgresTransaction, flat
 from onthedot.store.queries import Queries
@@ -89,7 +93,9 @@ class PostgresDriver:
                     raise
                 raise ConnectionError("connection lost during setup") from error
 
-        session = SESSION if address.schema is None else {**SESSION, "search_path": str(address.search_path)}
+        session = _named(address)
+        if not address.pooled:
+            session |= SESSION if address.schema is None else {**SESSION, "search_path": str(address.search_path)}
         try:
             pool = await asyncpg.create_pool(
                 address.dsn,
@@ -102,7 +108,7 @@ class PostgresDriver:
                 max_cached_statement_lifetime=0,
                 init=begin,
                 reset=_keep,
-                server_settings={} if address.pooled else session,
+                server_settings=session,
             )
         except AWAY as error:
             raise unavailable(error) from error
@@ -253,7 +259,10 @@ class PostgresDriver:
         return end
 
     async def _connect_listener(self) -> Any:
-        return await self._connector.connect(timeout=self.address.timeout, statement_cache_size=0)
+        named = _named(self.address)
+        return await self._connector.connect(
+            timeout=self.address.timeout, statement_cache_size=0, server_settings=named
+        )
 
     async def notify(self, topic: str) -> None:
         if self.address.hints:
@@ -272,6 +281,10 @@ class PostgresDriver:
             await listener.close()
         self._listeners.clear()
         await self._lender.close()
+
+
+def _named(address: Address) -> dict[str, str]:
+    return {"application_name": name_process(address.application_name, socket.gethostname(), os.getpid())}
 
 
 def _local_settings(address: Address) -> str:

@@ -15,27 +15,11 @@ from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from onthedot.store.postgres.address import Address
-
-__all__ = ["Preparer", "limit_transactions", "transaction_timeout"]
+__all__ = ["Preparer"]
 
 Body = Callable[..., Awaitable[Any]]
 MOST = 50
 """Statements that are known of one transaction; lists with many filters have more, and hold no locks."""
-
-
-LONGEST = 60_000
-"""ms that a transaction may take, or six times the deadline of a call. Ours take milliseconds."""
-
-
-def limit_transactions(address: Address, *, here: bool = False) -> str:
-    return transaction_timeout(max(LONGEST, int(6000 * address.timeout)), here=here)
-
-
-def transaction_timeout(ms: int, *, here: bool = False) -> str:
-    """`here`: only for the transaction that it is asked in."""
-    version = "current_setting('server_version_num')::int >= 170000"
-    return f"SELECT set_config('transaction_timeout', '{ms}', {str(here).lower()}) WHERE {version}"
 
 
 class Preparer:

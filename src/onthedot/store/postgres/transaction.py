@@ -10,7 +10,7 @@ from typing import Any
 
 from onthedot.model.alerts import Alerting
 from onthedot.store.driver import Row
-from onthedot.store.postgres.preparing import transaction_timeout
+from onthedot.store.postgres.limits import transaction_timeout
 from onthedot.store.queries import Queries
 from onthedot.store.shapes import Rows, Shape, spread
 

@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from onthedot.model.alerts import Alerting
 from onthedot.model.incident import Trouble, job_subject
-from onthedot.model.job import JobSpec
-from onthedot.plan import cause_of
+from onthedot.model.job import JobRecord, JobSpec
+from onthedot.model.run import run_id
+from onthedot.plan import Skipped, cause_of
 from onthedot.plan.alerts import Raised, on_end, on_given_up, rules_of, title_of
+from onthedot.store.driver import Transaction
 from onthedot.store.runs.finish_rows import Item, storable
 from onthedot.store.runs.notes import AlertNote, NewNote, alert_note
+from onthedot.store.shapes import Rows
 
-__all__ = ["end_note", "given_up_note"]
+__all__ = ["GivenUp", "end_note", "note_given_up"]
 
 OUTPUT = 2000
 """Characters of the output that a message carries: the last ones."""
@@ -48,11 +53,31 @@ def end_note(item: Item, alerting: Alerting) -> NewNote | None:
     return _note(raised, item.tenant, item.job_id, job, item.id, item.finished_at, cause, _output(item))
 
 
-def given_up_note(
-    tenant: int, job_id: int, job: JobSpec, run: str, reason: str, slots: int | None, now: int, alerting: Alerting
-) -> NewNote | None:
-    raised = on_given_up(rules_of(job, alerting), reason, slots)
-    return _note(raised, tenant, job_id, job, run, now, "", None) if raised else None
+class GivenUp(msgspec.Struct, frozen=True, gc=False):
+    """Firings that will not happen, under one id of the ledger. `slots`: how many; None: too many to count."""
+
+    tenant: int
+    job_id: int
+    spec: JobSpec
+    run: str
+    reason: str
+    slots: int | None
+
+    @staticmethod
+    def of(job: JobRecord, gap: Skipped) -> GivenUp:
+        return GivenUp(job.tenant, job.id, job.spec, run_id(job.id, gap.first), gap.reason, gap.slots)
+
+
+async def note_given_up(tx: Transaction, given_up: Sequence[GivenUp], now: int) -> None:
+    """Of firings that somebody wants to hear of. In the transaction that gives them up."""
+    alerting, notes = tx.alerting, list[NewNote]()
+    for each in given_up:
+        if not alerting.rules and each.spec.alerts is msgspec.UNSET:
+            continue
+        if raised := on_given_up(rules_of(each.spec, alerting), each.reason, each.slots):
+            notes.append(_note(raised, each.tenant, each.job_id, each.spec, each.run, now, "", None))
+    if notes:
+        await tx.execute("add_notes", Rows(notes))
 
 
 def _note(

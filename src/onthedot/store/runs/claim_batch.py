@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
 from onthedot import telemetry
 from onthedot.errors import NoRoom
@@ -15,7 +14,7 @@ from onthedot.model.run import run_id
 from onthedot.plan import NOTHING_TAKEN, ClaimPlan, Skipped, Taken, due_at, on_claim
 from onthedot.store.driver import Transaction
 from onthedot.store.jobs.rows import AdvancedJob, QuarantinedJob
-from onthedot.store.runs.alert_notes import given_up_note
+from onthedot.store.runs.alert_notes import GivenUp, note_given_up
 from onthedot.store.runs.row import ClaimedRow, NewRun, scheduled_run
 from onthedot.store.runs.terminate import Ending, SkippedSlots, end_runs, skip_slots
 from onthedot.store.shapes import Rows, Shape
@@ -57,7 +56,7 @@ class ClaimBatch:
         self._quarantined: dict[int, tuple[JobRecord, str]] = {}
         self._parked: list[str] = []
         self._ended: list[Ending] = []
-        self._given_up: list[tuple[int, int, JobSpec, str, str, int | None]] = []
+        self._given_up: list[GivenUp] = []
         self.soonest: int | None = None  # when to look for the first of the new runs
         self.left_alone = False  # there are runs of groups that could not be taken now, and can be in a moment
         self.set_aside = 0  # runs that wait for their group, and take no room
@@ -94,8 +93,7 @@ class ClaimBatch:
 
     def skip(self, job: JobRecord, skipped: Skipped) -> None:
         self._skipped.append(SkippedSlots.of(job, skipped, self.now))
-        said = (skipped.reason, skipped.slots)
-        self._given_up.append((job.tenant, job.id, job.spec, run_id(job.id, skipped.first), *said))
+        self._given_up.append(GivenUp.of(job, skipped))
         self._events.append(
             ("run.skipped", {"tenant": job.tenant, "job_id": job.id, "reason": skipped.reason, "n": skipped.slots or 0})
         )
@@ -104,7 +102,7 @@ class ClaimBatch:
         """A run that is not its job's cursor will not fire either. `spec`: of its job, if somebody may want to hear of
         it."""
         if spec is not None:
-            self._given_up.append((row.tenant, row.job_id, spec, row.id, reason, 1))
+            self._given_up.append(GivenUp(row.tenant, row.job_id, spec, row.id, reason, 1))
         self._ended.append(Ending(id=row.id, status=status, reason=reason, finished_at=self.now))
         self._events.append(("run.skipped", {"tenant": row.tenant, "job_id": row.job_id, "reason": reason, "n": 1}))
 
@@ -163,22 +161,9 @@ class ClaimBatch:
         if self._quarantined:
             rows = [QuarantinedJob(job_id, reason) for job_id, (_, reason) in sorted(self._quarantined.items())]
             await tx.execute("quarantine_jobs", Rows(rows))
-        if self._given_up:
-            await self._write_notes(tx)
+        await note_given_up(tx, self._given_up, self.now)
         if self._ended:
             await end_runs(tx, self._ended, lambda run_id: self._alarm([run_id]))
-
-    async def _write_notes(self, tx: Transaction) -> None:
-        """Of firings that were given up and that somebody wants to hear of."""
-        alerting = tx.alerting
-        found = [
-            given_up_note(tenant, job_id, spec, run, reason, slots, self.now, alerting)
-            for tenant, job_id, spec, run, reason, slots in self._given_up
-            if alerting.rules or spec.alerts is not UNSET
-        ]
-        notes = [note for note in found if note is not None]
-        if notes:
-            await tx.execute("add_notes", Rows(notes))
 
     def _look_at(self, run: NewRun) -> int:
         """As `peek` says it: what may be held ahead need not be claimed the moment it is ready."""

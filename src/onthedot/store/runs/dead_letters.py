@@ -9,9 +9,11 @@ import msgspec
 
 from onthedot.model.dead import DeadGroup, DeadGroups, DeadLetterView, DiscardNote
 from onthedot.model.instant import format_instant
+from onthedot.model.run import RunView
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.idempotency import Idempotency, once
 from onthedot.store.paging import Page, check_limit, fingerprint, open_cursor, seal_cursor
+from onthedot.store.runs.listed import listed_run, that_fit, with_params
 from onthedot.store.runs.run_page import LAST, LAST_ID
 from onthedot.store.runs.views import history_view
 from onthedot.store.topic import Topic
@@ -57,11 +59,13 @@ class DeadLetters(Topic):
         where, args = letter_parts(wanted)
 
         async def body(tx: Transaction) -> Page[DeadLetterView]:
-            rows = list(await tx.rows(f"{name}{where}", tenant, *place, limit + 1, *args))
-            more = None
-            if len(rows) > limit:
-                more = seal_cursor(asked, rows[limit - 1][order], rows[limit - 1]["id"])
-            return Page(items=[_view(row, closed=name == "list_discarded") for row in rows[:limit]], next=more)
+            rows = await tx.rows(f"{name}{where}", tenant, *place, limit + 1, *args)
+            shown = that_fit([listed_run(row, history_view(row), order) for row in rows], limit)
+            more = seal_cursor(asked, *shown[-1].position) if len(rows) > len(shown) else None
+            views, closed = await with_params(tx, shown), name == "list_discarded"
+            return Page(
+                items=[_view(row, view, closed=closed) for row, view in zip(rows, views, strict=False)], next=more
+            )
 
         return await self.driver.read(body)
 
@@ -125,8 +129,7 @@ def letter_parts(wanted: LetterFilter) -> tuple[str, list[Any]]:
     return "".join(f"+{part}" for part, _ in used) or "+where.any_dead", [value for _, value in used]
 
 
-def _view(row: Row, *, closed: bool) -> DeadLetterView:
-    run = history_view(row)
+def _view(row: Row, run: RunView, *, closed: bool) -> DeadLetterView:
     note = None
     if closed:
         note = DiscardNote(note=row["note"], by=row["actor"], at=format_instant(row["discarded_at"]))

@@ -8,11 +8,10 @@ import msgspec
 
 from onthedot.store.runs.finish_batch import FinishBatch, FinishReport
 from onthedot.store.runs.finish_fast import Finished, is_unusual, item_of, record_done, went_well
-from onthedot.store.runs.finish_rows import Item
 from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
 
-__all__ = ["FinishReport", "Finished", "Finishes", "write_finishes"]
+__all__ = ["FinishReport", "Finished", "Finishes"]
 
 
 class Fence(Shape, frozen=True):
@@ -49,14 +48,8 @@ class Finishes(Topic):
             rest = [*rest, *(result for result in results if id(result) not in fast)]
         if not rest:
             return FinishReport(recorded=recorded, refused=[], repeated=[])
-        batch = await write_finishes(self, [item_of(node, result) for result in rest])
+        batch = FinishBatch([item_of(node, result) for result in rest], dialect=self.driver.dialect)
+        await self.driver.transact(batch.attempt, repeatable=True)
+        batch.announce()
         report = batch.report()
         return msgspec.structs.replace(report, recorded=recorded + report.recorded)
-
-
-async def write_finishes(topic: Topic, items: Sequence[Item]) -> FinishBatch:
-    """Write a batch in one transaction, in the order of ids, which is the one in which verbs lock runs."""
-    batch = FinishBatch(sorted(items, key=lambda item: item.id), dialect=topic.driver.dialect)
-    await topic.driver.transact(batch.attempt, repeatable=True)
-    batch.announce()
-    return batch

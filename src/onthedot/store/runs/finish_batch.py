@@ -50,8 +50,10 @@ class FinishReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FinishBatch:
+    """Written in the order of ids, which is the one in which verbs lock runs."""
+
     def __init__(self, items: Sequence[Item], *, dialect: str) -> None:
-        self._items = items
+        self._items = sorted(items, key=lambda item: item.id)
         self._dialect = dialect
         self._reset()
 
@@ -80,6 +82,7 @@ class FinishBatch:
             await note_endings(tx, firings_of_one_offs(ended), ended_at)
         await release_lanes(tx, lanes)
         await self._look_up_rest(tx)
+        await self._add_up(tx)
         self._called = await settle_groups(tx, lanes)  # last: who has locked a group waits for nothing any more
 
     async def _accept(self, tx: Transaction) -> None:
@@ -129,9 +132,6 @@ class FinishBatch:
 
     async def _follow_up(self, tx: Transaction) -> None:
         recorded = self._recorded.values()
-        stats = stats_rows(item for item in recorded if item.recurring and item.status in ("done", "failed"))
-        if stats:
-            await tx.execute("add_stats", Rows(stats))
         dead = [
             DeadLetter(
                 item.id,
@@ -146,9 +146,6 @@ class FinishBatch:
         ]
         if dead:
             await tx.execute("add_dead_letters", Rows(dead))
-        noticed = noticed_of((item.tenant, item.recurring, item) for item in recorded)
-        if noticed:
-            await tx.execute("notice_jobs", Rows(noticed))
         logs = [
             AttemptLog(item.id, item.tenant, (storable(item.log) or "")[-LOG_LIMIT:], item.finished_at)
             for item in (*recorded, *self._retried.values())
@@ -160,6 +157,17 @@ class FinishBatch:
         if notes:
             self._noted = True
             await tx.execute("add_notes", Rows(notes))
+
+    async def _add_up(self, tx: Transaction) -> None:
+        """What is one row for all runs of a job: all nodes write it, and wait for who has it. So it comes late, where
+        no more than a round trip or two is left to the commit, however slow the way of this node may be."""
+        recorded = self._recorded.values()
+        stats = stats_rows(item for item in recorded if item.recurring and item.status in ("done", "failed"))
+        if stats:
+            await tx.execute("add_stats", Rows(stats))
+        noticed = noticed_of((item.tenant, item.recurring, item) for item in recorded)
+        if noticed:
+            await tx.execute("notice_jobs", Rows(noticed))
 
     def _notes(self, alerting: Alerting) -> list[NewNote]:
         """What these ends cause elsewhere, and what receivers asked for that accepted a call for later."""

@@ -12,6 +12,7 @@ from onthedot.model.run import RecentRun, RunView
 from onthedot.store.driver import Transaction
 from onthedot.store.paging import Page, check_limit, open_cursor, seal_cursor
 from onthedot.store.queries import LOG_LIMIT
+from onthedot.store.runs.listed import that_fit, with_params
 from onthedot.store.runs.row import parse_run_id
 from onthedot.store.runs.run_filter import RunFilter, asked_of_runs
 from onthedot.store.runs.run_page import LAST, LAST_ID, RunPage, live_views
@@ -28,16 +29,17 @@ RECENT, RECENT_JOBS = 20, 100
 class RunLists(Topic):
     async def list_runs(self, tenant: int, filter: RunFilter) -> Page[RunView]:  # noqa: A002
         """Newest first. What is not yet due comes only when PENDING is asked for. A page may be short, or empty, and
-        still have a next one: then it has looked at as many runs as a page may."""
+        still have a next one: then it has looked at as many runs as a page may, or holds as much as one may."""
         limit = check_limit(filter.limit)
         asked = asked_of_runs(tenant, filter)
         place = (LAST, LAST_ID) if filter.cursor is None else open_cursor(filter.cursor, asked, (int, str))
 
         async def body(tx: Transaction) -> Page[RunView]:
             rows, end = await RunPage(tx, tenant, filter, (place[0], place[1])).read()
-            stop = rows[limit - 1][0] if len(rows) > limit else end
+            shown = that_fit(rows, limit)
+            stop = shown[-1].position if len(rows) > len(shown) else end
             more = None if stop is None else seal_cursor(asked, *stop)
-            return Page(items=[view for _, view in rows[:limit]], next=more)
+            return Page(items=await with_params(tx, shown), next=more)
 
         return await self.driver.read(body, snapshot=True)
 

@@ -147,7 +147,7 @@ async def end_overdue(driver: Driver) -> FinishBatch | None:
     silence = await driver.read(lambda tx: end_silence(tx, silent)) if silent else NO_SILENCE
     reported = {row["id"] for row in silent}
     items = [*silence.ended, *(_too_late(row) for row in rows if row["id"] not in reported)]
-    batch = FinishBatch(sorted(items, key=lambda item: item.id), dialect=driver.dialect)
+    batch = FinishBatch(items, dialect=driver.dialect)
 
     async def body(tx: Transaction) -> None:
         if silence.waiting:

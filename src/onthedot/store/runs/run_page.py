@@ -11,6 +11,7 @@ from typing import Any
 
 from onthedot.model.run import RunView
 from onthedot.store.driver import Row, Transaction
+from onthedot.store.runs.listed import ListedRun, listed_run
 from onthedot.store.runs.requirements import live_offers
 from onthedot.store.runs.run_filter import RunFilter, has_narrow_filters, passes
 from onthedot.store.runs.views import asks_for_labels, history_view, live_view
@@ -25,7 +26,7 @@ SCANNED_RUNS = 2000
 _OF_ALL = ("list_history", "find_history", "reach_history", "by.not_done")
 _OF_JOB = ("list_history_of_job", "find_history_of_job", "reach_history_of_job", "by.job_not_done")
 Position = tuple[int, str]
-_Found = dict[str, tuple[Position, RunView]]
+_Found = dict[str, ListedRun]
 
 
 async def live_views(tx: Transaction, rows: Sequence[Row], now: int, *, full: bool = False) -> list[RunView]:
@@ -49,7 +50,7 @@ class RunPage:
         self._found: _Found = {}
         self._ends: list[Position] = []
 
-    async def read(self) -> tuple[list[tuple[Position, RunView]], Position | None]:
+    async def read(self) -> tuple[list[ListedRun], Position | None]:
         """The newest, one more than the page has if there are more; and where it has stopped to look, if it has."""
         status = self._wanted.status
         if status in (None, "PENDING", "EXECUTING"):
@@ -66,8 +67,8 @@ class RunPage:
             for each in ("failed", "cancelled", "skipped") if status is None else (status.lower(),):
                 await self._ended(status=each)
         end = max(self._ends, default=None)
-        rows = sorted(self._found.values(), key=lambda each: each[0], reverse=True)
-        return [row for row in rows if end is None or row[0] >= end], end
+        found = sorted(self._found.values(), key=lambda each: each.position, reverse=True)
+        return [each for each in found if end is None or each.position >= end], end
 
     async def _pending(self, now: int) -> None:
         low, high, *place = self._bounds
@@ -96,7 +97,7 @@ class RunPage:
             held_ahead = row["state"] == "running" and row["due_at"] > now and not row["begun_at"]
             if (held_ahead and self._wanted.status is None) or not passes(self._wanted, row, view, now):
                 continue
-            self._found[view.id] = ((row["slot"], row["id"]), view)
+            self._found[view.id] = listed_run(row, view)
         if self._narrow and len(rows) == SCANNED_RUNS:
             self._ends.append((rows[-1]["slot"], rows[-1]["id"]))
 
@@ -116,7 +117,7 @@ class RunPage:
             values = [value for _, values in narrow for value in values]
             given = [*args, self._limit, SCANNED_RUNS, *of_status, *values]
         for row in await self._tx.rows(name, *given):
-            self._found[row["id"]] = ((row["slot"], row["id"]), history_view(row))
+            self._found[row["id"]] = listed_run(row, history_view(row))
 
     def _narrow_filters(self) -> list[tuple[str, list[Any]]]:
         wanted = self._wanted

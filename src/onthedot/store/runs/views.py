@@ -17,7 +17,7 @@ from onthedot.model.targets.registry import find_spec
 from onthedot.store.driver import Row
 from onthedot.store.runs.row import CALLBACK, decode_attempts
 
-__all__ = ["asks_for_labels", "history_view", "live_status", "live_view", "recent_run"]
+__all__ = ["asks_for_labels", "decode_params", "history_view", "live_status", "live_view", "recent_run"]
 
 CHECK_IN = "check-in"
 REASON = 200
@@ -68,7 +68,7 @@ def live_view(row: Row, now: int, *, full: bool = False, nodes: Sequence[NodeOff
         outcome=None if last is None else {"kind": last.outcome},
         error=None if last is None else last.error,
         attempts=[_attempt_view(attempt) for attempt in attempts],
-        params=_params(row),
+        params=decode_params(row["params"]),
         trigger=trigger_of(row["kind"], row["parent"]),
         waiting=_open_for(row) if row["open"] == CALLBACK else waiting,
         waiting_since=None if waiting is None else _instant(_since(row) if missing else row["waiting_since"]),
@@ -126,7 +126,7 @@ def history_view(row: Row, *, full: bool = False) -> RunView:
         attempts=_history_attempts(row),
         until=_instant(row["until_slot"]),
         slots=row["slots"],
-        params=_params(row),
+        params=decode_params(row["params"]),
         trigger=trigger_of(row["kind"], row["parent"]),
         result=result if full else msgspec.UNSET,
     )
@@ -180,8 +180,7 @@ def _attempt_view(attempt: Attempt) -> AttemptView:
     )
 
 
-def _params(row: Row) -> dict[str, Any] | None:
-    text = row["params"]
+def decode_params(text: str | None) -> dict[str, Any] | None:
     return None if text is None else msgspec.json.decode(text, type=dict[str, Any])
 
 

@@ -11,7 +11,7 @@ from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http.path_ids import job_id_of, whole_id
 from onthedot.api.http.query_params import text
 from onthedot.api.http.responses import HttpResponse
-from onthedot.errors import Invalid, NotFound
+from onthedot.errors import Invalid
 from onthedot.model.decoding import to_builtins
 from onthedot.model.job import JobView
 from onthedot.model.version import JobVersion
@@ -94,10 +94,7 @@ async def restore(request: Request) -> HttpResponse:
 async def _form(request: Request, form: Form, status: int = 200) -> HttpResponse:
     service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
     job, version = await service.get_job(tenant, job_id), whole_id(request, "version", "version")
-    kept = (await service.list_versions(tenant, job_id, 500)).items
-    wanted = next((each for each in kept if each.version == version), None)
-    if wanted is None:
-        raise NotFound(f"version {version} of job {job_id} not found")
+    wanted, now = [await service.get_version(tenant, job_id, each) for each in (version, job.version)]
     return await show(
         request,
         "job_restore.html",
@@ -105,7 +102,7 @@ async def _form(request: Request, form: Form, status: int = 200) -> HttpResponse
         title=words.title(job),
         version=version,
         seen=job.version,
-        edits=_changes(kept[0], wanted, job),
+        edits=_changes(now, wanted, job),
         form=form,
         action=f"{job_page(job_id)}/versions/{version}/restore",
         return_to=f"{job_page(job_id)}/versions",

@@ -10,6 +10,7 @@ from onthedot.api.http.path_ids import run_id_of
 from onthedot.api.http.query_params import text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.errors import Invalid, NotFound
+from onthedot.model.destination import DestinationView
 from onthedot.model.instant import parse_rfc3339
 from onthedot.model.job import JobView
 from onthedot.model.run import RunView
@@ -43,6 +44,7 @@ async def run_page(request: Request) -> HttpResponse:
         job=_job(service, tenant, run.job_id),
         nodes=service.node_names([run.node, *(each.node for each in run.attempts)]),
         good=_last_good(service, tenant, run),
+        place=_place(service, tenant, run),
     )
     names = parts["nodes"].value or {}
     job, good = parts["job"].value, parts["good"].value
@@ -55,6 +57,7 @@ async def run_page(request: Request) -> HttpResponse:
         title=(words.title(job) if job else None) or run.key or f"Job {run.job_id}",
         zone=None if job is None else job.schedule.tz,
         verdict=verdict_of(run),
+        place=parts["place"].value,
         story=story_of(run, names),
         started_by=trigger_words(run),
         is_live=run.status in LIVE,
@@ -77,6 +80,14 @@ async def _job(service: Service, tenant: int, job_id: int) -> JobView | None:
         return await service.get_job(tenant, job_id)
     except NotFound:
         return None
+
+
+async def _place(service: Service, tenant: int, run: RunView) -> DestinationView | None:
+    """The destination that the run waits for."""
+    if run.waiting != "destination":
+        return None
+    found = await service.list_destinations(tenant)
+    return next((each for each in found if each.destination == run.waiting_for), None)
 
 
 async def _last_good(service: Service, tenant: int, run: RunView) -> RunView | None:

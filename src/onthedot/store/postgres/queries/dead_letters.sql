@@ -1,7 +1,7 @@
 -- Dead letters (see `store/runs/dead_letters.py`).
 
 -- name: list_dead
-SELECT d.failed_at, d.cause, {part ended}
+SELECT d.failed_at, d.cause, {part ended_listed}
 FROM (
     SELECT * FROM dead_letters d
     WHERE d.tenant = $1 AND (d.failed_at, d.run_id) < ($2::bigint, $3::text) AND {where}
@@ -55,7 +55,7 @@ d.failed_at >= $1::bigint
 d.failed_at <= $1::bigint
 
 -- name: list_discarded
-SELECT d.discarded_at, d.cause, d.note, d.actor, {part ended}
+SELECT d.discarded_at, d.cause, d.note, d.actor, {part ended_listed}
 FROM (
     SELECT * FROM discarded_letters d
     WHERE d.tenant = $1 AND (d.discarded_at, d.run_id) < ($2::bigint, $3::text) AND {where}

@@ -58,8 +58,8 @@ FROM jobs j WHERE j.tenant = $1 AND j.id = $2 AND j.one_off;
 -- A subquery that ends in LIMIT is not made into a join: the generic plan, which takes any LIMIT $n for a tenth of the
 -- table, would hash all of job_stats for a page of fifty. `tenant + 0`: planned before the history was first analyzed, the
 -- primary key was read from end to end, because a tenant seemed to have one row in two hundred.
--- name: columns.view
-j.id, j.spec, j.version, j.reason, j.paused_at, j.pause_note, j.pause_until,
+-- part: viewed
+j.id, j.version, j.reason, j.paused_at, j.pause_note, j.pause_until,
        CASE WHEN j.one_off AND j.state IN ('active', 'paused')
              AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind IN {FIRINGS} ORDER BY r.id LIMIT 1) IS NULL
             THEN 'ended' ELSE j.state END AS state,
@@ -76,6 +76,13 @@ j.id, j.spec, j.version, j.reason, j.paused_at, j.pause_note, j.pause_until,
             FROM (SELECT * FROM history WHERE job_id = j.id AND tenant + 0 = j.tenant AND status IN ('done', 'failed')
                   ORDER BY slot DESC LIMIT 100) h)
        END AS ended_runs
+
+-- name: columns.view
+j.spec, {part viewed}
+
+-- name: columns.listed
+-- Of a list: large specs are read later, as far as the page holds them.
+CASE WHEN octet_length(j.spec) <= {SMALL_BYTES} THEN j.spec END AS spec, octet_length(j.spec) AS spec_bytes, {part viewed}
 
 -- name: joins.view
 LEFT JOIN LATERAL (SELECT * FROM job_stats WHERE job_id = j.id LIMIT 1) s ON true

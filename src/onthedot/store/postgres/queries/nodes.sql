@@ -68,6 +68,17 @@ UPDATE nodes SET draining = true WHERE id = $1 AND lost_at IS NULL;
 SELECT NOT EXISTS (SELECT 1 FROM api_keys)
     AND NOT EXISTS (SELECT 1 FROM nodes WHERE lost_at IS NULL AND exposed) AS open;
 
+-- name: end_transactions_of
+-- A node whose beat stands still may have been frozen inside COPY, or between preparing and executing: only the end of
+-- its connection makes the server let go of what it locked there. It has lost its lease, so it could write nothing more.
+-- Only what a node of ours may end, with any rights: the connections of its own role.
+SELECT pg_terminate_backend(a.pid) AS ended
+FROM nodes n CROSS JOIN LATERAL (SELECT ' ' || left(n.pid || '@' || n.host, {LONGEST_PROCESS}) AS name) process
+JOIN pg_stat_activity a ON right(a.application_name, length(process.name)) = process.name
+WHERE n.id = $1 AND n.beat = $2 AND n.lost_at IS NULL
+    AND a.datname = current_database() AND a.usename = current_user
+    AND a.xact_start < clock_timestamp() - interval '1 second';
+
 -- name: declare_lost
 UPDATE nodes SET lost_at = {now} WHERE id = $1 AND beat = $2 AND lost_at IS NULL;
 
@@ -105,10 +116,15 @@ RETURNING d.node;
 -- name: drop_duties
 DELETE FROM duties WHERE node = $1;
 
+-- name: take_reclaim_turn
+-- Until the end of the transaction, among the nodes of this store: another one may be in another schema.
+SELECT 1 AS mine WHERE pg_try_advisory_xact_lock(hashtextextended('reclaim', 'runs'::regclass::oid::bigint));
+
 -- name: orphans
--- Running rows of lost or unknown nodes; open ones have no node and are nobody's orphans. Not locked: they go through finish, which checks the fence. Looked for between the
--- ids of the live ones, whose own runs, however many, are not read: 2,000 of them were 20 ms each second. OFFSET keeps the
--- planner, which takes them for one, from reading them all and comparing.
+-- Running rows of lost or unknown nodes; open ones have no node and are nobody's orphans. Not locked: they go through
+-- finish, which checks the fence. Looked for between the ids of the live ones, whose own runs, however many, are not
+-- read: 2,000 of them were 20 ms each second. OFFSET keeps the planner, which takes them for one, from reading them all
+-- and comparing.
 SELECT r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.node, r.token, r.tries, r.losses, r.at_most_once,
     r.begun_at, r.orders, r.attempts, r.work, r.requires, r.level, (SELECT version FROM jobs WHERE id = r.job_id) AS version,
     (SELECT spec FROM jobs WHERE id = r.job_id) AS spec, {now} AS now

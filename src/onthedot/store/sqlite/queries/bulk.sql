@@ -11,7 +11,14 @@ INSERT INTO operations ({columns NewOperation}) VALUES ({values NewOperation}) R
 SELECT {part operation} FROM operations WHERE tenant = ?1 AND id = ?2;
 
 -- name: list_operations
-SELECT {part operation} FROM operations WHERE tenant = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3;
+-- As many as a page holds, and how many there are.
+SELECT {part operation}, found FROM (
+    SELECT p.place, sum(p.bytes) OVER (ORDER BY p.place DESC) - p.bytes AS before, count(*) OVER () AS found FROM (
+        SELECT id AS place, length(CAST(params AS BLOB)) AS bytes FROM operations
+        WHERE tenant = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3
+    ) p
+) w JOIN operations ON id = w.place
+WHERE w.before < {PAGE_BYTES} ORDER BY id DESC;
 
 -- name: abort_operation
 -- Waits for the portion that is being done.

@@ -55,8 +55,8 @@ SELECT slot FROM runs WHERE job_id = ?2 AND cursor AND tenant = ?1;
 SELECT (SELECT min(r.due_at) FROM runs r WHERE {of_job r j.id} AND r.kind IN {FIRINGS}) - {now} AS left_ms
 FROM jobs j WHERE j.tenant = ?1 AND j.id = ?2 AND j.one_off;
 
--- name: columns.view
-j.id, j.spec, j.version, j.reason, j.paused_at, j.pause_note, j.pause_until,
+-- part: viewed
+j.id, j.version, j.reason, j.paused_at, j.pause_note, j.pause_until,
        CASE WHEN j.one_off AND j.state IN ('active', 'paused')
              AND (SELECT 1 FROM runs r WHERE {of_job r j.id} AND r.kind IN {FIRINGS} ORDER BY r.id LIMIT 1) IS NULL
             THEN 'ended' ELSE j.state END AS state,
@@ -72,6 +72,13 @@ j.id, j.spec, j.version, j.reason, j.paused_at, j.pause_note, j.pause_until,
             FROM (SELECT * FROM history WHERE job_id = j.id AND +tenant = j.tenant AND status IN ('done', 'failed')
                   ORDER BY slot DESC LIMIT 100) h)
        END AS ended_runs
+
+-- name: columns.view
+j.spec, {part viewed}
+
+-- name: columns.listed
+-- Of a list: large specs are read later, as far as the page holds them.
+CASE WHEN length(CAST(j.spec AS BLOB)) <= {SMALL_BYTES} THEN j.spec END AS spec, length(CAST(j.spec AS BLOB)) AS spec_bytes, {part viewed}
 
 -- name: joins.view
 LEFT JOIN job_stats s ON s.job_id = j.id

@@ -1,4 +1,5 @@
--- Lists of jobs. Each is driven by one index and stops at its limit; further filters are put into {where}.
+-- Lists of jobs. Each is driven by one index and stops at its limit; further filters are put into {where}. What is sorted
+-- and cut are ids: sorted with their jobs, five hundred of those could be half a gigabyte of memory.
 
 -- The newest first. `kinds` has one job of each combination of state, target and schedule that this tenant has: each step
 -- skips to the next one in jobs_listed. `newest` merges their jobs: it takes the newest that it holds (that is what ORDER
@@ -56,17 +57,17 @@ SELECT DISTINCT m.value AS id FROM (
 -- name: list_jobs_noted
 -- The newest of those that have ended and whose rows do not say so yet.
 SELECT {columns} FROM (
-    SELECT j.* FROM ({part noted} ORDER BY 1 DESC) n CROSS JOIN jobs j
+    SELECT j.id FROM ({part noted} ORDER BY 1 DESC) n CROSS JOIN jobs j
     WHERE j.id = n.id AND +j.tenant = ?1 AND n.id < ?3 AND {part over} AND {where}
     ORDER BY n.id DESC LIMIT ?4
-) j {joins}
+) f CROSS JOIN jobs j ON j.id = f.id {joins}
 ORDER BY j.id DESC;
 
 -- name: list_jobs_owned
 SELECT {columns} FROM (
-    SELECT j.* FROM jobs j WHERE j.tenant = ?1 AND j.owner = ?2 AND j.id < ?3 AND {where}
+    SELECT j.id FROM jobs j WHERE j.tenant = ?1 AND j.owner = ?2 AND j.id < ?3 AND {where}
     ORDER BY j.id DESC LIMIT ?4
-) j {joins}
+) f CROSS JOIN jobs j ON j.id = f.id {joins}
 ORDER BY j.id DESC;
 
 -- name: where.owner
@@ -74,25 +75,25 @@ j.owner = ?1
 
 -- name: list_jobs_tagged
 SELECT {columns} FROM (
-    SELECT j.* FROM job_tags t CROSS JOIN jobs j
+    SELECT j.id FROM job_tags t CROSS JOIN jobs j
     WHERE t.tenant = ?1 AND t.tag = ?2 AND t.job_id < ?3 AND j.id = t.job_id AND j.tenant = t.tenant AND {where}
     ORDER BY t.job_id DESC LIMIT ?4
-) j {joins}
+) f CROSS JOIN jobs j ON j.id = f.id {joins}
 ORDER BY j.id DESC;
 
 -- Jobs that were noticed; whether it is still so is said by a filter.
 -- name: list_jobs_noticed
 SELECT {columns} FROM (
-    SELECT j.* FROM noticed_jobs t CROSS JOIN jobs j
+    SELECT j.id FROM noticed_jobs t CROSS JOIN jobs j
     WHERE t.tenant = ?1 AND t.what = ?2 AND t.job_id < ?3 AND j.id = t.job_id AND j.tenant = t.tenant AND {where}
     ORDER BY t.job_id DESC LIMIT ?4
-) j {joins}
+) f CROSS JOIN jobs j ON j.id = f.id {joins}
 ORDER BY j.id DESC;
 
 -- Late: those that were noticed, and those whose next run is overdue now, of which the ?5 oldest.
 -- name: list_jobs_late
 SELECT {columns} FROM (
-    SELECT j.* FROM (
+    SELECT j.id FROM (
         SELECT * FROM (SELECT t.job_id FROM noticed_jobs t
          WHERE t.tenant = ?1 AND t.what = ?2 AND t.job_id < ?3 AND t.job_id >= ?6 ORDER BY t.job_id DESC)
         UNION
@@ -106,60 +107,60 @@ SELECT {columns} FROM (
     ) t CROSS JOIN jobs j
     WHERE t.job_id < ?3 AND t.job_id >= ?6 AND j.id = t.job_id AND +j.tenant = ?1 AND {where}
     ORDER BY t.job_id DESC LIMIT ?4
-) j {joins}
+) f CROSS JOIN jobs j ON j.id = f.id {joins}
 ORDER BY j.id DESC;
 
 -- A job that matches by its key and by its name is found by its key alone.
 -- name: list_jobs_matching
-SELECT {columns}, j.matched FROM (
+SELECT {columns}, f.matched FROM (
     SELECT * FROM (
         SELECT * FROM (
-            SELECT j.*, j.key_search AS matched FROM jobs j
+            SELECT j.id, j.key_search AS matched FROM jobs j
             WHERE j.tenant = ?1 AND (j.key_search, j.id) > (?4, ?5) AND j.key_search < ?3
               AND {where}
             ORDER BY j.key_search, j.id LIMIT ?6)
         UNION ALL
         SELECT * FROM (
-            SELECT j.*, j.name_search AS matched FROM jobs j
+            SELECT j.id, j.name_search AS matched FROM jobs j
             WHERE j.tenant = ?1 AND (j.name_search, j.id) > (?4, ?5) AND j.name_search < ?3
               AND (j.key_search IS NULL OR j.key_search < ?2 OR j.key_search >= ?3) AND {where}
             ORDER BY j.name_search, j.id LIMIT ?6)
     ) ORDER BY matched, id LIMIT ?6
-) j {joins}
-ORDER BY j.matched, j.id;
+) f CROSS JOIN jobs j ON j.id = f.id {joins}
+ORDER BY f.matched, f.id;
 
 -- Two indexes, merged: jobs that are due at their slot are found by it (runs_next), those with jitter by runs_jittered.
 -- name: list_jobs_by_next
-SELECT {columns}, j.matched, j.run FROM (
+SELECT {columns}, f.matched, f.run FROM (
     SELECT * FROM (
         SELECT * FROM (
-            SELECT j.*, r.slot AS matched, r.id AS run FROM runs r CROSS JOIN jobs j
+            SELECT j.id, r.slot AS matched, r.id AS run FROM runs r CROSS JOIN jobs j
             WHERE r.cursor AND r.parked IS NULL AND r.due_at = r.slot
               AND r.tenant = ?1 AND r.slot < ?2 AND r.slot >= ?6 AND (r.slot, r.id) {than} (?3, ?4)
               AND j.id = r.job_id AND j.tenant = r.tenant AND {where}
             ORDER BY r.slot {way}, r.id {way} LIMIT ?5)
         UNION ALL
         SELECT * FROM (
-            SELECT j.*, r.due_at AS matched, r.id AS run FROM runs r CROSS JOIN jobs j
+            SELECT j.id, r.due_at AS matched, r.id AS run FROM runs r CROSS JOIN jobs j
             WHERE r.cursor AND r.parked IS NULL AND r.due_at <> r.slot
               AND r.tenant = ?1 AND r.due_at < ?2 AND r.due_at >= ?6 AND (r.due_at, r.id) {than} (?3, ?4)
               AND j.id = r.job_id AND j.tenant = r.tenant AND {where}
             ORDER BY r.due_at {way}, r.id {way} LIMIT ?5)
     ) ORDER BY matched {way}, run {way} LIMIT ?5
-) j {joins}
-ORDER BY j.matched {way}, j.run {way};
+) f CROSS JOIN jobs j ON j.id = f.id {joins}
+ORDER BY f.matched {way}, f.run {way};
 
 -- The same list for a tag that few jobs have: the next runs of all of them are looked up and sorted.
 -- name: list_jobs_by_next_tagged
-SELECT {columns}, j.matched, j.run FROM (
-    SELECT j.*, r.due_at AS matched, r.id AS run
+SELECT {columns}, f.matched, f.run FROM (
+    SELECT j.id, r.due_at AS matched, r.id AS run
     FROM (SELECT * FROM job_tags WHERE tenant = ?1 AND tag = ?6 ORDER BY job_id LIMIT ?7) t
     CROSS JOIN runs r CROSS JOIN jobs j
     WHERE r.job_id = t.job_id AND r.cursor AND r.parked IS NULL AND r.due_at < ?2 AND (r.due_at, r.id) > (?3, ?4)
       AND j.id = t.job_id AND j.tenant = t.tenant AND {where}
     ORDER BY matched, run LIMIT ?5
-) j {joins}
-ORDER BY j.matched, j.run;
+) f CROSS JOIN jobs j ON j.id = f.id {joins}
+ORDER BY f.matched, f.run;
 
 -- name: count_tagged
 SELECT count(*) AS n FROM (SELECT 1 FROM job_tags WHERE tenant = ?1 AND tag = ?2 LIMIT ?3);
@@ -274,18 +275,18 @@ DESC
 -- By what a job is called: its name, else its key. Those with neither come after, by another statement. SQLite uses the
 -- index of an expression for a comparison of one value, not of two.
 -- name: list_jobs_by_name
-SELECT {columns}, j.matched FROM (
-    SELECT j.*, coalesce(j.name_search, j.key_search) AS matched FROM jobs j
+SELECT {columns}, f.matched FROM (
+    SELECT j.id, coalesce(j.name_search, j.key_search) AS matched FROM jobs j
     WHERE j.tenant = ?1 AND coalesce(j.name_search, j.key_search) IS NOT NULL
       AND coalesce(j.name_search, j.key_search) {than}= ?2 AND (coalesce(j.name_search, j.key_search), j.id) {than} (?2, ?3) AND {where}
     ORDER BY coalesce(j.name_search, j.key_search) {way}, j.id {way} LIMIT ?4
-) j {joins}
-ORDER BY j.matched {way}, j.id {way};
+) f CROSS JOIN jobs j ON j.id = f.id {joins}
+ORDER BY f.matched {way}, f.id {way};
 
 -- By the newest run that was carried out to its end: each job stands where its own is in the ledger.
 -- name: list_jobs_by_last
-SELECT {columns}, j.matched, j.run FROM (
-    SELECT j.*, h.slot AS matched, h.id AS run FROM history h CROSS JOIN jobs j
+SELECT {columns}, f.matched, f.run FROM (
+    SELECT j.id, h.slot AS matched, h.id AS run FROM history h CROSS JOIN jobs j
     WHERE h.tenant = ?1 AND (h.slot, h.id) {than} (?2, ?3) AND h.slot >= ?5 AND h.slot <= ?6
       AND j.id = h.job_id AND j.tenant = h.tenant AND h.status IN ('done', 'failed')
       AND (SELECT 1 FROM history n
@@ -293,8 +294,8 @@ SELECT {columns}, j.matched, j.run FROM (
            ORDER BY n.slot DESC, n.id DESC LIMIT 1) IS NULL
       AND {where}
     ORDER BY h.slot {way}, h.id {way} LIMIT ?4
-) j {joins}
-ORDER BY j.matched {way}, j.run {way};
+) f CROSS JOIN jobs j ON j.id = f.id {joins}
+ORDER BY f.matched {way}, f.run {way};
 
 -- name: reach_by_name
 SELECT coalesce(j.name_search, j.key_search) AS matched, j.id FROM jobs j

@@ -35,6 +35,9 @@ SELECT 1 AS there FROM runs WHERE open = 'adopt' LIMIT 1;
 SELECT NOT EXISTS (SELECT 1 FROM api_keys)
     AND NOT EXISTS (SELECT 1 FROM nodes WHERE lost_at IS NULL AND exposed) AS open;
 
+-- name: end_transactions_of
+/* there is one process */
+
 -- name: declare_lost
 UPDATE nodes SET lost_at = {now} WHERE id = ?1 AND beat = ?2 AND lost_at IS NULL;
 
@@ -71,6 +74,10 @@ RETURNING node;
 
 -- name: drop_duties
 DELETE FROM duties WHERE node = ?1;
+
+-- name: take_reclaim_turn
+-- There is one writer.
+SELECT 1 AS mine;
 
 -- name: orphans
 -- Running rows of lost or unknown nodes; open ones have no node and are nobody's orphans. Not locked: they go through finish, which checks the fence.

@@ -1,22 +1,44 @@
 -- Runs as people see them: live and history, newest slot first. Lists are cut before they are joined: the key comes by a
 -- subquery, so that no plan joins first and cuts after. (slot, id) is where the page before ended.
 
--- part: live
+-- part: live_run
 r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
     r.attempts, r.parent, r.open, r.progress, r.waiting, r.waiting_since, r.requires, r.ready_at, r.group_key,
-    (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
+    (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key
+
+-- part: live
+{part live_run},
     CASE WHEN r.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = r.id) END AS params
 
--- part: ended
+-- part: live_listed
+-- Large params are read later, as far as the page holds them.
+{part live_run},
+    CASE WHEN r.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p
+        WHERE p.run_id = r.id AND length(CAST(p.params AS BLOB)) <= {SMALL_BYTES}) END AS params,
+    CASE WHEN r.kind <> 'scheduled' THEN (SELECT length(CAST(p.params AS BLOB)) FROM run_params p
+        WHERE p.run_id = r.id) END AS params_bytes
+
+-- part: ended_run
 -- Without `result`, which may be 64 KB: a list does not read it.
 h.id, h.job_id, h.slot, h.kind, h.due_at, h.status, h.reason, h.token, h.tries, h.losses, h.node, h.started_at,
     h.finished_at, h.lateness_ms, h.duration_ms, h.outcome, h.error, h.attempts, h.parent, h.until_slot, h.slots,
-    (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key,
+    (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key
+
+-- part: ended
+{part ended_run},
     CASE WHEN h.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = h.id) END AS params
+
+-- part: ended_listed
+-- Large params are read later, as far as the page holds them.
+{part ended_run},
+    CASE WHEN h.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p
+        WHERE p.run_id = h.id AND length(CAST(p.params AS BLOB)) <= {SMALL_BYTES}) END AS params,
+    CASE WHEN h.kind <> 'scheduled' THEN (SELECT length(CAST(p.params AS BLOB)) FROM run_params p
+        WHERE p.run_id = h.id) END AS params_bytes
 
 -- name: list_pending
 -- By two indexes: runs_next has the cursors that are due at their slot, runs_listed the others.
-SELECT {part live}
+SELECT {part live_listed}
 FROM (
     SELECT * FROM (SELECT * FROM runs r
      WHERE r.cursor AND r.parked IS NULL AND r.due_at = r.slot AND r.state = 'pending'
@@ -32,7 +54,7 @@ ORDER BY r.slot DESC, r.id DESC LIMIT ?7;
 
 -- name: list_pending_of_job
 -- All that the job has pending is read and sorted.
-SELECT {part live}
+SELECT {part live_listed}
 FROM runs r
 WHERE {of_job r ?8} AND r.state = 'pending' AND r.tenant + 0 = ?1
   AND r.slot >= ?2 AND r.slot <= ?3 AND (r.slot, r.id) < (?4, ?5)
@@ -46,7 +68,7 @@ AND (?6 IS NULL OR (r.begun_at IS NOT NULL OR r.due_at <= ?8) = (?6 = 'EXECUTING
 
 -- name: list_running
 -- As many as the nodes can hold: they are read and sorted. Open ones, of which there may be any number, by their index.
-SELECT {part live}
+SELECT {part live_listed}
 FROM (
     SELECT * FROM (SELECT * FROM runs r
      WHERE r.state = 'running' AND r.node IS NOT NULL AND {part running}
@@ -58,18 +80,18 @@ ORDER BY r.slot DESC, r.id DESC LIMIT ?7;
 
 -- name: list_running_of_job
 -- All that the job has is read and sorted.
-SELECT {part live} FROM runs r
+SELECT {part live_listed} FROM runs r
 WHERE {of_job r ?9} AND r.state = 'running' AND {part running}
 ORDER BY r.slot DESC, r.id DESC LIMIT ?7;
 
 -- name: list_history
-SELECT {part ended}
+SELECT {part ended_listed}
 FROM history h {by}
 WHERE {part ended_in} AND {where}
 ORDER BY h.slot DESC, h.id DESC LIMIT ?6;
 
 -- name: list_history_of_job
-SELECT {part ended}
+SELECT {part ended_listed}
 FROM history h {by}
 WHERE {part ended_of_job} AND {where}
 ORDER BY h.slot DESC, h.id DESC LIMIT ?7;
@@ -82,7 +104,7 @@ h.tenant + 0 = ?1 AND h.job_id = ?6 AND h.slot >= ?2 AND h.slot <= ?3 AND (h.slo
 
 -- name: find_history
 -- Those of the first ?7 that pass what no index serves.
-SELECT {part ended}
+SELECT {part ended_listed}
 FROM (
     SELECT * FROM history h {by} WHERE {part ended_in} AND {where} ORDER BY h.slot DESC, h.id DESC LIMIT ?7
 ) h
@@ -90,7 +112,7 @@ WHERE {only}
 ORDER BY h.slot DESC, h.id DESC LIMIT ?6;
 
 -- name: find_history_of_job
-SELECT {part ended}
+SELECT {part ended_listed}
 FROM (
     SELECT * FROM history h {by} WHERE {part ended_of_job} AND {where} ORDER BY h.slot DESC, h.id DESC LIMIT ?8
 ) h

@@ -9,8 +9,14 @@ ON CONFLICT DO NOTHING;
 DELETE FROM job_versions WHERE job_id = ?1 AND version <= ?2;
 
 -- name: list_versions
-SELECT version, at, verb, actor, actor_kind, spec FROM job_versions
-WHERE job_id = ?1 AND version < ?2 ORDER BY version DESC LIMIT ?3;
+-- As many as a page holds, and how many there are.
+SELECT v.version, v.at, v.verb, v.actor, v.actor_kind, v.spec, w.found FROM (
+    SELECT p.version, sum(p.bytes) OVER (ORDER BY p.version DESC) - p.bytes AS before, count(*) OVER () AS found FROM (
+        SELECT version, length(CAST(spec AS BLOB)) AS bytes FROM job_versions
+        WHERE job_id = ?1 AND version < ?2 ORDER BY version DESC LIMIT ?3
+    ) p
+) w JOIN job_versions v ON v.job_id = ?1 AND v.version = w.version
+WHERE w.before < {PAGE_BYTES} ORDER BY w.version DESC;
 
 -- name: find_version
 SELECT spec FROM job_versions WHERE job_id = ?1 AND version = ?2;
