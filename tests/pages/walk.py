@@ -37,9 +37,10 @@ _STATE = """
     hacked: window.hacked ?? null,
     probes: document.querySelectorAll("xss-probe, img[src=x]").length,
     wider: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-    widest: all("body *", (one) => one.getBoundingClientRect().right > innerWidth + 1).slice(-3).join(" | "),
+    widest: all("body *", (one) => one.getBoundingClientRect().right > innerWidth + 1).slice(0, 4).join(" | "),
     title: document.title,
-    twice: all("[id]", (one) => document.getElementById(one.id) !== one),
+    // not one.id, which in a form is its field of that name
+    twice: all("[id]", (one) => document.getElementById(one.getAttribute("id")) !== one),
     // without a mouse: each control is a stop of the Tab key, in the order of the page
     unreached: all("a, button, input, select, textarea, summary", (one) => control(one) && one.tabIndex < 0),
     jumps: all("[tabindex]", (one) => one.tabIndex > 0),
