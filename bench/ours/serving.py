@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +27,11 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(store: str, roles: str = "api") -> AsyncIterator[Server]:
-    """A server that is ready."""
+async def serving(store: str, roles: str = "api", **settings: str) -> AsyncIterator[Server]:
+    """A server that is ready. `settings`: more of them, as in its environment."""
     port = free_port()
     arguments = ["serve", "--store", store, "--port", str(port), "--roles", roles]
-    async with _started(arguments, port) as pid:
+    async with _started(arguments, port, settings) as pid:
         yield Server(port, pid)
 
 
@@ -51,13 +51,14 @@ async def echoing() -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def _started(arguments: list[str], port: int) -> AsyncIterator[int]:
+async def _started(arguments: list[str], port: int, settings: Mapping[str, str] | None = None) -> AsyncIterator[int]:
+    chosen = {f"ONTHEDOT_{name.upper()}": value for name, value in (settings or {}).items()}
     with tempfile.TemporaryDirectory() as directory:
         process = await asyncio.create_subprocess_exec(
             str(Path(sys.executable).with_name("onthedot")),
             *arguments,
             cwd=directory,
-            env={"ONTHEDOT_LOG_LEVEL": "WARNING", "PATH": "/usr/bin:/bin"},
+            env={"ONTHEDOT_LOG_LEVEL": "WARNING", "PATH": "/usr/bin:/bin", **chosen},
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
         )

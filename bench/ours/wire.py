@@ -18,9 +18,13 @@ __all__ = ["ClientRequest", "Wire", "request", "wired"]
 Answered = Callable[[int, bytes], None]
 
 
-def request(method: str, path: str, body: object = None, media: str = "application/json") -> bytes:
+def request(
+    method: str, path: str, body: object = None, media: str = "application/json", key: str | None = None
+) -> bytes:
     raw = b"" if body is None else json.dumps(body).encode()
     head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+    if key is not None:
+        head += f"authorization: Bearer {key}\r\n"
     if body is not None:
         head += f"content-type: {media}\r\ncontent-length: {len(raw)}\r\n"
     return head.encode() + b"\r\n" + raw
