@@ -15,6 +15,9 @@ from tests.services.ports import free_port
 
 __all__ = ["Server", "echoing", "served", "serving"]
 
+PATIENCE = 180.0
+"""Seconds until it must answer: a second or two, but over a minute was seen where ten processes shared a core."""
+
 
 @dataclass(frozen=True)
 class Server:
@@ -73,7 +76,7 @@ async def _started(arguments: list[str], port: int, settings: Mapping[str, str] 
 
 async def _answers(port: int, process: asyncio.subprocess.Process) -> None:
     """It listens long before it can answer: half a second of starting was measured with the first requests."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)

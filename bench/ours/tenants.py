@@ -10,19 +10,19 @@ import asyncio
 import random
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
 import asyncpg
 
-from bench.contest import quantiles
+from bench.contest import in_time, quantiles
 from bench.ours.mix import CONNECTIONS, Step, play_step
 from bench.ours.parts import opened, spec, webhooks
 from bench.ours.seeding import analyze
 from bench.ours.serving import serving
 from bench.ours.wire import request, wired
 from onthedot.errors import OnTheDotError
+from onthedot.model.instant import format_instant
 from onthedot.model.job import JobSpec
 from onthedot.model.key import ApiKeySpec
 from onthedot.service import Service
@@ -30,8 +30,8 @@ from onthedot.service import Service
 __all__ = ["tenants"]
 
 AT_ONCE = 8
-LEAD = 3.0
-"""Seconds from storing the jobs that fire until the first of them is due."""
+LEAD = 2.0
+"""Seconds to store the jobs that fire, before the first of them is due."""
 LATER = {"schedule": {"in": "1d"}, "target": {"type": "webhook", "url": "http://127.0.0.1:9/", "body": {"a": 1}}}
 _RECORDED = "SELECT status, lateness_ms FROM history WHERE slot >= $1 AND slot < $2"
 
@@ -64,9 +64,18 @@ class Requests:
 
 
 async def tenants(
-    store: str, echo: str, tenants: int, owners: int, jobs: int, rate: int, firings: int, seconds: int, seed: int = 1
+    store: str,
+    echo: str,
+    tenants: int,
+    owners: int,
+    jobs: int,
+    rate: int,
+    firings: int,
+    seconds: int,
+    lead: float = 1.0,
 ) -> dict[str, Any]:
-    """`owners` and `jobs` in all, `rate` requests and `firings` firings a second."""
+    """`owners` and `jobs` in all, `rate` requests and `firings` firings a second. `lead`: so many times more time to
+    store the jobs that fire."""
     began = time.perf_counter()
     async with opened(store, webhooks()) as (_, service):
         there = await _tenants(service, tenants, owners // tenants, jobs // tenants)
@@ -74,9 +83,9 @@ async def tenants(
         seeded = time.perf_counter() - began
         async with serving(store, roles="api,executor", egress_allow="127.0.0.0/8") as server:
             wires = [await wired(server.port) for _ in range(CONNECTIONS)]
-            asked = Requests(there, random.Random(seed))
+            asked = Requests(there, random.Random(1))
+            first = await _firing(service, there, firings, echo, lead * LEAD)
             await play_step(wires, asked, server, rate, 1)  # statements get prepared
-            first = await _firing(service, there, firings, echo)
             await asyncio.sleep(first / 1000 - time.time())
             step = await play_step(wires, asked, server, rate, seconds)
             fired = await _fired(store, first, first + seconds * 1000, firings * seconds)
@@ -124,15 +133,17 @@ async def _tenants(service: Service, count: int, owners: int, jobs: int) -> list
     return list(await asyncio.gather(*map(made, range(count))))
 
 
-async def _firing(service: Service, tenants: list[Tenant], count: int, echo: str) -> int:
+async def _firing(service: Service, tenants: list[Tenant], count: int, echo: str, lead: float) -> int:
     """Jobs that fire once a second each, spread evenly over it and over the tenants; when the first of them does."""
-    first = int(time.time() + LEAD + 1) * 1000
-    for number in range(count):
-        every = {"every": "1s", "start": _instant(first + number * 1000 // count)}
-        hook = {"type": "webhook", "url": echo, "body": {"a": 1}}
+    first = int((time.time() + lead) * 1000)
+    hook = {"type": "webhook", "url": echo, "body": {"a": 1}}
+
+    async def made(number: int) -> None:
+        every = {"every": "1s", "start": format_instant(first + number * 1000 // count)}
         await _created(service, tenants[number % len(tenants)].number, [spec(every, hook)])
-    if time.time() > first / 1000:
-        raise RuntimeError("the machine was too slow to store the jobs that fire")
+
+    await asyncio.gather(*map(made, range(count)))
+    in_time(first / 1000, 0.0)
     return first
 
 
@@ -158,7 +169,3 @@ async def _fired(store: str, first: int, last: int, expected: int) -> list[async
     finally:
         await connection.close()
     return list(rows)
-
-
-def _instant(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
