@@ -147,6 +147,7 @@ async def _alternately(
             rows[name] = len(answer)
             if number >= WARM:
                 took[name].append(spent)
+    now = _minute_of(day, rng)
     explained = {name: await _explained(connection, question, now) for name, connection in places.items()}
     return {(question.what, name): _Asked(quantiles(took[name]), rows[name], *explained[name]) for name in places}
 
@@ -173,6 +174,7 @@ class _Undone:
 
 async def _explained(connection: asyncpg.Connection, question: Question, now: int) -> tuple[str, int, str]:
     """The plan as PostgreSQL tells it, the pages that it touched, and the plan in short."""
+    await connection.execute(f"SET bench.now = '{now}'")
     values = ", ".join(_quoted(arg) for arg in question.args(now))
     async with _Undone(connection, True):
         await connection.execute(f"PREPARE asked AS {question.text}")

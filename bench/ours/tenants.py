@@ -32,7 +32,10 @@ __all__ = ["tenants"]
 AT_ONCE = 8
 LEAD = 2.0
 """Seconds to store the jobs that fire, before the first of them is due."""
-LATER = {"schedule": {"in": "1d"}, "target": {"type": "webhook", "url": "http://127.0.0.1:9/", "body": {"a": 1}}}
+LATER: dict[str, Any] = {
+    "schedule": {"in": "1d"},
+    "target": {"type": "webhook", "url": "http://127.0.0.1:9/", "body": {"a": 1}},
+}
 _RECORDED = "SELECT status, lateness_ms FROM history WHERE slot >= $1 AND slot < $2"
 
 
