@@ -484,6 +484,7 @@ def _scale(mode: Mode) -> list[Scenario]:
                     f"requests of {tenants:,} tenants at 100/s: p99", "requests_ms.p99", "at most", 50.0, unit=" ms"
                 ),
                 Wanted("requests that failed", "errors", "at most", 0.0),
+                Wanted("requests answered, to those sent", "answered_share", "at least", 1.0),
                 Wanted("firings recorded meanwhile, to those due", "fired_share", "at least", 1.0),
             ],
             rounds=1,

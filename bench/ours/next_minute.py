@@ -86,7 +86,10 @@ async def next_minute(store: str, pending: int, times: int, seed: int = 1) -> di
     }
 
 
-_SIZE = "SELECT sum(pg_total_relation_size(relid))::bigint FROM pg_partition_tree('runs')"
+_SIZE = """
+SELECT coalesce(sum(pg_total_relation_size(relid))::bigint, pg_total_relation_size('runs'))
+FROM pg_partition_tree('runs')
+"""
 
 
 def _questions(day: Day) -> list[Question]:

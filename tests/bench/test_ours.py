@@ -192,6 +192,7 @@ def test_the_next_minute_is_found_in_both_layouts(postgres_url: str):
     assert rows["due in the next minute", "one table"][-1] == "Index Scan using runs_free"
     assert rows["due in the next minute", "24 partitions"][-1] == "Index Scan: 1 of 24 partitions"
     assert rows["due in the next minute, without an index", "24 partitions"][-1] == "Seq Scan: 1 of 24 partitions"
+    assert min(figures["bytes"].values()) > 0
     assert in_own_loop(lambda: pending_of(postgres_url)) == 14_400, "claims were undone"
 
 
