@@ -21,7 +21,7 @@ import msgspec
 from bench.contestants import REDIS_SERVER, ROOT
 from bench.page import page
 from bench.running import Report, play_all
-from bench.scenarios import MODES, full_soak, scenarios
+from bench.scenarios import MODES, full_soak, scenarios, selected
 from bench.services import TUNING, services
 from bench.text import document, markdown, settings, summary
 from bench.wanted import Verdict, judge
@@ -35,7 +35,9 @@ LEAST_RATE, LEAST_SECONDS = 20, 180
 def main() -> int:
     asked = argparse.ArgumentParser(prog="bench", description=__doc__)
     asked.add_argument("--mode", choices=MODES, default="quick")
-    asked.add_argument("--only", default="", help="scenarios by key, comma-separated")
+    asked.add_argument(
+        "--only", default="", help="scenarios by key, or by the first word of their keys, comma-separated"
+    )
     asked.add_argument("--rounds", type=int, default=0)
     asked.add_argument("--seconds", type=int, default=None, help="how long lateness is taken, or the soak goes on")
     asked.add_argument("--rate", type=int, default=None, help="firings per second of the soak")
@@ -56,11 +58,10 @@ def main() -> int:
     soak = full_soak(chosen.seconds, chosen.rate, patroni=chosen.patroni) if full else None
     known = [soak] if soak else scenarios(chosen.mode, chosen.seconds, chosen.rate)
     keys = [key for key in chosen.only.split(",") if key]
-    if unknown := set(keys) - {scenario.key for scenario in known}:
-        asked.error(
-            f"no scenario {', '.join(sorted(unknown))} in {chosen.mode}; there are {', '.join(s.key for s in known)}"
-        )
-    wanted = [scenario for scenario in known if not keys or scenario.key in keys]
+    try:
+        wanted = selected(known, keys)
+    except KeyError as unknown:
+        asked.error(f"no scenario {unknown.args[0]} in {chosen.mode}; there are {', '.join(s.key for s in known)}")
     if chosen.list:
         for scenario in wanted:
             who = ", ".join(entry.label or entry.who for entry in scenario.entries)
@@ -73,7 +74,7 @@ def main() -> int:
         version = places.version
     about = _about(chosen.mode, rounds, version, load, time.monotonic() - began) | _own_database(reports)
     verdicts = judge(reports, peers=not chosen.no_peers)
-    name = FULL_SOAK if full else FILES.get(chosen.mode, "bench")
+    name = FULL_SOAK if full else FILES.get(chosen.mode, "scale" if keys == ["scale"] else "bench")
     _write(reports, about, verdicts, chosen.out, name)
     _say("\n".join(f"{what}: {value}" for what, value in about.items()))
     _say(markdown(reports))

@@ -3,7 +3,7 @@
     python -m bench.document
 
 docs/performance.md gets the results in .bench/results (bench.md, bench-10m.md, soak.md, soak-full.md), docs/scale.md
-what the capacity model says with the figures of bench/measured.json.
+those of `make bench ONLY=scale` (scale.md) and what the capacity model says with the figures of bench/measured.json.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench import capacity, measured
@@ -34,9 +35,9 @@ def placed(page: str, name: str, text: str) -> str:
     return pattern.sub(lambda _: f"{begin}\n{text.strip()}\n{end}", page)
 
 
-def place_results(results: Path, page: Path) -> list[str]:
+def place_results(results: Path, page: Path, names: Sequence[str] = NAMES) -> list[str]:
     """The names of those that were there."""
-    found = [name for name in NAMES if (results / f"{name}.md").exists()]
+    found = [name for name in names if (results / f"{name}.md").exists()]
     text = page.read_text()
     for name in found:
         text = placed(text, name, (results / f"{name}.md").read_text())
@@ -80,8 +81,9 @@ def _factors() -> str:
 
 def main() -> str:
     found = place_results(RESULTS, PERFORMANCE)
+    also = ["the capacity model", *place_results(RESULTS, SCALE, ["scale"])]
     SCALE.write_text(scale_page(SCALE.read_text()))
-    return f"{PERFORMANCE.name}: {', '.join(found) or 'nothing to place'}; {SCALE.name}: the capacity model"
+    return f"{PERFORMANCE.name}: {', '.join(found) or 'nothing to place'}; {SCALE.name}: {', '.join(also)}"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from bench.wanted import Wanted
 
-__all__ = ["EMPTY", "MODES", "Entry", "Mode", "Scenario", "full_soak", "scenarios"]
+__all__ = ["EMPTY", "MODES", "Entry", "Mode", "Scenario", "full_soak", "scenarios", "selected"]
 
 Mode = Literal["tiny", "quick", "full", "huge", "soak"]
 MODES: tuple[Mode, ...] = ("tiny", "quick", "full", "huge", "soak")
@@ -51,6 +51,7 @@ class Scenario:
     rounds: int | None = None  # where one is enough
     times: int = 1  # as many rounds, where what is judged differs by less than the rounds do
     patience: float = 900.0
+    by_name: bool = False  # played only where it is asked for: it takes minutes, and gigabytes, for itself
     also: Sequence[str] = ()  # further figures that get a chart of their own
 
     @property
@@ -82,7 +83,22 @@ def scenarios(mode: Mode, seconds: int | None = None, rate: int | None = None) -
         _listing(mode),
         _mix(mode),
         _pages(mode),
+        *_scale(mode),
     ]
+
+
+def selected(known: Sequence[Scenario], keys: Sequence[str]) -> list[Scenario]:
+    """Those with these keys; a key that none has stands for all that begin with it and a dash. None asked for: all that
+    need not be. KeyError where there is none."""
+    if not keys:
+        return [scenario for scenario in known if not scenario.by_name]
+    found = {
+        key: [s for s in known if s.key == key] or [s for s in known if s.key.startswith(f"{key}-")] for key in keys
+    }
+    if unknown := sorted(key for key, scenarios in found.items() if not scenarios):
+        raise KeyError(", ".join(unknown))
+    wanted = {scenario.key for scenarios in found.values() for scenario in scenarios}
+    return [scenario for scenario in known if scenario.key in wanted]
 
 
 def _drains(mode: Mode, n: int) -> list[Scenario]:
@@ -430,6 +446,67 @@ def _pages(mode: Mode) -> Scenario:
         rounds=1,
         patience=3600.0,
     )
+
+
+def _scale(mode: Mode) -> list[Scenario]:
+    """The figures of a job service that keeps its schedule in 24 hourly partitions and asks each minute for the runs of
+    the next: 8,640,000 runs and 1.7 million scripts of 10 KB a day, 83 GB, 6,000 requests a minute."""
+    tiny = mode == "tiny"
+    pending, times = (14_400, 5) if tiny else (8_640_000, 200)
+    tenants, owners, jobs, seconds = (10, 100, 300, 1) if tiny else (1000, 10_000, 100_000, 60)
+    count = 50 if tiny else 20_000
+    return [
+        Scenario(
+            "scale-minute",
+            f"The next minute's runs among {pending:,} pending, in one table and in 24 hourly partitions",
+            "read_ms.p99",
+            [Entry("postgres", "next_minute")],
+            {"pending": pending, "times": times},
+            wanted=[
+                Wanted(
+                    "read of a minute's runs in one table, to partitions", "to_partitions", "at most", 1.1, unit=" ×"
+                ),
+                Wanted("read of a minute's runs in one table: p99", "read_ms.p99", "at most", 100.0, unit=" ms"),
+            ],
+            rounds=1,
+            by_name=True,
+            patience=3600.0,
+        ),
+        Scenario(
+            "scale-tenants",
+            f"{tenants:,} tenants with keys, {owners:,} owners, {jobs:,} jobs: 6,000 requests a minute, 100 firings/s",
+            "requests_ms.p99",
+            [Entry("postgres", "tenants")],
+            {"tenants": tenants, "owners": owners, "jobs": jobs, "rate": 100, "firings": 100, "seconds": seconds},
+            receiver=True,
+            wanted=[
+                Wanted(
+                    f"requests of {tenants:,} tenants at 100/s: p99", "requests_ms.p99", "at most", 50.0, unit=" ms"
+                ),
+                Wanted("requests that failed", "errors", "at most", 0.0),
+                Wanted("requests answered, to those sent", "answered_share", "at least", 1.0),
+                Wanted("firings recorded meanwhile, to those due", "fired_share", "at least", 1.0),
+            ],
+            rounds=1,
+            by_name=True,
+            patience=1800.0,
+        ),
+        Scenario(
+            "scale-scripts",
+            f"{count:,} different scripts of 10 KB in the object store",
+            "rate",
+            [Entry("postgres", "scripts")],
+            {"count": count, "size": 10_000, "a_day": 1_700_000, "limit_gb": 83.0},
+            wanted=[
+                Wanted("scripts stored, to the 20 a second of 1.7 M a day", "rate", "at least", 20.0, unit="/s"),
+                Wanted("1.7 M scripts of 10 KB a day on disk", "gb_a_day", "at most", 83.0, unit=" GB"),
+                Wanted("bytes on disk of a script that is there already", "again", "at most", 0.0),
+            ],
+            rounds=1,
+            by_name=True,
+            patience=1800.0,
+        ),
+    ]
 
 
 def _soak(seconds: int, rate: int) -> Scenario:

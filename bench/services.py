@@ -119,6 +119,7 @@ def services(directory: Path, redis_server: Path | None) -> Iterator[Places]:
         with postgres.running_postgres(home) as server, _redis(home, redis_server) as port, receiver() as hooks:
             assert server.process is not None
             os.environ["BENCH_POSTMASTER"] = str(server.process.pid)
+            os.environ["BENCH_DISK"] = str(home)
             yield Places(server, home, port, hooks)
     finally:
         shutil.rmtree(home, ignore_errors=True)

@@ -26,10 +26,13 @@ SCENARIOS = {
     "lateness": "lateness",
     "listing": "listing",
     "mix": "mix",
+    "next_minute": "next_minute",
     "pages": "pages",
+    "scripts": "scripts",
     "seed": "seeding",
     "single_commits": "creating",
     "soak": "soak",
+    "tenants": "tenants",
 }
 """Each is a function of the module that is named. Only that one is loaded: all of them take two seconds."""
 

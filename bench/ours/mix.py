@@ -9,22 +9,27 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import deque
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from bench.contest import Cost, cpu_seconds, quantiles
 from bench.ours.crowd import crowd
 from bench.ours.serving import Server, serving
 from bench.ours.wire import Wire, request, wired
 
-__all__ = ["Step", "following", "mix"]
+__all__ = ["CONNECTIONS", "Asking", "Step", "following", "mix", "play_step"]
 
 REQUIRED = 100
 HOLDS_MS = 50.0
 CONNECTIONS = 32
 KEEPS_UP = 0.97
 BODY = {"schedule": {"in": "1d"}, "target": {"type": "webhook", "url": "http://127.0.0.1:9/", "body": {"a": 1}}}
+
+
+class Asking(Protocol):
+    def next(self) -> tuple[str, bytes]:
+        """The kind of the next request, and the request."""
 
 
 class Questions:
@@ -40,7 +45,11 @@ class Questions:
         self._runs = request("GET", "/v1/runs?limit=50")
         self._create = request("POST", "/v1/jobs", BODY)
 
-    def next(self) -> bytes:
+    def next(self) -> tuple[str, bytes]:
+        raw = self._next()
+        return raw.partition(b" ")[0].decode(), raw
+
+    def _next(self) -> bytes:
         dice, job = self._rng.randrange(100), self._rng.choice(self._ids)
         if dice < 45:
             return request("GET", f"/v1/jobs/{job}")
@@ -65,7 +74,9 @@ class Step:
     rate: int
     seconds: float
     late_ms: list[float] = field(default_factory=list)
+    by_kind: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     errors: list[str] = field(default_factory=list)
+    failed: Counter[str] = field(default_factory=Counter)  # by kind
     took: float = 0.0
     server: dict[str, float] = field(default_factory=dict)
     own_busy: float = 0.0
@@ -95,12 +106,12 @@ async def mix(store: str, jobs: int, seconds: int, most: int, seed: int = 1) -> 
     async with serving(store) as server:
         wires = [await wired(server.port) for _ in range(CONNECTIONS)]
         questions = Questions(ids, random.Random(seed))
-        await _played(wires, questions, server, REQUIRED, 1)  # statements get prepared, caches filled
-        steps = [await _played(wires, questions, server, REQUIRED, seconds)]
+        await play_step(wires, questions, server, REQUIRED, 1)  # statements get prepared, caches filled
+        steps = [await play_step(wires, questions, server, REQUIRED, seconds)]
         good, bad = (REQUIRED, None) if steps[0].holds else (0, REQUIRED)
         rate: int | None = 2 * REQUIRED
         while good and rate is not None and rate <= most:
-            steps.append(await _played(wires, questions, server, rate, seconds))
+            steps.append(await play_step(wires, questions, server, rate, seconds))
             good, bad = (rate, bad) if steps[-1].holds else (good, rate)
             rate = following(good, bad)
     head = [
@@ -130,17 +141,20 @@ def following(good: int, bad: int | None) -> int | None:
     return (good + bad) // 2 if bad - good > good / 10 else None
 
 
-async def _played(wires: list[Wire], questions: Questions, server: Server, rate: int, seconds: float) -> Step:
+async def play_step(wires: list[Wire], questions: Asking, server: Server, rate: int, seconds: float) -> Step:
     step = Step(rate, seconds)
     # The longest idle goes first: the server hangs up on who says nothing for some seconds.
-    free, waiting = deque(wires), deque[tuple[float, bytes]]()
+    free, waiting = deque(wires), deque[tuple[float, str, bytes]]()
     total, answered = int(rate * seconds), asyncio.Event()
     cost, own, began = Cost(server.pid), cpu_seconds(), time.perf_counter()
 
-    def send(wire: Wire, intended: float, raw: bytes) -> None:
+    def send(wire: Wire, intended: float, kind: str, raw: bytes) -> None:
         def done(status: int, body: bytes) -> None:
-            step.late_ms.append((time.perf_counter() - intended) * 1000)
+            took = (time.perf_counter() - intended) * 1000
+            step.late_ms.append(took)
+            step.by_kind[kind].append(took)
             if status >= 400:
+                step.failed[kind] += 1
                 asked = raw.split(b"\r\n", 1)[0].decode()
                 step.errors.append(f"{asked}: {status} {body[:300].decode(errors='replace')}")
             if waiting:
@@ -160,9 +174,9 @@ async def _played(wires: list[Wire], questions: Questions, server: Server, rate:
             elif number % 20 == 0:
                 await asyncio.sleep(0)  # behind: let the answers in
             if free:
-                send(free.popleft(), intended, questions.next())
+                send(free.popleft(), intended, *questions.next())
             else:
-                waiting.append((intended, questions.next()))
+                waiting.append((intended, *questions.next()))
         await answered.wait()
 
     try:

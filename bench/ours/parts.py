@@ -51,11 +51,11 @@ def spec(schedule: dict[str, Any], target: dict[str, Any], **more: Any) -> JobSp
 
 
 @asynccontextmanager
-async def opened(url: str, targets: Targets) -> AsyncIterator[tuple[Store, Service]]:
+async def opened(url: str, targets: Targets, **settings: str) -> AsyncIterator[tuple[Store, Service]]:
     clock = SystemClock()
     store = await open_store(url, clock)
     await store.ensure_partitions()  # what the first node of all does once: as much a part of the schema as the tables
-    service = Service(store, targets, clock, load_settings({"store": url}, environ={}))
+    service = Service(store, targets, clock, load_settings({"store": url, **settings}, environ={}))
     try:
         yield store, service
     finally:

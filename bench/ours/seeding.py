@@ -15,7 +15,21 @@ import asyncpg
 from bench.ours.parts import opened, spec, webhooks
 from onthedot.service import DEFAULT_TENANT, Service
 
-__all__ = ["FIRST", "analyze", "copy_jobs", "indexes_later", "pending_jobs", "runs_of", "seed", "settled"]
+__all__ = [
+    "FIRST",
+    "PATIENCE",
+    "SOON",
+    "analyze",
+    "copy_jobs",
+    "copy_rows",
+    "indexes_later",
+    "later_by",
+    "pending_jobs",
+    "runs_of",
+    "seed",
+    "settled",
+    "spans",
+]
 
 FIRST = 10_000_000
 """The id of the first copy: above those that the sequence will give here, and of eight digits for all of them."""
@@ -34,13 +48,20 @@ _INDEXES = """
 SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS made FROM pg_index
 WHERE indrelid = ANY ($1::text[]::regclass[]) AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)
 """
-_RUN = {
-    "id": "g || '-' || (t.slot + g)",
-    "job_id": "g",
-    "slot": "t.slot + g",
-    "due_at": "t.due_at + g",
-    "ready_at": "CASE WHEN t.parked IS NULL THEN t.ready_at + g ELSE t.ready_at END",
-}
+
+
+def later_by(ms: str) -> dict[str, str]:
+    """The run of the job `g`, so many ms after the one that is copied."""
+    return {
+        "id": f"g || '-' || (t.slot + {ms})",
+        "job_id": "g",
+        "slot": f"t.slot + {ms}",
+        "due_at": f"t.due_at + {ms}",
+        "ready_at": f"CASE WHEN t.parked IS NULL THEN t.ready_at + {ms} ELSE t.ready_at END",
+    }
+
+
+_RUN = later_by("g")
 
 
 async def seed(store: str, pending: int) -> dict[str, float]:
@@ -67,12 +88,12 @@ async def _filled(url: str, table: str, changed: Mapping[str, str], which: str, 
     """One table on a connection of its own: two cores fill two tables."""
     connection = await asyncpg.connect(url)
     async with indexes_later(connection, [table], count):
-        for first, last in _spans(FIRST, count):
-            await _copy(connection, table, changed, which, job_id, first, last)
+        for first, last in spans(FIRST, count):
+            await copy_rows(connection, table, changed, which, job_id, first, last)
     await connection.close()
 
 
-def _spans(first: int, count: int) -> Iterator[tuple[int, int]]:
+def spans(first: int, count: int) -> Iterator[tuple[int, int]]:
     for start in range(first, first + count, AT_ONCE):
         yield start, min(start + AT_ONCE, first + count) - 1
 
@@ -81,9 +102,9 @@ async def copy_jobs(
     connection: asyncpg.Connection, job_id: int, first: int, count: int, more: Mapping[str, str] | None = None
 ) -> None:
     """The job and its next run, `count` times, with ids from `first` on. `more`: expressions for columns of the job."""
-    for span in _spans(first, count):
-        await _copy(connection, "jobs", {"id": "g", **(more or {})}, "t.id = $1", job_id, *span)
-        await _copy(connection, "runs", _RUN, "t.job_id = $1", job_id, *span)
+    for span in spans(first, count):
+        await copy_rows(connection, "jobs", {"id": "g", **(more or {})}, "t.id = $1", job_id, *span)
+        await copy_rows(connection, "runs", _RUN, "t.job_id = $1", job_id, *span)
 
 
 async def runs_of(url: str, service: Service, count: int, target: dict[str, object]) -> None:
@@ -91,7 +112,7 @@ async def runs_of(url: str, service: Service, count: int, target: dict[str, obje
     job = await service.create_job(DEFAULT_TENANT, spec({"cron": "0 0 1 1 *"}, target))
     run = await service.run_job(DEFAULT_TENANT, job.id)
     connection = await asyncpg.connect(url)
-    await _copy(connection, "runs", {"id": "t.id || g", "n": "g"}, "t.id = $1", run.id, 2, count)
+    await copy_rows(connection, "runs", {"id": "t.id || g", "n": "g"}, "t.id = $1", run.id, 2, count)
     await connection.close()
 
 
@@ -112,7 +133,7 @@ async def analyze(url: str) -> None:
     await connection.close()
 
 
-async def _copy(
+async def copy_rows(
     connection: asyncpg.Connection,
     table: str,
     changed: Mapping[str, str],
@@ -121,6 +142,7 @@ async def _copy(
     first: int,
     last: int,
 ) -> None:
+    """The rows that `which` names, once for each `g` from `first` to `last`. `changed`: expressions for columns."""
     columns = [row["attname"] for row in await connection.fetch(_COLUMNS, table)]
     chosen = ", ".join(changed.get(column, f't."{column}"') for column in columns)
     names = ", ".join(f'"{column}"' for column in columns)

@@ -16,6 +16,9 @@ from tests.services.ports import free_port
 
 __all__ = ["Server", "echoing", "served", "serving"]
 
+PATIENCE = 180.0
+"""Seconds until it must answer: a second or two, but over a minute was seen where ten processes shared a core."""
+
 
 @dataclass(frozen=True)
 class Server:

@@ -85,6 +85,8 @@ class Load:
                 self._hang_up()
             return None
         answers: list[dict[str, Any]] = Wire.read(status, body)
+        if any(answer["status"] == 503 for answer in answers):  # the database went away between two portions of it
+            return None
         return answers
 
     def _hang_up(self) -> None:

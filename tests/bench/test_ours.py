@@ -177,3 +177,41 @@ def test_a_short_soak_records_every_firing(postgres_url: str):
     assert len(series["second"]) >= 10
     assert series["wal_mb"] == sorted(series["wal_mb"])
     assert min(series["rss_mb"]) > 10
+
+
+def test_the_next_minute_is_found_in_both_layouts(postgres_url: str):
+    """The day is 14,400 runs, ten of them a minute."""
+    figures = play("next_minute", store=postgres_url, pending=14_400, times=3)
+    rows = {(row[0], row[1]): row[2:] for row in figures["table"]["rows"]}
+    for layout in ("one table", "24 partitions"):
+        assert rows["due in the next minute", layout][0] == 10
+        assert rows["due in the next minute, without an index", layout][0] == 10
+        assert rows["read of a claim, all of a minute", layout][0] == 10
+        assert rows["claim of 100", layout][0] == 10
+        assert rows["look before a claim", layout][0] == 1
+    assert rows["due in the next minute", "one table"][-1] == "Index Scan using runs_free"
+    assert rows["due in the next minute", "24 partitions"][-1] == "Index Scan: 1 of 24 partitions"
+    assert rows["due in the next minute, without an index", "24 partitions"][-1] == "Seq Scan: 1 of 24 partitions"
+    assert min(figures["bytes"].values()) > 0
+    assert in_own_loop(lambda: pending_of(postgres_url)) == 14_400, "claims were undone"
+
+
+def test_tenants_with_keys_get_answers_while_jobs_fire(postgres_url: str):
+    with running_receiver() as there:
+        given = {"tenants": 5, "owners": 20, "jobs": 40, "rate": 100, "firings": 20, "seconds": 1}
+        figures = play("tenants", store=postgres_url, echo=there.url, **given)
+    assert figures["first_errors"] == []
+    assert figures["fired_share"] == 1.0
+    rows = {row[0]: row for row in figures["table"]["rows"]}
+    assert set(rows) == {"create", "get", "list by owner", "patch", "all requests", "firings (lateness)"}
+    assert rows["all requests"][1] == 100
+    assert rows["firings (lateness)"][1] == 20
+
+
+def test_scripts_are_stored_once(postgres_url: str):
+    figures = play("scripts", store=postgres_url, count=20, size=10_000, a_day=1_700_000, limit_gb=83.0)
+    stored = figures["stores"]["directory"]
+    assert 10_000 <= stored["disk"] < 20_000
+    assert stored["wal"] > 0
+    assert figures["again"] == 0
+    assert figures["gb_a_day"] == pytest.approx(stored["disk"] * 1_700_000 / 1e9)

@@ -12,7 +12,7 @@ from bench.contestants import CONTESTANTS, OURS
 from bench.document import PERFORMANCE, SCALE, place_results, placed, scale_page
 from bench.page import page
 from bench.running import Played, Report
-from bench.scenarios import MODES, Entry, Scenario, scenarios
+from bench.scenarios import MODES, Entry, Scenario, scenarios, selected
 from bench.text import document, markdown, settings, summary
 from bench.wanted import Wanted, judge
 
@@ -111,6 +111,7 @@ def test_results_are_placed_between_their_marks(tmp_path: Path):
 def test_the_page_has_a_place_for_every_result():
     for name in ("bench", "bench-10m", "soak", "soak-full"):
         assert "text" in placed(PERFORMANCE.read_text(), name, "text")
+    assert "text" in placed(SCALE.read_text(), "scale", "text")
 
 
 def test_the_page_on_scale_says_what_the_model_says():
@@ -180,6 +181,15 @@ def test_every_entry_has_its_contestant_and_ours_comes_first(mode):
         for wanted in scenario.wanted:
             others = {wanted.to} if isinstance(wanted.to, str) else set(wanted.to or ())
             assert {*others, wanted.of} <= {*names, None}, "what is wanted is about somebody who takes part"
+
+
+def test_scenarios_are_selected_by_key_or_by_its_first_word():
+    known = scenarios("quick")
+    assert [scenario.key for scenario in selected(known, ["drain"])] == ["drain"], "a key stands for itself"
+    assert [s.key for s in selected(known, ["scale"])] == ["scale-minute", "scale-tenants", "scale-scripts"]
+    assert not any(scenario.key.startswith("scale") for scenario in selected(known, [])), "only where it is asked for"
+    with pytest.raises(KeyError, match="dra"):
+        selected(known, ["dra", "drain"])
 
 
 def test_every_figure_of_the_goal_is_judged():

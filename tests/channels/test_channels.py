@@ -14,6 +14,7 @@ from onthedot.channels.by_apprise import is_installed
 from onthedot.channels.channel import NotDelivered
 from onthedot.channels.message import test_message as message_for
 from onthedot.channels.registry import build_channels
+from onthedot.launcher.launch import fast_loop
 from onthedot.settings import ChannelSetting
 
 MESSAGE = message_for("ops", "https://x/alerts")
@@ -74,6 +75,19 @@ async def test_a_command_reads_the_message_from_its_standard_input(tmp_path: Pat
         await channels["bad"].send(MESSAGE)
     with pytest.raises(NotDelivered, match="program can't be started: No such file"):
         await channels["none"].send(MESSAGE)
+
+
+def test_a_command_need_not_read_the_message():
+    """On the loop of a server, which finds out at the first write that the command has ended."""
+    channel = build_channels({"deaf": ChannelSetting(command=("true",))})["deaf"]
+    message = msgspec.structs.replace(MESSAGE, title="a" * 500_000)  # more than a pipe takes at once
+
+    async def send_some() -> None:
+        for each in (MESSAGE, message) * 10:
+            await channel.send(each)
+
+    with asyncio.Runner(loop_factory=fast_loop()) as runner:
+        assert runner.run(send_some()) is None
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of apprise itself

@@ -42,11 +42,11 @@ def _low_port() -> int:
 
 
 @contextmanager
-def running_s3() -> Iterator[str]:
-    """The URL of the server. Whoever asks may read and write: it has no keys."""
+def running_s3(directory: Path | None = None) -> Iterator[str]:
+    """The URL of the server. Whoever asks may read and write: it has no keys. `directory`: where to put its data."""
     program = _program()
     ports = {name: _low_port() for name in ("master", "volume", "filer", "s3", "admin", "webdav")}
-    with tempfile.TemporaryDirectory(prefix="onthedot-s3-") as data:
+    with tempfile.TemporaryDirectory(prefix="onthedot-s3-", dir=directory) as data:
         command = [
             *(
                 program,

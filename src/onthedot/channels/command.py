@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import PurePath
 
 from onthedot.channels.channel import NotDelivered
@@ -35,7 +36,11 @@ class CommandChannel:
             raise NotDelivered(f"{self.place} can't be started: {error.strerror}") from None
         try:
             async with asyncio.timeout(WITHIN):
-                _, errors = await process.communicate(message_json(message))
+                assert process.stdin is not None
+                assert process.stderr is not None
+                _, errors, _ = await asyncio.gather(
+                    _hand_over(process.stdin, message_json(message)), process.stderr.read(), process.wait()
+                )
         except TimeoutError:
             raise NotDelivered(f"{self.place} did not end within {WITHIN:g} s") from None
         finally:
@@ -47,3 +52,13 @@ class CommandChannel:
             raise NotDelivered(
                 f"{self.place} ended with exit code {process.returncode}" + (f": {said}" if said else "")
             )
+
+
+async def _hand_over(stdin: asyncio.StreamWriter, text: bytes) -> None:
+    """A command need not read it: whether the message was delivered is said by its exit code alone. (Under uvloop
+    `communicate` fails if the command has ended before anything was written.)"""
+    with contextlib.suppress(RuntimeError, OSError):
+        stdin.write(text)
+        await stdin.drain()
+    with contextlib.suppress(RuntimeError, OSError):
+        stdin.close()
