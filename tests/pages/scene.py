@@ -154,8 +154,9 @@ class Scene:
         """With the Tab key. A date has several stops, and what scrolls has one: the rest is pressed one by one."""
         await it.wait_for()
         handle = await it.element_handle()
+        steps = 0
         for _ in range(4):  # the first key goes on where the browser thinks one is, which a page can't ask for
-            steps: int = await self.page.evaluate(_STEPS, handle)
+            steps = await self.page.evaluate(_STEPS, handle)
             for _ in range(abs(steps)):
                 await self.page.keyboard.press("Tab" if steps > 0 else "Shift+Tab")
             if await self.page.evaluate("(wanted) => document.activeElement === wanted", handle):
