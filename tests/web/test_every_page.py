@@ -12,7 +12,7 @@ from tests.api.conftest import listening, serving
 from tests.pages.hostile import make_hostile
 from tests.pages.walk import addresses, look_at, pages_of, places_of, unexpected
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
 
 
 async def test_every_page_is_well(sqlite_url, watched):
