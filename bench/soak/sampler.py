@@ -20,6 +20,8 @@ EVERY = 5.0
 FILES_EVERY = 6
 """Every so many samples the files of the run logs are counted: there are tens of thousands."""
 MB = 2**20
+OF_A_DAY = ("table history", "table idempotency")
+"""Kept for a day at least, whatever RETENTION says: in a soak they can only grow."""
 SMALL_MB = 2.0
 """Tables that never grow beyond this are summed up as the others."""
 Series = dict[str, list[float | None]]
@@ -127,13 +129,14 @@ def trends(series: Mapping[str, Sequence[float | None]], rate: int) -> list[Tren
         trend(Measure("log files of runs", "", float(minute)), seconds, series["log files"]),
         trend(Measure("log files of runs", "MB", minute * 200 / MB), seconds, series["log bytes"]),
     ]
-    history = per_minute(seconds, series["table history"], window)
-    found.append(trend(Measure("table history (of one day)", "MB a minute", 1.0), seconds, history))
+    for name in OF_A_DAY:
+        growth = per_minute(seconds, series[name], window)
+        found.append(trend(Measure(f"{name} (of one day)", "MB a minute", 1.0), seconds, growth))
     return found
 
 
 def _tables(series: Mapping[str, Sequence[float | None]], seconds: Sequence[float]) -> list[Trend]:
-    tables = {name: values for name, values in series.items() if name.startswith("table ") and name != "table history"}
+    tables = {name: values for name, values in series.items() if name.startswith("table ") and name not in OF_A_DAY}
     large = {name: values for name, values in tables.items() if max(value or 0.0 for value in values) > SMALL_MB}
     small = [values for name, values in tables.items() if name not in large]
     summed = [None if None in each else sum(value or 0.0 for value in each) for each in zip(*small, strict=True)]

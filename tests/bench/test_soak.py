@@ -70,7 +70,13 @@ def test_every_measure_is_judged():
     small: list[float | None] = [1.0 for _ in SECONDS]
     names = ("memory", "descriptors", "connections", "dead", "wal files", "table jobs")
     series: Series = dict.fromkeys(names, steady) | {"log files": files, "log bytes": files, "table keys": small}
-    series |= {"wal": growing, "output": growing, "table history": growing, "second": list(SECONDS)}
+    series |= {
+        "wal": growing,
+        "output": growing,
+        "table history": growing,
+        "table idempotency": growing,
+        "second": list(SECONDS),
+    }
     found = trends(series, rate=100)
     assert all(each.flat for each in found), [each.row() for each in found]
     leaking: Series = {**series, "table jobs": [second * 0.1 for second in SECONDS]}
