@@ -19,6 +19,7 @@ from onthedot.store import open_store
 from onthedot.store.driver import Transaction
 from onthedot.store.postgres.driver import IDLE
 from onthedot.store.postgres.limits import HUNG_UP
+from tests.services.waiting import until
 from tests.store.given import create
 
 
@@ -92,8 +93,12 @@ async def test_whoever_declares_a_node_lost_ends_its_transactions(
     await locked.wait()
     waiting = asyncio.create_task(watching.execute(LOCK))
     old = "SELECT count(*) FROM pg_stat_activity WHERE xact_start < clock_timestamp() - interval '1 s'"
-    while not (await other.driver.transact_slow(lambda tx: tx.sql(old)))[0]["count"]:
-        await asyncio.sleep(0.05)
+
+    async def is_old() -> bool:
+        (row,) = await other.driver.transact_slow(lambda tx: tx.sql(old))
+        return bool(row["count"])
+
+    await until(is_old, "the transaction is a second old")
 
     assert await other.declare_lost("one with a longer number", 0)
     assert not await other.declare_lost("frozen", 7), "its beat has moved on"

@@ -62,6 +62,7 @@ READS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "proof": lambda store: store.proof(1),
     "recent_runs": lambda store: store.recent_runs(1, [1, 2, 3]),
     "list_versions": lambda store: store.list_versions(1, 1),
+    "get_version": lambda store: store.get_version(1, 1, 1),
     "series": lambda store: store.series(1, "minute", 0, 120_000),
     "spec_at": lambda store: store.spec_at(1, 1, 1),
     "chain_of": lambda store: store.chain_of(1, 3),
