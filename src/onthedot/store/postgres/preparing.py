@@ -3,7 +3,8 @@
 Between preparing a statement and executing it the server waits for us, but the transaction does not count as idle: no
 `idle_in_transaction_session_timeout` ends it. A node that was frozen there, right after a restart of the database, held
 locks on statistics of jobs: for 13 s, until it was woken, no node could record a result. The first time, when nothing
-is known yet, `transaction_timeout` bounds it, which PostgreSQL has from 17 on. (`statement_timeout` does not.)
+is known yet, it is ended when the node is declared lost (see `process_name`), and from PostgreSQL 17 on by
+`transaction_timeout`. (`statement_timeout` does not end it.)
 """
 
 from __future__ import annotations
