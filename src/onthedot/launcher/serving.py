@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Stopping", "check_certificate", "listening", "serve", "served", "tell_remarks"]
 
+SWITCH_SECONDS = 0.001
+"""How long the loop waits for a thread that computes (a large request, the writer of SQLite) before it takes its turn.
+Python's own 5 ms make every firing meanwhile late by as much."""
 _log = structlog.stdlib.get_logger("onthedot.jobsfile")
 
 
@@ -172,6 +175,7 @@ async def _until_stopped(
         _templates_prepared(running),
     ):
         _let_the_collector_forget()
+        sys.setswitchinterval(SWITCH_SECONDS)
         node = asyncio.create_task(running.node.wait(), name="launcher.node")
         parts = [task for task in (server, monitoring, watch, node) if task is not None]
         asked = asyncio.create_task(stopping.asked.wait(), name="launcher.asked")

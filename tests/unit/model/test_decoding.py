@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onthedot.errors import FieldProblem, Invalid, NotAvailable, Unreadable
+from onthedot.model import decoding
 from onthedot.model.decoding import convert, decode_json, encode_json, to_builtins
 from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
+from onthedot.model.portions import WINDOW
 from onthedot.model.schedule import Schedule
 from onthedot.model.targets import CommandTarget, FunctionTarget, WebhookTarget, registry
 from onthedot.model.timer import TimerSpec
@@ -318,6 +320,12 @@ def test_hazards_are_seen_whatever_the_way(value: str) -> None:
 def test_the_later_of_two_equal_names_counts_whatever_the_way() -> None:
     raw = b'{"name":"a","name":"b","schedule":{"in":"1h"},"target":{"type":"webhook","url":"http://x/"}}'
     assert decode_json(raw, JobSpec).name == _long_way(raw).name == "b"
+
+
+@pytest.mark.parametrize("before", [WINDOW - 30, WINDOW - 19, WINDOW - 10, WINDOW - 1, WINDOW])
+def test_a_number_that_is_too_long_is_found_across_windows(before):
+    assert decoding._has_long_number(b"x" * before + b"1234567890123456789" + b"x" * WINDOW)
+    assert not decoding._has_long_number(b"x" * before + b"123456789012345678" + b"x" * WINDOW)
 
 
 def test_of_a_long_value_only_the_beginning_is_written_out():

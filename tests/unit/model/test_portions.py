@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from onthedot.errors import TooLarge, Unreadable
+from onthedot.model import portions
 from onthedot.model.portions import MOST_VALUES, array_items, check_values, line_items, object_parts
 
 VALUES = st.recursive(
@@ -52,6 +54,16 @@ def test_what_is_no_object_is_unreadable(raw):
 
 def test_lines_that_are_not_blank():
     assert list(line_items(b"\n \n{} \r\n\n[1]")) == [b"{} \r", b"[1]"]
+
+
+@given(VALUES | st.text('\\",[{', min_size=1), st.integers(2, 40))
+def test_where_windows_end_does_not_change_what_is_counted(value, window):
+    raw = json.dumps([value, ",[{"]).encode()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(portions, "WINDOW", window)
+        counted = next(most for most in range(len(raw)) if not portions._has_more_values(raw, most))
+    texts_left_out = re.sub(rb'"(?:[^"\\]|\\.)*"', b"", raw)
+    assert counted == sum(map(texts_left_out.count, (b",", b"[", b"{")))
 
 
 def test_values_are_counted_outside_of_texts():
