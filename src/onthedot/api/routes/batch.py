@@ -16,7 +16,7 @@ from onthedot.api.http.problems import fields_of
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import MIB, operation
 from onthedot.errors import FieldProblem, Invalid, OnTheDotError, TooLarge, Unreadable
-from onthedot.model.decoding import decode_json
+from onthedot.model.decoding import decode_json, encode_json
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.portions import WINDOW, after_list, array_items, line_items, refuse_depth
 from onthedot.service import BATCH_LIMIT
@@ -65,7 +65,8 @@ async def create_jobs(request: Request) -> HttpResponse:
     done = await service_of(request).create_many(tenant_of(request), specs, await idempotency_key(request))
     if len(done) <= FEW:
         return responses.json([_answer(item) for item in done])
-    return responses.json(await aside.collect(_answer(item) for item in done))
+    # Written one by one: thousands of refusals in one call would keep everybody waiting.
+    return responses.json(await aside.collect(msgspec.Raw(encode_json(_answer(item))) for item in done))
 
 
 def _specs(raw: bytes, media: str) -> Iterator[JobSpec | OnTheDotError]:
