@@ -37,6 +37,7 @@ class EnginePeer:
         self.asked: list[str] = []
         self.says: dict[str, list[Callable[[], bytes]]] = {}
         self.logs = b""
+        self.created = 0
 
     def count(self, words: str) -> int:
         return sum(words in request for request in self.asked)
@@ -68,6 +69,11 @@ class EnginePeer:
                 return answers.pop(0)()
         return found
 
+    def _is_another(self, name: str) -> bool:
+        """An id of a container that was here before."""
+        assert self.container is not None
+        return name.startswith("id") and name != self.container.get("Id")
+
     def _do(self, request: str, body: bytes) -> bytes:
         path = request.split(" ")[1]
         if path in ("/version", "/info"):
@@ -75,12 +81,18 @@ class EnginePeer:
         if path.startswith("/containers/create"):
             if self.container is not None:
                 return answer(409, {"message": "the name is in use"})
-            self.container = {"Config": json.loads(body), "State": {"Status": "created"}}
-            return answer(201, {"Id": "1"})
-        if self.container is None:
+            self.created += 1
+            self.container = {"Id": f"id{self.created}", "Config": json.loads(body), "State": {"Status": "created"}}
+            return answer(201, {"Id": self.container["Id"]})
+        if self.container is None or self._is_another(path.split("/")[2].partition("?")[0]):
             return answer(404, {"message": "No such container"})
         if path.endswith("/json"):
-            return answer(200, self.container)
+            return answer(200, {"Id": "other"} | self.container)
+        if request.startswith("DELETE"):
+            if self.container["State"]["Status"] == "running" and "force=1" not in path:
+                return answer(409, {"message": "You cannot remove a running container"})
+            self.container = None
+            return answer(204)
         if path.endswith("/start"):
             self.container["starts"] = self.container.get("starts", 0) + 1
             self.container["State"] = {"Status": "exited", "ExitCode": 0, "StartedAt": "", "FinishedAt": ""}

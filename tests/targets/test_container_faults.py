@@ -77,7 +77,8 @@ async def test_a_lost_answer_to_create_makes_no_second_container(peer, kind):
     assert (peer.container is not None, peer.count("/start")) == (True, 0)
     await until(kind.capabilities, "the engine answers again")
     assert (await outcome_of(kind)).kind == "ok"
-    assert (peer.container["starts"], peer.count("POST /containers/create?name=7-1-1")) == (1, 1)
+    assert (peer.container["starts"], peer.count("/start")) == (1, 1)
+    assert peer.container["Id"] == "id2", "of what it does not know it starts nothing"
 
 
 async def test_a_name_that_was_taken_in_between_is_ours(peer, kind):
@@ -123,7 +124,7 @@ async def test_a_name_that_somebody_else_took_is_a_failure(peer, kind):
 
 
 async def test_a_lost_answer_to_start_is_followed_and_not_started_again(peer, kind):
-    peer.says["POST /containers/7-1-1/start"] = [lambda: CUT]
+    peer.says["POST /containers/id1/start"] = [lambda: CUT]
     assert (await outcome_of(kind)).kind == "ok"
     assert (peer.container["starts"], peer.count("/start")) == (1, 1)
 
@@ -135,11 +136,64 @@ async def test_a_start_that_the_engine_forgot_is_not_made_again(peer, kind):
         peer.container |= {"State": {"Status": "created"}}
         return CUT
 
-    peer.says["POST /containers/7-1-1/start"] = [forgets]
+    peer.says["POST /containers/id1/start"] = [forgets]
     outcome = await outcome_of(kind)
     assert (outcome.kind, outcome.retryable) == ("error", True), "the next try is another container"
     assert "nobody knows whether it ran" in str(outcome.error)
     assert peer.count("/start") == 1
+
+
+async def test_a_start_that_arrives_after_the_run_was_adopted_starts_nothing(peer, kind):
+    """Its node asked for it and was killed. The engine, which is busy, shows the container as new until then."""
+
+    def forgets() -> bytes:
+        peer.container |= {"State": {"Status": "created"}}
+        return CUT
+
+    peer.says["POST /containers/id1/start"] = [forgets]
+    first, ended = begin(kind)
+    await until(lambda: peer.count("/start"), "its start was asked for")
+    first.stop("gone")
+    await asyncio.wait_for(ended, 20)
+    assert (await outcome_of(kind, adopted=True)).kind == "ok"
+    assert (peer.container["Id"], peer.container["starts"]) == ("id2", 1)
+    with pytest.raises(EngineRefused, match="No such container"):
+        await ContainerEngine(peer.url).start("id1")
+    assert peer.container["starts"] == 1
+
+
+async def test_a_container_that_is_replaced_before_its_start_is_looked_for_again(peer, kind):
+    """Somebody else has this try, too, and has started a container of its own meanwhile."""
+
+    def replaced() -> bytes:
+        peer.container |= {"Id": "id9", "starts": 1}
+        return answer(404, {"message": "No such container: id1"})
+
+    peer.says["POST /containers/id1/start"] = [replaced]
+    assert (await outcome_of(kind)).kind == "ok"
+    assert (peer.count("/create"), peer.count("/start"), peer.container["starts"]) == (1, 1, 1)
+
+
+async def test_one_that_begins_to_run_while_it_is_to_be_replaced_is_followed(peer, kind):
+    peer.container = {"Id": "id7", "Config": {"Labels": labels()}, "State": {"Status": "created"}}
+
+    def runs_now() -> bytes:
+        peer.container |= {"State": {"Status": "exited", "ExitCode": 0}, "starts": 1}
+        return answer(409, {"message": "You cannot remove a running container"})
+
+    peer.says["DELETE /containers/id7"] = [runs_now]
+    real = peer.container
+    peer._do = lambda request, body, do=peer._do: answer(409) if request.startswith("DELETE") else do(request, body)
+    assert (await outcome_of(kind, adopted=True)).kind == "ok"
+    assert (peer.container is real, peer.count("/create"), peer.count("/start")) == (True, 0, 0)
+
+
+async def test_containers_that_somebody_keeps_making_are_a_failure_in_the_end(peer, kind):
+    peer.container = {"Id": "id7", "Config": {"Labels": labels()}, "State": {"Status": "created"}}
+    peer._do = lambda request, body, do=peer._do: answer(409) if request.startswith("DELETE") else do(request, body)
+    outcome = await outcome_of(kind, adopted=True)
+    assert (outcome.kind, outcome.retryable, peer.count("/start")) == ("error", True, 0)
+    assert "keep creating" in str(outcome.error)
 
 
 async def test_one_that_is_new_and_may_run_once_only_is_not_started_by_who_adopts_it(peer, kind):
@@ -151,16 +205,15 @@ async def test_one_that_is_new_and_may_run_once_only_is_not_started_by_who_adopt
 
 async def test_what_is_gone_while_another_engine_answers_is_not_gone(peer, kind):
     """The socket was given to another engine for a moment: only who had the container can say that it is gone."""
-    peer.says["POST /containers/7-1-1/start"] = [lambda: answer(204)]
+    peer.says["POST /containers/id1/start"] = [lambda: answer(204)]
     looks = iter(range(100))
 
     def elsewhere() -> bytes:
         peer.info["ID"] = "OTHER" if next(looks) < 1 else "AB:CD"
         return answer(404, {"message": "No such container"})
 
-    new = {"Config": {"Labels": labels()}, "State": {"Status": "created"}}
-    first = [lambda: answer(404, {"message": "none"}), lambda: answer(200, new)]
-    peer.says["GET /containers/7-1-1/json"] = [*first, *[elsewhere] * 3]
+    first = lambda: answer(404, {"message": "none"})  # noqa: E731
+    peer.says["GET /containers/7-1-1/json"] = [first, *[elsewhere] * 3]
     outcome = await outcome_of(kind)
     assert "removed by somebody else" in str(outcome.error)
     assert peer.says["GET /containers/7-1-1/json"] == [], "it was asked until it was the right one that said so"

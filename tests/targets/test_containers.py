@@ -242,6 +242,18 @@ async def test_two_who_have_the_same_try_run_one_container(engine, kind):
     assert [each.text for each in both] == ["once\n", "once\n"]
 
 
+async def test_what_another_node_created_is_replaced_so_that_its_late_start_starts_nothing(engine, kind):
+    """The other node was killed when it had asked for the start, and the engine was slow."""
+    first = Watched(kind, "true", may_begin=iter([True, True, False]).__next__)
+    await asyncio.wait_for(first.ended, 30)
+    left = engine.inspect(first.name)["Id"]
+    second = Watched(kind, "sh", "-c", "echo once", run=first.call.run_id, adopted=True)
+    assert (await second.outcome()).kind == "ok"
+    with pytest.raises(AssertionError, match="No such container"):
+        engine.ask("POST", f"/containers/{left}/start")
+    assert (second.text, engine.inspect(first.name)["Id"] == left) == ("once\n", False)
+
+
 async def test_gone_it_is_unknown_where_it_may_run_once_only(kind):
     outcome = await Watched(kind, "true", adopted=True, may_create=False).outcome()
     assert (outcome.kind, outcome.error) == ("unknown", "its container is gone, and nobody knows whether it ran")

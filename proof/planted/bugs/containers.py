@@ -85,10 +85,18 @@ BUGS = (
     _bug(
         "what another one has run is started",
         "a container whose name was taken meanwhile, and has ended since, runs a second time",
-        f"{_RUN}._start",
+        f"{_RUN}._found_or_started",
         "if found is not None and not found.is_new:",
         "if False:",
         f"{_FAULTS}::test_a_name_that_was_taken_and_has_ended_since_is_not_started_again",
+    ),
+    _bug(
+        "what another one has created is started",
+        "the start that a killed node had asked for is carried out late, and the container runs twice",
+        f"{_RUN}._found_or_started",
+        "await self._discard(found)",
+        "await self._start(found.id); return None",
+        f"{_FAULTS}::test_a_start_that_arrives_after_the_run_was_adopted_starts_nothing",
     ),
     _bug(
         "a lost answer to start is not begun",

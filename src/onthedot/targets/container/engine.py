@@ -69,6 +69,7 @@ class ContainerConfig(msgspec.Struct, frozen=True, rename="pascal"):
 
 class FoundContainer(msgspec.Struct, frozen=True, rename="pascal"):
     state: ContainerState
+    id: str = ""
     config: ContainerConfig = ContainerConfig()
     now: float = 0.0  # the engine's clock, in seconds since the epoch
 
@@ -92,6 +93,10 @@ class FoundContainer(msgspec.Struct, frozen=True, rename="pascal"):
 
     def label(self, name: str) -> str | None:
         return (self.config.labels or {}).get(name)
+
+
+class _Created(msgspec.Struct, rename="pascal"):
+    id: str
 
 
 class _Listed(msgspec.Struct, rename="pascal"):
@@ -158,9 +163,10 @@ class ContainerEngine:
             found = _decoded(await _checked(response), FoundContainer)
             return msgspec.structs.replace(found, now=_date(response))
 
-    async def create(self, name: str, body: dict[str, Any]) -> None:
+    async def create(self, name: str, body: dict[str, Any]) -> str:
+        """Its id."""
         try:
-            await self._done("POST", f"/containers/create?{urlencode({'name': name})}", body)
+            return (await self._read("POST", f"/containers/create?{urlencode({'name': name})}", _Created, body)).id
         except EngineRefused as refused:
             said = str(refused).lower()
             if refused.status == 409 or "already in use" in said:  # Podman 4 answers 500
@@ -169,8 +175,9 @@ class ContainerEngine:
                 raise ImageMissing(404, str(refused)) from None
             raise
 
-    async def start(self, name: str) -> None:
-        await self._done("POST", f"/containers/{_quoted(name)}/start")
+    async def start(self, container: str) -> None:
+        """By its id: a name may be another container's by the time that the engine reads this."""
+        await self._done("POST", f"/containers/{_quoted(container)}/start")
 
     async def stop(self, name: str, grace: float) -> None:
         """SIGTERM, and SIGKILL after `grace` seconds. What is not there has ended."""
@@ -189,6 +196,10 @@ class ContainerEngine:
     async def remove(self, name: str) -> None:
         """With its own volumes, and killed if it runs."""
         await self._done("DELETE", f"/containers/{_quoted(name)}?force=1&v=1", missing_ok=True, ended_ok=True)
+
+    async def remove_idle(self, name: str) -> None:
+        """With its own volumes; refused if it runs."""
+        await self._done("DELETE", f"/containers/{_quoted(name)}?v=1", missing_ok=True)
 
     async def labelled(self, label: str) -> list[tuple[str, str]]:
         """Names and states of the containers that have this label (`name=value`)."""
@@ -234,8 +245,10 @@ class ContainerEngine:
         async with self._http.ask(method, f"{self._version}{path}", body, within=within) as response:
             yield response
 
-    async def _read(self, method: str, path: str, kind: type[T], *, within: float = ASK_WITHIN) -> T:
-        async with self._ask(method, path, within=within) as response:
+    async def _read(
+        self, method: str, path: str, kind: type[T], body: object = None, *, within: float = ASK_WITHIN
+    ) -> T:
+        async with self._ask(method, path, body, within=within) as response:
             return _decoded(await _checked(response), kind)
 
     async def _done(

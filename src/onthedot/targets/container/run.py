@@ -29,7 +29,10 @@ __all__ = ["ContainerRun"]
 PULL_WITHIN = 15 * 60.0
 RESULT_WITHIN = 60.0
 OWNER_WITHIN, OWNER_PAUSE = 10.0, 0.05
+CREATIONS = 5
+"""How often the container of a try is looked for, replaced or created anew before the try is given up."""
 _KILLS = ("cancelled", "timeout")
+_UNKNOWN = "and nobody knows whether it ran"
 
 
 class NotStarted(Exception):
@@ -91,24 +94,38 @@ class ContainerRun:
         call = self._call
         if call.try_number > 1 and not call.adopted:
             await self._engine.kill(f"{call.run_id}-{call.try_number - 1}")
-        found = await self._found()
-        if found is None:
+        for _ in range(CREATIONS):
+            found = await self._found()
+            if found is not None and not is_ours(found, call, self._installation):
+                raise NotStarted(_foreign(self._name))
+            if found is not None and not found.is_new:
+                return found
             if not call.may_create:
-                error = "its container is gone, and nobody knows whether it ran"
-                raise NotStarted(Outcome(kind="unknown", error=error))
-            if self._refused is not None:
+                what = "is gone" if found is None else "was created"
+                raise NotStarted(Outcome(kind="unknown", error=f"its container {what}, {_UNKNOWN}"))
+            if found is None and self._refused is not None:
                 raise NotStarted(Outcome(kind="refused", error=self._refused))
-            if call.stopped is None and not call.may_begin():
-                raise NotStarted(NOT_BEGUN)
-            await self._create()
-        elif not is_ours(found, call, self._installation):
-            raise NotStarted(_foreign(self._name))
-        elif not found.is_new:
-            return found
-        elif not call.may_create:
-            error = "its container was created, and nobody knows whether it ran"
-            raise NotStarted(Outcome(kind="unknown", error=error))
-        return await self._start()
+            self._may_begin()
+            if found is not None:
+                await self._discard(found)
+            elif (created := await self._create()) is not None and await self._start(created):
+                return None
+        error = f"not started: others keep creating and removing the container {self._name}"
+        raise NotStarted(Outcome(kind="error", retryable=True, error=error))
+
+    def _may_begin(self) -> None:
+        if self._call.stopped is None and not self._call.may_begin():
+            raise NotStarted(NOT_BEGUN)
+
+    async def _discard(self, new: FoundContainer) -> None:
+        """Whoever created it may have asked for its start, which an engine may carry out much later, or have forgotten
+        although the process ran. So what somebody else created is never started: it goes, and with it such a request.
+        One that runs after all stays, and is followed."""
+        self._stage = "replacing the container that was created before"
+        try:
+            await self._engine.remove_idle(new.id)
+        except EngineRefused:  # it was started just now, or somebody else removes it
+            await asyncio.sleep(OWNER_PAUSE)
 
     async def _found(self) -> FoundContainer | None:
         if not self._call.adopted:
@@ -118,7 +135,9 @@ class ContainerRun:
         except EngineElsewhere:
             raise NotStarted(NOT_BEGUN) from None
 
-    async def _create(self) -> None:
+    async def _create(self) -> str | None:
+        """Its id, which nobody else knows; None: the name is taken, by us, if an answer was lost or another node had it
+        before."""
         target = self._target
         image = str(target.image_name)
         about = self._link.about
@@ -130,27 +149,25 @@ class ContainerRun:
             await self._pull(image)
         try:
             try:
-                await self._engine.create(self._name, body)
+                return await self._engine.create(self._name, body)
             except ImageMissing:
                 if target.pull == "never":
                     error = f'image {image} is not on the container engine, and target.pull is "never"'
                     raise NotStarted(Outcome(kind="error", error=error)) from None
                 await self._pull(image)
-                await self._engine.create(self._name, body)
-        except NameTaken:  # by us, if an answer was lost or another node had it before
-            await self._find_owner()
+                return await self._engine.create(self._name, body)
+        except NameTaken:
+            await self._await_owner()
+            return None
         except EngineRefused as refused:
             retryable = refused.status >= 500
             error = f"not started: the container engine refused it: {refused}"
             raise NotStarted(Outcome(kind="error", retryable=retryable, error=error)) from None
 
-    async def _find_owner(self) -> None:
+    async def _await_owner(self) -> None:
         """An engine takes a name before it shows the container that has it."""
         for _ in range(round(OWNER_WITHIN / OWNER_PAUSE)):
-            found = await self._engine.inspect(self._name)
-            if found is not None:
-                if not is_ours(found, self._call, self._installation):
-                    raise NotStarted(_foreign(self._name))
+            if await self._engine.inspect(self._name) is not None:
                 return
             await asyncio.sleep(OWNER_PAUSE)
         error = f"not started: the container engine says that the name {self._name} is in use, and shows no container"
@@ -169,23 +186,20 @@ class ContainerRun:
             error = f"not started: image {image} can't be pulled: {refused}"
             raise NotStarted(Outcome(kind="error", retryable=True, error=error)) from None
 
-    async def _start(self) -> FoundContainer | None:
+    async def _start(self, created: str) -> bool:
         """From here on it may run: an answer that is lost does not say that it does not, nor does an engine that was
-        restarted meanwhile and says that it is new: the process may run without it. So it is never asked for a second
-        time. A container that has ended
-        would run again if it was started again, so whether somebody else has started it meanwhile, and whether it is
-        still ours, is asked right before. What somebody else has started; None: we did."""
-        found = await self._engine.inspect(self._name)
-        if found is not None and not found.is_new:
-            return found
-        if self._call.stopped is None and not self._call.may_begin():
-            raise NotStarted(NOT_BEGUN)
+        restarted meanwhile and says that it is new: the process may run without it. So it is asked for once only, and
+        by the id: who adopts the run in between replaces the container. False: somebody did."""
+        self._may_begin()
         self._stage = "starting its container"
         self._begin(self._clock.monotonic())
-        starting = asyncio.ensure_future(self._engine.start(self._name))
+        starting = asyncio.ensure_future(self._engine.start(created))
         try:
             await asyncio.shield(starting)
         except EngineRefused as refused:
+            if refused.status == 404 and await self._engine.inspect(created) is None:
+                await asyncio.sleep(OWNER_PAUSE)
+                return False
             error = f"not started: {refused}"
             retryable = refused.status >= 500 and "executable file not found" not in error
             raise NotStarted(Outcome(kind="error", retryable=retryable, error=error)) from None
@@ -198,7 +212,7 @@ class ContainerRun:
                     await asyncio.wait({starting}, timeout=STOP_WITHIN / 2)
                 starting.cancel()
                 await asyncio.gather(starting, return_exceptions=True)
-        return None
+        return True
 
     # the rest
 
@@ -217,7 +231,7 @@ class ContainerRun:
             error = "its container was removed by somebody else before its result was read"
             return Outcome(kind="error", retryable=True, error=error)
         if over.is_new:
-            error = "the container engine went away while it started the container: nobody knows whether it ran"
+            error = f"the container engine went away while it started the container, {_UNKNOWN}"
             return Outcome(kind="error", retryable=True, error=error)
         memory = self._target.memory_bytes or self._setting.memory
         printed = await self._printed() if over.state.exit_code == 0 else None
