@@ -52,8 +52,8 @@ check: venv ## check format, lint, types, import rules and dependencies
 sim: venv ## simulate SEEDS=1000 clusters of three nodes for ten virtual minutes each (SEED=7 repeats one)
 	$(VENV)/bin/python -m proof.sim $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000))
 
-hostile: venv ## send hostile requests to a real server and measure how long each blocks the event loop (ONLY=sync, SCALE=0.1)
-	$(VENV)/bin/python -m proof.hostile $(if $(ONLY),--only "$(ONLY)") $(if $(SCALE),--scale $(SCALE))
+hostile: venv ## send hostile requests to a real server and measure how long each blocks the event loop (ROUNDS=3, ONLY=sync, SCALE=0.1)
+	$(VENV)/bin/python -m proof.hostile --rounds $(or $(ROUNDS),1) $(if $(ONLY),--only "$(ONLY)") $(if $(SCALE),--scale $(SCALE))
 
 fuzz: venv ## fuzz all parsers of untrusted input (INPUTS=12000000, SEED=1, ONLY=urls)
 	$(VENV)/bin/python -m proof.fuzz --inputs $(or $(INPUTS),1000000) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
