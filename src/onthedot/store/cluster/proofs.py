@@ -199,17 +199,18 @@ async def _verdicts(
 ) -> list[tuple[int, str | None, int, JobVerdict]]:
     """Of each job that has anything to check: tenant, key, id, and how it stands."""
     found = []
-    portion: list[_Expected] = []
+    portion, slots = list[_Expected](), 0
     for place, row in enumerate(jobs):
         expected = _expected(round_, row)
         if expected is not None:
             portion.append(expected)
-        if sum(len(each.slots) for each in portion) >= MOST_SLOTS or place == len(jobs) - 1:
+            slots += len(expected.slots)
+        if slots >= MOST_SLOTS or place == len(jobs) - 1:
             rows = await _rows_of(tx, portion)
             for each in portion:
                 verdict = judge(each.slots, rows.get(each.row.job_id, ()))
                 found.append((each.tenant, each.key, each.row.job_id, verdict))
-            portion = []
+            portion, slots = [], 0
         await tx.breathe()
     return found
 
