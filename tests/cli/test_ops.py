@@ -43,6 +43,11 @@ def test_all_that_match_are_counted_paused_and_shown(online, tagged):
     assert f'{{"tag":"{tagged}"}}' in shown
     again = online("ops", "start", "pause", "--tag", tagged, "--json").json
     assert (again["done"], again["skipped"], again["state"]) == (0, 2, "done")
+    told = online("ops", "list", "-n", "1")
+    assert (str(again["id"]) in told.out, "more operations not shown" in told.out + told.err) == (True, True)
+    listed = online("ops", "list", "--all")
+    assert "more operations" not in listed.out + listed.err
+    assert {newest["id"], again["id"]} <= {each["id"] for each in online("ops", "list", "--all", "--json").json}
     aborted = online("ops", "abort", again["id"])
     assert aborted.code == 1
     assert "has already ended: done" in aborted.err

@@ -420,7 +420,17 @@ async def test_a_part_that_can_not_be_loaded_says_so_and_the_rest_stands(app, si
     ],
 )
 def test_policies_are_sentences(policy, sentence):
-    view = {**JOB, "policy": policy, "id": 1, "paused": False, "version": 1, "state": "active", "stats": {}}
-    none = dict.fromkeys(("reason", "next_run", "last_run"))
-    job = convert({**view, **none, "created_at": "", "updated_at": ""}, JobView)
+    job = viewed(policy=policy)
     assert any(sentence in fact.text for fact in definition(job)), [fact.text for fact in definition(job)]
+
+
+def test_a_job_that_runs_elsewhere_is_neither_retried_nor_lost_with_a_node():
+    said = {fact.label: fact.text for fact in definition(viewed(target={"type": "checkin", "grace": "30m"}))}
+    assert said["Report"] == "A run without a report 30 min after it was due, or after it started, is a missed run."
+    assert {"Retries", "Timeout", "Overlap", "Node loss"}.isdisjoint(said)
+
+
+def viewed(**fields: Any) -> JobView:
+    view = {**JOB, "policy": {}, "id": 1, "paused": False, "version": 1, "state": "active", "stats": {}, **fields}
+    none = dict.fromkeys(("reason", "next_run", "last_run"))
+    return convert({**view, **none, "created_at": "", "updated_at": ""}, JobView)

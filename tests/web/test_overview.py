@@ -14,10 +14,12 @@ import pytest
 from onthedot.api.app import App
 from onthedot.clock import FakeClock
 from onthedot.model.node import NodeView
+from onthedot.model.run import RunView
 from onthedot.store import BacklogCount
 from onthedot.store.cluster import proofs
 from onthedot.web.charts import result_chart
 from onthedot.web.concerns import BoundedCount, concerns_of
+from onthedot.web.pages.overview import failures_of
 from tests.api.conftest import JOB, client_of, serving
 from tests.api.executor import FAILED, OK, TinyNode
 from tests.store.hands import Hands
@@ -164,3 +166,19 @@ def test_one_failure_among_thousands_is_seen():
     chart = result_chart([("a", 10_000, 1), ("b", 0, 0)])
     assert [(bar.tone, bar.height) for bar in chart.bars] == [("", 120), ("bad", 2), ("", 0)]
     assert chart.rows == [("a", "10,000", "1"), ("b", "0", "0")]
+
+
+def test_the_last_failures_come_by_when_they_failed_and_each_reason_of_a_job_once():
+    def failed(job: int, due: int, ended: int, error: str = "500") -> RunView:
+        at = "2026-11-18T12:{:02}:00.000Z".format
+        fields: dict[str, Any] = dict.fromkeys(RunView.__struct_fields__)
+        known = {"id": f"{job}-{due}", "job_id": job, "error": error}
+        return RunView(**(fields | known | {"scheduled_for": at(due), "finished_at": at(ended)}))
+
+    by_due_time = [failed(1, 9, 10), failed(1, 8, 9), failed(2, 5, 30), failed(1, 4, 20, "timeout")]
+    found = failures_of(by_due_time)
+    assert [(each.last.id, each.reason, each.count) for each in found] == [
+        ("2-5", "500", 1),
+        ("1-4", "timeout", 1),
+        ("1-9", "500", 2),
+    ]

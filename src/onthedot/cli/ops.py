@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -135,15 +136,18 @@ def _number(total: int, exact: bool) -> str:
 @group.command("list")
 def list_(
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=500, help="Maximum number to list")] = 20,
+    all_: Annotated[bool, typer.Option("--all", help="List all operations")] = False,
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
     """List bulk operations, newest first."""
     with connected(server, key) as client:
-        page = client.list_operations(limit=limit)
+        operations = client.iter_operations(**({} if all_ else {"limit": limit}))
+        found = list(operations if all_ else islice(operations, limit))
+        more = not all_ and next(operations, None) is not None
     if as_json:
-        print_json(page.items)
+        print_json(found)
         return
     table(
         ("id", "verb", "state", "done", "failed", "skipped", "total", "started", "by"),
@@ -159,11 +163,13 @@ def list_(
                 when(each.created_at),
                 each.actor or "",
             )
-            for each in page.items
+            for each in found
         ),
         empty="No operations. Start one with `onthedot ops start pause --tag TAG`.",
         wide=("by",),
     )
+    if more:
+        say(f"… more operations not shown. Use --limit {min(500, limit * 10)} or --all.")
 
 
 @group.command("show")

@@ -378,6 +378,10 @@ class AsyncClient(AsyncChanges):
         """Get one page of bulk operations, newest first. Filters: limit, cursor."""
         return await self._http.call("GET", "/v1/operations", ResultPage[BulkOperation], query=filters)
 
+    def iter_operations(self, **filters: Any) -> AsyncIterator[BulkOperation]:
+        """Iterate over all bulk operations, newest first, fetching pages as needed."""
+        return self._pages("/v1/operations", ResultPage[BulkOperation], filters)
+
     async def abort_operation(self, operation_id: int) -> BulkOperation:
         """Stop a bulk operation after its current portion."""
         return await self._http.call("POST", f"/v1/operations/{operation_id}/abort", BulkOperation, repeatable=True)

@@ -331,6 +331,9 @@ class Client:
     def list_operations(self, **filters: Any) -> ResultPage[BulkOperation]:
         return self._run(self._async.list_operations(**filters))
 
+    def iter_operations(self, **filters: Any) -> Iterator[BulkOperation]:
+        return self._each(self._async.iter_operations(**filters))
+
     def abort_operation(self, operation_id: int) -> BulkOperation:
         return self._run(self._async.abort_operation(operation_id))
 

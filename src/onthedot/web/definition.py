@@ -46,7 +46,7 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 def definition(job: JobView) -> list[Fact]:
-    return [*_when(job), *_what(job), *_policy(job.policy), *_more(job)]
+    return [*_when(job), *_what(job), *(_report(job) if job.target.reports else _policy(job.policy)), *_more(job)]
 
 
 def loose_job(job: JobView) -> dict[str, Any]:
@@ -108,6 +108,13 @@ def _what(job: JobView) -> Iterator[Fact]:
             yield Fact(_capital(name.replace("_", " ")), "", told)
     if job.params:
         yield Fact("Parameters", "", _value(job.params))
+
+
+def _report(job: JobView) -> Iterator[Fact]:
+    """Of a job that runs elsewhere: nothing is started here, so nothing is retried, overlaps or is lost with a node."""
+    grace = how_long(job.target.report_within or 0)
+    yield Fact("Report", f"A run without a report {grace} after it was due, or after it started, is a missed run.")
+    yield Fact("Missed", CATCH_UP[job.policy.catch_up].format(limit=job.policy.catch_up_limit))
 
 
 def _policy(policy: Policy) -> Iterator[Fact]:

@@ -196,9 +196,11 @@ def causes_of(dead: Sequence[DeadLetterView]) -> list[Cause]:
 
 
 def failures_of(runs: Sequence[RunView]) -> list[Cause]:
-    """What failed last: a job that fails again and again for the same reason stands once."""
-    counts = Counter((run.job_id, _reason(run)) for run in runs)
-    newest = {(run.job_id, _reason(run)): run for run in reversed(runs)}
+    """What failed last, the latest first: a job that fails again and again for the same reason stands once. They come
+    by the time that they were due, and a run may fail long after that."""
+    ended = sorted(runs, key=lambda run: run.finished_at or run.scheduled_for)
+    counts = Counter((run.job_id, _reason(run)) for run in reversed(ended))
+    newest = {(run.job_id, _reason(run)): run for run in ended}
     return [Cause(key[1], count, newest[key]) for key, count in counts.items()][:SHOWN]
 
 
