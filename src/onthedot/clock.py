@@ -1,4 +1,5 @@
-"""The only module that reads the wall clock. The engine, the store and the service take a `Clock`, which tests replace.
+"""The only module of ours that reads the wall clock of this machine (a test looks). The engine, the store and the
+service take a `Clock`, which tests replace. Libraries read it themselves, for log lines and for the signatures of AWS.
 
 Wall time is whole milliseconds since the Unix epoch, UTC, everywhere in On the Dot. Monotonic time is in float seconds
 and is used for waiting and for leases, never for a date. For short I/O timeouts and for measuring how long something

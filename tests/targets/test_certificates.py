@@ -31,6 +31,13 @@ from tests.targets.sending import send
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 
+def in_ms(instant: datetime) -> int:
+    return int(instant.timestamp() * 1000)
+
+
+NOW = in_ms(datetime.now(UTC))
+
+
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     made = Authority(tmp_path_factory.mktemp("authority"))
@@ -233,8 +240,8 @@ def test_unknown_names_are_refused_with_those_that_are_known():
 
 def test_what_is_wrong_with_the_files(setting: Any, authority: Authority, tmp_path: Path):
     good = setting("ann")
-    assert findings(good) == []
-    assert findings(CertificateSetting(ca=str(authority.file))) == []
+    assert findings(good, NOW) == []
+    assert findings(CertificateSetting(ca=str(authority.file)), NOW) == []
     locked = tmp_path / "locked.key"
     openssl("ec", "-in", good.key, "-aes256", "-passout", "pass:x", "-out", locked, folder=tmp_path)
     (tmp_path / "empty.pem").write_text("nothing")
@@ -248,7 +255,7 @@ def test_what_is_wrong_with_the_files(setting: Any, authority: Authority, tmp_pa
         "ca.pem: No such file": CertificateSetting(ca=str(tmp_path / "ca.pem")),
     }
     for words, broken in wrong.items():
-        ((is_wrong, what),) = findings(broken)
+        ((is_wrong, what),) = findings(broken, NOW)
         if words != "no key in it":  # OpenSSL has its own words for it
             assert words in what, what
         assert is_wrong
@@ -257,10 +264,10 @@ def test_what_is_wrong_with_the_files(setting: Any, authority: Authority, tmp_pa
 def test_what_will_be_wrong_soon(setting: Any):
     mine = setting("ann", ca=None)
     end = valid_until(Path(mine.cert).read_text())
-    ((is_wrong, what),) = findings(mine, end - timedelta(days=13))
+    ((is_wrong, what),) = findings(mine, in_ms(end - timedelta(days=13)))
     assert (is_wrong, f"expires on {end:%Y-%m-%d}" in what) == (False, True)
-    assert findings(mine, end - timedelta(days=15)) == []
-    assert findings(mine, end)[0][0]
+    assert findings(mine, in_ms(end - timedelta(days=15))) == []
+    assert findings(mine, in_ms(end))[0][0]
 
 
 @pytest.mark.parametrize("days", [1, 400, 36_500])

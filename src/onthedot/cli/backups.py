@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,7 +31,8 @@ def backup(
     from onthedot.clock import SystemClock
     from onthedot.errors import Conflict, StoreError
     from onthedot.launcher.banner import without_password
-    from onthedot.store.sqlite.copies import check_copy, copy_database, put_in_place
+    from onthedot.store.moving.restoring import BACKUP
+    from onthedot.store.sqlite.copies import check_copy, copy_database, note_in_copy, put_in_place
 
     found = settings_for(store, settings)
     if not found.is_sqlite:
@@ -48,7 +49,7 @@ def backup(
     with ProgressLine() as line:
         copy_database(_path_of(found.store), unfinished, lambda done, total: line.tell("pages", done, total))
     try:
-        asyncio.run(_note_time(unfinished, now))
+        note_in_copy(unfinished, BACKUP, str(now))  # `onthedot restore` says from when on nothing is known
         counts = check_copy(unfinished)
         put_in_place(unfinished, file)
     finally:
@@ -120,6 +121,7 @@ def _put_back(
     file: Path, path: Path, *, force: bool, fire_missed: bool
 ) -> tuple[int | None, SettledPast | None, Path | None]:
     """The copy is brought up to date and settled under another name, and gets its own at the end."""
+    from onthedot.clock import SystemClock
     from onthedot.errors import Conflict
     from onthedot.store.sqlite.copies import check_copy, copy_database, put_in_place, set_aside
 
@@ -134,7 +136,8 @@ def _put_back(
         with ProgressLine() as line:
             copy_database(file, unfinished, lambda done, total: line.tell("pages", done, total))
         at, settled = asyncio.run(_settle(f"sqlite:///{unfinished}", fire_missed))
-        aside = set_aside(path, time.strftime("before-%Y%m%dT%H%M%SZ", time.gmtime()))
+        now = datetime.fromtimestamp(SystemClock().now_ms() / 1000, UTC)
+        aside = set_aside(path, f"{now:before-%Y%m%dT%H%M%SZ}")
         put_in_place(unfinished, path)
     finally:
         for left in (unfinished, *beside):
@@ -158,17 +161,6 @@ async def _settle(url: str, fire_missed: bool) -> tuple[int | None, SettledPast 
         return at, settled
     finally:
         await driver.close()
-
-
-async def _note_time(copy: Path, now: int) -> None:
-    """With `onthedot restore` it says from when on nothing is known."""
-    import sqlite3
-    from contextlib import closing
-
-    from onthedot.store.moving.restoring import BACKUP
-
-    with closing(sqlite3.connect(copy)) as file, file:
-        file.execute("INSERT OR REPLACE INTO installation (name, value) VALUES (?, ?)", (BACKUP, str(now)))
 
 
 def _path_of(url: str) -> Path:

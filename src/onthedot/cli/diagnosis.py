@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import platform
 import shutil
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 from onthedot.cli.findings import Finding, ok, warning, wrong
 from onthedot.cli.store_diagnosis import examine_store
+from onthedot.clock import SystemClock
 from onthedot.descriptors import allowed, for_sending
 from onthedot.errors import OnTheDotError, SettingsError
 from onthedot.intake import examine_intakes
@@ -17,6 +17,7 @@ from onthedot.launcher.launch import jobs_file_of
 from onthedot.launcher.remarks import failing
 from onthedot.main import targets_of
 from onthedot.settings import Settings, load_settings
+from onthedot.store.sqlite.driver import SQLITE_VERSION
 from onthedot.targets import build_targets
 from onthedot.targets.webhook.certificates import findings as certificate_findings
 from onthedot.timing.zones import zone_data
@@ -57,7 +58,7 @@ async def examine(store: str | None, file: str | None, server: str | None, key: 
 
 
 def _versions() -> Finding:
-    found = f"onthedot {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    found = f"onthedot {__version__}, Python {platform.python_version()}, SQLite {SQLITE_VERSION}"
     return ok("versions", f"{found}, time zones {zone_data()}")
 
 
@@ -73,8 +74,9 @@ def _plugins(settings: Settings) -> list[Finding]:
 
 def _certificates(settings: Settings) -> Iterator[Finding]:
     """Read as a node that is started here would read them."""
+    now = SystemClock().now_ms()
     for name, setting in sorted(settings.certificates.items()):
-        found = certificate_findings(setting)
+        found = certificate_findings(setting, now)
         if not found:
             hosts = ", ".join(setting.hosts) or "all hosts, for jobs of the default tenant"
             yield ok("certificate", f"{name} for {hosts}")

@@ -129,7 +129,7 @@ def _firings(cron: dict[str, str], tz: str) -> NextFiring | None:
         return None
     app = Celery(set_as_current=False)
     app.conf.timezone = tz
-    clock = [datetime.now(UTC)]
+    clock = [datetime.fromtimestamp(0, UTC)]  # set to what is asked about, each time
     schedule = crontab(nowfun=lambda: clock[0], app=app, **cron)
 
     def following(after: int) -> int | None:

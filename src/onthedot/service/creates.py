@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 
+from onthedot.clock import Clock
 from onthedot.errors import Invalid, OnTheDotError, StoreUnavailable, TooLarge
 from onthedot.model.job import JobSpec, JobView
 from onthedot.service.aside import FEW_JOBS
@@ -74,7 +75,7 @@ class CreateVerbs(ScriptVerbs):
         stored = as_stored(spec, self.settings, None if asker is None else asker.name)
         once = idempotency(verb, repeat)
         new = NewJob(tenant=tenant, spec=stored, idempotency=once, asker=asker, until=now + PATIENCE)
-        self.creates.add(new, _Taken(tenant, answered))
+        self.creates.add(new, _Taken(tenant, answered, self.clock))
         return True
 
     async def _earlier(self, tenant: int, repeats: Sequence[Idempotency | None]) -> list[JobView | None]:
@@ -90,7 +91,7 @@ class CreateVerbs(ScriptVerbs):
         (answer,) = await (self._create_chained([new]) if stored.chained else self.creates.create([new]))
         if isinstance(answer, OnTheDotError):
             raise answer
-        tell_created(tenant, answer)
+        tell_created(tenant, answer, self.clock)
         if new.run_now:
             await self.hint_now()
         elif spec.schedule.in_ is None or spec.schedule.in_ <= self.unhinted:
@@ -154,7 +155,7 @@ class CreateVerbs(ScriptVerbs):
         made = [next(written) if isinstance(answer, NewJob) else answer for answer in answers]
         for before, answer in zip(answers, made, strict=True):
             if isinstance(before, NewJob) and isinstance(answer, JobView):
-                tell_created(tenant, answer)
+                tell_created(tenant, answer, self.clock)
         return made
 
     async def _create_part(
@@ -173,7 +174,7 @@ class CreateVerbs(ScriptVerbs):
         written = dict(zip(now, await self.creates.create([new[place] for place in now]), strict=True))
         for answer in written.values():
             if isinstance(answer, JobView):
-                tell_created(tenant, answer)
+                tell_created(tenant, answer, self.clock)
         made: dict[int, JobView | OnTheDotError | NewJob] = {**new, **written}
         return [made[place] if answer is None else answer for place, answer in enumerate(answers)]
 
@@ -226,16 +227,17 @@ class CreateVerbs(ScriptVerbs):
 class _Taken:
     """A caller that is called back. What it makes of the answer is its own affair: the others get theirs."""
 
-    __slots__ = ("_answered", "_tenant")
+    __slots__ = ("_answered", "_clock", "_tenant")
 
-    def __init__(self, tenant: int, answered: Answered) -> None:
+    def __init__(self, tenant: int, answered: Answered, clock: Clock) -> None:
         self._tenant = tenant
         self._answered = answered
+        self._clock = clock
 
     def answer(self, _place: int, answers: Sequence[JobView | OnTheDotError]) -> None:
         (answer,) = answers
         if isinstance(answer, JobView):
-            tell_created(self._tenant, answer)
+            tell_created(self._tenant, answer, self._clock)
         try:
             self._answered(answer)
         except Exception:

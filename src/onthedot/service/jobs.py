@@ -162,7 +162,7 @@ class JobVerbs(ScriptVerbs):
             tenant, key, change, if_match=if_match, run_now=run_now, idempotency=idempotency
         )
         if created:
-            tell_created(tenant, job)
+            tell_created(tenant, job, self.clock)
         else:
             emit("job.changed", tenant=tenant, job_id=job.id)
         await (self.hint_now() if created and run_now else self.hint(job))

@@ -9,7 +9,7 @@ before anything is written there: connections to the old primary are gone, and e
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg
 
@@ -34,11 +34,21 @@ SELECT setval(s.name, nextval(s.name) + $1) FROM (VALUES
 _NOW = "floor(extract(epoch from clock_timestamp()) * 1000)::bigint"
 
 
+class Timeline(NamedTuple):
+    """Of one PostgreSQL system: its number rises with each promotion."""
+
+    system: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.system}/{self.number}"
+
+
 class Lineage:
     """What this process has seen last. Where PostgreSQL does not tell (a cloud's own, perhaps), nothing is noticed."""
 
     def __init__(self) -> None:
-        self._known: tuple[str, int] | None = None
+        self._known: Timeline | None = None
 
     async def check(self, connection: Any) -> None:
         found = await _ask(connection)
@@ -53,10 +63,10 @@ class Lineage:
             return  # nor may it use the other tables, and those say what to do about it
         self._known = found
         if before is not None:
-            emit("store.failover", before=before, now=f"{found[0]}/{found[1]}", gap=GAP)
+            emit("store.failover", before=before, now=str(found), gap=GAP)
 
 
-async def _ask(connection: Any) -> tuple[str, int] | None:
+async def _ask(connection: Any) -> Timeline | None:
     """None: a standby, or one that does not say."""
     apart = connection.transaction() if connection.is_in_transaction() else nullcontext()  # an error ends no other
     try:
@@ -64,10 +74,10 @@ async def _ask(connection: Any) -> tuple[str, int] | None:
             row = await connection.fetchrow(_ASK)
     except (asyncpg.InsufficientPrivilegeError, asyncpg.FeatureNotSupportedError, asyncpg.UndefinedFunctionError):
         return None
-    return None if row is None or row["timeline"] is None else (row["system"], row["timeline"])
+    return None if row is None or row["timeline"] is None else Timeline(row["system"], row["timeline"])
 
 
-async def _noted(connection: Any, found: tuple[str, int]) -> str | None:
+async def _noted(connection: Any, found: Timeline) -> str | None:
     """What it was before, if this is new; once, whoever comes first. The others wait for the row meanwhile."""
     if await connection.fetchval("SELECT 1 FROM lineage WHERE system = $1 AND timeline = $2", *found):
         return None
@@ -77,13 +87,13 @@ async def _noted(connection: Any, found: tuple[str, int]) -> str | None:
     ):
         return None
     there = await connection.fetchrow("SELECT system, timeline FROM lineage FOR UPDATE")
-    if (there["system"], there["timeline"]) == found:
+    before = Timeline(there["system"], there["timeline"])
+    if before == found:
         return None
-    before = f"{there['system']}/{there['timeline']}"
     await connection.fetch(_LEAVE_GAP, GAP)
     await connection.execute(
         f"UPDATE lineage SET system = $1, timeline = $2, previous = $3, changed_at = {_NOW}",  # noqa: S608
         *found,
-        before,
+        str(before),
     )
-    return before
+    return str(before)

@@ -11,7 +11,7 @@ from pathlib import Path
 from onthedot.errors import Conflict, StoreError, StoreInUse, StoreMissing
 from onthedot.store.sqlite.lockfile import DatabaseFile
 
-__all__ = ["check_copy", "copy_database", "put_in_place", "set_aside"]
+__all__ = ["check_copy", "copy_database", "note_in_copy", "put_in_place", "set_aside"]
 
 PAGES = 2000
 _BESIDE = ("-wal", "-shm")
@@ -52,17 +52,32 @@ def _new_file(copy: Path) -> None:
         raise StoreError(f"can't write {copy}: {error.strerror}") from error
 
 
+def note_in_copy(copy: Path, name: str, value: str) -> None:
+    """A value of the installation that the store which was copied has not."""
+    try:
+        with closing(sqlite3.connect(copy)) as file, file:
+            file.execute("INSERT OR REPLACE INTO installation (name, value) VALUES (?, ?)", (name, value))
+    except sqlite3.Error as error:
+        raise _no_store(copy, error) from error
+
+
 def check_copy(copy: Path) -> dict[str, int]:
     """Its pages and indexes are whole and it is a store: the number of jobs, runs and ended runs in it."""
     try:
         with closing(sqlite3.connect(f"{copy.absolute().as_uri()}?mode=ro", uri=True)) as file:
-            found = [row[0] for row in file.execute("PRAGMA integrity_check(5)")]
+            file.row_factory = sqlite3.Row
+            found = [row["integrity_check"] for row in file.execute("PRAGMA integrity_check(5)")]
             if found != ["ok"]:
                 raise StoreError(f"{copy} is damaged: {found[0]}")
             tables = ("jobs", "runs", "history")
-            return {name: file.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}  # noqa: S608
+            counts = " UNION ALL ".join(f"SELECT '{name}' AS name, count(*) AS n FROM {name}" for name in tables)  # noqa: S608
+            return {row["name"]: row["n"] for row in file.execute(counts)}
     except sqlite3.Error as error:
-        raise StoreError(f"{copy} is not a copy of an On the Dot store: {error}") from error
+        raise _no_store(copy, error) from error
+
+
+def _no_store(copy: Path, error: sqlite3.Error) -> StoreError:
+    return StoreError(f"{copy} is not a copy of an On the Dot store: {error}")
 
 
 def put_in_place(copy: Path, path: Path) -> None:

@@ -17,9 +17,12 @@ from onthedot.store.sqlite.connection import DirectTransaction, SqliteConnection
 from onthedot.store.sqlite.lockfile import DatabaseFile
 from onthedot.telemetry import emit
 
-__all__ = ["SqliteDriver"]
+__all__ = ["SQLITE_VERSION", "SqliteDriver"]
 
 T = TypeVar("T")
+
+SQLITE_VERSION = sqlite3.sqlite_version
+"""Of the library that Python has."""
 READERS = 3
 OLDEST = (3, 38, 0)  # RETURNING, ->>
 
@@ -40,7 +43,7 @@ class SqliteDriver:
     def __init__(self, path: str, clock: Clock, *, threads: bool = True, create: bool = True) -> None:
         """Not `create`: StoreMissing if there is no such file, and none is left behind that was not there before."""
         if sqlite3.sqlite_version_info < OLDEST:
-            raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old; version 3.38 or later is required")
+            raise StoreError(f"SQLite {SQLITE_VERSION} is too old; version 3.38 or later is required")
         self.queries = Queries("sqlite", "now_ms()", now_us="now_us()")
         self._clock = clock
         self._memory = path == ":memory:"

@@ -20,7 +20,8 @@ def binding_of_holder(url: str) -> str | None:
     path = Path(url.removeprefix("sqlite:///")).absolute()
     try:
         with contextlib.closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=1.0)) as reader:
+            reader.row_factory = sqlite3.Row
             row = reader.execute(_NEWEST).fetchone()
     except sqlite3.Error:
         return None
-    return None if row is None else str(row[0])
+    return None if row is None else str(row["binding"])

@@ -100,13 +100,13 @@ def stamp(setting: CertificateSetting) -> tuple[object, ...]:
     return tuple(found)
 
 
-def findings(setting: CertificateSetting, now: datetime | None = None) -> list[tuple[bool, str]]:
+def findings(setting: CertificateSetting, now_ms: int) -> list[tuple[bool, str]]:
     """What is wrong with it, or will soon be: (is it wrong already, what). Reads its files."""
     try:
         load(setting)
     except CertificateError as error:
         return [(True, str(error))]
-    now, found = now or datetime.now(UTC), []
+    now, found = datetime.fromtimestamp(now_ms / 1000, UTC), list[tuple[bool, str]]()
     for file in (setting.cert, setting.ca):
         if file is None:
             continue

@@ -12,6 +12,7 @@ import contextlib
 import ssl
 from collections.abc import Callable, Mapping
 
+from onthedot.clock import SystemClock
 from onthedot.settings import CertificateSetting
 from onthedot.targets.webhook.certificates import CertificateError, findings, load, stamp
 from onthedot.targets.webhook.http1.connections import ConnectionPool
@@ -66,7 +67,7 @@ class CertifiedPools:
         except CertificateError as error:
             emit("certificate.broken", certificate=name, error=str(error), kept=name in self._pools)
             return
-        for wrong, what in await asyncio.to_thread(findings, setting):
+        for wrong, what in await asyncio.to_thread(findings, setting, SystemClock().now_ms()):
             emit("certificate.expires", certificate=name, error=what, expired=wrong)
         before = self._pools.get(name)
         self._pools[name] = self._make(context)
