@@ -8,8 +8,10 @@ Who is who in the words of the design: the Timer is `claiming.Timer`, the Schedu
 The Recorder is `recording.Recorder`. The Keeper is the loops of `membership`: Heartbeat, OrderPoller (orders and the
 time), FailureDetector (declares nodes lost and takes back their runs), LeaseEnd, Duties (maintenance).
 
-Calls and messages go right only. What an actor on the left must know, it reads from a value that others write: the due
-heap's head, the lease, the look times, the room of a pool. Each actor is a mailbox or a signal, private state and one
+Imports and messages go right only. What an actor on the left must know, it reads from a value that others write: the
+due heap's head, the lease, the look times, the room of a pool; or it passed a function down, which is called back: a
+kind asks its Monitor whether it may begin and tells it how the call ended, and a Monitor tells the Dispatcher that its
+slot is free. docs/architecture.md lists all of those calls. Each actor is a mailbox or a signal, private state and one
 loop that calls `step()`. Time, randomness, threads, the store and the targets come from outside, so that all of it runs
 under a fake clock or a virtual-time loop. The numbers it is tuned by are in `tuning`.
 

@@ -2,8 +2,12 @@
 
 Statements live by name in `sqlite/queries/*.sql` and `postgres/queries/*.sql`: the same names, the same arguments, the
 same answers. Where one database needs fewer round trips than the other the store asks for `dialect`: PostgreSQL can
-write into two tables by one statement (creates, beats, finishes), SQLite has no partitions. Only partitions, which are
-tables and can't be parameters, and the drivers themselves hold SQL beside those files.
+write into two tables by one statement (creates, beats, finishes), SQLite has no partitions.
+
+Beside those files SQL stands only where names of tables and columns are part of it, which can't be parameters
+(`cluster/partitions.py`, `moving/catalog.py`, and the rows that `shapes.py` spells out), in the script that
+`migration_script.py` prints, and in `sqlite/` and `postgres/` for what a driver does itself: opening, copying and
+watching a database.
 """
 
 from __future__ import annotations
