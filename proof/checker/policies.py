@@ -18,6 +18,8 @@ from proof.oracle.slots import is_one_off, slots_of
 __all__ = ["check_policies"]
 
 JUST_SET = 30_000
+JUST_NOW = 100
+"""ms before a resume in which a slot may count as the next one: it is asked, and then written."""
 SLOW_CLOCK = 1000
 """ms by which a node whose way to the database is slow may think that it is earlier than it is."""
 
@@ -31,6 +33,7 @@ def check_policies(story: Story) -> Iterator[Violation]:
         for entry in job.entries:
             if entry.status == "skipped" and entry.kind == "scheduled" and entry.reason in ("coalesced", "late"):
                 yield from _given_up(story, job, entry)
+        yield from _fired_after_pause(story, job)
         yield from _expired(story, job)
     yield from _jittered(story)
 
@@ -139,6 +142,26 @@ def _caught(rules: Rules, arrived: list[int], now: int, jitter: int) -> Caught:
 def _fits(caught: Caught, entry: Entry, last: int) -> bool:
     given = [slot for slot in caught.given_up if entry.slot <= slot <= last]
     return bool(given) and caught.reason == entry.reason and not any(entry.slot <= slot <= last for slot in caught.fire)
+
+
+def _fired_after_pause(story: Story, job: JobStory) -> Iterator[Violation]:
+    """Slots that passed while a job was paused are one range: the resume does not make up for them."""
+    pauses, paused = list[tuple[Version, Version]](), None
+    for version in story.lives.versions.get(job.id, ()):
+        if not version.spec.get("paused"):
+            if paused is not None:
+                pauses.append((paused, version))
+            paused = None
+        elif paused is None:
+            paused = version
+    for begin, end in pauses:
+        if is_one_off(begin.spec["schedule"]) or is_one_off(end.spec["schedule"]):
+            continue
+        for run, turn in _first_claims(story, job).items():
+            slot = int(run.partition("-")[2])
+            if begin.db < slot < end.db - JUST_NOW and turn.place > end.place:
+                text = f"{run} was fired, though its job was paused from {begin.db} until {end.db}"
+                yield Violation(kind="catch_up", text=text)
 
 
 def _at(story: Story, job: JobStory, written: int) -> Version | None:

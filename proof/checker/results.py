@@ -274,6 +274,8 @@ class _Row:
             yield self._broken(
                 "policy", f"is {row.status} ({row.reason}) after {attempt.outcome}; it must be {must.status}"
             )
+        elif row.status == "cancelled" and row.reason != "replaced" and not self.story.lives.cancels.get(row.id):
+            yield self._broken("blamed", f"is cancelled ({row.reason}) by no user, and is not said to be replaced")
 
     def _ordered_at_all(self) -> bool:
         return bool(self.story.lives.cancels.get(self.row.id)) or self._edited_to("replace")

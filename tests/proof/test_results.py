@@ -52,6 +52,25 @@ class TestChance:
         assert set(self.failed("replace", "4s", "cancelled", "replaced")) == {"policy"}
 
 
+class TestStopped:
+    """Who stops a run is named: a newer run, or a user."""
+
+    def stopped(self, reason: str | None, *, by_user: bool = False) -> set[str]:
+        tale = Attempted(overlap="replace")
+        if by_user:
+            run = f"1-{BEGIN + 10_000}"
+            tale.add(Wrote(at=10_200, db=BEGIN + 10_200, verb="cancel", job=1, runs=[run]))
+        tale.sent(10_000, at=10_100, answer="gone", took=400)
+        return set(tale.ended("cancelled", began=10_100, at=10_400, status="cancelled", reason=reason).broken())
+
+    def test_by_a_newer_run(self) -> None:
+        assert "blamed" not in self.stopped("replaced")
+        assert "blamed" in self.stopped(None)
+
+    def test_by_a_user(self) -> None:
+        assert "blamed" not in self.stopped(None, by_user=True)
+
+
 class TestSlowToKnowTheTime:
     """A node takes it to be 220 ms earlier than it is when it begins, and only 30 ms when its time-out is over."""
 

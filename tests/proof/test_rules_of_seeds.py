@@ -166,6 +166,31 @@ class TestCancelledAhead:
         return policies(tale)
 
 
+class TestPassedWhilePaused:
+    """A resume goes on with the next slot. What passed before is one range, whatever the job's catch-up is."""
+
+    def resumed(self, fired: int, *, claimed: int | None = None) -> set[str]:
+        tale = Tale(catch_up="latest")
+        tale.add(Wrote(at=0, db=BEGIN, verb="create", job=1, wish=tale.jobs[0].spec))
+        tale.add(Wrote(at=15_000, db=BEGIN + 15_000, verb="pause", job=1, view={"state": "paused"}))
+        if claimed is not None:
+            tale.claimed(fired, at=claimed)
+        tale.add(Wrote(at=35_000, db=BEGIN + 35_000, verb="resume", job=1, view={"state": "active"}))
+        if claimed is None:
+            tale.claimed(fired, at=max(36_000, fired - 2000))
+        at = max(36_100, fired + 2)
+        return policies(tale.sent(fired, at=at).recorded(fired, at=at + 10).entry(fired))
+
+    def test_the_next_slot_fires(self):
+        assert self.resumed(40_000) == set()
+
+    def test_the_last_slot_of_the_pause_does_not(self):
+        assert self.resumed(30_000) == {"catch_up"}
+
+    def test_one_that_was_claimed_before_the_pause_may(self):
+        assert self.resumed(16_000, claimed=14_000) == set()
+
+
 def policies(tale: Tale) -> set[str]:
     story = Story(tale.history(), msgspec.structs.replace(tale.ledger(), whole=True))
     return {violation.kind for violation in check_policies(story)}

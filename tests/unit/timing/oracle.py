@@ -129,13 +129,35 @@ def reading(wall: datetime) -> Reading:
 @functools.lru_cache(maxsize=64)
 def readings(zone: str, begin: int, end: int, tick: int) -> list[tuple[int, datetime, Reading]]:
     """(instant in ms, what the wall clock shows, the same in parts) for each tick in [begin, end)."""
-    with zone_file(zone).open("rb") as file:
-        info = ZoneInfo.from_file(file)
     found = []
     for u in range(begin, end, tick):
-        wall = (EPOCH + timedelta(milliseconds=u)).astimezone(info).replace(tzinfo=None, fold=0)
+        wall = wall_at(zone, u)
         found.append((u, wall, reading(wall)))
     return found
+
+
+@functools.lru_cache(maxsize=64)
+def zone_info(zone: str) -> ZoneInfo:
+    with zone_file(zone).open("rb") as file:
+        return ZoneInfo.from_file(file)
+
+
+def wall_at(zone: str, u: int) -> datetime:
+    return (EPOCH + timedelta(milliseconds=u)).astimezone(zone_info(zone)).replace(tzinfo=None, fold=0)
+
+
+@functools.lru_cache(maxsize=8192)
+def newest_before(zone: str, begin: int) -> datetime:
+    """The latest that the wall clock has shown, at whole minutes, in the thirty hours before. Looked at every quarter of
+    an hour, and every minute where it went slower in between, and at last."""
+    minute, quarter = 60_000, 15 * 60_000
+    newest = datetime.min
+    for u in range(begin - 120 * quarter, begin, quarter):
+        wall, following = wall_at(zone, u), wall_at(zone, u + quarter)
+        if following < wall + timedelta(minutes=15) or u + quarter == begin:
+            newest = max(newest, *(wall_at(zone, each) for each in range(u, u + quarter, minute)))
+        newest = max(newest, wall)
+    return newest
 
 
 def slots(text: str, zone: str, begin: int, end: int, tick: int = 60_000) -> list[int]:
@@ -144,8 +166,7 @@ def slots(text: str, zone: str, begin: int, end: int, tick: int = 60_000) -> lis
     if not fixed:
         return [u for u, _, parts in readings(zone, begin, end, tick) if matches(parts)]
     step = timedelta(milliseconds=tick)
-    earlier = readings(zone, begin - 30 * 3_600_000, begin, 60_000)
-    newest = max(wall for _, wall, _ in earlier) + timedelta(minutes=1) - step
+    newest = newest_before(zone, begin) + timedelta(minutes=1) - step
     found = []
     for u, wall, parts in readings(zone, begin, end, tick):
         fires, expected = False, newest + step
