@@ -148,10 +148,10 @@ def wall_at(zone: str, u: int) -> datetime:
 
 @functools.lru_cache(maxsize=8192)
 def newest_before(zone: str, begin: int) -> datetime:
-    """The latest that the wall clock has shown, at whole minutes, in the thirty hours before. Looked at every quarter of
-    an hour, and every minute where it went slower in between, and at last."""
+    """The latest that the wall clock has shown, at whole minutes, in the thirty hours before. Looked at every quarter
+    of an hour, and every minute where it went slower in between, and at last."""
     minute, quarter = 60_000, 15 * 60_000
-    newest = datetime.min
+    newest = wall_at(zone, begin - 120 * quarter)
     for u in range(begin - 120 * quarter, begin, quarter):
         wall, following = wall_at(zone, u), wall_at(zone, u + quarter)
         if following < wall + timedelta(minutes=15) or u + quarter == begin:
