@@ -68,7 +68,7 @@ def restore(
     ] = False,
     fire_missed: Annotated[
         bool,
-        typer.Option("--fire-missed", help="Let what came due since the backup fire, as after an outage"),
+        typer.Option("--fire-missed", help="Fire what came due since the backup, as after an outage"),
     ] = False,
     in_place: Annotated[
         bool,

@@ -32,7 +32,7 @@ def list_(
     cause: OfCause = None,
     since: Since = None,
     until: Until = None,
-    discarded: Annotated[bool, typer.Option("--discarded", help="List those that were discarded")] = False,
+    discarded: Annotated[bool, typer.Option("--discarded", help="List discarded dead letters instead")] = False,
     limit: Annotated[
         int, typer.Option("-n", "--limit", min=1, max=500, help="Maximum number of dead letters to list")
     ] = 50,
@@ -89,10 +89,12 @@ def redrive(
     until: Until = None,
     all_: Annotated[bool, typer.Option("--all", help="Redrive all dead letters, up to --limit")] = False,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of dead letters to redrive")] = 1000,
-    first: Annotated[int | None, typer.Option(min=1, max=1000, help="So many first; the rest if they succeed")] = None,
-    rate: Annotated[int | None, typer.Option(min=1, max=10_000, help="At most so many per second")] = None,
+    first: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Redrive this many first; continue only if they succeed")
+    ] = None,
+    rate: Annotated[int | None, typer.Option(min=1, max=10_000, help="Maximum per second")] = None,
     stop: Annotated[
-        int | None, typer.Option("--stop-at-failures", min=1, max=1000, help="Stop when so many have failed again")
+        int | None, typer.Option("--stop-at-failures", min=1, max=1000, help="Stop after this many have failed again")
     ] = None,
     as_json: AsJson = False,
     server: Server = None,

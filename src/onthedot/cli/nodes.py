@@ -75,7 +75,7 @@ def _clock(skew_ms: int | None) -> str:
 
 @group.command("drain")
 def drain(
-    node: Annotated[str, typer.Argument(help="Id of the node, its beginning, or its name")],
+    node: Annotated[str, typer.Argument(help="ID of the node, its first characters, or its name")],
     as_json: AsJson = False,
     server: Server = None,
     key: ApiKey = None,

@@ -26,7 +26,7 @@ LOOK_AGAIN = 0.5
 Operation = Annotated[int, typer.Argument(metavar="OPERATION", min=1, help="ID of the operation")]
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation")]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Show the progress until the operation has ended")]
-Rate = Annotated[int | None, typer.Option(min=1, max=10_000, help="At most so many per second")]
+Rate = Annotated[int | None, typer.Option(min=1, max=10_000, help="Maximum per second")]
 
 
 @group.command("start")
@@ -39,7 +39,7 @@ def start(
     schedule: Annotated[str | None, typer.Option(help="Only jobs with this schedule type")] = None,
     owner: Annotated[str | None, typer.Option(help="Only jobs of this owner")] = None,
     next_before: Annotated[str | None, typer.Option(help="Only jobs whose next run is before this instant")] = None,
-    next_after: Annotated[str | None, typer.Option(help="Only jobs whose next run is at or after it")] = None,
+    next_after: Annotated[str | None, typer.Option(help="Only jobs whose next run is at or after this instant")] = None,
     job: Annotated[
         str | None, typer.Option(metavar="JOB", help="redrive, discard: only dead letters of this job")
     ] = None,

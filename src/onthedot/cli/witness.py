@@ -26,7 +26,9 @@ def witness(
         str, typer.Option(metavar="DURATION", help="How often all slots are checked [default: 30s]")
     ] = "30s",
     reach: Annotated[str, typer.Option(metavar="DURATION", help="How far back slots are checked [default: 1d]")] = "1d",
-    late: Annotated[str, typer.Option(metavar="DURATION", help="How long due runs may stand [default: 1m]")] = "1m",
+    late: Annotated[
+        str, typer.Option(metavar="DURATION", help="How long due runs may wait before that is reported [default: 1m]")
+    ] = "1m",
     alert_url: Annotated[
         list[str] | None, typer.Option(metavar="URL", help="POST each alert to this URL as JSON; repeatable")
     ] = None,
@@ -48,8 +50,8 @@ def witness(
 ) -> None:
     """Watch a store from outside: recompute which slots should have fired and compare them with the history.
 
-    Only reads. Alerts if a slot is missing or was decided twice, if due runs stand, if no node is alive, and if the
-    store can't be read. Pings WITNESS_PING_URL each minute while all is well.
+    Only reads. Alerts if a slot is missing or was decided twice, if due runs wait longer than --late, if no node is
+    alive, and if the store can't be read. Pings WITNESS_PING_URL each minute while all is well.
     """
     from onthedot.model.duration import Duration
 

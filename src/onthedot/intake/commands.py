@@ -159,7 +159,7 @@ def _data_of(event: dict[str, Any]) -> tuple[Any, str]:
     """The data of a CloudEvent, with the operation and the key that its attributes name; and what it is known by."""
     for name in ("id", "source", "type"):
         if not isinstance(event.get(name), str) or not event[name]:
-            raise Invalid.one(name, "missing: a CloudEvent has it", given=event.get(name), accepted="a text")
+            raise Invalid.one(name, "missing: required in a CloudEvent", given=event.get(name), accepted="a text")
     if event["specversion"] != "1.0":
         raise Invalid.one("specversion", "unknown version", given=event["specversion"], accepted="1.0")
     data = event.get("data", {})
