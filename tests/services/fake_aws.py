@@ -50,6 +50,7 @@ class FakeAws:
         self.services: dict[str, Callable[[str, dict[str, Any]], dict[str, Any]]] = {}
         self.invoked: list[Invoked] = []
         self.key, self.secret = KEY, SECRET
+        self.account: str | None = None  # that STS tells, if it is there
         self.requests = 0
         self._port = 0
         self._runner: web.AppRunner | None = None
@@ -144,6 +145,10 @@ class FakeAws:
         return web.Response(body=json.dumps(result).encode(), headers=headers)
 
     async def _operation(self, request: web.Request, body: bytes) -> web.Response:
+        if self.account is not None and b"Action=GetCallerIdentity" in body:
+            result = f"<GetCallerIdentityResult><Account>{self.account}</Account></GetCallerIdentityResult>"
+            text = f"<GetCallerIdentityResponse>{result}</GetCallerIdentityResponse>"
+            return web.Response(text=text, content_type="text/xml")
         service, _, operation = request.headers.get("X-Amz-Target", "").partition(".")
         if service not in self.services:
             raise Refusal(400, "UnknownOperationException", operation)

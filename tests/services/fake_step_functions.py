@@ -18,6 +18,7 @@ _FIELDS = {
     "ListExecutions": {"stateMachineArn", "statusFilter", "maxResults", "nextToken"},
     "ListStateMachines": {"maxResults", "nextToken"},
 }
+_CODES = {401: "ExpiredTokenException", 403: "AccessDeniedException", 404: "UnknownOperationException"}
 
 
 class FakeStepFunctions:
@@ -27,11 +28,14 @@ class FakeStepFunctions:
         self.executions: dict[str, dict[str, Any]] = {}
         self.asked: list[str] = []
         self.page = 1000
+        self.refuses: tuple[int, str] | None = None  # with this status, what has this in what is given
 
     def __call__(self, operation: str, given: dict[str, Any]) -> dict[str, Any]:
         self.asked.append(operation)
         if operation not in _FIELDS or set(given) - _FIELDS[operation]:
             raise Refusal(400, "ValidationException", f"{operation} {sorted(given)}")
+        if self.refuses is not None and self.refuses[1] in json.dumps(given):
+            raise Refusal(self.refuses[0], _CODES[self.refuses[0]])
         answer: dict[str, Any] = getattr(self, f"_{operation}")(**given)
         return answer
 
@@ -76,6 +80,8 @@ class FakeStepFunctions:
         return {"stopDate": found["stopDate"]}
 
     def _ListExecutions(self, stateMachineArn: str, statusFilter: str, maxResults: int, nextToken: str = "0") -> Any:  # noqa: N802, N803
+        if stateMachineArn != MACHINE:
+            raise Refusal(400, "StateMachineDoesNotExist", f"State Machine Does Not Exist: '{stateMachineArn}'")
         all_going = [found for found in self.executions.values() if found["status"] == statusFilter]
         first, size = int(nextToken), min(maxResults, self.page)
         shown = ("executionArn", "stateMachineArn", "name", "status", "startDate")

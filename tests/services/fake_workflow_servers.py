@@ -25,6 +25,7 @@ class _Server:
     def __init__(self) -> None:
         self.requests: list[str] = []
         self.swallows = 0  # so many answers to what was done are not given
+        self.refuses: tuple[int, str] | None = None  # with this status, what has this in its path
         self._port = 0
         self._runner: web.AppRunner | None = None
 
@@ -57,6 +58,11 @@ class _Server:
 
     def told(self, request: web.Request) -> None:
         self.requests.append(f"{request.method} {request.path}")
+
+    def refused(self, request: web.Request) -> web.Response | None:
+        if self.refuses is None or self.refuses[1] not in request.path:
+            return None
+        return _refused(self.refuses[0], "as the test wants it")
 
     def answer(self, request: web.Request, body: Any, status: int = 200) -> web.Response:
         if self.swallows and request.method == "POST":
@@ -109,7 +115,9 @@ class FakeAirflow(_Server):
             known = (kind == "Bearer" and given in self.tokens) or (
                 kind == "Basic" and self.version == 1 and given == basic
             )
-            return await handle(request) if known else _refused(401, "Unauthorized")
+            if not known:
+                return _refused(401, "Unauthorized")
+            return self.refused(request) or await handle(request)
 
         return guard
 
@@ -162,11 +170,10 @@ class FakeAirflow(_Server):
 
     async def _list(self, request: web.Request) -> web.Response:
         body = await request.json()
-        if set(body) != {"dag_ids", "states", "page_limit", "page_offset"} or body["page_limit"] > 100:
+        if set(body) - {"dag_ids"} != {"states", "page_limit", "page_offset"} or body["page_limit"] > 100:
             return _refused(400, f"fields {sorted(body)}")
-        found = [
-            run for run in self.runs.values() if run["dag_id"] in body["dag_ids"] and run["state"] in body["states"]
-        ]
+        dags = body.get("dag_ids", self.dags)
+        found = [run for run in self.runs.values() if run["dag_id"] in dags and run["state"] in body["states"]]
         page = found[body["page_offset"] : body["page_offset"] + body["page_limit"]]
         return web.json_response({"dag_runs": page, "total_entries": len(found)})
 
@@ -202,7 +209,7 @@ class FakeArgo(_Server):
             self.told(request)
             if request.headers.get("authorization") != f"Bearer {TOKEN}":
                 return web.json_response({"code": 16, "message": "token not valid"}, status=401)
-            return await handle(request)
+            return self.refused(request) or await handle(request)
 
         return guard
 

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -21,6 +21,7 @@ from onthedot.targets import Call
 from onthedot.targets.contract import Cause, Ended, Handle, Stop
 from onthedot.targets.workflow import following, run
 from onthedot.targets.workflow.kind import Workflows
+from onthedot.telemetry import Event, subscribe
 from tests.services.fake_aws import KEY, REGION, SECRET, FakeAws
 from tests.services.fake_step_functions import MACHINE, FakeStepFunctions
 from tests.services.fake_workflow_servers import PASSWORD, TOKEN, USER, FakeAirflow, FakeArgo
@@ -86,6 +87,19 @@ class Engine:
             isinstance(found.get("status"), dict) and found["status"]["phase"] == "Failed"
         )
 
+    @property
+    def asked(self) -> list[str]:
+        return self.fake.asked if self.name == "stepfunctions" else self.server.requests
+
+    def refuse(self, status: int | None, part: str = "") -> None:
+        """What is asked about `part`, from now on; None: nothing any more."""
+        server = self.fake if self.name == "stepfunctions" else self.server
+        server.refuses = None if status is None else (status, part)
+
+    async def asks_on(self, times: int = 3) -> None:
+        before = len(self.asked)
+        await until(lambda: len(self.asked) >= before + times, "it asks again and again")
+
     def input_of(self, name: str) -> Any:
         found = self.made[name]
         if "conf" in found:
@@ -102,6 +116,14 @@ def login(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(run, "FIRST_PAUSE", 0.02)
+
+
+@pytest.fixture
+def told() -> Iterator[list[Event]]:
+    found: list[Event] = []
+    stop = subscribe(found.append)
+    yield found
+    stop()
 
 
 @pytest.fixture(params=["stepfunctions", "airflow", "airflow1", "argo"])
@@ -276,6 +298,79 @@ async def test_an_engine_that_is_away_is_waited_for(engine: Engine, monkeypatch:
     assert late.name not in engine.made
 
 
+REFUSALS = (401, 403, 404)
+"""404: somebody else at its address, who has nothing of what is asked for."""
+
+
+@pytest.mark.parametrize("status", REFUSALS)
+async def test_an_adopted_one_is_not_over_because_nobody_may_ask(engine: Engine, status: int, told: list[Event]):
+    async with engine.node() as kind:
+        first = Watched(kind, engine)
+        await first.runs(engine)
+        await first.stopped("gone")
+        for may_create in (True, False):
+            told.clear()
+            engine.refuse(status)
+            adopted = Watched(kind, engine, run_id=first.call.run_id, adopted=True, may_create=may_create)
+            await engine.asks_on(4)
+            assert not adopted.ended.done()
+            assert not adopted.begun
+            engine.refuse(None)
+            await adopted.runs(engine)
+            (event,) = [event for event in told if event.name == "workflows.unavailable"]
+            assert first.name in str(event.fields["error"])
+            if may_create:
+                await adopted.stopped("gone")
+        engine.end(first.name)
+        assert (await adopted.outcome()).kind == "ok"
+    assert list(engine.made) == [first.name]
+
+
+async def test_an_adopted_one_that_nobody_may_ask_about_ends_with_its_time(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(run, "STOP_WITHIN", 0.1)
+    async with engine.node() as kind:
+        first = Watched(kind, engine)
+        await first.runs(engine)
+        await first.stopped("gone")
+        engine.refuse(403)
+        adopted = Watched(kind, engine, run_id=first.call.run_id, adopted=True)
+        await engine.asks_on()
+        ended = await adopted.stopped("timeout")
+        assert ended.outcome is None, "the engine says that its time is up"
+        assert ended.began is not None
+
+
+@pytest.mark.parametrize("status", REFUSALS)
+async def test_one_that_is_followed_is_not_over_because_nobody_may_ask(engine: Engine, status: int, told: list[Event]):
+    async with engine.node() as kind:
+        watched = [Watched(kind, engine) for _ in range(2 * following.MANY)]
+        for each in watched:
+            await each.runs(engine)
+        engine.refuse(status)
+        await engine.asks_on(4 * following.MANY)
+        assert not any(each.ended.done() for each in watched)
+        engine.refuse(None)
+        for each in watched:
+            engine.end(each.name)
+        assert {(await each.outcome()).kind for each in watched} == {"ok"}
+    assert len([event for event in told if event.name == "workflows.unavailable"]) == 1
+
+
+async def test_one_that_nobody_may_ask_about_does_not_hold_up_the_others(engine: Engine):
+    async with engine.node() as kind:
+        refused = Watched(kind, engine)
+        await refused.runs(engine)
+        engine.refuse(403, refused.name)
+        other = Watched(kind, engine)
+        await other.runs(engine)
+        engine.end(other.name)
+        assert (await other.outcome()).kind == "ok"
+        assert not refused.ended.done()
+        await refused.stopped("gone")
+
+
 async def test_a_retry_stops_what_is_left_of_the_try_before(engine: Engine):
     async with engine.node() as kind:
         first = Watched(kind, engine)
@@ -303,7 +398,7 @@ async def test_many_are_followed_by_few_requests(engine: Engine):
         for each in watched[:20]:
             engine.end(each.name)
         assert {(await each.outcome()).kind for each in watched[:20]} == {"ok"}
-        asked = engine.fake.asked if engine.name == "stepfunctions" else engine.server.requests
+        asked = engine.asked
         before = len(asked)
         together = ("List", "ListExecutions", "list", "/jobs")
         await until(
@@ -345,6 +440,75 @@ async def test_a_start_whose_answer_is_lost_is_found(which: str):
         engine.end(watched.name)
         assert (await watched.outcome()).kind == "ok"
         assert list(engine.made) == [watched.name]
+
+
+@pytest.mark.parametrize("which", ["airflow", "airflow1", "argo"])
+async def test_a_start_whose_answer_is_lost_is_found_though_the_login_is_refused_meanwhile(which: str):
+    async with started(which) as engine, engine.node() as kind:
+        engine.server.swallows = 1
+
+        def may_begin() -> bool:
+            if engine.made and engine.server.refuses is None:
+                engine.refuse(401)
+            return True
+
+        watched = Watched(kind, engine, may_begin=may_begin)
+        await until(lambda: engine.server.refuses is not None, "its start was asked for twice")
+        await engine.asks_on()
+        assert not watched.ended.done()
+        watched.call.may_begin = lambda: True
+        engine.refuse(None)
+        await watched.runs(engine)
+        engine.end(watched.name)
+        assert (await watched.outcome()).kind == "ok"
+        assert list(engine.made) == [watched.name]
+
+
+async def test_what_a_dead_node_left_behind_is_found_by_who_never_used_the_workflow(engine: Engine):
+    async with engine.node() as dead, engine.node("another") as other:
+        ours, theirs = Watched(dead, engine), Watched(other, engine)
+        for each in (ours, theirs):
+            await each.runs(engine)
+            await each.stopped("gone")
+    async with engine.node() as kind:
+        if engine.name == "stepfunctions":
+            assert list(await kind.inventory()) == [], "one state machine after the other can't be listed"
+            uses = Watched(kind, engine)
+            await uses.runs(engine)
+            await uses.stopped("gone")
+        assert {ours.name, theirs.name} <= set(await kind.inventory())
+        assert [await kind.remove(each.name) for each in (ours, theirs)] == [True, False]
+    assert engine.is_stopped(ours.name)
+    assert not engine.is_stopped(theirs.name)
+
+
+async def test_a_list_that_is_refused_does_not_hide_the_others(told: list[Event]):
+    async with started("stepfunctions") as engine, engine.node() as kind:
+        for workflow in (MACHINE, f"{MACHINE}x", MACHINE.replace("report", "secret")):
+            watched = Watched(kind, engine, workflow=workflow)
+            await until(lambda each=watched: bool(each.begun) or each.ended.done(), "it was started or refused")
+            if watched.begun:
+                ours = watched
+                await watched.stopped("gone")
+        engine.refuse(403, "secret")
+        assert list(await kind.inventory()) == [ours.name]
+    (event,) = [event for event in told if event.name == "leftover.kept"]
+    assert "AccessDenied" in str(event.fields["error"])
+
+
+async def test_the_place_of_a_state_machine_is_its_account_and_region():
+    target = WorkflowTarget(engine="stepfunctions", workflow=MACHINE)
+    region = f"workflow:stepfunctions@{REGION}"
+    async with started("stepfunctions") as engine, engine.node() as kind:
+        await kind.inventory()
+        assert kind.adopted_by(target) == region, "STS does not answer"
+        assert kind.capabilities() == ["workflow:stepfunctions", region]
+        engine.server.account = "123456789012"
+        await kind.inventory()
+        engine.server.account = None
+        await kind.inventory()
+        assert kind.adopted_by(target) == f"{region}/123456789012"
+        assert kind.capabilities() == ["workflow:stepfunctions", f"{region}/123456789012", region]
 
 
 async def test_a_token_that_has_expired_is_made_anew():

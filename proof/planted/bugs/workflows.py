@@ -64,4 +64,28 @@ BUGS = (
         "pass",
         "test_a_retry_stops_what_is_left_of_the_try_before",
     ),
+    _bug(
+        "a login that is refused ends what goes on",
+        "a node without a valid login fails the runs that it adopts, whose executions go on",
+        f"{_RUN}._seen",
+        "except Exception as error:",
+        "except ZeroDivisionError as error:",
+        "test_an_adopted_one_is_not_over_because_nobody_may_ask",
+    ),
+    _bug(
+        "who is refused looks at nothing more",
+        "one execution that the login may not see keeps the ends of all others from being noticed",
+        "onthedot.targets.workflow.following:EndWatch._look",
+        "except Exception as error:",
+        "except ZeroDivisionError as error:",
+        "test_one_that_nobody_may_ask_about_does_not_hold_up_the_others",
+    ),
+    _bug(
+        "only what was used is compared",
+        "the executions that a dead node left behind go on until their workflow is used again",
+        "onthedot.targets.workflow.airflow:Airflow.lists",
+        "(_ALL,)",
+        "()",
+        "test_what_a_dead_node_left_behind_is_found_by_who_never_used_the_workflow",
+    ),
 )

@@ -6,6 +6,7 @@ A DAG run has the name as its id, the input as its `conf`, and the mark in its n
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -20,10 +21,12 @@ PAGE, MOST_PAGES = 100, 20
 _DAG = re.compile(r"[\w.-]{1,250}")
 _MARK = re.compile(r"\[([0-9a-f]{32})\]")
 _GOING = ("queued", "running")
+_ALL = "~"
 
 
 class Airflow:
     title = "Airflow"
+    former_place: str | None = None
 
     def __init__(self, name: str, setting: WorkflowSetting) -> None:
         self.address, self.place = setting.url, f"{name}@{setting.host}"
@@ -51,8 +54,11 @@ class Airflow:
     async def look(self, workflow: str, name: str) -> Execution | None:
         answer = await self._ask("GET", self._path(workflow, name))
         if answer.status == 404:
+            await self._check_it_is_there()
             return None
         found = _object(answer)
+        if found.get("dag_run_id") != name:
+            raise EngineDown("it answered something else than the DAG run: is this the URL of the API?")
         state = found.get("state")
         mark = _MARK.search(found.get("note") or "")
         execution = Execution(
@@ -77,19 +83,33 @@ class Airflow:
         return f"tasks failed: {', '.join(tasks)}" if tasks else "no task has failed: it was marked so, or timed out"
 
     async def going(self, workflow: str) -> set[str]:
-        found: set[str] = set()
+        return {each["dag_run_id"] for each in await self._listed({"dag_ids": [workflow]})}
+
+    def lists(self, used: Collection[str]) -> Collection[str]:
+        return (_ALL,)
+
+    async def left(self, listed: str) -> list[tuple[str, str]]:
+        """Of all DAGs that the login may see, what has a mark."""
+        runs = await self._listed({})
+        return [(each["dag_id"], each["dag_run_id"]) for each in runs if _MARK.search(each.get("note") or "")]
+
+    async def _listed(self, which: dict[str, Any]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
         for number in range(MOST_PAGES):
-            body = {
-                "dag_ids": [workflow],
-                "states": list(_GOING),
-                "page_limit": PAGE,
-                "page_offset": number * PAGE,
-            }
-            page = _object(await self._ask("POST", "/dags/~/dagRuns/list", body)).get("dag_runs") or []
-            found.update(each["dag_run_id"] for each in page)
+            body = which | {"states": list(_GOING), "page_limit": PAGE, "page_offset": number * PAGE}
+            page = _object(await self._ask("POST", f"/dags/{_ALL}/dagRuns/list", body)).get("dag_runs") or []
+            found += page
             if len(page) < PAGE:
                 break
         return found
+
+    async def _check_it_is_there(self) -> None:
+        """A proxy, or an Airflow that has left the version of the API which we use, does not find anything."""
+        try:
+            await self.hello()
+        except StartRefused:
+            self._version = None  # it is found out anew
+            raise
 
     async def stop(self, workflow: str, name: str) -> None:
         found = await self.look(workflow, name)

@@ -7,6 +7,7 @@ deadline of its own.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -24,11 +25,16 @@ MANAGED = "onthedot/managed"
 PAGE, MOST_PAGES = 500, 10
 _TEMPLATE = re.compile(r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)
 _STATES = {"Succeeded": "ok", "Failed": "failed", "Error": "failed"}
-_FIELDS = "metadata.labels,spec.arguments,status.phase,status.message,status.startedAt,status.finishedAt,status.outputs"
+_FIELDS = (
+    "metadata.name,metadata.labels,spec.arguments,"
+    "status.phase,status.message,status.startedAt,status.finishedAt,status.outputs"
+)
+_NOT_FOUND = 5  # of gRPC
 
 
 class Argo:
     title = "Argo Workflows"
+    former_place: str | None = None
 
     def __init__(self, name: str, setting: WorkflowSetting) -> None:
         self.address, self.place = setting.url, f"{name}@{setting.host}"
@@ -61,9 +67,11 @@ class Argo:
         answer = await self._http.ask(
             "GET", f"/api/v1/workflows/{namespace}/{quote(name)}?{urlencode({'fields': _FIELDS})}"
         )
-        if answer.status == 404:
+        if answer.status == 404 and isinstance(answer.body, dict) and answer.body.get("code") == _NOT_FOUND:
             return None
         found = _object(answer)
+        if (found.get("metadata") or {}).get("name") != name:
+            raise EngineDown("it answered something else than the workflow: is this the URL of the server?")
         status = found.get("status") or {}
         state: Any = _STATES.get(status.get("phase") or "", "going")
         parameters = (status.get("outputs") or {}).get("parameters") or []
@@ -79,6 +87,7 @@ class Argo:
         )
 
     async def going(self, workflow: str) -> set[str]:
+        """Of all templates of its namespace."""
         namespace, _ = self._template(workflow)
         asked = {
             "listOptions.labelSelector": f"{MANAGED}=true,workflows.argoproj.io/completed!=true",
@@ -94,6 +103,13 @@ class Argo:
                 break
             asked["listOptions.continue"] = following
         return found
+
+    def lists(self, used: Collection[str]) -> Collection[str]:
+        """Namespaces, as names of templates in them."""
+        return {f"{namespace}/" for namespace in (self._setting.namespace, *(self._template(name)[0] for name in used))}
+
+    async def left(self, listed: str) -> list[tuple[str, str]]:
+        return [(listed, name) for name in await self.going(listed)]
 
     async def stop(self, workflow: str, name: str) -> None:
         namespace, _ = self._template(workflow)

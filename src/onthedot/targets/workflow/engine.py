@@ -6,6 +6,7 @@ by which an installation knows its own: each engine has a place for it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -62,7 +63,8 @@ class WorkflowEngine(Protocol):
 
     title: str
     address: str
-    place: str
+    place: str  # where executions are that are started now
+    former_place: str | None  # under which others of them may have been recorded
 
     def problem(self, workflow: str) -> tuple[str, str] | None:
         """What is wrong with the name of a workflow, and what is accepted."""
@@ -73,11 +75,20 @@ class WorkflowEngine(Protocol):
         ...
 
     async def look(self, workflow: str, name: str) -> Execution | None:
-        """None: there is none of this name."""
+        """None: there is none of this name, and who says so is the engine that would have it."""
         ...
 
     async def going(self, workflow: str) -> set[str]:
         """The names of those that have not ended, perhaps not of all."""
+        ...
+
+    def lists(self, used: Collection[str]) -> Collection[str]:
+        """What has to be listed to find what was left behind: all of an engine where it can be asked so, else the
+        workflows that this node has used."""
+        ...
+
+    async def left(self, listed: str) -> list[tuple[str, str]]:
+        """Of one list: workflow and name of those that have not ended and may be ours, perhaps not of all."""
         ...
 
     async def stop(self, workflow: str, name: str) -> None:

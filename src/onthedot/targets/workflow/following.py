@@ -3,7 +3,8 @@
 An execution is looked at each second, and less often the longer it has been followed: each 2, 4 … 32 seconds, which is
 about a tenth of its age. All are looked at by the same grid of instants, so that many are due together. Where many of
 one workflow are, the engine is asked once which of them go on, and only the others are looked at one by one. While an
-engine does not answer, it is asked again and again: nobody's end is lost by that.
+engine does not answer, or does not want to (its login has expired), it is asked again and again: nobody's end is lost
+by that. What can't be said of one execution keeps nobody from the others.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from collections import defaultdict
 from itertools import islice
 
 from onthedot.clock import Clock
-from onthedot.targets.workflow.engine import EngineDown, Execution, StartRefused, WorkflowEngine
-from onthedot.telemetry import emit
+from onthedot.targets.workflow.engine import EngineDown, Execution, WorkflowEngine
+from onthedot.targets.workflow.trouble import Trouble, words_of
 
 __all__ = ["EndWatch"]
 
@@ -41,7 +42,7 @@ class EndWatch:
         self._followed: dict[str, _Followed] = {}
         self._sooner = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._why: str | None = None  # it does not answer
+        self.trouble = Trouble(engine)
 
     async def ended(self, workflow: str, name: str) -> Execution | None:
         """How it ended; None: it is gone."""
@@ -56,6 +57,7 @@ class EndWatch:
         finally:
             if self._followed.get(name) is followed:
                 del self._followed[name]
+                self.trouble.over(name)
 
     async def close(self) -> None:
         if self._task is not None:
@@ -82,34 +84,50 @@ class EndWatch:
         by_workflow: defaultdict[str, list[_Followed]] = defaultdict(list)
         for each in due:
             by_workflow[each.workflow].append(each)
-        try:
-            alone = []
-            for workflow, group in by_workflow.items():
-                going = await self._engine.going(workflow) if len(group) >= MANY else set()
-                for each in group:
-                    if each.name in going:
-                        self._again(each)
-                    else:
-                        alone.append(each)
-            places = iter(alone)
-            while portion := list(islice(places, AT_ONCE)):
-                await asyncio.gather(*map(self._look, portion))
-            self._why = None
-        except (EngineDown, StartRefused) as error:
-            self._tell(str(error))
-        except Exception as error:  # an answer that nobody foresaw must not end the watch over all others
-            self._tell(f"{type(error).__name__}: {error}")
+        alone: list[_Followed] = []
+        for workflow, group in by_workflow.items():
+            alone += await self._ended_of(workflow, group) if len(group) >= MANY else group
+        places = iter(alone)
+        while portion := list(islice(places, AT_ONCE)):
+            if not any(await asyncio.gather(*map(self._look, portion))):
+                break  # the others would wait for nothing, too
         now = self._clock.monotonic()
         for each in due:
             if each.due <= now:
                 self._again(each)
 
-    async def _look(self, followed: _Followed) -> None:
-        found = await self._engine.look(followed.workflow, followed.name)
+    async def _ended_of(self, workflow: str, group: list[_Followed]) -> list[_Followed]:
+        """Those that may have ended. All of them, if it may not be asked for a list: they are looked at one by one."""
+        try:
+            going = await self._engine.going(workflow)
+        except EngineDown as down:
+            for each in group:
+                self.trouble.tell(each.name, str(down))
+            return []
+        except Exception:
+            return group
+        for each in group:
+            if each.name in going:
+                self.trouble.over(each.name)
+                self._again(each)
+        return [each for each in group if each.name not in going]
+
+    async def _look(self, followed: _Followed) -> bool:
+        """Whether anybody answered."""
+        try:
+            found = await self._engine.look(followed.workflow, followed.name)
+        except EngineDown as down:
+            self.trouble.tell(followed.name, str(down))
+            return False
+        except Exception as error:  # it is refused, or nobody foresaw the answer: that does not say that it has ended
+            self.trouble.tell(followed.name, words_of(error))
+            return True
+        self.trouble.over(followed.name)
         if found is not None and found.state == "going":
             self._again(followed)
         elif not followed.ended.done():
             followed.ended.set_result(found)
+        return True
 
     def _again(self, followed: _Followed) -> None:
         now = self._clock.monotonic()
@@ -117,8 +135,3 @@ class EndWatch:
         while 2 * grid <= min(SHARE * (now - followed.since), LONGEST):
             grid *= 2
         followed.due = (now // grid + 1) * grid
-
-    def _tell(self, why: str) -> None:
-        if self._why is None:  # once until it answers again
-            emit("workflows.unavailable", engine=self._engine.place, error=why)
-        self._why = why

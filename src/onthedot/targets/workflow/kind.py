@@ -7,6 +7,7 @@ time-out and a cancel stop it.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
@@ -17,7 +18,7 @@ from onthedot.model.targets import WorkflowTarget
 from onthedot.model.targets.workflow import STEP_FUNCTIONS
 from onthedot.settings import AwsSetting, WorkflowSetting
 from onthedot.targets.aws.service import AwsService
-from onthedot.targets.contract import Call, Ended, Profile, TargetDiagnosis
+from onthedot.targets.contract import NOT_BEGUN, Call, Ended, Profile, TargetDiagnosis
 from onthedot.targets.coroutine import CoroutineKind
 from onthedot.targets.registry import names
 from onthedot.targets.setup import KindSetup
@@ -27,6 +28,8 @@ from onthedot.targets.workflow.engine import EngineDown, StartRefused, WorkflowE
 from onthedot.targets.workflow.following import FIRST, EndWatch
 from onthedot.targets.workflow.run import STOP_WITHIN, WorkflowRun, mark_of
 from onthedot.targets.workflow.step_functions import StepFunctions
+from onthedot.targets.workflow.trouble import words_of
+from onthedot.telemetry import emit
 
 __all__ = ["Workflows"]
 
@@ -55,15 +58,18 @@ class Workflows(CoroutineKind):
         self._settings = settings
         self._aws = aws
         self._service = _step_functions(aws)
-        self._engines = {name: _ENGINES[setting.type](name, setting) for name, setting in settings.items()}
-        if self._service.is_usable:
-            self._engines[STEP_FUNCTIONS] = StepFunctions(self._service)
+        self._engines: dict[str, WorkflowEngine] = {
+            name: _ENGINES[setting.type](name, setting) for name, setting in settings.items()
+        }
+        self._step_functions = StepFunctions(self._service, aws) if self._service.is_usable else None
+        if self._step_functions is not None:
+            self._engines[STEP_FUNCTIONS] = self._step_functions
         self._watches = {
             name: EndWatch(engine, self._clock, first=first_look) for name, engine in self._engines.items()
         }
         self._installation = "unknown"
-        self._used: dict[tuple[str, str], None] = {}  # engines and workflows that this node has used
-        self._left: dict[str, tuple[WorkflowEngine, str]] = {}
+        self._used: defaultdict[str, set[str]] = defaultdict(set)  # workflows that this node has used, by engine
+        self._left: defaultdict[str, list[tuple[WorkflowEngine, str]]] = defaultdict(list)
 
     @classmethod
     def of(cls, setup: KindSetup) -> Workflows:
@@ -83,8 +89,9 @@ class Workflows(CoroutineKind):
             await engine.close()
 
     def capabilities(self) -> list[str]:
-        own = [f"{self.tag}:{name}" for name in self._engines]
-        return own + [f"{self.tag}:{engine.place}" for engine in self._engines.values()]
+        engines = self._engines.values()
+        places = [*(engine.place for engine in engines), *(engine.former_place for engine in engines)]
+        return [f"{self.tag}:{what}" for what in (*self._engines, *places) if what is not None]
 
     def adopted_by(self, target: WorkflowTarget) -> str:
         engine = self._engines.get(target.engine)
@@ -115,7 +122,7 @@ class Workflows(CoroutineKind):
             return ()
         made = [(name, _ENGINES[setting.type](name, setting)) for name, setting in self._settings.items()]
         if self._service.is_usable and self._aws.region is not None:
-            made.append((STEP_FUNCTIONS, StepFunctions(_step_functions(self._aws))))
+            made.append((STEP_FUNCTIONS, StepFunctions(_step_functions(self._aws), self._aws)))
         return await asyncio.gather(*(_diagnosis(name, engine) for name, engine in made))
 
     # runs
@@ -123,30 +130,42 @@ class Workflows(CoroutineKind):
     async def send(self, call: Call) -> Outcome | Ended:
         target = call.target
         assert isinstance(target, WorkflowTarget)
-        if (refused := self.problem(target)) is not None:
+        refused = self.problem(target)
+        if refused is not None and not call.adopted:
             return Outcome(kind="refused", error=refused)
-        self._used[target.engine, target.workflow] = None
+        if target.engine not in self._engines:
+            return NOT_BEGUN
+        self._used[target.engine].add(target.workflow)
         engine, watch = self._engines[target.engine], self._watches[target.engine]
         return await WorkflowRun(call, target, engine, watch, self._installation, self._clock).carry_out()
 
     # what is left
 
     async def inventory(self) -> Sequence[str]:
-        """Those that go on, of workflows that this node has used."""
-        self._left = {}
-        for engine_name, workflow in self._used:
-            engine = self._engines[engine_name]
-            self._left |= dict.fromkeys(await engine.going(workflow), (engine, workflow))
+        """Those that go on, as far as the engines list them."""
+        if self._step_functions is not None and self._executes:
+            await self._step_functions.find_account()
+        self._left.clear()
+        for engine_name, engine in self._engines.items():
+            for listed in engine.lists(self._used[engine_name]):
+                try:
+                    found = await engine.left(listed)
+                except Exception as error:  # the others are listed all the same
+                    emit("leftover.kept", kind=self.tag, error=f"{engine_name}: {words_of(error)}")
+                    continue
+                for workflow, name in found:
+                    self._left[name].append((engine, workflow))
         return list(self._left)
 
     async def remove(self, name: str) -> bool:
         """Stopped only if its mark says that it is ours. What has ended stays in the history of the engine."""
-        engine, workflow = self._left[name]
-        found = await engine.look(workflow, name)
-        if found is None or found.state != "going" or found.mark != mark_of(self._installation, name):
-            return False
-        await engine.stop(workflow, name)
-        return True
+        removed = False
+        for engine, workflow in self._left[name]:
+            found = await engine.look(workflow, name)
+            if found is not None and found.state == "going" and found.mark == mark_of(self._installation, name):
+                await engine.stop(workflow, name)
+                removed = True
+        return removed
 
 
 def _step_functions(aws: AwsSetting) -> AwsService:

@@ -1,7 +1,8 @@
 """One try of a run: its execution is started or found, followed, and stopped if that is wanted.
 
 Starting can be repeated, because a name is taken once: an answer that is lost costs nothing but another question. So a
-start is asked for again until the engine has said what became of it, and never given up in favour of a new try.
+start is asked for again until the engine has said what became of it, and never given up in favour of a new try. An
+engine that refuses to say it, because the login has expired or something is wrong there, has not said it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from onthedot.targets.workflow.engine import (
     WorkflowEngine,
 )
 from onthedot.targets.workflow.following import EndWatch
+from onthedot.targets.workflow.trouble import words_of
 
 __all__ = ["STOP_WITHIN", "WorkflowRun", "mark_of", "new_execution"]
 
@@ -76,6 +78,7 @@ class WorkflowRun:
         self._installation, self._clock = installation, clock
         self._stage = "looking for its execution"
         self._began: float | None = None
+        self._is_asked_for = False  # its start: it may be there, whatever is answered now
 
     async def carry_out(self) -> Outcome | Ended:
         try:
@@ -109,23 +112,27 @@ class WorkflowRun:
     async def _found_or_started(self, new: NewExecution) -> Execution | None:
         """What is there already, or None for what was started now."""
         pause = FIRST_PAUSE
-        while True:
-            try:
-                return await self._ask_once(new)
-            except EngineDown as down:
-                self._stage = f"{self._engine.title} at {self._engine.address} does not answer: {down}"
-            except StartRefused as refused:
-                error = f"not started: {self._engine.title}: {refused}"
-                raise NoExecution(Outcome(kind="error", retryable=refused.retryable, error=error)) from None
-            await self._clock.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+        try:
+            while True:
+                try:
+                    return await self._ask_once(new)
+                except EngineDown as down:
+                    self._stage = f"{self._engine.title} at {self._engine.address} does not answer: {down}"
+                    self._watch.trouble.tell(new.name, str(down))
+                except StartRefused as refused:
+                    error = f"not started: {self._engine.title}: {refused}"
+                    raise NoExecution(Outcome(kind="error", retryable=refused.retryable, error=error)) from None
+                await self._clock.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+        finally:
+            self._watch.trouble.over(new.name)
 
     async def _ask_once(self, new: NewExecution) -> Execution | None:
         call = self._call
         if call.try_number > 1 and not call.adopted:
             await self._stop_previous(new)
         if call.adopted:
-            found = await self._engine.look(new.workflow, new.name)
+            found = await self._seen(new)
             if found is not None:
                 return self._checked(found, new)
             if not call.may_create:
@@ -137,11 +144,29 @@ class WorkflowRun:
         try:
             await self._engine.start(new)
         except AlreadyThere:  # by us, if an answer was lost or another node had it before
-            found = await self._engine.look(new.workflow, new.name)
+            self._is_asked_for = True
+            found = await self._seen(new)
             if found is None:
                 raise EngineDown(f"the name {new.name} is in use, and it shows no such execution") from None
             return self._checked(found, new)
+        except EngineDown:
+            self._is_asked_for = True
+            raise
+        except StartRefused:
+            found = await self._seen(new) if self._is_asked_for else None
+            if found is None:
+                raise
+            return self._checked(found, new)
         return None
+
+    async def _seen(self, new: NewExecution) -> Execution | None:
+        """What may be there already. Whoever is refused an answer does not know that there is nothing."""
+        try:
+            return await self._engine.look(new.workflow, new.name)
+        except EngineDown:
+            raise
+        except Exception as error:
+            raise EngineDown(f"it does not say what became of {new.name}: {words_of(error)}") from None
 
     async def _stop_previous(self, new: NewExecution) -> None:
         """What is left of the try before, if it is ours."""

@@ -6,13 +6,16 @@ Only standard workflows: express ones have no names, and can't be asked how they
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
+from onthedot.settings import AwsSetting
 from onthedot.targets.aws.failure import AwsFailed
 from onthedot.targets.aws.service import AwsService
+from onthedot.targets.workflow.account import found_account
 from onthedot.targets.workflow.engine import AlreadyThere, EngineDown, Execution, NewExecution, StartRefused
 
 __all__ = ["StepFunctions"]
@@ -29,10 +32,16 @@ _ENDED = ("FAILED", "TIMED_OUT", "ABORTED")
 class StepFunctions:
     title = "AWS Step Functions"
 
-    def __init__(self, service: AwsService) -> None:
-        self._service = service
+    def __init__(self, service: AwsService, setting: AwsSetting) -> None:
+        self._service, self._setting = service, setting
         self.address = service.address
         self.place = f"stepfunctions@{service.region}"
+        self.former_place: str | None = None
+
+    async def find_account(self) -> None:
+        """Until it is known, and for what was recorded before that, the region is the whole place."""
+        if self.former_place is None and (account := await found_account(self._setting)) is not None:
+            self.former_place, self.place = self.place, f"{self.place}/{account}"
 
     def problem(self, workflow: str) -> tuple[str, str] | None:
         found = _MACHINE.fullmatch(workflow)
@@ -99,6 +108,16 @@ class StepFunctions:
             asked["nextToken"] = page["nextToken"]
         return found
 
+    def lists(self, used: Collection[str]) -> Collection[str]:
+        """To list all state machines, and the executions of each, would be too many requests."""
+        return {workflow for workflow in used if self.problem(workflow) is None}
+
+    async def left(self, listed: str) -> list[tuple[str, str]]:
+        try:
+            return [(listed, name) for name in await self.going(listed)]
+        except MachineMissing:
+            return []
+
     async def stop(self, workflow: str, name: str) -> None:
         try:
             await self._service.ask(
@@ -123,7 +142,13 @@ class StepFunctions:
         await self._service.close()
 
 
+class MachineMissing(StartRefused):
+    """There is no such state machine."""
+
+
 def _told(failed: AwsFailed) -> EngineDown | StartRefused:
+    if failed.code == "StateMachineDoesNotExist":
+        return MachineMissing(str(failed))
     if failed.is_login:
         return StartRefused(str(failed), retryable=True)
     return EngineDown(str(failed)) if failed.retryable else StartRefused(str(failed))
