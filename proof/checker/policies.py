@@ -18,8 +18,8 @@ from proof.oracle.slots import is_one_off, slots_of
 __all__ = ["check_policies"]
 
 JUST_SET = 30_000
-JUST_NOW = 100
-"""ms before a resume in which a slot may count as the next one: it is asked, and then written."""
+JUST_NOW = 2000
+"""ms before a resume in which a slot may count as the next one: on a slow way it is asked that long before it commits."""
 SLOW_CLOCK = 1000
 """ms by which a node whose way to the database is slow may think that it is earlier than it is."""
 

@@ -8,11 +8,11 @@ import re
 from datetime import datetime
 from typing import Any
 
-from tests.unit.timing.oracle import fields_of, slots
+from tests.unit.timing.oracle import fields_of, may_fire, slots
 
 __all__ = ["duration_of", "is_one_off", "slots_of"]
 
-SECOND = 1000
+SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
 _UNITS = {"ms": 1, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86_400 * SECOND}
 
 
@@ -24,8 +24,12 @@ def slots_of(schedule: dict[str, Any], *, anchor: int, after: int, until: int) -
     """The slots in (after, until]. `anchor`: when the schedule was given, for `every`, `in` and `count`."""
     if "count" in schedule:
         endless = {name: value for name, value in schedule.items() if name != "count"}
-        counted = slots_of(endless, anchor=anchor, after=anchor, until=until)[: schedule["count"]]
-        return _within(counted, after, until)
+        counted, walked = list[int](), anchor
+        while walked < until and len(counted) < schedule["count"]:  # not all seconds up to a slot of the next year
+            end = min(until, walked + HOUR)
+            counted += slots_of(endless, anchor=anchor, after=walked, until=end)
+            walked = end
+        return _within(counted[: schedule["count"]], after, until)
     if "at" in schedule:
         return _within([_instant(schedule["at"])], after, until)
     if "in" in schedule:
@@ -40,19 +44,25 @@ def slots_of(schedule: dict[str, Any], *, anchor: int, after: int, until: int) -
 def _cron(text: str, zone: str, after: int, until: int) -> list[int]:
     """Walked in whole hours, so that what was walked once serves all jobs with this expression; a moment in its minute:
     a seed in which thousands of slots of the coming years are cancelled asks for each by itself."""
-    hour, minute = 3600 * SECOND, 60 * SECOND
-    tick = SECOND if len(fields_of(text)) == 6 else minute
+    tick = SECOND if len(fields_of(text)) == 6 else MINUTE
     if until - after <= SECOND:
-        return _within(slots(text, zone, until - until % minute, until + 1, tick), after, until)
+        return _within(slots(text, zone, until - until % MINUTE, until + 1, tick), after, until)
     found: list[int] = []
-    for begin in range(after - after % hour, until + 1, hour):
-        found.extend(_walked(text, zone, begin, begin + hour, tick))
+    for begin in range(after - after % HOUR, until + 1, HOUR):
+        if _may_fire(text, begin - begin % DAY):
+            found.extend(_walked(text, zone, begin, begin + HOUR, tick))
     return _within(found, after, until)
 
 
 @functools.lru_cache(maxsize=8192)  # worlds begin at few moments: what one seed walked serves others
 def _walked(text: str, zone: str, begin: int, end: int, tick: int) -> list[int]:
     return slots(text, zone, begin, end, tick)
+
+
+@functools.lru_cache(maxsize=65536)
+def _may_fire(text: str, day: int) -> bool:
+    """Most hours of the years up to a slot that a user cancelled need not be walked."""
+    return may_fire(text, day) or may_fire(text, day + DAY - 1)
 
 
 def _within(found: list[int], after: int, until: int) -> list[int]:

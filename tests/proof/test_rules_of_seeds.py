@@ -187,6 +187,10 @@ class TestPassedWhilePaused:
     def test_the_last_slot_of_the_pause_does_not(self):
         assert self.resumed(30_000) == {"catch_up"}
 
+    def test_one_that_came_while_the_resume_was_written_may(self):
+        """Seed 682: the resume had asked for the time before, on a slow way to the database."""
+        assert self.resumed(34_000) == set()
+
     def test_one_that_was_claimed_before_the_pause_may(self):
         assert self.resumed(16_000, claimed=14_000) == set()
 

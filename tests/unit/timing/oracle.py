@@ -11,6 +11,7 @@ import re
 from calendar import monthrange
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from tests.unit.timing.zone_files import zone_file
@@ -65,7 +66,14 @@ def last_weekday(year: int, month: int) -> int:
     return [day for day in days if date(year, month, day).isoweekday() <= 5][-1]
 
 
-def matcher(text: str) -> Callable[[Reading], bool]:
+class Matcher(NamedTuple):
+    at: Callable[[Reading], bool]
+    on: Callable[[date], bool]
+    """Whether it fires at any time of a day."""
+
+
+@functools.lru_cache(maxsize=1000)
+def matcher(text: str) -> Matcher:
     second, minute, hour, dom, month, dow = fields_of(text)
     plain = [
         frozenset[int]().union(*(numbers(term, low, high, names) for term in field.split(",")))
@@ -119,7 +127,7 @@ def matcher(text: str) -> Callable[[Reading], bool]:
         second, minute, hour, day = wall
         return minute in minutes and second in seconds and hour in hours and day_matches(day)
 
-    return matches
+    return Matcher(matches, day_matches)
 
 
 def reading(wall: datetime) -> Reading:
@@ -160,9 +168,15 @@ def newest_before(zone: str, begin: int) -> datetime:
     return newest
 
 
+def may_fire(text: str, begin: int) -> bool:
+    """Whether there can be a slot within a day of this instant, anywhere: what is in a gap may fire on the next day."""
+    day, matches = (EPOCH + timedelta(milliseconds=begin)).date(), matcher(text)
+    return any(matches.on(day + timedelta(days=away)) for away in (-2, -1, 0, 1, 2))
+
+
 def slots(text: str, zone: str, begin: int, end: int, tick: int = 60_000) -> list[int]:
     """All slots in [begin, end), by looking at every tick."""
-    matches, fixed = matcher(text), is_fixed_time(text)
+    matches, fixed = matcher(text).at, is_fixed_time(text)
     if not fixed:
         return [u for u, _, parts in readings(zone, begin, end, tick) if matches(parts)]
     step = timedelta(milliseconds=tick)
