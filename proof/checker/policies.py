@@ -19,7 +19,7 @@ __all__ = ["check_policies"]
 
 JUST_SET = 30_000
 JUST_NOW = 2000
-"""ms before a resume in which a slot may count as the next: on a slow way, the time is asked so long before the commit."""
+"""ms before a resume in which a slot may be the next: on a slow way, the time is asked so long before the commit."""
 SLOW_CLOCK = 1000
 """ms by which a node whose way to the database is slow may think that it is earlier than it is."""
 
